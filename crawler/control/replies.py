@@ -219,6 +219,27 @@ class RefusedList(msgspec.Struct, frozen=True, kw_only=True):
     left: int
 
 
+class RobotsForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What the robots.txt of a host said when it was asked last; of several, for its ports and schemes, the latest."""
+
+    host: str
+    robots: str
+    """allowed (it allows everything), partly, disallowed (everything), unreachable (it could not be had, so nothing may
+    be fetched), none (there is none)"""
+    asked_at: str | None
+    """None if an earlier version has stored it."""
+    crawl_delay_s: float | None
+    """The longest of all files of the host."""
+    message: str | None = None
+    """Why it could not be had."""
+
+
+class RobotsList(msgspec.Struct, frozen=True, kw_only=True):
+    """Those of the hosts that were asked for."""
+
+    hosts: list[RobotsForm]
+
+
 class HostForm(msgspec.Struct, frozen=True, kw_only=True):
     """A host that is being served, or has URLs that wait."""
 

@@ -30,6 +30,7 @@ REPLY_TYPES: Final[Mapping[type[AnyRequest], type[msgspec.Struct]]] = {
     requests.InspectNext: replies.NextList,
     requests.InspectVisited: VisitedStats,
     requests.InspectRefused: replies.RefusedList,
+    requests.InspectRobots: replies.RobotsList,
     requests.Top: replies.HostList,
     requests.Export: replies.ExportPiece,
     requests.Import: replies.Imported,
@@ -42,6 +43,7 @@ READS: Final = (
     requests.InspectNext,
     requests.InspectVisited,
     requests.InspectRefused,
+    requests.InspectRobots,
     requests.Top,
     requests.Export,
 )

@@ -168,6 +168,13 @@ class InspectRefused(Request, frozen=True, tag="inspect-refused"):
     limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_REFUSALS)] = 50
 
 
+class InspectRobots(Request, frozen=True, tag="inspect-robots"):
+    """What the robots.txt of hosts said when they were asked last: a `RobotsList`."""
+
+    hosts: Annotated[list[str], msgspec.Meta(max_length=MAX_ITEMS)]
+    """As URLs have them, without ports."""
+
+
 HostState = Literal["in-process", "ready", "held-back", "snoozed", "inactive", "retired"]
 HostPlace = tuple[int, str, str]
 """Where a host stands in the list."""
@@ -219,6 +226,7 @@ AnyRequest = (
     | InspectNext
     | InspectVisited
     | InspectRefused
+    | InspectRobots
     | Top
     | Export
     | Import

@@ -17,6 +17,7 @@ from crawler.control.requests import (
     InspectNext,
     InspectQueues,
     InspectRefused,
+    InspectRobots,
     InspectUrl,
     InspectVisited,
     Pause,
@@ -31,7 +32,18 @@ from crawler.control.requests import (
     Top,
     Unretire,
 )
-from crawler.operate.actions import checkpoint, copying, hosts, pausing, queues, refusals, selecting, settings, urls
+from crawler.operate.actions import (
+    checkpoint,
+    copying,
+    hosts,
+    pausing,
+    queues,
+    refusals,
+    robots,
+    selecting,
+    settings,
+    urls,
+)
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, adding
 from frontier import StoreFailed
@@ -92,6 +104,8 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
             return await crawl.visited()
         case InspectRefused():
             return await refusals.list_refused(crawl, request)
+        case InspectRobots():
+            return await robots.list_robots(crawl, request)
         case Top():
             return await hosts.list_hosts(crawl, request)
         case Export():

@@ -96,7 +96,7 @@ def _print(found: Report, wanted: tuple[str, ...]) -> None:
         for table in host_tables(found.hosts):
             click.echo()
             results_console().print(table)
-        if lines := list(host_lines(found.hosts)):
+        if lines := list(host_lines(found)):
             click.echo()
         for line in lines:
             click.echo(line)

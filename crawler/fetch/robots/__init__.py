@@ -2,5 +2,6 @@
 
 `robots_txt` fetches the file of a host once, however many callers ask, through any fetcher. It follows redirects as RFC
 9309 requires. `status` decides what a response means and for how long, `rules` what the file says to this crawler.
-`cache` holds both in memory and over restarts. `crawl_delays` combines the delays of all ports of a host.
+`cache` holds both in memory and over restarts. `crawl_delays` combines the delays of all ports of a host. `outlook`
+sums up what a file means for its whole host.
 """

@@ -1,6 +1,7 @@
 """Caches robots.txt files: those used last in memory, the others in notes that survive a restart."""
 
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -102,6 +103,18 @@ class RobotsCache:
         while len(self._cached) > 1 and (len(self._cached) > self._max_origins or self._size_bytes > self._max_bytes):
             self._size_bytes -= self._cached.popitem(last=False)[1].size_bytes
         return cached
+
+
+def noted_statuses(notes: Notes, host: str, /) -> list[RobotsStatus]:
+    """Those of all origins of a host. What can't be read is left out."""
+    found = []
+    for scheme in ("http", "https"):
+        origin = _key(f"{scheme}://{host}")
+        noted = notes.get(origin)
+        for note in ([] if noted is None else [noted]) + [each for _, each in notes.items(f"{origin}:")]:
+            with suppress(msgspec.DecodeError):
+                found.append(_DECODER.decode(note))
+    return found
 
 
 def _key(origin: str) -> str:

@@ -166,6 +166,13 @@ class RobotsRules:
         """The URLs of sitemaps as written, each once."""
         self.crawl_delay_s = own_delay if named else everybodys_delay
         patterns = own if named else everybodys
+        self.forbids = any(not each.allows for each in patterns)
+        """Whether it disallows anything."""
+        self.forbids_all = not any(each.allows for each in patterns) and any(
+            not each.allows and each.start in ("", "/") and not any(each.pieces) and not each.to_end
+            for each in patterns
+        )
+        """Whether it disallows every path."""
         self._index = _Index(sorted(dict.fromkeys(patterns), key=lambda each: (-each.length, not each.allows)))
 
     def allows(self, path: str, /) -> bool:

@@ -53,6 +53,8 @@ class RobotsStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Why the host itself could not be reached, if that was the last failure."""
     refused: str | None = None
     """Why the crawl refuses to ask."""
+    asked_at: float | None = None
+    """Seconds since 1970; None in notes of versions that did not store it."""
 
 
 def status_after(
@@ -68,11 +70,13 @@ def status_after(
     come from another host."""
     if isinstance(response, Page) and 200 <= response.status < 300 and response.truncated in (None, "length"):
         return RobotsStatus(
-            expires_at=now + lifetimes.keep_s, text=read_robots(response.body, is_cut=response.truncated is not None)
+            expires_at=now + lifetimes.keep_s,
+            text=read_robots(response.body, is_cut=response.truncated is not None),
+            asked_at=now,
         )
     trouble = _trouble(response)
     if trouble is None:
-        return RobotsStatus(expires_at=now + lifetimes.keep_s)
+        return RobotsStatus(expires_at=now + lifetimes.keep_s, asked_at=now)
     failures, since = 1, now
     if before is not None and before.failing_since is not None:
         failures, since = before.failures + 1, before.failing_since
@@ -87,8 +91,19 @@ def status_after(
     if isinstance(response, Failure) and response.kind in HOST_FAILURES and not redirected:
         host_failure, trouble = response.kind.value, response.message
     return RobotsStatus(
-        expires_at=now + wait_s, failing_since=since, failures=failures, message=trouble, host_failure=host_failure
+        expires_at=now + wait_s,
+        failing_since=since,
+        failures=failures,
+        message=trouble,
+        host_failure=host_failure,
+        asked_at=now,
     )
+
+
+def is_unreachable(status: RobotsStatus, now: float) -> bool:
+    """Whether the rules are unknown, and nothing may be fetched."""
+    since = status.failing_since
+    return bool(status.failures) and (since is None or now - since < UNREACHABLE_LIMIT_S)
 
 
 def verdict(status: RobotsStatus, rules: RobotsRules | None, url: str, now: float) -> Verdict:
@@ -96,7 +111,7 @@ def verdict(status: RobotsStatus, rules: RobotsRules | None, url: str, now: floa
     if status.refused is not None:
         return Verdict(allowed=False, reason=status.refused, message=status.message)
     if status.failures:
-        if status.failing_since is not None and now - status.failing_since >= UNREACHABLE_LIMIT_S:
+        if not is_unreachable(status, now):
             return NONE
         retry_after_s = max(0.0, status.expires_at - now)
         reason = status.host_failure or "unreachable"

@@ -8,6 +8,7 @@
     selecting  recrawl, and forget by host or pattern
     hosts      which hosts are served, and why each waits
     refusals   what traps and quotas have refused
+    robots     what robots.txt files said
     copying    pieces of an export, and their import; `exported` is a line
     forms      values of the frontier in the forms of replies
     slices     long reads in slices that do not hold the event loop

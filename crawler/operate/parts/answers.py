@@ -16,6 +16,7 @@ from crawler.control.requests import (
     InspectNext,
     InspectQueues,
     InspectRefused,
+    InspectRobots,
     InspectUrl,
     InspectVisited,
     Pause,
@@ -75,6 +76,8 @@ async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct
             return await inspecting.sum_visited_sets(crawl)
         case InspectRefused():
             return await inspecting.list_refused(crawl, request)
+        case InspectRobots():
+            return await inspecting.list_robots(crawl, request)
         case Top():
             return await inspecting.list_hosts(crawl, request)
         case Export():

@@ -14,6 +14,8 @@ from crawler.control.replies import (
     QueueList,
     Refusal,
     RefusedList,
+    RobotsForm,
+    RobotsList,
 )
 from crawler.control.requests import (
     MAX_ITEMS,
@@ -23,11 +25,13 @@ from crawler.control.requests import (
     InspectNext,
     InspectQueues,
     InspectRefused,
+    InspectRobots,
     InspectUrl,
     InspectVisited,
     Top,
 )
 from crawler.course.remaining import of_parts, share_done
+from crawler.operate.actions.robots import newest_robots
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.exporting import merge_exports
 from crawler.operate.parts.hosts import ask_of_host
@@ -104,6 +108,15 @@ async def sum_visited_sets(crawl: CrawlInParts) -> VisitedStats:
 async def list_refused(crawl: CrawlInParts, request: InspectRefused) -> RefusedList:
     all_of_a_part = msgspec.structs.replace(request, limit=MAX_REFUSALS)
     return merge_refused(await crawl.parts.all(all_of_a_part, RefusedList), request.limit)
+
+
+async def list_robots(crawl: CrawlInParts, request: InspectRobots) -> RobotsList:
+    """Of all parts that can tell, because another than the owner of a host may have asked for its file."""
+    found, _ = divide_replies(await crawl.parts.each(request, RobotsList))
+    of_hosts: dict[str, list[RobotsForm]] = {}
+    for each in (form for reply in found.values() for form in reply.hosts):
+        of_hosts.setdefault(each.host, []).append(each)
+    return RobotsList(hosts=[newest_robots(host, forms) for host, forms in of_hosts.items()])
 
 
 async def list_hosts(crawl: CrawlInParts, request: Top) -> HostList:

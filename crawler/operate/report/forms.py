@@ -97,6 +97,13 @@ class HostRow(msgspec.Struct, frozen=True, kw_only=True):
     """URLs that wait now; None if the host is not among those that the crawl serves now or next."""
     waits: str | None = None
     """What it does or why it waits, for people; likewise."""
+    robots: str | None = None
+    """What its robots.txt said when it was asked last: `allowed` (everything), `partly`, `disallowed` (everything),
+    `unreachable`, or `none` (there is none); None if the crawl has not asked, or has not kept it."""
+    robots_at: str | None = None
+    """When that was."""
+    crawl_delay_s: float | None = None
+    """The Crawl-delay that it asks for."""
 
 
 class HostTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +115,12 @@ class HostTable(msgspec.Struct, frozen=True, kw_only=True):
     most_pages: list[HostRow]
     most_bytes: list[HostRow]
     most_failures: list[HostRow]
+
+    @property
+    def rows(self) -> list[HostRow]:
+        """Of each host one."""
+        tables = (self.most_pages, self.most_bytes, self.most_failures)
+        return list({row.host: row for rows in tables for row in rows}.values())
 
 
 class DeadLink(msgspec.Struct, frozen=True, kw_only=True):

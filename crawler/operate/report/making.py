@@ -2,15 +2,18 @@
 
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from crawler.control.address import SocketRefused
+from crawler.control.client import NoAnswer
 from crawler.control.replies import CrawlStatus
 from crawler.control.requests import GetStatus
 from crawler.course.remaining import finished, no_estimate, queued, share_done
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import record_directories
 from crawler.disk.pruned import read_pruned
 from crawler.operate.course import course_of
@@ -22,7 +25,7 @@ from crawler.operate.report.forms import Lists, Report, Summary
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import ledger_visits
-from crawler.operate.report.waiting import ask_who_waits
+from crawler.operate.report.waiting import ask_robots, ask_who_waits
 from crawler.record import rfc3339
 from crawler.wiring.components.discovering import url_reader
 from crawler.write.records import record_files
@@ -52,6 +55,10 @@ def make_report(directory: Path, sections: Collection[str] = (), *, limit: int |
     # Nobody has to wait for the crawl while its records are read.
     counted.add_records(directories, _canonical(directory))
     made = make_lists(directories, lists, _canonical(directory), limit) if lists else Lists()
+    hosts = waiting.add_to(counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)))
+    # It may have ended meanwhile, or have begun.
+    with suppress(NoAnswer, SocketRefused, DirectoryRefused), reach(directory) as crawl:
+        hosts = ask_robots(crawl, hosts).add_to(hosts)
     return Report(
         directory=str(directory),
         at=rfc3339(now),
@@ -60,7 +67,7 @@ def make_report(directory: Path, sections: Collection[str] = (), *, limit: int |
         summary=_summary(status, counted, source=directories),
         course=course_of(directory, status),
         activity=counted.activity.found(),
-        hosts=waiting.add_to(counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories))),
+        hosts=hosts,
         **msgspec.structs.asdict(made),
     )
 

@@ -59,7 +59,7 @@ def _in_a_line(value: object) -> object:
 
 def _rows(report: Report, section: str) -> Iterable[msgspec.Struct]:
     if section == "hosts":
-        return {row.host: row for rows in _tables(report) for row in rows}.values()
+        return report.hosts.rows
     if section == "dead-links":
         return () if report.dead_links is None else report.dead_links.links
     if section == "broken-anchors":
@@ -68,10 +68,6 @@ def _rows(report: Report, section: str) -> Iterable[msgspec.Struct]:
         return (line for row in report.refused or () for line in _refused_lines(row))
     rows: Iterable[msgspec.Struct] | None = getattr(report, section)
     return rows or ()
-
-
-def _tables(report: Report) -> tuple[list[HostRow], ...]:
-    return report.hosts.most_pages, report.hosts.most_bytes, report.hosts.most_failures
 
 
 def _refused_lines(row: RefusedRow) -> Iterable[RefusedLine]:

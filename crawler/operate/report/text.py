@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from itertools import chain
 from typing import Final
 
@@ -22,9 +23,16 @@ from crawler.operate.report.forms import (
     Report,
     Summary,
 )
-from crawler.status import size
+from crawler.status import duration, size
 
 _WIDTH: Final = 80
+_ROBOTS: Final = {
+    "allowed": "robots.txt allows everything",
+    "partly": "robots.txt disallows a part",
+    "disallowed": "robots.txt disallows everything",
+    "unreachable": "robots.txt can't be had, so nothing is fetched",
+    "none": "no robots.txt",
+}
 
 
 def heading(report: Report) -> str:
@@ -77,14 +85,25 @@ def host_tables(hosts: HostTable) -> list[Table]:
     return [_table(f"most {name}", rows) for name, rows in kinds if rows]
 
 
-def host_lines(hosts: HostTable) -> Iterator[str]:
-    """What rules exclude on these hosts, and why they wait now."""
-    rows = {row.host: row for of in (hosts.most_pages, hosts.most_bytes, hosts.most_failures) for row in of}
-    for row in rows.values():
+def host_lines(report: Report) -> Iterator[str]:
+    """What rules exclude on these hosts, what their robots.txt files say, and why they wait now."""
+    for row in report.hosts.rows:
         texts = [] if not row.excluded else [f"excluded: {_counts(row.excluded)}"]
+        texts += [] if row.robots is None else [robots_text(row, report.at)]
         texts += [] if row.waits is None else [f"{row.queued:,} queued; {row.waits}"]
         if texts:
             yield f"{row.host}  {' · '.join(texts)}"
+
+
+def robots_text(row: HostRow, now: str) -> str:
+    """What the robots.txt of a host said, and when. `now` is the moment of the report."""
+    said = _ROBOTS.get(row.robots or "", row.robots or "")
+    asked = ""
+    if row.robots_at is not None:
+        age_s = (datetime.fromisoformat(now) - datetime.fromisoformat(row.robots_at)).total_seconds()
+        asked = f", asked {duration(max(0.0, age_s))} ago"
+    delay = "" if row.crawl_delay_s is None else f"; it asks for {row.crawl_delay_s:g} s between requests"
+    return f"{said}{asked}{delay}"
 
 
 def _table(title: str, rows: list[HostRow]) -> Table:

@@ -1,12 +1,12 @@
-"""What the hosts of a report do now, or why they wait."""
+"""What the hosts of a report do now, or why they wait, and what their robots.txt files say."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
 
-from crawler.control.replies import HostForm, HostList
-from crawler.control.requests import MAX_ITEMS, Top
+from crawler.control.replies import HostForm, HostList, RobotsForm, RobotsList
+from crawler.control.requests import MAX_ITEMS, InspectRobots, Top
 from crawler.operate.reach import ReachedCrawl
 from crawler.operate.refused import Refused
 from crawler.operate.report.forms import HostRow, HostTable
@@ -27,16 +27,38 @@ class Waiting:
             self._hosts[name] = msgspec.structs.replace(before or each, size=size)
 
     def add_to(self, table: HostTable) -> HostTable:
-        return msgspec.structs.replace(
-            table,
-            most_pages=[self._added(row) for row in table.most_pages],
-            most_bytes=[self._added(row) for row in table.most_bytes],
-            most_failures=[self._added(row) for row in table.most_failures],
-        )
+        return _changed(table, self._added)
 
     def _added(self, row: HostRow) -> HostRow:
         found = self._hosts.get(row.host)
         return row if found is None else msgspec.structs.replace(row, queued=found.size, waits=found.waits)
+
+
+class RobotsOfHosts:
+    """What the robots.txt files of hosts say."""
+
+    def __init__(self, found: Iterable[RobotsForm]) -> None:
+        self._found = {each.host: each for each in found}
+
+    def add_to(self, table: HostTable) -> HostTable:
+        return _changed(table, self._added)
+
+    def _added(self, row: HostRow) -> HostRow:
+        found = self._found.get(row.host)
+        if found is None:
+            return row
+        return msgspec.structs.replace(
+            row, robots=found.robots, robots_at=found.asked_at, crawl_delay_s=found.crawl_delay_s
+        )
+
+
+def _changed(table: HostTable, change: Callable[[HostRow], HostRow]) -> HostTable:
+    return msgspec.structs.replace(
+        table,
+        most_pages=[change(row) for row in table.most_pages],
+        most_bytes=[change(row) for row in table.most_bytes],
+        most_failures=[change(row) for row in table.most_failures],
+    )
 
 
 def _name(host: str) -> str:
@@ -51,3 +73,13 @@ def ask_who_waits(crawl: ReachedCrawl) -> Waiting:
         return Waiting(crawl.ask(Top(limit=MAX_ITEMS), HostList).hosts)
     except Refused:
         return Waiting(())
+
+
+def ask_robots(crawl: ReachedCrawl, table: HostTable) -> RobotsOfHosts:
+    """A crawl that an earlier version runs can't tell."""
+    hosts = [row.host for row in table.rows]
+    try:
+        pieces = [InspectRobots(hosts=hosts[at : at + MAX_ITEMS]) for at in range(0, len(hosts), MAX_ITEMS)]
+        return RobotsOfHosts([each for piece in pieces for each in crawl.ask(piece, RobotsList).hosts])
+    except Refused:
+        return RobotsOfHosts(())

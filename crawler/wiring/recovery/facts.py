@@ -6,14 +6,16 @@ It lies in a file without a name, so a crawl of any size needs little memory.
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 _CACHE_KIB: Final = 32_000
 _MOST: Final = 2**63 - 1
+_LONGEST_WHY: Final = 1000
 _TABLES: Final = """
     CREATE TABLE told (
         source INTEGER, number INTEGER, url TEXT, state TEXT, status INTEGER, digest TEXT, payload TEXT,
@@ -24,6 +26,7 @@ _TABLES: Final = """
     CREATE TABLE payload (digest TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID;
     CREATE TABLE lacking (digest TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE elsewhere (digest TEXT, record TEXT, PRIMARY KEY (digest, record)) WITHOUT ROWID;
+    CREATE TABLE unreadable (path TEXT, offset INTEGER, why TEXT);
 """
 _ADD: Final = """
     INSERT INTO told VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0)
@@ -102,15 +105,18 @@ class Facts:
             (source, _signed(number), _plain(url), *others)
             for number, url, *others in map(msgspec.structs.astuple, facts)
         )
-        try:
+        with _room():
             self._database.executemany(_ADD, rows)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
-                raise
-            raise NoRoom(
-                f"there is no room in {tempfile.gettempdir()} for what is compared, which takes some hundred bytes for "
-                "each page and output: free some space, or set TMPDIR to a folder on a larger disk"
-            ) from error
+
+    def add_unreadable(self, path: Path, offset: int, why: str) -> None:
+        """A line that can't be decoded. There may be as many as there are pages. May be called while facts are
+        added."""
+        with _room():
+            self._database.execute("INSERT INTO unreadable VALUES (?, ?, ?)", (str(path), offset, why[:_LONGEST_WHY]))
+
+    def unreadable(self) -> Iterator[tuple[str, int, str]]:
+        """The lines that can't be decoded: file, byte and reason."""
+        return self._rows("SELECT path, offset, why FROM unreadable")
 
     def add_payload(self, payload: str, body: str | None) -> None:
         """A body of the archive: the digests of what was received, and of that without content coding."""
@@ -218,6 +224,19 @@ class Facts:
     def _rows(self, query: str, *sources: int) -> Iterator[tuple[Any, ...]]:
         with closing(self._database.execute(query, sources)) as found:
             yield from found
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
+            raise
+        raise NoRoom(
+            f"there is no room in {tempfile.gettempdir()} for what is compared, which takes some hundred bytes for "
+            "each page and output: free some space, or set TMPDIR to a folder on a larger disk"
+        ) from error
 
 
 def _signed(number: int) -> int:

@@ -3,23 +3,29 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final, Self
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of, make_index
 from frontier.descriptor import Problem
 
+_AT_ONCE: Final = 1_000_000
+"""Lines whose digests are in memory at the same time."""
+
 
 def index_problems(directory: Path) -> Iterator[Problem]:
     """Where the index of a complete archive is not what would be made of that archive now. The next start makes those
-    that were open. Takes some dozens of bytes of memory for each line of one archive at a time."""
+    that were open. Takes the same memory for an index of any length; one that is wrong is read several times if it is
+    long."""
     for archive in _indexed(directory):
         reading = _Reading(index_of(archive))
         # Nothing is taken back in an archive that is complete, so its lines are all true.
-        expected, found = _digests(lines_of(archive)), _digests(reading)
-        if not reading.is_sorted or not np.array_equal(expected, found):
-            lacking, foreign = len(np.setdiff1d(expected, found)), len(np.setdiff1d(found, expected))
+        expected, found = _Sum.of(lines_of(archive)), _Sum.of(reading)
+        if not reading.is_sorted or expected != found:
+            lacking, foreign = _differences(archive, passes=1 + max(expected.count, found.count) // _AT_ONCE)
             message = f"it lacks {lacking} captures, and has {foreign} lines that its archive does not bear out"
             yield Problem("index", str(index_of(archive)), f"{message}; `verify --repair` makes it anew")
 
@@ -41,12 +47,36 @@ class _Reading:
                 before = content
 
 
-def _digests(lines: Iterable[bytes]) -> npt.NDArray[np.uint64]:
-    """Eight bytes for each line, sorted."""
+class _Sum(msgspec.Struct, frozen=True):
+    """Of digests of lines, in whatever order: equal for the same lines."""
+
+    count: int
+    total: int
+
+    @classmethod
+    def of(cls, lines: Iterable[bytes]) -> Self:
+        count = total = 0
+        for line in lines:
+            count += 1
+            total += int.from_bytes(hashlib.blake2b(line, digest_size=16).digest(), "little")
+        return cls(count, total)
+
+
+def _differences(archive: Path, *, passes: int) -> tuple[int, int]:
+    """How many lines the index of an archive lacks, and has too many. Each pass compares some of them."""
+    lacking = foreign = 0
+    for number in range(passes):
+        expected = _digests(lines_of(archive), number, passes)
+        found = _digests(_Reading(index_of(archive)), number, passes)
+        lacking += len(np.setdiff1d(expected, found))
+        foreign += len(np.setdiff1d(found, expected))
+    return lacking, foreign
+
+
+def _digests(lines: Iterable[bytes], number: int, passes: int) -> npt.NDArray[np.uint64]:
+    """Eight bytes for each line of a pass."""
     found = (int.from_bytes(hashlib.blake2b(line, digest_size=8).digest(), "little") for line in lines)
-    digests = np.fromiter(found, dtype=np.uint64)
-    digests.sort()
-    return digests
+    return np.fromiter((digest for digest in found if digest % passes == number), dtype=np.uint64)
 
 
 def repair_indexes(directory: Path) -> int:

@@ -154,14 +154,11 @@ class Verification:
             )
 
     def _read_records(self) -> Iterator[Problem]:
-        damaged: list[Problem] = []
-
-        def note(path: Path, offset: int, why: str) -> None:
-            damaged.append(Problem("damaged", str(path), f"the line at byte {offset} can't be read: {why}"))
-
         directories = [each.records for each in self._outputs if each.records.is_dir()]
-        self._facts.add(Source.RECORDS, map(_of_record, read_records(*directories, on_damage=note)))
-        yield from damaged
+        records = read_records(*directories, on_damage=self._facts.add_unreadable)
+        self._facts.add(Source.RECORDS, map(_of_record, records))
+        for path, offset, why in self._facts.unreadable():
+            yield Problem("damaged", path, f"the line at byte {offset} can't be read: {why}")
 
     def _read_archive(self) -> Iterator[Problem]:
         directories = [each.warc for each in self._outputs if each.warc.is_dir()]

@@ -6,6 +6,7 @@ from typing import Final
 
 from crawler.operate.report.forms import DeadLink, FetchedRow, HostRow, Lists, RefusedRow
 from crawler.operate.report.html.tables import Cell, number, table, text, url
+from crawler.operate.report.text import robots_text
 from crawler.status import size
 
 _NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
@@ -48,12 +49,13 @@ def sections(report: Lists) -> Iterator[Section]:
             yield name, title, table(heads, map(_fetched, fetched)) if fetched else "", "Nothing was fetched."
 
 
-def host_table(rows: Iterable[HostRow]) -> str:
-    columns = ("Host", "URLs", "Pages", "Failures", "Answers", "Excluded", "Received", "Mean time", "Last fetch", "Now")
-    return table(columns, map(_host, rows))
+def host_table(rows: Iterable[HostRow], at: str) -> str:
+    """`at`: the moment of the report."""
+    counted = ("URLs", "Pages", "Failures", "Answers", "Excluded", "Received", "Mean time", "Last fetch")
+    return table(("Host", *counted, "robots.txt", "Now"), (_host(row, at) for row in rows))
 
 
-def _host(row: HostRow) -> Sequence[str]:
+def _host(row: HostRow, at: str) -> Sequence[str]:
     mean = "–" if row.mean_s is None else f"{row.mean_s:.2f} s"
     counts = (number(row.urls), number(row.pages), number(row.failures))
     statuses = ", ".join(f"{status}: {count:,}" for status, count in row.statuses.items())
@@ -67,6 +69,7 @@ def _host(row: HostRow) -> Sequence[str]:
         _size(row.bytes_received),
         mean,
         (row.last_at or "–")[:19],
+        "–" if row.robots is None else robots_text(row, at).removeprefix("robots.txt "),
         now,
     )
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 from string import Template
 
 from crawler.course.text import left_text
-from crawler.operate.report.forms import HostRow, HostTable, Report, Summary
+from crawler.operate.report.forms import Report, Summary
 from crawler.operate.report.html.lists import host_table, sections
 from crawler.operate.report.html.plots import figures
 from crawler.operate.report.html.tables import text
@@ -61,14 +61,10 @@ def _tile(name: str, value: str, more: str) -> str:
 
 
 def _hosts(report: Report) -> Iterator[str]:
-    rows = {row.host: row for rows in _tables(report.hosts) for row in rows}
+    rows = report.hosts.rows
     if rows:
         left = report.hosts.count - len(rows)
-        yield _section("hosts", "Hosts", host_table(rows.values()), _more(report, "hosts", left))
-
-
-def _tables(hosts: HostTable) -> tuple[list[HostRow], ...]:
-    return hosts.most_pages, hosts.most_bytes, hosts.most_failures
+        yield _section("hosts", "Hosts", host_table(rows, report.at), _more(report, "hosts", left))
 
 
 def _lists(report: Report) -> Iterator[str]:

@@ -138,12 +138,19 @@ const tables = ({ statuses, failures, exclusions, refused }) => [
   refused && section("Links refused by rule", [["Rule"], ["Links", "number"]], sorted(refused)),
 ];
 
+const robotsSaid = { allowed: "allows everything", partly: "disallows a part", disallowed: "disallows everything", unreachable: "can't be had", none: "none" };
+
+function robots({ robots: said, robots_at: at, crawl_delay_s: delay }) {
+  if (said === null) return "–";
+  return [robotsSaid[said] ?? said, at && `asked ${moment(at)}`, delay !== null && `delay ${delay} s`].filter(Boolean).join("; ");
+}
+
 function hosts({ count: known, is_exact: isExact, most_pages: pages, most_bytes: bytes, most_failures: failures }) {
-  const columns = [["Host"], ["URLs", "number"], ["Pages", "number"], ["Failures", "number"], ["Received", "number"], ["Mean time", "number"], ["Last fetch"]];
+  const columns = [["Host"], ["URLs", "number"], ["Pages", "number"], ["Failures", "number"], ["Received", "number"], ["Mean time", "number"], ["Last fetch"], ["robots.txt"]];
   const table = (title, rows) => [h("h2", null, title), rows.length === 0
     ? h("p", { class: "empty" }, "None.")
     : scrolling(title, columns, rows.map((row) => [row.host, count(row.urls), count(row.pages), count(row.failures), size(row.bytes_received),
-      row.mean_s === null ? "–" : `${row.mean_s.toFixed(2)} s`, moment(row.last_at)]))];
+      row.mean_s === null ? "–" : `${row.mean_s.toFixed(2)} s`, moment(row.last_at), robots(row)]))];
   return [
     table("Hosts with the most pages", pages),
     table("Hosts with the most bytes", bytes),
