@@ -180,7 +180,7 @@ class LeaseKeeper:
             except Forgotten:
                 await self._write_again()
                 return
-            await self._tell_epochs(cluster)
+            await self._tell_stored(cluster)
             await self._claim(cluster)
 
     async def _renew(self) -> None:
@@ -226,16 +226,22 @@ class LeaseKeeper:
             return False
         return True
 
-    async def _tell_epochs(self, cluster: Cluster) -> None:
+    async def _tell_stored(self, cluster: Cluster) -> None:
         """After a flush or an older copy, the register knows less than the directories."""
-        higher = {part: epoch for part, epoch in self._home.epochs().items() if epoch > cluster.parts[part].opened}
-        if higher:
-            await self._register.raise_epochs(higher)
+        identity, epochs, known = self._home.identity(), self._home.epochs(), cluster.identity
+        if (
+            any(epoch > cluster.parts[part].opened for part, epoch in epochs.items())
+            or identity.configuration_version > known.configuration_version
+            or identity.next_lineage > known.next_lineage
+            or any(ours > theirs for ours, theirs in zip(identity.lineages, known.lineages, strict=True))
+        ):
+            await self._register.raise_to(identity, epochs)
 
     async def _write_again(self) -> None:
         log.warning("Redis has forgotten the crawl, as after a flush; this machine writes its register again")
-        await self._register.create(self._home.identity(), is_new=False)
-        await self._register.raise_epochs(self._home.epochs())
+        identity = self._home.identity()
+        await self._register.create(identity, is_new=False)
+        await self._register.raise_to(identity, self._home.epochs())
         self._wake.set()
 
     async def _claim(self, cluster: Cluster) -> None:

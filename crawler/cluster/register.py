@@ -4,10 +4,9 @@ All keys of a crawl have one hash tag, so that a cluster of Redis has them on on
 together:
 
     {PREFIX:GENERATION:cluster}:register     a hash. Numbers of parts stand behind a colon
-        crawl, next_lineage, lease_s, configuration_version
-        lineages              of all parts, separated by spaces
+        crawl, parts, next_lineage, lease_s, configuration_version
         server                the run id of the server in which it was created; empty when machines wrote it again
-        opened:K, claimed:K   epochs
+        lineage:K, opened:K, claimed:K
         make:K                present if an operator permits to make part K again
     {PREFIX:GENERATION:cluster}:large        a hash: configuration, suffixes
     {PREFIX:GENERATION:cluster}:lease:K      a hash that expires; K is -1 for the coordinator
@@ -61,7 +60,8 @@ class Register:
         """
         fields: dict[str, object] = {
             "crawl": identity.crawl,
-            "lineages": " ".join(map(str, identity.lineages)),
+            "parts": identity.parts,
+            **{f"lineage:{part}": lineage for part, lineage in enumerate(identity.lineages)},
             "next_lineage": identity.next_lineage,
             "lease_s": identity.lease_s,
             "configuration_version": identity.configuration_version,
@@ -73,40 +73,50 @@ class Register:
             await self._client.set(f"{self._prefix}:crawl", self._generation, nx=not is_new)
         return bool(written)
 
-    async def raise_epochs(self, epochs: Mapping[int, int]) -> None:
-        """Let the register know at least these epochs, which directories have stored. Raises `Forgotten`."""
-        flat = [each for pair in epochs.items() for each in pair]
-        if not await self._eval(scripts.RAISE_EPOCHS, [self._register], *flat):
+    async def raise_to(self, identity: Identity, epochs: Mapping[int, int]) -> None:
+        """Let the register know at least what directories have stored. Raises `Forgotten`."""
+        least = {f"{name}:{part}": epoch for part, epoch in epochs.items() for name in ("opened", "claimed")}
+        least |= {f"lineage:{part}": lineage for part, lineage in enumerate(identity.lineages)}
+        least["next_lineage"] = identity.next_lineage
+        flat = [each for pair in least.items() for each in pair]
+        if not await self._eval(scripts.RAISE, [self._register], *flat):
             raise Forgotten
+        await self.replace_configuration(identity.configuration, identity.configuration_version)
+
+    async def replace_configuration(self, configuration: str, version: int) -> bool:
+        """Let a configuration hold, unless its version is not above that of the register. Returns whether it does."""
+        keys = [self._register, self._large]
+        return bool(await self._eval(scripts.CONFIGURE, keys, version, configuration))
 
     async def read(self) -> Cluster:
         """All of it. Raises `Forgotten`."""
         async with asyncio.timeout(TIMEOUT_S):
-            lineages, version = await self._client.hmget(self._register, "lineages", "configuration_version")
-        if lineages is None:
+            parts, version = await self._client.hmget(self._register, "parts", "configuration_version")
+        if parts is None:
             raise Forgotten
         large = await self._read_large(version)
-        numbers = range(COORDINATOR, len(lineages.split()))
+        numbers = range(COORDINATOR, int(parts))
         keys = [self._register, self._agents, *(self._lease_of(number) for number in numbers)]
         run_id, time, flat, agents, leases = await self._eval(scripts.READ, keys)
         fields = {key.decode(): value.decode() for key, value in _pairs(flat)}
         if not fields:
             raise Forgotten
         found = {int(number): _lease(values) for number, values in leases}
+        identity = _identity(self._generation, fields, large)
         return Cluster(
-            identity=_identity(self._generation, fields, large),
+            identity=identity,
             is_whole=fields["server"] != "",
             is_first_server=fields["server"] == run_id.decode(),
             parts=tuple(
                 PartState(
                     number=number,
-                    lineage=int(lineage),
+                    lineage=lineage,
                     opened=int(fields.get(f"opened:{number}", 0)),
                     claimed=int(fields.get(f"claimed:{number}", 0)),
                     may_be_made=f"make:{number}" in fields,
                     lease=found.get(number),
                 )
-                for number, lineage in enumerate(fields["lineages"].split())
+                for number, lineage in enumerate(identity.lineages)
             ),
             coordinator=found.get(COORDINATOR),
             agents={holder.decode(): msgspec.json.decode(text, type=Agent) for holder, text in _pairs(agents)},
@@ -129,8 +139,7 @@ class Register:
         ms = int(lease_s * 1000)
         answer = await self._eval(scripts.CLAIM, self._keys(part), part, holder, claim, stored, int(makes), ms)
         match answer:
-            case [b"granted", epoch, lineages]:
-                lineage = 0 if part == COORDINATOR else int(lineages.split()[part])
+            case [b"granted", epoch, lineage]:
                 return Granted(epoch=epoch, lineage=lineage)
             case [b"held", by]:
                 return Denied(why=f"{by.decode()} holds it")
@@ -205,7 +214,7 @@ def _identity(generation: str, fields: Mapping[str, str], large: Mapping[bytes, 
     return Identity(
         crawl=fields["crawl"],
         generation=generation,
-        lineages=tuple(map(int, fields["lineages"].split())),
+        lineages=tuple(int(fields[f"lineage:{part}"]) for part in range(int(fields["parts"]))),
         next_lineage=int(fields["next_lineage"]),
         lease_s=float(fields["lease_s"]),
         configuration=large[b"configuration"].decode(),

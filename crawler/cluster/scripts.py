@@ -13,16 +13,20 @@ for at = 4, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1]) end
 redis.call('HSET', KEYS[1], 'server', ARGV[3] == '1' and {_RUN_ID} or '')
 return 1
 """
-RAISE_EPOCHS: Final = """
+RAISE: Final = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 for at = 1, #ARGV, 2 do
-  for _, name in ipairs({'opened:', 'claimed:'}) do
-    local field = name .. ARGV[at]
-    if tonumber(redis.call('HGET', KEYS[1], field) or '0') < tonumber(ARGV[at + 1]) then
-      redis.call('HSET', KEYS[1], field, ARGV[at + 1])
-    end
+  if tonumber(redis.call('HGET', KEYS[1], ARGV[at]) or '0') < tonumber(ARGV[at + 1]) then
+    redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1])
   end
 end
+return 1
+"""
+CONFIGURE: Final = """
+local version = redis.call('HGET', KEYS[1], 'configuration_version')
+if not version or tonumber(version) >= tonumber(ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[2], 'configuration', ARGV[2])
+redis.call('HSET', KEYS[1], 'configuration_version', ARGV[1])
 return 1
 """
 READ: Final = f"""
@@ -56,7 +60,7 @@ redis.call('HSET', KEYS[1], 'claimed:' .. part, epoch)
 redis.call('DEL', KEYS[2])
 redis.call('HSET', KEYS[2], 'holder', holder, 'claim', claim, 'epoch', epoch, 'stored', stored, 'stands', '0')
 redis.call('PEXPIRE', KEYS[2], ms)
-return {{'granted', epoch, redis.call('HGET', KEYS[1], 'lineages')}}
+return {{'granted', epoch, tonumber(redis.call('HGET', KEYS[1], 'lineage:' .. part) or '0')}}
 """
 CONFIRM: Final = """
 local part, claim, epoch, ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

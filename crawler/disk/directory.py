@@ -7,6 +7,7 @@ control            the socket by which a running crawl is controlled
 parts.json         the parts of the crawl, if it has any; see `layout`
 parts.next.json    the parts that it is to have, while it is being divided anew; see `layout`
 public_suffix_list.dat  the list by which its parts divide the crawl, if it has any
+claim.json         of a part of a crawl on many machines: when it was last opened, and in which crawl
 frontier/          the frontier's state
 frontier.before-*  copies from before a repair
 visited/           snapshots of the visited set
@@ -150,6 +151,10 @@ class CrawlDirectory:
     def suffixes(self) -> Path:
         return self.path / "public_suffix_list.dat"
 
+    @property
+    def claim(self) -> Path:
+        return self.path / "claim.json"
+
     def has_state(self) -> bool:
         """Whether there is a frontier, even if it is damaged."""
         return self._has_leveldb() or any(
@@ -285,5 +290,5 @@ class CrawlDirectory:
         for folder in (self.frontier, *copies, self.visited, *output, self.log.parent):
             if folder.exists():
                 shutil.rmtree(folder)
-        for file in (*self.path.glob(f"{self.earlier.name}*"), self.configuration, self.start, self.pruned):
+        for file in (*self.path.glob(f"{self.earlier.name}*"), self.configuration, self.start, self.pruned, self.claim):
             file.unlink(missing_ok=True)

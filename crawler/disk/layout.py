@@ -13,6 +13,9 @@ A crawl that is not in parts has its state and output in its directory DIR. A cr
 `parts.json` is written before the first part has anything, and replaced in one step. So it alone says whether a crawl
 is in parts, and which directories count. Whoever divides a crawl anew makes new directories beside the old ones, then
 replaces the file.
+
+Of a crawl on many machines, each machine has such a directory. Its layout names all parts, and the directories of those
+that other machines have are missing.
 """
 
 import os
@@ -43,6 +46,19 @@ class PartPlace(msgspec.Struct, frozen=True, kw_only=True):
     after the other; 0 is that of a crawl that is not in parts."""
 
 
+class ClusterPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """That a crawl is on many machines, and where its register is (`crawler.cluster`)."""
+
+    crawl: str
+    """A random name, drawn when the crawl was made."""
+    url: str
+    """The server of Redis, without a password."""
+    prefix: str
+    """What the names of its keys begin with."""
+    lease_s: float
+    configuration_version: int
+
+
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a crawl, numbered from 0."""
 
@@ -55,6 +71,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     crawl, or `.` for the directory of the crawl itself."""
     next_lineage: int
     """The lowest one that was never used."""
+    cluster: ClusterPlace | None = None
+    """None if all parts are on this machine."""
 
     @classmethod
     def begin(cls, parts: int) -> Self:
@@ -85,6 +103,17 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     def directories(self, directory: Path) -> list[Path]:
         """The directories of the parts, in their order, of the crawl in `directory`."""
         return [directory / place.directory for place in self.parts]
+
+    def directories_here(self, directory: Path) -> dict[int, Path]:
+        """The directories of the parts that this machine has, by number. A part of a crawl on one machine counts even
+        if its directory is missing."""
+        paths = enumerate(self.directories(directory))
+        return {number: path for number, path in paths if self.cluster is None or path.exists() or path.is_symlink()}
+
+    def elsewhere(self, directory: Path) -> list[int]:
+        """The parts that only other machines may have."""
+        here = self.directories_here(directory)
+        return [number for number in range(len(self.parts)) if number not in here]
 
 
 def _free_names(directory: Path, parts: int) -> list[str]:
@@ -171,9 +200,10 @@ def _write(path: Path, layout: Layout) -> None:
 
 
 def part_directories(directory: Path) -> list[Path]:
-    """The directories that hold the state of a crawl, one for each part. Raises `DirectoryRefused`."""
+    """The directories that hold the state of a crawl, one for each part that is on this machine. Raises
+    `DirectoryRefused`."""
     layout = read_layout(directory)
-    return [directory] if layout is None else layout.directories(directory)
+    return [directory] if layout is None else list(layout.directories_here(directory).values())
 
 
 def part_at(directory: Path) -> Part | None:
@@ -193,7 +223,7 @@ def output_directories(directory: Path) -> list[Path]:
     if layout is None:
         return [directory]
     earlier = [directory if name == "." else directory / name for name in layout.earlier]
-    return [*earlier, *layout.directories(directory)]
+    return [*earlier, *layout.directories_here(directory).values()]
 
 
 def replaced_directories(part: Path) -> list[Path]:
@@ -207,7 +237,8 @@ def replaced_directories(part: Path) -> list[Path]:
 def record_directories(directory: Path, part: int | None = None) -> list[Path]:
     """The directories that hold page records of a crawl, those of its parts included, or those that hold what belongs
     to one part. The oldest come first. Raises `DirectoryRefused`."""
-    others = [] if part is None else part_directories(directory)
+    layout = read_layout(directory)
+    others = [] if part is None else [directory] if layout is None else layout.directories(directory)
     mine = set(others[part : part + 1] if part is not None else [])
     outputs = [each for each in output_directories(directory) if each in mine or each not in others]
     return [path for each in outputs if (path := CrawlDirectory(each).records).is_dir()]

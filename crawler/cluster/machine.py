@@ -1,0 +1,171 @@
+"""What one machine has of a crawl: a directory with the layout of all parts, and the parts that are here."""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from crawler.cluster.keeper import Wanted
+from crawler.cluster.notes import Note, read_note, write_note
+from crawler.cluster.values import Cluster, Identity
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.durable_file import replace_file
+from crawler.disk.layout import ClusterPlace, Layout, PartPlace, read_layout, write_layout
+
+Choose = Callable[[Cluster, Mapping[int, int]], Iterable[Wanted]]
+"""Which parts a machine would run, given those that it has directories for and their epochs."""
+
+
+def begin_machine(directory: CrawlDirectory, identity: Identity, *, url: str, prefix: str) -> None:
+    """Make a locked directory that of a machine of this crawl, unless it is. Raises `DirectoryRefused` if it has
+    another crawl."""
+    layout = read_layout(directory.path)
+    if layout is not None:
+        _check_crawl(directory.path, layout, identity)
+        return
+    if directory.has_state() or directory.has_output():
+        raise DirectoryRefused(
+            f"{directory.path} has a crawl that is not on many machines; name another directory by --dir"
+        )
+    replace_file(directory.suffixes, identity.suffixes)
+    directory.write_configuration(identity.configuration)
+    parts = tuple(PartPlace(directory=f"part-{part}", lineage=each) for part, each in enumerate(identity.lineages))
+    place = ClusterPlace(
+        crawl=identity.crawl,
+        url=url,
+        prefix=prefix,
+        lease_s=identity.lease_s,
+        configuration_version=identity.configuration_version,
+    )
+    write_layout(
+        directory.path,
+        Layout(generation=identity.generation, parts=parts, next_lineage=identity.next_lineage, cluster=place),
+    )
+
+
+def _check_crawl(path: Path, layout: Layout, identity: Identity) -> None:
+    if layout.cluster is None:
+        raise DirectoryRefused(f"{path} has a crawl in parts that is on this machine alone; name another by --dir")
+    if (layout.cluster.crawl, layout.generation) != (identity.crawl, identity.generation):
+        raise DirectoryRefused(
+            f"{path} belongs to another crawl than Redis has: expected crawl {identity.crawl} (generation "
+            f"{identity.generation}), found {layout.cluster.crawl} ({layout.generation}). Name another directory by "
+            "--dir, or another prefix of keys"
+        )
+
+
+class MachineDirectory:
+    """The locked directory of a machine; a `Home`. Files are read once, because nobody else changes them."""
+
+    def __init__(self, directory: CrawlDirectory, choose: Choose) -> None:
+        """Raises `DirectoryRefused` if the directory is not that of a machine, or a note can't be used."""
+        layout = read_layout(directory.path)
+        if layout is None or layout.cluster is None:
+            raise DirectoryRefused(f"{directory.path} has no crawl that is on many machines")
+        self._directory = directory
+        self._choose = choose
+        self._layout = layout
+        self._configuration = directory.configuration.read_text(encoding="utf-8")
+        self._suffixes = directory.suffixes.read_bytes()
+        self._notes = {part: self._note(part, path) for part, path in layout.directories_here(directory.path).items()}
+        """By part that is here; None for one that was never claimed."""
+
+    @property
+    def layout(self) -> Layout:
+        return self._layout
+
+    def identity(self) -> Identity:
+        return Identity(
+            crawl=self._place.crawl,
+            generation=self._layout.generation,
+            lineages=tuple(each.lineage for each in self._layout.parts),
+            next_lineage=self._layout.next_lineage,
+            lease_s=self._place.lease_s,
+            configuration=self._configuration,
+            configuration_version=self._place.configuration_version,
+            suffixes=self._suffixes,
+        )
+
+    def epochs(self) -> Mapping[int, int]:
+        """A directory that was replaced by adopting its part elsewhere does not count."""
+        notes = ((part, note) for part, note in self._notes.items() if note is not None)
+        return {part: note.epoch for part, note in notes if note.lineage == self._layout.parts[part].lineage}
+
+    def want(self, cluster: Cluster) -> Iterable[Wanted]:
+        self._learn(cluster.identity)
+        return self._choose(cluster, self.epochs())
+
+    def store(self, part: int, *, epoch: int, lineage: int) -> None:
+        if self._layout.parts[part].lineage != lineage:
+            raise DirectoryRefused(
+                f"part {part} was adopted meanwhile: its lineage is {lineage} now; it is tried again"
+            )
+        note = self._notes.get(part)
+        if note is not None and note.lineage != lineage:
+            self._leave(part)
+            note = None
+        with CrawlDirectory(self._path(part)) as place:
+            if note is None and (place.has_state() or place.has_output()):
+                raise DirectoryRefused(
+                    f"{place.path} has a part that does not say when it was opened: expected {place.claim}. Restore "
+                    "that file, or let `onceover cluster adopt` take the directory"
+                )
+            new = Note(
+                crawl=self._place.crawl, generation=self._layout.generation, part=part, lineage=lineage, epoch=epoch
+            )
+            write_note(place, new)
+        self._notes[part] = new
+
+    def _leave(self, part: int) -> None:
+        """Let the part have a new directory here. The old one was replaced by adopting the part; its output still
+        belongs to the crawl."""
+        place, parts = self._layout.parts[part], list(self._layout.parts)
+        name = next(
+            name for number in count(2) if not (self._directory.path / (name := f"part-{part}.{number}")).exists()
+        )
+        parts[part] = msgspec.structs.replace(place, directory=name)
+        self._write_layout(parts=tuple(parts), earlier=(*self._layout.earlier, place.directory))
+        self._notes.pop(part)
+
+    def _path(self, part: int) -> Path:
+        return self._layout.directories(self._directory.path)[part]
+
+    def _note(self, part: int, path: Path) -> Note | None:
+        directory = CrawlDirectory(path)
+        directory.check_place()
+        note = read_note(directory)
+        expected = self._place.crawl, self._layout.generation, part
+        if note is not None and (note.crawl, note.generation, note.part) != expected:
+            raise DirectoryRefused(
+                f"{path} is not the part that belongs there: expected part {part} of crawl {expected[0]} (generation "
+                f"{expected[1]}), found part {note.part} of crawl {note.crawl} (generation {note.generation}); move it "
+                "away"
+            )
+        return note
+
+    def _learn(self, identity: Identity) -> None:
+        """Store what other machines have changed."""
+        place = self._place
+        if identity.configuration_version > place.configuration_version:
+            self._directory.write_configuration(identity.configuration)
+            self._configuration = identity.configuration
+            place = msgspec.structs.replace(place, configuration_version=identity.configuration_version)
+        parts = tuple(
+            msgspec.structs.replace(each, lineage=max(each.lineage, lineage))
+            for each, lineage in zip(self._layout.parts, identity.lineages, strict=True)
+        )
+        next_lineage = max(self._layout.next_lineage, identity.next_lineage)
+        self._write_layout(parts=parts, next_lineage=next_lineage, cluster=place)
+
+    def _write_layout(self, **changes: Any) -> None:
+        layout = msgspec.structs.replace(self._layout, **changes)
+        if layout != self._layout:
+            write_layout(self._directory.path, layout)
+            self._layout = layout
+
+    @property
+    def _place(self) -> ClusterPlace:
+        assert self._layout.cluster is not None
+        return self._layout.cluster

@@ -1,0 +1,106 @@
+"""The directory that a machine has of a crawl."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.cluster.machine import MachineDirectory, begin_machine
+from crawler.cluster.notes import read_note
+from crawler.cluster.values import Cluster, Identity, PartState
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import Layout, part_directories, read_layout, write_layout
+from tests.unit.cluster.homes import IDENTITY
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[CrawlDirectory]:
+    with CrawlDirectory(tmp_path / "crawl") as locked:
+        yield locked
+
+
+def begin(directory: CrawlDirectory, identity: Identity = IDENTITY) -> MachineDirectory:
+    begin_machine(directory, identity, url="redis://127.0.0.1/0", prefix="test")
+    return MachineDirectory(directory, lambda _cluster, _epochs: ())
+
+
+def cluster_of(identity: Identity) -> Cluster:
+    parts = tuple(
+        PartState(number=number, lineage=lineage, opened=0, claimed=0, may_be_made=False, lease=None)
+        for number, lineage in enumerate(identity.lineages)
+    )
+    return Cluster(
+        identity=identity, is_whole=True, is_first_server=True, parts=parts, coordinator=None, agents={}, now=0.0
+    )
+
+
+def test_a_machine_begins_with_no_part_and_can_write_the_register_again(directory: CrawlDirectory) -> None:
+    machine = begin(directory)
+    assert machine.identity() == IDENTITY
+    assert machine.epochs() == {}
+    assert part_directories(directory.path) == []
+    layout = read_layout(directory.path)
+    assert layout is not None
+    assert layout.elsewhere(directory.path) == [0, 1, 2]
+
+
+def test_a_stored_epoch_is_known_to_the_next_process(directory: CrawlDirectory) -> None:
+    machine = begin(directory)
+    machine.store(1, epoch=4, lineage=2)
+    machine.store(1, epoch=5, lineage=2)
+    assert begin(directory).epochs() == {1: 5}
+    assert part_directories(directory.path) == [directory.path / "part-1"]
+
+
+def test_the_directory_of_another_crawl_is_refused(directory: CrawlDirectory) -> None:
+    begin(directory)
+    with pytest.raises(DirectoryRefused, match="belongs to another crawl"):
+        begin(directory, msgspec.structs.replace(IDENTITY, crawl="another"))
+
+
+def test_a_crawl_on_one_machine_is_no_machine_of_a_crawl_on_many(directory: CrawlDirectory) -> None:
+    write_layout(directory.path, Layout.begin(2))
+    with pytest.raises(DirectoryRefused, match="on this machine alone"):
+        begin(directory)
+
+
+def test_a_part_that_is_moved_to_the_place_of_another_is_refused(directory: CrawlDirectory) -> None:
+    begin(directory).store(0, epoch=1, lineage=1)
+    (directory.path / "part-0").rename(directory.path / "part-2")
+    with pytest.raises(DirectoryRefused, match="not the part that belongs there: expected part 2"):
+        begin(directory)
+
+
+def test_a_part_without_a_note_is_not_taken_for_a_new_one(directory: CrawlDirectory) -> None:
+    begin(directory).store(0, epoch=1, lineage=1)
+    with CrawlDirectory(directory.path / "part-0") as part:
+        part.claim.unlink()
+        part.frontier.mkdir()
+        (part.frontier / "CURRENT").touch()
+    machine = begin(directory)
+    assert machine.epochs() == {}
+    with pytest.raises(DirectoryRefused, match=r"expected .*claim\.json"):
+        machine.store(0, epoch=2, lineage=1)
+
+
+def test_a_part_that_another_machine_has_adopted_is_not_this_ones_any_more(directory: CrawlDirectory) -> None:
+    machine = begin(directory)
+    machine.store(0, epoch=3, lineage=1)
+    adopted = msgspec.structs.replace(IDENTITY, lineages=(4, 2, 3), next_lineage=5, configuration_version=2)
+    list(machine.want(cluster_of(adopted)))
+    assert machine.epochs() == {}
+    assert begin(directory, adopted).identity() == adopted
+
+
+def test_a_part_that_is_adopted_where_it_was_gets_a_new_directory(directory: CrawlDirectory) -> None:
+    machine = begin(directory)
+    machine.store(0, epoch=3, lineage=1)
+    list(machine.want(cluster_of(msgspec.structs.replace(IDENTITY, lineages=(4, 2, 3), next_lineage=5))))
+    machine.store(0, epoch=5, lineage=4)
+    layout = read_layout(directory.path)
+    assert layout is not None
+    assert (layout.parts[0].directory, layout.earlier) == ("part-0.2", ("part-0",))
+    note = read_note(CrawlDirectory(directory.path / "part-0.2"))
+    assert note is not None
+    assert (note.epoch, note.lineage) == (5, 4)
