@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -26,11 +27,17 @@ class RedisServer:
         self.socket = folder / "redis.sock"
         self.url = f"unix://{self.socket}"
 
-    def start(self, *options: str) -> None:
-        """Return once it answers."""
+    @property
+    def folder(self) -> Path:
+        """Where it stores what it stores."""
+        return self._folder
+
+    def start(self, *options: str, port: int = 0) -> None:
+        """Return once it answers. It has a Unix socket, and a `port` if that is not 0."""
         assert PROGRAM is not None
         log = (self._folder / "log").open("ab")
-        command = [PROGRAM, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self._folder), "--save", ""]
+        place = ["--port", str(port), "--unixsocket", str(self.socket), "--dir", str(self._folder)]
+        command = [PROGRAM, *place, "--save", ""]
         with log:
             self._process = subprocess.Popen([*command, *options], stdout=log, stderr=log)
         give_up_at = time.monotonic() + MAX_WAIT_S
@@ -61,15 +68,21 @@ class RedisServer:
         self._process.send_signal(signal.SIGCONT)
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
 @contextmanager
-def running_redis(*options: str) -> Iterator[RedisServer]:
+def running_redis(*options: str, port: int = 0) -> Iterator[RedisServer]:
     """A server, until the end of the block. Skips the test if there is no Redis."""
     if PROGRAM is None:
         pytest.skip("Redis is not installed: apt-get install redis-server")
     # The path of a Unix socket has at most 107 bytes.
     with tempfile.TemporaryDirectory(prefix="redis-") as folder:
         server = RedisServer(Path(folder))
-        server.start(*options)
+        server.start(*options, port=port)
         try:
             yield server
         finally:

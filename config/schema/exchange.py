@@ -28,8 +28,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[
         Text,
         Meta(
-            description="The server of Redis: redis://HOST:PORT/DATABASE, rediss:// with TLS, or unix:///PATH. A "
-            "password does not belong here, because crawl.toml keeps this text."
+            description="The server of Redis: redis://USER@HOST:PORT/DATABASE, rediss:// with TLS, or unix:///PATH. "
+            "One node of a cluster is enough. sentinel://HOST:PORT,HOST:PORT/NAME asks Sentinels; sentinels:// has "
+            "TLS. A password does not belong here, because crawl.toml keeps this text."
         ),
     ] = "redis://127.0.0.1:6379/0"
     password_file: Annotated[
@@ -43,3 +44,14 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         Prefix,
         Meta(description="What the names of all keys in Redis begin with, after a brace: {onceover:GENERATION:PART}."),
     ] = "onceover"
+    tls_ca: Annotated[
+        Text | None,
+        Meta(
+            description="File with the certificates, in PEM, of those who may have signed the server's. Unset means "
+            "those that the machine trusts. As for the next two, a relative path starts from the current directory."
+        ),
+    ] = None
+    tls_cert: Annotated[
+        Text | None, Meta(description="File with the certificate, in PEM, that the server asks a client for.")
+    ] = None
+    tls_key: Annotated[Text | None, Meta(description="File with the key of that certificate.")] = None

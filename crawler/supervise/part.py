@@ -40,8 +40,9 @@ from crawler.parts.line.services import PartServices
 from crawler.parts.sharing.configuration_taker import ConfigurationTaker
 from crawler.supervise.part_log import TellingHandler
 from crawler.supervise.part_settings import PartSettings
+from crawler.wiring.components.exchanging import open_exchange
 from crawler.wiring.configuration import load
-from crawler.wiring.parts import agreement, open_exchange, use_suffixes_of
+from crawler.wiring.parts import agreement, use_suffixes_of
 from frontier import PartLinks
 
 log = logging.getLogger(__name__)

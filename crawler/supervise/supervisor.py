@@ -14,7 +14,7 @@ from crawler.supervise.preparing import Plan
 from crawler.supervise.process import PartProcess
 from crawler.supervise.restarts import Restarts
 from crawler.supervise.whole.coordinator import Coordinator
-from crawler.wiring.parts import check_exchange
+from crawler.wiring.components.exchanging import check_exchange
 
 log = logging.getLogger(__name__)
 

@@ -1,19 +1,14 @@
-"""What a crawl in parts needs: how many parts, which settings it refuses, what all parts must agree on, and what
-carries links between them."""
+"""What a crawl in parts needs: how many parts, which settings it refuses, and what all parts must agree on."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import blake2b
 from importlib.metadata import version
-from pathlib import Path
-from urllib.parse import urlsplit
 
 from config import Config, ConfigError, Loaded, Problem
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import Layout
-from crawler.parts.exchange.local import LocalExchange
-from crawler.parts.exchange.protocol import Exchange
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.descriptor import Descriptor as RuleDescriptor
 from crawler.url.hosts import has_registered_domain, installed_suffixes, split_port, use_suffixes
@@ -121,50 +116,3 @@ def agreement(
 
 def _digest(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
-
-
-async def open_exchange(config: Config, *, number: int, directories: Sequence[Path], generation: str) -> Exchange:
-    """The exchange of a part whose directory is locked. Redis need not answer yet."""
-    if config.exchange.backend == "local":
-        return LocalExchange(directories[number], directories.__getitem__)
-    from crawler.parts.exchange.redis import RedisExchange  # noqa: PLC0415 - an extra, which may not be installed
-    from crawler.parts.exchange.redis_server import client_of  # noqa: PLC0415 - the same
-
-    client = client_of(config.exchange.url, _password(config))
-    return await RedisExchange.begin(client, number, prefix=f"{config.exchange.prefix}:{generation}")
-
-
-async def check_exchange(loaded: Loaded) -> None:
-    """Refuse an exchange over which this crawl can't begin. Raises `ConfigError`."""
-    config = loaded.config
-    if config.exchange.backend == "local":
-        return
-    try:
-        from crawler.parts.exchange.redis_server import ServerRefused, checked_server  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        raise loaded.refuse(
-            "exchange.backend", "redis is not installed: pip install 'onceover-crawler[redis]'"
-        ) from error
-    if urlsplit(config.exchange.url).password is not None:
-        raise loaded.refuse(
-            "exchange.url",
-            "expected a URL without a password, because crawl.toml keeps it; put the password into a file, and name "
-            "that by exchange.password_file",
-        )
-    try:
-        password = _password(config)
-    except KeyError as error:
-        raise loaded.refuse("exchange.password_env", f"the environment has no variable {error}") from error
-    except OSError as error:
-        raise loaded.refuse("exchange.password_file", f"it can't be read: {error.strerror or error}") from error
-    try:
-        async with checked_server(config.exchange.url, password):
-            pass
-    except (ServerRefused, ValueError) as error:
-        raise loaded.refuse("exchange.url", str(error)) from error
-
-
-def _password(config: Config) -> str | None:
-    if config.exchange.password_file is not None:
-        return Path(config.exchange.password_file).read_text(encoding="utf-8").rstrip("\r\n")
-    return None if config.exchange.password_env is None else os.environ[config.exchange.password_env]

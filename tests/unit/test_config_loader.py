@@ -112,6 +112,9 @@ def test_each_setting_can_come_from_a_file_the_environment_and_the_command_line(
         "visited.candidates": ("dsbf", "exact"),
         "exchange.password_file": "/dev/null",
         "exchange.password_env": "REDIS_PASSWORD",
+        "exchange.tls_ca": "/dev/null",
+        "exchange.tls_cert": "/dev/null",
+        "exchange.tls_key": "/dev/null",
     }
     value = examples.get(key, setting.minimum if setting.default is None else setting.default)
     text = toml_value(value)

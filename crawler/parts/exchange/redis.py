@@ -12,17 +12,18 @@ its memory is full, frames wait here.
 import asyncio
 import logging
 import secrets
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any, Final
 
 import msgspec
-from redis.asyncio import Redis
-from redis.exceptions import OutOfMemoryError, RedisError
+from redis.asyncio import RedisCluster
+from redis.exceptions import OutOfMemoryError
 
 from crawler.parts.exchange.protocol import Unreachable
 from crawler.parts.exchange.redis_connection import RedisConnection
-from crawler.parts.exchange.redis_server import TIMEOUT_S
 from crawler.parts.exchange.way import Frame, FrameKind
+from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
+from crawler.redis.server import Server
 
 log = logging.getLogger(__name__)
 
@@ -63,13 +64,15 @@ class _Forgotten(Exception):
 
 
 class RedisExchange:
-    """The `Exchange` of part `number`, in the keys below `prefix`, which no other crawl or generation may use.
+    """The `Exchange` of part `number`, in the keys below `prefix`, which no other crawl or generation may use."""
 
-    It closes `client`, whose answers are bytes in the form of RESP2, and which must not repeat commands by itself.
-    """
-
-    def __init__(self, client: Redis, number: int, *, prefix: str) -> None:
-        self._client = client
+    def __init__(self, server: Server, number: int, *, prefix: str) -> None:
+        self._server = server
+        self._client: Client | None = None
+        """None while Redis can't be reached. After each failure, a new one: another server may answer then, or be the
+        one that takes writes."""
+        self._life = AsyncExitStack()
+        """Closes the client."""
         self._number = number
         self._prefix = prefix
         self._registration: int | None = None
@@ -88,20 +91,21 @@ class RedisExchange:
         self._working.add_done_callback(lambda _: self._accepted.put_nowait(None))
 
     @classmethod
-    async def begin(cls, client: Redis, number: int, *, prefix: str) -> "RedisExchange":
-        """Return when the part can be reached, or when Redis can't."""
-        exchange = cls(client, number, prefix=prefix)
+    async def begin(cls, server: Server, number: int, *, prefix: str) -> "RedisExchange":
+        """Return when the part can be reached, or when Redis can't. Raises `ValueError` for what is no URL of a
+        server."""
+        exchange = cls(server, number, prefix=prefix)
         await exchange._first_try.wait()
         return exchange
 
     async def connect(self, part: int, /) -> RedisConnection:
-        if self._registration is None:
+        if self._client is None or self._registration is None:
             raise Unreachable("Redis can't be reached")
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 found = await self._client.get(self._keys(part)[0])
-        except (RedisError, OSError) as error:
-            raise Unreachable(f"Redis can't be reached: {error}") from error
+        except FAILURES as error:
+            raise Unreachable(f"Redis can't be reached: {reason_of(error)}") from error
         if found is None or self._registration is None:
             raise Unreachable(f"part {part} has not registered in Redis")
         connection = RedisConnection(self, part, int(found), secrets.randbits(63))
@@ -125,12 +129,12 @@ class RedisExchange:
             connection.close()
         self._working.cancel()
         await asyncio.wait({self._working})
-        with suppress(RedisError, OSError, TimeoutError):
+        with suppress(*FAILURES):
             async with asyncio.timeout(_GOODBYE_S):
-                await self._flush()
                 if self._registration is not None:
+                    await self._flush()
                     await self._eval(_LEAVE, self._number, self._registration)
-        await self._client.aclose()
+        await self._disconnect()
         if not self._working.cancelled():
             self._working.result()
 
@@ -155,6 +159,7 @@ class RedisExchange:
         wait_s = _FIRST_RETRY_S
         while True:
             try:
+                self._client = await self._life.enter_async_context(connected(self._server))
                 await self._register()
                 self._first_try.set()
                 self._has_told = False
@@ -163,15 +168,17 @@ class RedisExchange:
                     group.create_task(self._read())
                     group.create_task(self._write())
                     group.create_task(self._renew())
-            except* (RedisError, OSError, _Forgotten) as errors:
-                reason = "; ".join(str(error) or type(error).__name__ for error in errors.exceptions)
-                self._break_all(reason)
-            # After a failover, another server may answer at the same place.
-            with suppress(RedisError, OSError):
-                await self._client.connection_pool.disconnect()
+            except* (*FAILURES, _Forgotten) as errors:
+                self._break_all("; ".join(reason_of(error) for error in errors.exceptions))
+            await self._disconnect()
             self._first_try.set()
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, _LAST_RETRY_S)
+
+    async def _disconnect(self) -> None:
+        self._client = None
+        with suppress(*FAILURES):
+            await self._life.aclose()
 
     async def _register(self) -> None:
         registration = secrets.randbits(63)
@@ -192,7 +199,7 @@ class RedisExchange:
         after = "0"
         while True:
             async with asyncio.timeout(TIMEOUT_S):
-                found: Any = await self._client.xread({stream: after}, count=_READ_FRAMES, block=int(_BLOCK_S * 1000))
+                found = await self._xread(stream, after)
             for _, entries in found:
                 for _, fields in entries:
                     self._take(fields[b"f"])
@@ -200,7 +207,7 @@ class RedisExchange:
                 after = last
                 milliseconds, _, count = last.partition("-")
                 async with asyncio.timeout(TIMEOUT_S):
-                    await self._client.xtrim(stream, minid=f"{milliseconds}-{int(count) + 1}", approximate=False)
+                    await self._reached.xtrim(stream, minid=f"{milliseconds}-{int(count) + 1}", approximate=False)
 
     def _take(self, content: bytes) -> None:
         try:
@@ -256,9 +263,23 @@ class RedisExchange:
                     connection.tell()
             self._has_frames.set()
 
+    async def _xread(self, stream: str, after: str) -> Any:
+        """The next entries. The client of a cluster does not know by itself where this command leads to."""
+        client, options = self._reached, {}
+        if isinstance(client, RedisCluster):
+            options = {"target_nodes": client.get_node_from_key(stream)}
+        arguments = ("COUNT", _READ_FRAMES, "BLOCK", int(_BLOCK_S * 1000), "STREAMS", stream, after)
+        return await client.execute_command("XREAD", *arguments, **options) or []
+
+    @property
+    def _reached(self) -> Client:
+        if self._client is None:
+            raise _Forgotten("Redis can't be reached")
+        return self._client
+
     async def _eval(self, script: str, part: int, registration: int, *rest: bytes | int) -> int | None:
         async with asyncio.timeout(TIMEOUT_S):
-            answer: int | None = await self._client.eval(script, 2, *self._keys(part), registration, *rest)
+            answer: int | None = await self._reached.eval(script, 2, *self._keys(part), registration, *rest)
         return answer
 
     def _keys(self, part: int) -> tuple[str, str]:

@@ -10,7 +10,8 @@ import redis
 
 from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed
 from crawler.cluster.register import Register
-from crawler.parts.exchange.redis_server import client_of
+from crawler.redis.client import connected
+from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from tests.redis_server import RedisServer, running_redis
 from tests.timeouts import MAX_WAIT_S
@@ -29,11 +30,8 @@ def server() -> Iterator[RedisServer]:
 
 @asynccontextmanager
 async def open_register(server: RedisServer) -> AsyncIterator[Register]:
-    client = client_of(server.url, None)
-    try:
+    async with connected(Server(url=server.url)) as client:
         yield Register(client, prefix="test", generation=IDENTITY.generation)
-    finally:
-        await client.aclose()
 
 
 @asynccontextmanager

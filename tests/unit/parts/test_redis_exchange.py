@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from crawler.parts.exchange.redis import RedisExchange
-from crawler.parts.exchange.redis_server import ServerRefused, checked_server, client_of
+from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from tests.redis_server import RedisServer, running_redis
 from tests.unit.parts.carrying import Crawl, wait_for_end
@@ -95,8 +95,8 @@ async def test_whatever_redis_does_again_and_again_no_link_is_lost(server: Redis
 async def test_parts_find_each_other_once_redis_is_there(tmp_path: Path) -> None:
     with running_redis() as server:
         server.kill()
-        first = await RedisExchange.begin(client_of(server.url, None), 0, prefix="late")
-        second = await RedisExchange.begin(client_of(server.url, None), 1, prefix="late")
+        first = await RedisExchange.begin(Server(url=server.url), 0, prefix="late")
+        second = await RedisExchange.begin(Server(url=server.url), 1, prefix="late")
         await asyncio.to_thread(server.start)
         crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
         crawl.redis = server.url
@@ -116,24 +116,3 @@ async def test_nothing_is_left_in_redis(server: RedisServer, tmp_path: Path) -> 
         await wait_for_end(parts)
     with redis.Redis.from_url(server.url) as client:
         assert client.keys() == []
-
-
-@in_event_loop
-async def test_a_server_that_may_delete_links_or_asks_for_a_password_is_refused() -> None:
-    with running_redis("--maxmemory-policy", "allkeys-lru") as server:
-        with pytest.raises(ServerRefused, match="noeviction"):
-            async with checked_server(server.url, None):
-                pass
-        with redis.Redis.from_url(server.url) as client:
-            client.config_set("maxmemory-policy", "noeviction")
-            async with checked_server(server.url, None):
-                pass
-            client.config_set("requirepass", "secret")
-        with pytest.raises(ServerRefused, match="password"):
-            async with checked_server(server.url, "wrong"):
-                pass
-        async with checked_server(server.url, "secret"):
-            pass
-    with pytest.raises(ServerRefused, match="can't be reached"):
-        async with checked_server(server.url, None):
-            pass

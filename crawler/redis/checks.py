@@ -1,0 +1,138 @@
+"""Says what has to be changed at a server of Redis before a crawl uses it."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final
+
+from redis.asyncio import RedisCluster
+from redis.exceptions import (
+    AuthenticationError,
+    NoPermissionError,
+    ResponseError,
+)
+
+from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
+from crawler.redis.server import Server
+
+HEADROOM_BYTES: Final = 16 << 20
+"""How much free memory a server must have, if it has a limit."""
+_MIN_VERSION: Final = (6, 2)
+_PROBE: Final = """
+redis.call('XADD', KEYS[1], '*', 'f', '1')
+redis.call('XREAD', 'STREAMS', KEYS[1], '0')
+redis.call('XTRIM', KEYS[1], 'MAXLEN', '0')
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'f', '1')
+redis.call('HGETALL', KEYS[1])
+redis.call('DEL', KEYS[1])
+redis.call('SET', KEYS[1], '1')
+redis.call('GET', KEYS[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+"""
+_NO_PERMISSION: Final = "The user executing the script can't"
+
+
+class ServerRefused(Exception):
+    """The server can't be used as it is. The message says why, and what to do."""
+
+
+def permissions(prefix: str) -> str:
+    """The command that gives a user of the server all that a crawl with this prefix needs there."""
+    return (
+        f"ACL SETUSER onceover on >PASSWORD resetkeys ~{{{prefix}:* ~{prefix}:* -@all +@connection +@read "
+        "+@write -@dangerous +eval +evalsha +script|load +info +time +config|get +command +cluster|slots"
+    )
+
+
+@asynccontextmanager
+async def checked(server: Server, *, prefix: str) -> AsyncIterator[Client]:
+    """A client of a server that a crawl can use, in keys that begin with `{PREFIX:`. Raises `ServerRefused`, and
+    `ValueError` for what is no URL of a server.
+
+    Errors of the block are not translated."""
+    async with AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(connected(server))
+            async with asyncio.timeout(TIMEOUT_S):
+                for place, found in (await _information(client, server)).items():
+                    if (message := complaint(found, place)) is not None:
+                        raise ServerRefused(message)
+                await _probe(client, server, prefix)
+        except NoPermissionError as error:
+            raise ServerRefused(
+                f"the user of Redis at {server} lacks a permission: {error}. Give it what a crawl needs, on each node "
+                f"of a cluster: {permissions(prefix)}"
+            ) from error
+        except AuthenticationError as error:
+            raise ServerRefused(f"Redis at {server} refuses the password: {error}") from error
+        except FAILURES as error:
+            raise ServerRefused(
+                f"Redis at {server} can't be reached: {reason_of(error)}; {_way_out(server, error)}"
+            ) from error
+        yield client
+
+
+def _way_out(server: Server, error: BaseException) -> str:
+    said = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in said:
+        return "name a file with the certificate of who has signed the server's (tls_ca)"
+    if "WRONG_VERSION_NUMBER" in said or (isinstance(error, TimeoutError) and server.has_tls):
+        return "if it speaks without TLS there, use redis:// instead of rediss://"
+    if "CERTIFICATE_REQUIRED" in said or any(word in said for word in ("closed", "reset", "lost")):
+        if server.has_tls:
+            return "if it asks for a certificate, name files with one and its key (tls_cert, tls_key)"
+        return "if it asks for TLS, use rediss:// instead of redis://"
+    return "start it, or correct the URL"
+
+
+async def _information(client: Client, server: Server) -> dict[str, dict[str, Any]]:
+    """What each server tells about itself, by its place."""
+    if isinstance(client, RedisCluster):
+        found: dict[str, dict[str, Any]] = await client.info(target_nodes=RedisCluster.PRIMARIES)
+        return {f"{node}, a node of the cluster at {server},": each for node, each in found.items()}
+    return {str(server): await client.info()}
+
+
+def complaint(found: Mapping[str, Any], place: str) -> str | None:
+    """What has to be changed at a server that tells this about itself; None if it can be used."""
+    version = str(found.get("redis_version", "0"))
+    if tuple(int(number) for number in version.split(".")[:2]) < _MIN_VERSION:
+        return f"expected Redis 6.2 or newer at {place}, found {version}"
+    if found.get("role") == "slave":
+        master = f"{found.get('master_host')}:{found.get('master_port')}"
+        return (
+            f"Redis at {place} is a replica, which takes no links; use the URL of its master, {master}, or one of "
+            "Sentinels, which know the master also after a failover"
+        )
+    policy = found.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        return (
+            f"Redis at {place} deletes what it holds when its memory is full ({policy}); put "
+            "`maxmemory-policy noeviction` into its configuration"
+        )
+    limit, used = int(found.get("maxmemory", 0)), int(found.get("used_memory", 0))
+    if limit and limit - used < HEADROOM_BYTES:
+        return (
+            f"Redis at {place} uses {used / 2**20:.1f} MB of the {limit / 2**20:.1f} MB that it may use; expected "
+            f"{HEADROOM_BYTES >> 20} MB to be free. Put `maxmemory {(used + 4 * HEADROOM_BYTES) >> 20}mb` or more into "
+            "its configuration"
+        )
+    return None
+
+
+async def _probe(client: Client, server: Server, prefix: str) -> None:
+    """Do once what a crawl does there. Raises `NoPermissionError` for a user that may not."""
+    key = f"{{{prefix}:probe:{secrets.token_hex(8)}}}"
+    try:
+        await client.eval(_PROBE, 1, key, 1000)
+    except ResponseError as error:
+        if _NO_PERMISSION in str(error):
+            raise NoPermissionError(str(error)) from error
+        if "MISCONF" in str(error):
+            raise ServerRefused(
+                f"Redis at {server} refuses writes, because it can't save its data; look into its log, or put "
+                '`save ""` into its configuration: links need no saved data'
+            ) from error
+        raise

@@ -1,0 +1,99 @@
+"""Makes clients of Redis."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from redis.asyncio import Redis, RedisCluster, Sentinel
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from crawler.redis.server import SCHEMES, Server
+
+Client = Redis | RedisCluster
+FAILURES: Final = (RedisError, OSError)
+"""What the calls of a client raise when the server does not do what it is told. `TimeoutError` is among them."""
+TIMEOUT_S: Final = 10.0
+"""How long to wait for an answer. Longer than any command waits in Redis."""
+_SENTINEL_PORT: Final = 26379
+
+
+@asynccontextmanager
+async def connected(server: Server) -> AsyncIterator[Client]:
+    """A client of the server, which tells whether it is a node of a cluster. Raises `FAILURES` if it can't be reached,
+    and `ValueError` for what is no URL of a server.
+
+    Answers are bytes in the form of RESP2. The client repeats nothing, because whoever sends a command must know
+    whether it was repeated. Nor does it limit how long a command may take: with Python 3.11, its way to do so loses
+    cancellations (`asyncio.wait_for`)."""
+    cluster: RedisCluster | None = None
+    async with AsyncExitStack() as stack:
+        client = _client_of(server, stack)
+        stack.push_async_callback(client.aclose)
+        async with asyncio.timeout(TIMEOUT_S):
+            found: dict[str, Any] = await client.info("cluster")
+            if found.get("cluster_enabled"):
+                await client.aclose()
+                cluster = RedisCluster.from_url(server.url, **_options(server))
+                stack.push_async_callback(cluster.aclose)
+                _ = await cluster.initialize()
+        yield client if cluster is None else cluster
+
+
+def reason_of(error: BaseException) -> str:
+    """What has failed, for people."""
+    if isinstance(error, TimeoutError) and not str(error):
+        return f"it has not answered for {TIMEOUT_S:.0f} s"
+    return str(error) or type(error).__name__
+
+
+def _client_of(server: Server, stack: AsyncExitStack) -> Redis:
+    parsed = urlsplit(server.url)
+    if parsed.scheme not in SCHEMES:
+        expected = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+        raise ValueError(f"expected a URL that begins with one of {expected}, found {server}")
+    if not parsed.scheme.startswith("sentinel"):
+        client: Redis = Redis.from_url(server.url, **_options(server))
+        return client
+    options = _options(server)
+    if parsed.username:
+        options["username"] = unquote(parsed.username)
+    name, _, database = parsed.path.strip("/").partition("/")
+    if not name:
+        raise ValueError(f"expected sentinel://HOST:PORT/NAME, found no name in {server}")
+    places = [_place(each) for each in parsed.netloc.rpartition("@")[2].split(",")]
+    tls = {key: value for key, value in options.items() if key.startswith("ssl")}
+    timeouts = {key: value for key, value in options.items() if key.startswith("socket")}
+    sentinels = Sentinel(places, sentinel_kwargs={**timeouts, **tls, "retry": _never_again()})  # type: ignore[no-untyped-call]
+    stack.push_async_callback(sentinels.aclose)
+    watched: Redis = sentinels.master_for(name, db=int(database or 0), **options)
+    return watched
+
+
+def _place(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    return (host.strip("[]"), int(port)) if colon else (text, _SENTINEL_PORT)
+
+
+def _options(server: Server) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "password": server.password,
+        "protocol": 2,
+        "socket_timeout": None,
+        "socket_connect_timeout": TIMEOUT_S,
+        "retry": _never_again(),
+        "health_check_interval": 0,
+    }
+    if server.has_tls:
+        files = {"ssl_ca_certs": server.tls_ca, "ssl_certfile": server.tls_cert, "ssl_keyfile": server.tls_key}
+        options |= {name: str(path) for name, path in files.items() if path is not None}
+        if urlsplit(server.url).scheme == "sentinels":
+            options["ssl"] = True
+    return options
+
+
+def _never_again() -> Retry:
+    return Retry(NoBackoff(), 0)

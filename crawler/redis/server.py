@@ -1,0 +1,35 @@
+"""Where a server of Redis is, and how to get in."""
+
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+SCHEMES: Final = ("redis", "rediss", "unix", "sentinel", "sentinels")
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """One server, a node of a cluster, or Sentinels with the name of what they watch."""
+
+    url: str
+    """`redis://[USER@]HOST:PORT/DATABASE`, `rediss://` with TLS, `unix:///PATH`, or
+    `sentinel://HOST:PORT,HOST:PORT/NAME/DATABASE` (`sentinels://` with TLS)."""
+    password: str | None = None
+    tls_ca: Path | None = None
+    """Certificates of those who may have signed the server's. None for those that this machine trusts."""
+    tls_cert: Path | None = None
+    """The certificate by which a server knows this program."""
+    tls_key: Path | None = None
+
+    def __str__(self) -> str:
+        """The URL as it may be shown: without a password."""
+        found = urlsplit(self.url)
+        if found.password is None:
+            return self.url
+        user, _, place = found.netloc.rpartition("@")
+        return urlunsplit(found._replace(netloc=f"{user.partition(':')[0]}@{place}"))
+
+    @property
+    def has_tls(self) -> bool:
+        return urlsplit(self.url).scheme in ("rediss", "sentinels")

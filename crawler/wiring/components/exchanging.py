@@ -1,0 +1,86 @@
+"""Makes what carries links between parts, and the server of Redis that a configuration names."""
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from config import Config, Loaded
+from crawler.parts.exchange.local import LocalExchange
+from crawler.parts.exchange.protocol import Exchange
+from crawler.redis.server import Server
+
+
+async def open_exchange(config: Config, *, number: int, directories: Sequence[Path], generation: str) -> Exchange:
+    """The exchange of a part whose directory is locked. Redis need not answer yet."""
+    if config.exchange.backend == "local":
+        return LocalExchange(directories[number], directories.__getitem__)
+    from crawler.parts.exchange.redis import RedisExchange  # noqa: PLC0415 - an extra, which may not be installed
+
+    return await RedisExchange.begin(_server(config), number, prefix=f"{config.exchange.prefix}:{generation}")
+
+
+async def check_exchange(loaded: Loaded) -> None:
+    """Refuse an exchange over which this crawl can't begin. Raises `ConfigError`."""
+    if loaded.config.exchange.backend == "redis":
+        async with checked_redis(loaded):
+            pass
+
+
+def redis_server(loaded: Loaded) -> Server:
+    """The server that `[exchange]` names. Raises `ConfigError`."""
+    exchange = loaded.config.exchange
+    if urlsplit(exchange.url).password is not None:
+        raise loaded.refuse(
+            "exchange.url",
+            "expected a URL without a password, because crawl.toml keeps it; put the password into a file, and name "
+            "that by exchange.password_file",
+        )
+    for key in ("tls_ca", "tls_cert", "tls_key"):
+        path = getattr(exchange, key)
+        if path is not None and not os.access(path, os.R_OK):
+            raise loaded.refuse(f"exchange.{key}", f"expected a file that can be read, found {path}")
+    try:
+        return _server(loaded.config)
+    except KeyError as error:
+        raise loaded.refuse("exchange.password_env", f"the environment has no variable {error}") from error
+    except OSError as error:
+        raise loaded.refuse("exchange.password_file", f"it can't be read: {error.strerror or error}") from error
+
+
+@asynccontextmanager
+async def checked_redis(loaded: Loaded) -> AsyncIterator[Any]:
+    """A client (`crawler.redis.client.Client`) of the server that `[exchange]` names, for keys that begin with
+    `{PREFIX:`. Raises `ConfigError` if the server can't be used."""
+    try:
+        from crawler.redis.checks import ServerRefused, checked  # noqa: PLC0415 - an extra, which may not be installed
+    except ModuleNotFoundError as error:
+        raise loaded.refuse(
+            "exchange.backend", "redis is not installed: pip install 'onceover-crawler[redis]'"
+        ) from error
+    server, reaching = redis_server(loaded), AsyncExitStack()
+    try:
+        client = await reaching.enter_async_context(checked(server, prefix=loaded.config.exchange.prefix))
+    except (ServerRefused, ValueError) as error:
+        raise loaded.refuse("exchange.url", str(error)) from error
+    async with reaching:
+        yield client
+
+
+def _server(config: Config) -> Server:
+    """Raises `OSError` and `KeyError`."""
+    exchange = config.exchange
+    files = {key: _path(getattr(exchange, key)) for key in ("tls_ca", "tls_cert", "tls_key")}
+    return Server(url=exchange.url, password=_password(config), **files)
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text).absolute()
+
+
+def _password(config: Config) -> str | None:
+    if config.exchange.password_file is not None:
+        return Path(config.exchange.password_file).read_text(encoding="utf-8").rstrip("\r\n")
+    return None if config.exchange.password_env is None else os.environ[config.exchange.password_env]

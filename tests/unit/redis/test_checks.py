@@ -1,0 +1,138 @@
+"""What is said about a server of Redis before a crawl uses it."""
+
+import re
+from pathlib import Path
+
+import pytest
+import redis
+import trustme
+
+from crawler.redis.checks import ServerRefused, checked, complaint, permissions
+from crawler.redis.server import Server
+from crawler.testing.loops import in_event_loop
+from tests.redis_server import free_port, running_redis
+
+GOOD = {"redis_version": "6.2.0", "role": "master", "maxmemory_policy": "noeviction", "maxmemory": 0, "used_memory": 9}
+
+
+async def use(server: Server, prefix: str = "tests") -> None:
+    """Use it as a crawl does."""
+    async with checked(server, prefix=prefix) as client:
+        key = f"{{{prefix}:1:0}}:stream"
+        await client.eval("return redis.call('XADD', KEYS[1], '*', 'f', ARGV[1])", 1, key, b"1")
+        assert await client.xlen(key) == 1
+        await client.delete(key)
+
+
+@pytest.mark.parametrize(
+    ("fault", "mended_by"),
+    [
+        ({"redis_version": "6.0.16"}, r"expected Redis 6\.2 or newer at HERE, found 6\.0\.16"),
+        ({"role": "slave", "master_host": "a", "master_port": 7}, r"is a replica.* its master, a:7"),
+        ({"maxmemory_policy": "allkeys-lru"}, r"\(allkeys-lru\); put `maxmemory-policy noeviction`"),
+        ({"maxmemory": 4 << 20, "used_memory": 3 << 20}, r"uses 3\.0 MB of the 4\.0 MB .* `maxmemory 67mb`"),
+    ],
+)
+def test_a_server_that_can_not_be_used_is_told_what_to_change(fault: dict[str, object], mended_by: str) -> None:
+    message = complaint({**GOOD, **fault}, "HERE")
+    assert re.search(mended_by, message or "")
+
+
+def test_a_server_of_valkey_tells_the_version_of_redis_that_it_equals() -> None:
+    assert complaint({**GOOD, "redis_version": "7.2.4", "valkey_version": "8.0.1"}, "HERE") is None
+
+
+@in_event_loop
+async def test_a_server_that_may_delete_links_or_asks_for_a_password_is_refused() -> None:
+    with running_redis("--maxmemory-policy", "allkeys-lru") as server:
+        with pytest.raises(ServerRefused, match="noeviction"):
+            await use(Server(url=server.url))
+        with redis.Redis.from_url(server.url) as client:
+            client.config_set("maxmemory-policy", "noeviction")
+            await use(Server(url=server.url))
+            client.config_set("requirepass", "secret")
+        for password in ("wrong", None):
+            with pytest.raises(ServerRefused, match="password"):
+                await use(Server(url=server.url, password=password))
+        await use(Server(url=server.url, password="secret"))
+    with pytest.raises(ServerRefused, match="can't be reached"):
+        await use(Server(url=server.url))
+
+
+@in_event_loop
+async def test_a_user_that_lacks_a_permission_is_told_the_line_that_gives_it() -> None:
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        url = server.url.replace("unix://", "unix://onceover@")
+        line = permissions("tests")
+        words = line.replace("PASSWORD", "secret").split(" ")[2:]
+        client.execute_command("ACL SETUSER", *words)
+        await use(Server(url=url, password="secret"))
+        for lacking in ("-xadd", "-eval", "-info", "-get"):
+            client.execute_command("ACL SETUSER", "onceover", lacking)
+            with pytest.raises(ServerRefused) as refused:
+                await use(Server(url=url, password="secret"))
+            assert line in str(refused.value)
+            client.execute_command("ACL SETUSER", *words)
+        with pytest.raises(ServerRefused, match=re.escape(permissions("others"))):
+            await use(Server(url=url, password="secret"), prefix="others")
+
+
+@in_event_loop
+async def test_a_server_that_can_not_save_its_data_is_told_that_links_need_none(tmp_path: Path) -> None:
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        client.config_set("save", "1000 1")
+        client.set("some", "value")
+        client.execute_command("CONFIG", "SET", "rdbcompression", "no")
+        (server.folder / "dump.rdb").mkdir()
+        client.bgsave()
+        while client.info("persistence")["rdb_last_bgsave_status"] == "ok":
+            pass
+        with pytest.raises(ServerRefused, match="save"):
+            await use(Server(url=server.url))
+        client.config_set("save", "")
+        await use(Server(url=server.url))
+
+
+class Secure:
+    """A server that asks for TLS, and for a certificate of its clients."""
+
+    def __init__(self, folder: Path) -> None:
+        authority = trustme.CA()
+        self.ca, self.cert, self.key = folder / "ca.pem", folder / "cert.pem", folder / "key.pem"
+        authority.cert_pem.write_to_path(self.ca)
+        issued = authority.issue_cert("127.0.0.1", "localhost")
+        issued.private_key_pem.write_to_path(self.key)
+        self.cert.write_bytes(b"".join(pem.bytes() for pem in issued.cert_chain_pems))
+        self.port = free_port()
+        self.url = f"rediss://127.0.0.1:{self.port}"
+
+    @property
+    def options(self) -> list[str]:
+        files = ("--tls-ca-cert-file", self.ca, "--tls-cert-file", self.cert, "--tls-key-file", self.key)
+        return ["--tls-port", str(self.port), *map(str, files)]
+
+
+@in_event_loop
+async def test_a_server_is_asked_over_tls_with_certificates_of_its_own(tmp_path: Path) -> None:
+    secure = Secure(tmp_path)
+    whole = Server(url=secure.url, tls_ca=secure.ca, tls_cert=secure.cert, tls_key=secure.key)
+    with running_redis(*secure.options):
+        await use(whole)
+        with pytest.raises(ServerRefused, match="tls_ca"):
+            await use(Server(url=secure.url))
+        with pytest.raises(ServerRefused, match="tls_cert"):
+            await use(Server(url=secure.url, tls_ca=secure.ca))
+        with pytest.raises(ServerRefused, match="use rediss://"):
+            await use(Server(url=secure.url.replace("rediss", "redis")))
+    with running_redis(*secure.options, "--tls-auth-clients", "no"):
+        await use(Server(url=secure.url, tls_ca=secure.ca))
+
+
+def test_the_docs_show_the_line_that_gives_permissions() -> None:
+    assert permissions("onceover") in Path("docs/parts.md").read_text(encoding="utf-8")
+
+
+def test_a_password_in_the_url_is_not_shown() -> None:
+    assert str(Server(url="redis://user:secret@host:1/2")) == "redis://user@host:1/2"
+    assert str(Server(url="redis://:secret@host:1/2")) == "redis://@host:1/2"
+    assert str(Server(url="unix:///tmp/redis.sock")) == "unix:///tmp/redis.sock"
