@@ -10,6 +10,7 @@ import pytest
 from crawler.parts.exchange.local import LocalExchange
 from crawler.parts.exchange.protocol import Connection, Exchange, ExchangeBroken, Message, Unreachable
 from crawler.parts.exchange.redis import RedisExchange
+from crawler.parts.exchange.wire import LINKS
 from crawler.parts.messages import Confirm, Hello, Parcels, Refused, Skip, Welcome
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
@@ -45,7 +46,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path, redis: RedisServer | No
 
     async def make_in_redis(number: int) -> Exchange:
         assert redis is not None
-        return await RedisExchange.begin(Server(url=redis.url), number, prefix=str(tmp_path))
+        return await RedisExchange.begin(Server(url=redis.url), number, prefix=str(tmp_path), wire=LINKS)
 
     if request.param == "redis" and redis is None:
         pytest.skip("Redis is not installed: apt-get install redis-server")

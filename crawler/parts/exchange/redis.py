@@ -13,7 +13,7 @@ import asyncio
 import logging
 import secrets
 from contextlib import AsyncExitStack, suppress
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from redis.asyncio import RedisCluster
@@ -21,7 +21,8 @@ from redis.exceptions import OutOfMemoryError
 
 from crawler.parts.exchange.protocol import Unreachable
 from crawler.parts.exchange.redis_connection import RedisConnection
-from crawler.parts.exchange.way import Frame, FrameKind
+from crawler.parts.exchange.way import Address, Frame, FrameKind
+from crawler.parts.exchange.wire import Wire
 from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
 from crawler.redis.server import Server
 
@@ -58,15 +59,23 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1], KEYS[2]
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(Frame).decode
 
+_Message = TypeVar("_Message")
+
+
+def name_of(address: Address) -> str:
+    """For people."""
+    return f"part {address}" if isinstance(address, int) else address
+
 
 class _Forgotten(Exception):
     """Redis has no registration of this part, or that of another process."""
 
 
-class RedisExchange:
-    """The `Exchange` of part `number`, in the keys below `prefix`, which no other crawl or generation may use."""
+class RedisExchange(Generic[_Message]):
+    """The `Exchange` of part `number`, or of whoever has that name, in the keys below `prefix`, which no other crawl or
+    generation may use. `wire` writes its messages."""
 
-    def __init__(self, server: Server, number: int, *, prefix: str) -> None:
+    def __init__(self, server: Server, number: Address, *, prefix: str, wire: Wire[_Message]) -> None:
         self._server = server
         self._client: Client | None = None
         """None while Redis can't be reached. After each failure, a new one: another server may answer then, or be the
@@ -74,15 +83,16 @@ class RedisExchange:
         self._life = AsyncExitStack()
         """Closes the client."""
         self._number = number
+        self._wire = wire
         self._prefix = prefix
         self._registration: int | None = None
         """None while Redis has none of this part."""
-        self._connections: dict[tuple[int, int], RedisConnection] = {}
+        self._connections: dict[tuple[Address, int], RedisConnection[_Message]] = {}
         """By part and number."""
-        self._to_send: dict[tuple[int, int], list[Frame]] = {}
+        self._to_send: dict[tuple[Address, int], list[Frame]] = {}
         """By part and its registration."""
         self._has_frames = asyncio.Event()
-        self._accepted: asyncio.Queue[RedisConnection | None] = asyncio.Queue()
+        self._accepted: asyncio.Queue[RedisConnection[_Message] | None] = asyncio.Queue()
         self._closed = False
         self._first_try = asyncio.Event()
         self._has_told = False
@@ -91,14 +101,16 @@ class RedisExchange:
         self._working.add_done_callback(lambda _: self._accepted.put_nowait(None))
 
     @classmethod
-    async def begin(cls, server: Server, number: int, *, prefix: str) -> "RedisExchange":
+    async def begin(
+        cls, server: Server, number: Address, *, prefix: str, wire: Wire[_Message]
+    ) -> "RedisExchange[_Message]":
         """Return when the part can be reached, or when Redis can't. Raises `ValueError` for what is no URL of a
         server."""
-        exchange = cls(server, number, prefix=prefix)
+        exchange = cls(server, number, prefix=prefix, wire=wire)
         await exchange._first_try.wait()
         return exchange
 
-    async def connect(self, part: int, /) -> RedisConnection:
+    async def connect(self, part: Address, /) -> RedisConnection[_Message]:
         if self._client is None or self._registration is None:
             raise Unreachable("Redis can't be reached")
         try:
@@ -107,13 +119,13 @@ class RedisExchange:
         except FAILURES as error:
             raise Unreachable(f"Redis can't be reached: {reason_of(error)}") from error
         if found is None or self._registration is None:
-            raise Unreachable(f"part {part} has not registered in Redis")
-        connection = RedisConnection(self, part, int(found), secrets.randbits(63))
+            raise Unreachable(f"{name_of(part)} has not registered in Redis")
+        connection = RedisConnection(self, part, int(found), secrets.randbits(63), self._wire)
         self._connections[part, connection.number] = connection
         self.put(connection, FrameKind.OPEN)
         return connection
 
-    async def accept(self) -> RedisConnection | None:
+    async def accept(self) -> RedisConnection[_Message] | None:
         if self._closed:
             return None
         connection = await self._accepted.get()
@@ -140,7 +152,7 @@ class RedisExchange:
 
     # what connections ask for
 
-    def put(self, connection: RedisConnection, kind: FrameKind, message: bytes = b"") -> None:
+    def put(self, connection: RedisConnection[_Message], kind: FrameKind, message: bytes = b"") -> None:
         """Send a frame soon."""
         if self._registration is None:
             return
@@ -149,7 +161,7 @@ class RedisExchange:
         self._to_send.setdefault((connection.part, connection.other), []).append(frame)
         self._has_frames.set()
 
-    def drop(self, connection: RedisConnection) -> None:
+    def drop(self, connection: RedisConnection[_Message]) -> None:
         """Forget a connection that has ended."""
         self._connections.pop((connection.part, connection.number), None)
 
@@ -220,12 +232,12 @@ class RedisExchange:
         if connection is not None:
             connection.arrive(frame)
         elif frame.kind is FrameKind.OPEN:
-            connection = RedisConnection(self, frame.part, frame.origin, frame.connection)
+            connection = RedisConnection(self, frame.part, frame.origin, frame.connection, self._wire)
             self._connections[key] = connection
             self._accepted.put_nowait(connection)
         elif frame.kind is not FrameKind.END:
             # Its opening was lost, or it has ended here: its sender is to begin again.
-            self.put(RedisConnection(self, frame.part, frame.origin, frame.connection), FrameKind.END)
+            self.put(RedisConnection(self, frame.part, frame.origin, frame.connection, self._wire), FrameKind.END)
 
     async def _write(self) -> None:
         while True:
@@ -247,7 +259,7 @@ class RedisExchange:
             del frames[: len(packed)]
             if not stands:
                 for connection in [each for each in self._connections.values() if each.other == other]:
-                    connection.break_off(f"part {part} can't be reached any more")
+                    connection.break_off(f"{name_of(part)} can't be reached any more")
             if (not frames or not stands) and self._to_send.get(address) is frames:
                 del self._to_send[address]
 
@@ -277,12 +289,12 @@ class RedisExchange:
             raise _Forgotten("Redis can't be reached")
         return self._client
 
-    async def _eval(self, script: str, part: int, registration: int, *rest: bytes | int) -> int | None:
+    async def _eval(self, script: str, part: Address, registration: int, *rest: bytes | int) -> int | None:
         async with asyncio.timeout(TIMEOUT_S):
             answer: int | None = await self._reached.eval(script, 2, *self._keys(part), registration, *rest)
         return answer
 
-    def _keys(self, part: int) -> tuple[str, str]:
+    def _keys(self, part: Address) -> tuple[str, str]:
         """The registration and the stream of a part. A cluster has both on one node."""
         place = f"{{{self._prefix}:{part}}}"
         return f"{place}:registration", f"{place}:stream"

@@ -2,29 +2,31 @@
 
 import asyncio
 from collections import deque
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from crawler.parts.exchange.protocol import ExchangeBroken, Message
-from crawler.parts.exchange.way import Frame, FrameKind, Way
-from crawler.parts.exchange.wire import HEADER_BYTES, decode, encode, read_header
+from crawler.parts.exchange.protocol import ExchangeBroken
+from crawler.parts.exchange.way import Address, Frame, FrameKind, Way
+from crawler.parts.exchange.wire import Wire
+
+_Message = TypeVar("_Message")
 
 
 class Carrying(Protocol):
     """What a connection asks of its exchange."""
 
-    def put(self, connection: "RedisConnection", kind: FrameKind, message: bytes = b"", /) -> None:
+    def put(self, connection: "RedisConnection[Any]", kind: FrameKind, message: bytes = b"", /) -> None:
         """Send a frame soon."""
         ...
 
-    def drop(self, connection: "RedisConnection", /) -> None:
+    def drop(self, connection: "RedisConnection[Any]", /) -> None:
         """Forget a connection that has ended."""
         ...
 
 
-class RedisConnection:
+class RedisConnection(Generic[_Message]):
     """A `Connection` over two streams."""
 
-    def __init__(self, exchange: Carrying, part: int, other: int, number: int) -> None:
+    def __init__(self, exchange: Carrying, part: Address, other: int, number: int, wire: Wire[_Message]) -> None:
         self.part = part
         """The other end."""
         self.other = other
@@ -32,6 +34,7 @@ class RedisConnection:
         self.number = number
         self.way = Way()
         self._exchange = exchange
+        self._wire = wire
         self._messages: deque[bytes] = deque()
         self._has_news = asyncio.Event()
         self._may_send = asyncio.Event()
@@ -40,8 +43,8 @@ class RedisConnection:
         """Whether the other part has ended the connection."""
         self._broken: str | None = None
 
-    async def send(self, message: Message, /) -> None:
-        content = encode(message)
+    async def send(self, message: _Message, /) -> None:
+        content = self._wire.encode(message)
         while self._is_open and not self.way.may_send(len(content)):
             self._may_send.clear()
             await self._may_send.wait()
@@ -50,7 +53,7 @@ class RedisConnection:
         self.way.send(len(content))
         self._exchange.put(self, FrameKind.MESSAGE, content)
 
-    async def receive(self) -> Message | None:
+    async def receive(self) -> _Message | None:
         while not self._messages or self._closed:
             if self._closed or self._broken is not None:
                 raise ExchangeBroken(self._broken or "the connection is closed")
@@ -61,10 +64,7 @@ class RedisConnection:
         content = self._messages.popleft()
         if self.way.take(len(content)) and self._is_open:
             self.tell()
-        length, checksum = read_header(content[:HEADER_BYTES])
-        if len(content) != HEADER_BYTES + length:
-            raise ExchangeBroken(f"expected a message of {length} bytes, found {len(content) - HEADER_BYTES}")
-        return decode(content[HEADER_BYTES:], checksum)
+        return self._wire.decode(content)
 
     def close(self) -> None:
         if self._closed:

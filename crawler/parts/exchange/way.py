@@ -19,6 +19,10 @@ MOST_BYTES: Final = 1 << 20
 """Bytes of them. A larger message goes alone."""
 
 
+Address = int | str
+"""The number of a part, or the name of whatever else can be reached."""
+
+
 class FrameKind(IntEnum):
     """What a frame is for."""
 
@@ -34,7 +38,7 @@ class Frame(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     origin: int
     """The registration of the sender's exchange."""
-    part: int
+    part: Address
     """The sender."""
     connection: int
     """Drawn at random by the part that has made the connection."""

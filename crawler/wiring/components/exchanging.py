@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from config import Config, Loaded
 from crawler.parts.exchange.local import LocalExchange
 from crawler.parts.exchange.protocol import Exchange
+from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
 
 
@@ -19,7 +20,9 @@ async def open_exchange(config: Config, *, number: int, directories: Sequence[Pa
         return LocalExchange(directories[number], directories.__getitem__)
     from crawler.parts.exchange.redis import RedisExchange  # noqa: PLC0415 - an extra, which may not be installed
 
-    return await RedisExchange.begin(_server(config), number, prefix=f"{config.exchange.prefix}:{generation}")
+    return await RedisExchange.begin(
+        _server(config), number, prefix=f"{config.exchange.prefix}:{generation}", wire=LINKS
+    )
 
 
 async def check_exchange(loaded: Loaded) -> None:

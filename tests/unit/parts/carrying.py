@@ -11,6 +11,7 @@ from crawler.parts.exchange.carrier import Carrier
 from crawler.parts.exchange.local import LocalExchange
 from crawler.parts.exchange.protocol import Exchange
 from crawler.parts.exchange.redis import RedisExchange
+from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
 from crawler.testing.frontier.crawls import copy_of_one_moment
 from frontier import Outcome, PartLinks, UrlState
@@ -67,7 +68,7 @@ class Crawl:
 
     async def exchange(self, number: int) -> Exchange:
         if self.redis is not None:
-            return await RedisExchange.begin(Server(url=self.redis), number, prefix=self._prefix)
+            return await RedisExchange.begin(Server(url=self.redis), number, prefix=self._prefix, wire=LINKS)
         return LocalExchange(self.directory(number), self.directory)
 
     @asynccontextmanager

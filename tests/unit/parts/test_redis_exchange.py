@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from crawler.parts.exchange.redis import RedisExchange
+from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from tests.redis_server import RedisServer, running_redis
@@ -95,8 +96,8 @@ async def test_whatever_redis_does_again_and_again_no_link_is_lost(server: Redis
 async def test_parts_find_each_other_once_redis_is_there(tmp_path: Path) -> None:
     with running_redis() as server:
         server.kill()
-        first = await RedisExchange.begin(Server(url=server.url), 0, prefix="late")
-        second = await RedisExchange.begin(Server(url=server.url), 1, prefix="late")
+        first = await RedisExchange.begin(Server(url=server.url), 0, prefix="late", wire=LINKS)
+        second = await RedisExchange.begin(Server(url=server.url), 1, prefix="late", wire=LINKS)
         await asyncio.to_thread(server.start)
         crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
         crawl.redis = server.url
