@@ -124,6 +124,10 @@ class LeaseKeeper:
         until = self._leases.until(part)
         return float("-inf") if until is None else until
 
+    def claim_of(self, part: int) -> str | None:
+        """The claim by which a part is held; None if it is not."""
+        return self._leases.claims.get(part) if self._leases.until(part) is not None else None
+
     def look_again(self) -> None:
         """What the machine wants has changed."""
         self._wake.set()

@@ -24,7 +24,18 @@ from typing import Any, Final
 import msgspec
 
 from crawler.cluster import scripts
-from crawler.cluster.values import COORDINATOR, Agent, Cluster, Denied, Forgotten, Granted, Identity, Lease, PartState
+from crawler.cluster.values import (
+    COORDINATOR,
+    Agent,
+    Cluster,
+    Denied,
+    EndingMark,
+    Forgotten,
+    Granted,
+    Identity,
+    Lease,
+    PartState,
+)
 
 TIMEOUT_S: Final = 10.0
 _AGENT_S: Final = 24 * 3600.0
@@ -121,6 +132,7 @@ class Register:
             coordinator=found.get(COORDINATOR),
             agents={holder.decode(): msgspec.json.decode(text, type=Agent) for holder, text in _pairs(agents)},
             now=int(time[0]) + int(time[1]) / 1e6,
+            ending=msgspec.json.decode(fields["ending"], type=EndingMark) if "ending" in fields else None,
         )
 
     async def _read_large(self, version: str) -> Mapping[bytes, bytes]:
@@ -173,6 +185,11 @@ class Register:
     async def release(self, part: int, *, claim: str) -> None:
         """Give up a lease. Its part is closed."""
         await self._eval(scripts.RELEASE, [self._lease_of(part)], claim)
+
+    async def end(self, ending: EndingMark, *, claim: str | None = None) -> bool:
+        """Let all machines end their run. With `claim`, only while this claim holds the coordinator's lease. Returns
+        whether it was written."""
+        return bool(await self._eval(scripts.END, self._keys(COORDINATOR), msgspec.json.encode(ending), claim or ""))
 
     async def tell(self, holder: str, agent: Agent) -> None:
         """Say how a machine is, for people."""

@@ -85,6 +85,12 @@ RELEASE: Final = """
 if redis.call('HGET', KEYS[1], 'claim') == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
+END: Final = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+if ARGV[2] ~= '' and redis.call('HGET', KEYS[2], 'claim') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], 'ending', ARGV[1])
+return 1
+"""
 TELL: Final = """
 local time = redis.call('TIME')
 local now = tonumber(time[1]) + tonumber(time[2]) / 1000000

@@ -71,6 +71,18 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """When, in seconds since 1970 by the clock of the server, which sets it."""
 
 
+class EndingMark(msgspec.Struct, frozen=True, kw_only=True):
+    """That all machines are to end their run. A machine that has started later than this was written does not obey it:
+    it belongs to the next run."""
+
+    mark: str
+    """A random name, so that the next one differs."""
+    ending: str
+    """Why: the name of an ending of crawls."""
+    now: bool = False
+    """Whether URLs in flight are dropped."""
+
+
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """The register at one moment."""
 
@@ -85,6 +97,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """By holder."""
     now: float
     """By the clock of the server, in seconds since 1970."""
+    ending: EndingMark | None = None
+    """The last one that was written."""
 
     def may_make(self, part: int) -> bool:
         """Whether the part may be given an empty directory."""

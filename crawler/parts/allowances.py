@@ -179,6 +179,16 @@ class Bank:
         """Whether the run has as many pages as it may."""
         return self._total is not None and self.pages >= self._ends_at
 
+    @property
+    def before(self) -> int | None:
+        """Pages of earlier runs; None until that is known."""
+        return self._before
+
+    def go_on(self, before: int) -> None:
+        """An earlier bank of this run has counted the pages of the runs before it."""
+        if self._before is None:
+            self._before, self._ends_at = before, before + self._limit
+
     def set_limit(self, limit: int) -> None:
         """Let another limit hold, counted from the beginning of the run. Pages that are begun are finished, so a limit
         that they exceed is exceeded."""

@@ -26,6 +26,9 @@ from crawler.parts.line.messages import (
     Answered,
     Ask,
     Begin,
+    Connect,
+    Connected,
+    Disconnect,
     End,
     Ended,
     FromPart,
@@ -131,8 +134,17 @@ class _RunningPart:
                     self._end()
                 case Stop(now=now):
                     self._stop(now)
+                case Connect(number=number):
+                    self._connect(number)
+                case Disconnect() if self._services is not None:
+                    self._services.disconnect()
                 case ToService() if self._services is not None:
                     self._services.receive(message)
+
+    def _connect(self, number: int) -> None:
+        if self._services is not None:
+            self._line.send(Connected(number))
+            self._services.connect()
 
     async def _answer(self, ask: Ask) -> None:
         carrier = self._carrier
@@ -234,7 +246,9 @@ class _RunningPart:
                 lacks=run.crawl.live.lacks,
             )
         )
-        self._services.connect()
+        # On many machines, `Connect` comes when it is known who decides for the crawl.
+        if self._begin.lease_until is None:
+            self._services.connect()
 
     def _close(self) -> None:
         self._carrier = None

@@ -52,6 +52,17 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, tag="lease"):
     """By CLOCK_BOOTTIME."""
 
 
+class Connect(msgspec.Struct, frozen=True, tag="connect"):
+    """Whoever decides for a crawl on many machines can be reached from now on. The answer is `Connected`, and services
+    begin."""
+
+    number: int
+
+
+class Disconnect(msgspec.Struct, frozen=True, tag="disconnect"):
+    """Nobody decides for the crawl until the next `Connect`. The part goes on alone with what it may."""
+
+
 class ToService(msgspec.Struct, frozen=True, kw_only=True, tag="service"):
     """A message of a service."""
 
@@ -76,6 +87,12 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     status: Status
     lacks: Mapping[str, str] = {}
     """The settings that the part can't change while it runs, and why."""
+
+
+class Connected(msgspec.Struct, frozen=True, tag="connected"):
+    """The answer to `Connect`, with its number. What services send afterwards belongs to that connection."""
+
+    number: int
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
@@ -116,5 +133,5 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
     exit_code: int
 
 
-ToPart = Begin | Ask | End | Stop | Lease | ToService
-FromPart = Rebuilding | Opened | Progress | Answered | Warned | Ended | Failed | ToService
+ToPart = Begin | Ask | End | Stop | Lease | Connect | Disconnect | ToService
+FromPart = Rebuilding | Opened | Connected | Progress | Answered | Warned | Ended | Failed | ToService

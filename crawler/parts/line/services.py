@@ -29,7 +29,8 @@ class PartService(Protocol):
     def receive(self, message: Any, /) -> None: ...
 
     def disconnect(self) -> None:
-        """The line has ended. The part finishes what is in flight."""
+        """The line has ended. The part finishes what is in flight. On many machines, it goes on, and `connect` may
+        follow. Disconnecting twice is harmless."""
         ...
 
 
@@ -49,6 +50,10 @@ class SupervisorService(Protocol):
         ...
 
     def receive(self, part: int, message: Any, /) -> None: ...
+
+    def lose(self, part: int, /) -> None:
+        """The part can't be reached. Its process may go on meanwhile; `connect` or `disconnect` follows."""
+        ...
 
     def disconnect(self, part: int, /) -> None:
         """The process of the part has ended. Another one may follow."""
@@ -82,19 +87,30 @@ class SupervisorServices:
         self._services = {each.name: each for each in services}
         self._decoders = {name: _decoder(each.messages) for name, each in self._services.items()}
         self._connected: set[int] = set()
+        self._lost: set[int] = set()
 
     def connect(self, part: int, send: Callable[[ToService], None]) -> None:
         self._connected.add(part)
+        self._lost.discard(part)
         for name, service in self._services.items():
             service.connect(part, _sender(name, send))
 
     def receive(self, part: int, message: ToService) -> None:
         self._services[message.service].receive(part, self._decoders[message.service](message.body))
 
-    def disconnect(self, part: int) -> None:
+    def lose(self, part: int) -> None:
         """Harmless for a part that was not connected."""
         if part in self._connected:
             self._connected.remove(part)
+            self._lost.add(part)
+            for service in self._services.values():
+                service.lose(part)
+
+    def disconnect(self, part: int) -> None:
+        """Harmless for a part that was neither connected nor lost."""
+        if part in self._connected or part in self._lost:
+            self._connected.discard(part)
+            self._lost.discard(part)
             for service in self._services.values():
                 service.disconnect(part)
 

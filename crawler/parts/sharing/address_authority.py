@@ -30,6 +30,10 @@ class AddressAuthority:
     def connect(self, part: int, send: Send, /) -> None:
         self._sends[part] = send
 
+    def lose(self, part: int, /) -> None:
+        """The part keeps what it holds, because its requests may still be running."""
+        self._sends.pop(part, None)
+
     def disconnect(self, part: int, /) -> None:
         self._sends.pop(part, None)
         self._tell(self._authority.forget_process(part, self._loop.time()))

@@ -43,6 +43,9 @@ class ConfigurationGiver:
         if message.ticket == self._ticket:
             self._resolve(part, message)
 
+    def lose(self, part: int, /) -> None:
+        self.disconnect(part)
+
     def disconnect(self, part: int, /) -> None:
         """The part gets the configuration that holds when it starts again."""
         self._sends.pop(part, None)

@@ -78,7 +78,9 @@ class ConfigurationTaker:
         self._messages.put_nowait(message)
 
     def disconnect(self) -> None:
+        """What was judged stays: nobody can know whether other parts adopt it."""
         self._send = None
+        self._leave()
 
     async def run(self) -> None:
         while True:

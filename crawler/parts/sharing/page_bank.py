@@ -13,14 +13,28 @@ class PageBank:
     name = NAME
     messages = Statement
 
-    def __init__(self, *, limit: int, parts: int, on_reached: Callable[[], None]) -> None:
-        """Calls `on_reached` once the run has as many pages as it may."""
+    def __init__(
+        self,
+        *,
+        limit: int,
+        parts: int,
+        on_reached: Callable[[], None],
+        on_begun: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Calls `on_reached` once the run has as many pages as it may, and before that `on_begun`, with the pages of
+        earlier runs, before it hands out any."""
         self._bank = Bank(limit=limit, parts=parts)
         self._on_reached = on_reached
+        self._on_begun = on_begun
+        self._has_begun = False
         self._has_told = False
         self._sends: dict[int, Send] = {}
         self._sent: dict[int, Order] = {}
         """The last instruction that was sent over the connection of a part."""
+
+    def go_on(self, before: int) -> None:
+        """The run has begun already, after so many pages of earlier runs. Another bank has shared its pages so far."""
+        self._bank.go_on(before)
 
     def set_limit(self, limit: int) -> None:
         """Another limit holds from now on, counted from the beginning of the run."""
@@ -30,6 +44,9 @@ class PageBank:
     def connect(self, part: int, send: Send, /) -> None:
         self._sends[part] = send
         self._tell(part, self._bank.greeting(part))
+
+    def lose(self, part: int, /) -> None:
+        self.disconnect(part)
 
     def disconnect(self, part: int, /) -> None:
         """The part keeps what it is allowed."""
@@ -42,6 +59,9 @@ class PageBank:
         self._act()
 
     def _act(self) -> None:
+        if not self._has_begun and self._bank.before is not None:
+            self._has_begun = True
+            self._on_begun(self._bank.before)
         self._instruct()
         if self._bank.is_reached and not self._has_told:
             self._has_told = True
