@@ -50,6 +50,7 @@ class Caller:
 
     def __init__(self) -> None:
         self.heard: list[tuple[int, int]] = []
+        self.lost: list[int] = []
         self.left: list[int] = []
 
     def connect(self, part: int, send: Send) -> None:
@@ -57,6 +58,9 @@ class Caller:
 
     def receive(self, part: int, message: Pong) -> None:
         self.heard.append((part, message.number))
+
+    def lose(self, part: int) -> None:
+        self.lost.append(part)
 
     def disconnect(self, part: int) -> None:
         self.left.append(part)
@@ -153,3 +157,21 @@ async def test_each_side_of_a_service_hears_the_other() -> None:
     assert caller.heard == [(3, 31)]
     assert caller.left == [3]
     assert echo.send is None
+
+
+def test_a_part_that_was_lost_is_disconnected_once_its_process_has_ended() -> None:
+    caller = Caller()
+    services = SupervisorServices([caller])
+    services.lose(3)  # was never there
+    services.connect(3, lambda _: None)
+    services.lose(3)
+    services.lose(3)
+    assert (caller.lost, caller.left) == ([3], [])
+    services.disconnect(3)
+    services.disconnect(3)
+    assert (caller.lost, caller.left) == ([3], [3])
+    services.connect(4, lambda _: None)
+    services.lose(4)
+    services.connect(4, lambda _: None)  # it is back
+    services.disconnect(4)
+    assert (caller.lost, caller.left) == ([3, 4], [3, 4])
