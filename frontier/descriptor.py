@@ -36,6 +36,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """New URLs between two snapshots."""
     clock: Callable[[], float] = msgspec.field(default_factory=steady_clock)
     """Seconds since 1970."""
+    before_write: Callable[[], object] | None = None
+    """To be called right before each write to the disk. It may end the process there, because the crawl is not this
+    process's any more."""
     owner: Callable[[str], int] | None = None
     """The part that a queue belongs to, by its key; None unless the terms name a part."""
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from crawler.cluster.boottime import boottime
@@ -13,6 +14,10 @@ again. (EX_TEMPFAIL of sysexits.h: try again.)"""
 
 
 def _exit() -> None:
+    with suppress(OSError):
+        os.write(
+            2, b"the lease of this part has ended, so its process ends at once; what was in flight is not stored\n"
+        )
     os._exit(LEASE_ENDED)
 
 
@@ -29,10 +34,12 @@ class LeaseGuard:
         self._until = until
         self._clock = clock
         self._end = end
+        self._has_changed = asyncio.Event()
 
     def renew(self, until: float) -> None:
-        """The lease ends at `until`. An older word, which says less, changes nothing."""
-        self._until = max(self._until, until)
+        """The lease ends at `until`. The caller says this in order: the last word counts."""
+        self._until = until
+        self._has_changed.set()
 
     def check(self) -> None:
         """Return if the lease lasts. Call this right before a request is written, and before each write to the frontier
@@ -44,5 +51,8 @@ class LeaseGuard:
         """End the process in time also if it does nothing. Runs until cancelled."""
         while True:
             self.check()
-            # The timers of the loop stand still while the machine sleeps; the clock of leases does not.
-            await asyncio.sleep(max(0.01, self._until - self._clock()))
+            self._has_changed.clear()
+            # Timers of the loop may stand still while the machine sleeps. So each renewal is a look at the clock, too.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.01, self._until - self._clock())):
+                    await self._has_changed.wait()

@@ -11,7 +11,7 @@ together:
     {PREFIX:GENERATION:cluster}:large        a hash: configuration, suffixes
     {PREFIX:GENERATION:cluster}:lease:K      a hash that expires; K is -1 for the coordinator
     {PREFIX:GENERATION:cluster}:agents       a hash: by holder, an `Agent` as JSON
-    PREFIX:crawl                             the generation of the crawl that uses the prefix
+    {PREFIX:crawl}                           the generation of the crawl that uses the prefix
 
 Whatever is decided is decided in one hash, so that a flush can't leave half of it. A renewal changes the expiry only,
 which is permitted when the memory is full.
@@ -45,8 +45,12 @@ _AGENT_S: Final = 24 * 3600.0
 async def find_generation(client: Any, prefix: str) -> str | None:
     """The generation of the crawl that uses a prefix; None if there is none."""
     async with asyncio.timeout(TIMEOUT_S):
-        found = await client.get(f"{prefix}:crawl")
+        found = await client.get(_name_of_crawl(prefix))
     return None if found is None else found.decode()
+
+
+def _name_of_crawl(prefix: str) -> str:
+    return f"{{{prefix}:crawl}}"
 
 
 class Register:
@@ -81,7 +85,7 @@ class Register:
         large = (identity.configuration, identity.suffixes)
         written = await self._eval(scripts.CREATE, [self._register, self._large], *large, int(is_new), *flat)
         async with asyncio.timeout(TIMEOUT_S):
-            await self._client.set(f"{self._prefix}:crawl", self._generation, nx=not is_new)
+            await self._client.set(_name_of_crawl(self._prefix), self._generation, nx=not is_new)
         return bool(written)
 
     async def raise_to(self, identity: Identity, epochs: Mapping[int, int]) -> None:

@@ -24,11 +24,18 @@ class FullDiskRetry:
     """
 
     def __init__(
-        self, *, pause: Callable[[str], None], resume: Callable[[], None], interval_s: float = RETRY_INTERVAL_S
+        self,
+        *,
+        pause: Callable[[str], None],
+        resume: Callable[[], None],
+        interval_s: float = RETRY_INTERVAL_S,
+        before_write: Callable[[], object] | None = None,
     ) -> None:
+        """`before_write` is called right before each try."""
         self._pause = pause
         self._resume = resume
         self._interval_s = interval_s
+        self._before_write = before_write
         self._waiting = 0
         self._is_paused = False
         self._next_try: asyncio.Event | None = None
@@ -41,6 +48,8 @@ class FullDiskRetry:
         try:
             while True:
                 try:
+                    if self._before_write is not None:
+                        self._before_write()
                     await write()
                     if self._is_paused and self._waiting == 1:
                         log.warning("the output can be written again; the crawl goes on")

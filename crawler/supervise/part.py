@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from config import Loaded
+from crawler.cluster.guard import LeaseGuard
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import Layout, read_layout
 from crawler.engine import Ending
@@ -32,6 +33,7 @@ from crawler.parts.line.messages import (
     End,
     Ended,
     FromPart,
+    Lease,
     Opened,
     Progress,
     Rebuilding,
@@ -43,6 +45,7 @@ from crawler.parts.line.services import PartServices
 from crawler.parts.sharing.configuration_taker import ConfigurationTaker
 from crawler.supervise.part_log import TellingHandler
 from crawler.supervise.part_settings import PartSettings
+from crawler.wiring.additions import Additions
 from crawler.wiring.components.exchanging import open_exchange
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import agreement, use_suffixes_of
@@ -90,6 +93,7 @@ class _RunningPart:
         self._begin = begin
         self._loaded = loaded
         self._directories = [Path(each) for each in begin.directories]
+        self._guard = None if begin.lease_until is None else LeaseGuard(begin.lease_until)
         self._run: Run | None = None
         self._carrier: Carrier | None = None
         self._services: PartServices | None = None
@@ -102,6 +106,7 @@ class _RunningPart:
         self._work = loop.create_task(self._open_and_crawl(self._loaded))
         loop.add_signal_handler(signal.SIGTERM, self._stop, False)
         listening = loop.create_task(self._listen())
+        watching = [] if self._guard is None else [loop.create_task(self._guard.watch())]
         try:
             await asyncio.wait({self._work, listening}, return_when=asyncio.FIRST_COMPLETED)
             if not self._work.done():
@@ -115,7 +120,7 @@ class _RunningPart:
                 self._line.send(self._work.result())
         finally:
             loop.remove_signal_handler(signal.SIGTERM)
-            for task in (listening, self._work):
+            for task in (listening, self._work, *watching):
                 task.cancel()
                 await asyncio.wait({task})
 
@@ -138,6 +143,8 @@ class _RunningPart:
                     self._connect(number)
                 case Disconnect() if self._services is not None:
                     self._services.disconnect()
+                case Lease(until=until) if self._guard is not None:
+                    self._guard.renew(until)
                 case ToService() if self._services is not None:
                     self._services.receive(message)
 
@@ -180,6 +187,7 @@ class _RunningPart:
                 place,
                 rebuild=self._begin.rebuild,
                 on_rebuild=self._tell_rebuilding(),
+                additions=Additions(check=None if self._guard is None else self._guard.check),
                 may_be_paused=self._begin.again,
             )
             async with (

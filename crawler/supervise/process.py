@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from crawler.cluster.guard import LEASE_ENDED
 from crawler.parts.line.line import Line, open_line
 from crawler.parts.line.messages import FromPart, ToPart
 
@@ -32,6 +33,8 @@ class PartProcess:
     async def wait(self) -> str:
         """Wait for its end. Returns how it has ended, for people."""
         code = await asyncio.to_thread(self._process.wait)
+        if code == LEASE_ENDED:
+            return "because its lease had ended"
         if code >= 0:
             return f"exit code {code}"
         try:

@@ -97,7 +97,7 @@ async def open_crawl(
     async with AsyncExitStack() as stack:
         stack.enter_context(blaming(plugins_of(loaded.config)))
         recanonicalizer = discovering.recanonicalizer(loaded.config, urls) if rebuild else None
-        kept = await _open_state(loaded.config, directory, recanonicalizer, on_rebuild, additions.visited, stack)
+        kept = await _open_state(loaded.config, directory, recanonicalizer, on_rebuild, additions, stack)
         rules_version = storage.rules_version(kept.state)
         if rules_version != RULES_VERSION:
             log.warning(
@@ -154,7 +154,7 @@ async def _open_state(
     directory: CrawlDirectory,
     recanonicalizer: Recanonicalizer | None,
     on_rebuild: RebuildProgress,
-    visited_instead: VisitedSet | None,
+    additions: Additions,
     stack: AsyncExitStack,
 ) -> _Kept:
     """Open the frontier with its state and its visited set. `stack` closes them.
@@ -162,11 +162,11 @@ async def _open_state(
     With a `recanonicalizer`, a state whose URLs are named by other rules is renamed instead of refused.
     """
     to_rename = recanonicalizer is not None and frontier_backend(config).is_persistent
-    state = storage.open_state(config, directory, to_rename=to_rename)
+    state = storage.open_state(config, directory, to_rename=to_rename, before_write=additions.check)
     stack.callback(state.close)
     if to_rename and recanonicalizer is not None:
         await storage.rename(config, state, recanonicalizer, partial(on_rebuild, "the ledger by the new rules"))
-    visited = storage.visited_set(config, directory, state.knows_many, instead=visited_instead)
+    visited = storage.visited_set(config, directory, state.knows_many, instead=additions.visited)
     stack.push_async_callback(visited.aclose)
     frontier = await state.open_frontier(visited, rebuilding=partial(on_rebuild, "the visited set from the ledger"))
     stack.push_async_callback(frontier.aclose)
@@ -186,15 +186,23 @@ async def _components(
     """Make the other components, and the engine over them. `stack` closes them."""
     config, frontier, notes = loaded.config, kept.frontier, kept.state.notes
     full_disk = FullDiskRetry(
-        pause=partial(frontier.pauses.pause, by="output"), resume=partial(frontier.pauses.resume, by="output")
+        pause=partial(frontier.pauses.pause, by="output"),
+        resume=partial(frontier.pauses.resume, by="output"),
+        before_write=additions.check,
     )
     fingerprints = repeating.fingerprints(config, directory.fingerprints, urls, stack)
     sinks = await processing.open_sinks(loaded, directory, full_disk, before=additions.sinks, after=fingerprints)
     stack.push_async_callback(sinks.sink.aclose)
     space = disk_space(config, directory, frontier.pauses, forget_before=sinks.forget_before)
-    http = fetching.fetcher(loaded, notes, limits=latest.request_limits, allows_port=latest.allows_port)
+    http = fetching.fetcher(
+        loaded,
+        notes,
+        limits=latest.request_limits,
+        allows_port=latest.allows_port,
+        before_request=additions.check,
+    )
     stack.push_async_callback(http.aclose)
-    fetcher = fetching.chosen_fetcher(loaded, http)
+    fetcher = fetching.chosen_fetcher(loaded, http, before_request=additions.check)
     stack.push_async_callback(fetcher.aclose)
     robots = fetching.robots(config, fetcher, notes, is_obeyed=latest.obeys_robots, archive=sinks.archive)
     rendering_fetcher = await rendering.rendering_fetcher(loaded, directory, fetcher, robots)

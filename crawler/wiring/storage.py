@@ -39,15 +39,23 @@ _RULES = "urls.rules"
 
 
 def open_state(
-    config: Config, directory: CrawlDirectory, *, may_begin: bool | None = None, to_rename: bool = False
+    config: Config,
+    directory: CrawlDirectory,
+    *,
+    may_begin: bool | None = None,
+    to_rename: bool = False,
+    before_write: Callable[[], object] | None = None,
 ) -> FrontierState:
     """The state of the configured frontier. An empty one is refused if the crawl has output, unless it `may_begin`.
+    `before_write` is called right before each write.
 
     Raises `StoreRefused`, `StoreFailed` and `ConfigError`.
     """
     may_begin = not directory.has_output() if may_begin is None else may_begin
     try:
-        return frontier_backend(config).make(*_parameters(config, directory, may_begin=may_begin, to_rename=to_rename))
+        return frontier_backend(config).make(
+            *_parameters(config, directory, may_begin=may_begin, to_rename=to_rename, before_write=before_write)
+        )
     except ValueError as error:
         raise ConfigError([Problem(str(error), key="frontier")]) from error
 
@@ -79,7 +87,12 @@ def repair_state(config: Config, directory: CrawlDirectory, copy: Path) -> Repai
 
 
 def _parameters(
-    config: Config, directory: CrawlDirectory, *, may_begin: bool, to_rename: bool = False
+    config: Config,
+    directory: CrawlDirectory,
+    *,
+    may_begin: bool,
+    to_rename: bool = False,
+    before_write: Callable[[], object] | None = None,
 ) -> tuple[FrontierParameters, msgspec.Struct]:
     """What the state of the configured frontier is opened with."""
     backend, frontier, part = frontier_backend(config), config.frontier, part_at(directory.original)
@@ -100,6 +113,7 @@ def _parameters(
         rest_after_crash_s=config.politeness.min_delay_s,
         snapshot_directory=directory.visited if backend.is_persistent else None,
         snapshot_every=frontier.snapshot_every,
+        before_write=before_write,
         owner=None if part is None else Ownership(part.parts).owner,
     )
     return parameters, checked_options(backend, frontier.options)

@@ -48,6 +48,8 @@ class SystemCalls(msgspec.Struct, frozen=True, kw_only=True):
 
     open_database: Callable[[Path], plyvel.DB] = open_leveldb
     sync_file: Callable[[int], None] = os.fsync
+    before_write: Callable[[], object] | None = None
+    """Called right before each batch is written."""
 
 
 class Database:
@@ -81,6 +83,8 @@ class Database:
             raise StoreFailed(
                 f"an earlier write to {self.directory} failed: {message_of(self._failure)}"
             ) from self._failure
+        if (before_write := self._calls.before_write) is not None:
+            before_write()
         try:
             batch.write()
         except plyvel.Error as error:

@@ -16,7 +16,7 @@ from frontier.descriptor import (
     Report,
     Upkeep,
 )
-from frontier.leveldb.database import SPACE_TO_REOPEN_BYTES
+from frontier.leveldb.database import SPACE_TO_REOPEN_BYTES, SystemCalls
 from frontier.leveldb.store import LevelDBStore
 from frontier.regroup.regroup import abandon, regroup
 from frontier.states.store_state import StoreState
@@ -38,7 +38,8 @@ def open_leveldb(parameters: Parameters, _: NoOptions) -> LevelDBState:
 def _open_store(parameters: Parameters) -> LevelDBStore:
     if parameters.directory is None:
         raise ValueError("leveldb needs a directory, found none")
-    return LevelDBStore(parameters.directory, parameters.terms, durability=parameters.durability)
+    calls = SystemCalls(before_write=parameters.before_write)
+    return LevelDBStore(parameters.directory, parameters.terms, durability=parameters.durability, calls=calls)
 
 
 def _check(state: LevelDBState) -> Report:

@@ -1,5 +1,6 @@
 """Counts the client's connections, and knows which servers close the connections that we keep."""
 
+from collections.abc import Callable
 from weakref import WeakSet
 
 from aiohttp.client_proto import ResponseHandler
@@ -16,6 +17,8 @@ class Connections:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.before_request: Callable[[], object] | None = None
+        """Called right before each request is written."""
         self._open: WeakSet[ResponseHandler] = WeakSet()
         self._reuse_failures: dict[Peer, int] = {}
 

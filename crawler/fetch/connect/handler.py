@@ -87,6 +87,9 @@ class TolerantHandler(ResponseHandler):
         self._received_bytes = 0
         self._body = None
         super().set_response_params(**params)
+        # aiohttp writes the request as soon as this returns.
+        if (before_request := self._connections.before_request) is not None:
+            before_request()
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
         message, payload = data

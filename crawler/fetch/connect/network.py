@@ -96,6 +96,10 @@ class Network:
         """Let as many connections stay open as so many requests at once need."""
         self._connections.limit = connections_for(concurrency, spare)
 
+    def call_before_requests(self, before_request: Callable[[], object]) -> None:
+        """Call this right before each request is written."""
+        self._connections.before_request = before_request
+
     async def ask(
         self, url: URL, headers: dict[str, str], /, *, connect_timeout_s: float, method: str = "GET"
     ) -> Response:

@@ -46,10 +46,10 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True, tag="lease"):
-    """The lease of the part has been renewed."""
+    """The lease of the part has been renewed, or has ended early."""
 
     until: float
-    """By CLOCK_BOOTTIME."""
+    """By CLOCK_BOOTTIME. The last word counts."""
 
 
 class Connect(msgspec.Struct, frozen=True, tag="connect"):

@@ -36,7 +36,12 @@ from frontier import Notes
 
 
 def fetcher(
-    loaded: Loaded, notes: Notes, *, limits: Callable[[str], RequestLimits], allows_port: Callable[[int], bool]
+    loaded: Loaded,
+    notes: Notes,
+    *,
+    limits: Callable[[str], RequestLimits],
+    allows_port: Callable[[int], bool],
+    before_request: Callable[[], object] | None = None,
 ) -> HttpFetcher:
     fetch = loaded.config.fetch
     network = Network(
@@ -49,6 +54,8 @@ def fetcher(
         resolver=DnsResolver() if fetch.resolver == "dns" else SystemResolver(),
         head_timeout_s=lambda url: limits(url).head_timeout_s,
     )
+    if before_request is not None:
+        network.call_before_requests(before_request)
     return HttpFetcher(
         network,
         limits=limits,
@@ -60,8 +67,9 @@ def fetcher(
     )
 
 
-def chosen_fetcher(loaded: Loaded, http: HttpFetcher) -> Fetcher:
-    """The configured fetcher: `http`, or a plug-in, which may use it. Raises `ConfigError`."""
+def chosen_fetcher(loaded: Loaded, http: HttpFetcher, *, before_request: Callable[[], object] | None = None) -> Fetcher:
+    """The configured fetcher: `http`, or a plug-in, which may use it. `before_request` is called before the plug-in is.
+    Raises `ConfigError`."""
     fetch = loaded.config.fetch
     backend = find(FETCHER, fetch.backend)
     try:
@@ -70,7 +78,7 @@ def chosen_fetcher(loaded: Loaded, http: HttpFetcher) -> Fetcher:
         made = found.make(parameters, msgspec.convert(fetch.options, found.options))
     except ValueError as error:
         raise loaded.refuse("fetch.backend", str(error)) from error
-    return made if backend.is_ours else GuardedFetcher(made, backend.title)
+    return made if backend.is_ours else GuardedFetcher(made, backend.title, before_request)
 
 
 def _may_ask(fetch: Fetch) -> Callable[[str], bool]:

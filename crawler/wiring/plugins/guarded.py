@@ -1,6 +1,7 @@
 """Keeps what a plug-in raises for a single page from ending the crawl."""
 
 import logging
+from collections.abc import Callable
 from time import time
 
 from crawler.page import Extract, Failure, FailureKind, Fetched, Page, Request
@@ -37,13 +38,16 @@ class GuardedExtractor:
 class GuardedFetcher:
     """A fetcher that never raises. The URL that broke the plug-in has failed."""
 
-    def __init__(self, fetcher: Fetcher, title: str) -> None:
-        """`title` names the plug-in."""
+    def __init__(self, fetcher: Fetcher, title: str, before_request: Callable[[], object] | None = None) -> None:
+        """`title` names the plug-in. `before_request` is called before each."""
         self._fetcher = fetcher
         self._title = title
+        self._before_request = before_request
 
     async def fetch(self, request: Request, /) -> Fetched:
         fetched_at = time()
+        if self._before_request is not None:
+            self._before_request()
         try:
             fetched = await self._fetcher.fetch(request)
             if not isinstance(fetched, Fetched):

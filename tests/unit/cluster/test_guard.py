@@ -26,11 +26,13 @@ def test_the_process_ends_at_the_end_of_its_lease_and_not_before() -> None:
         guard.check()
 
 
-def test_a_renewal_that_comes_late_shortens_nothing() -> None:
+def test_a_lease_that_was_renewed_lasts_and_one_that_was_taken_does_not() -> None:
     guard = LeaseGuard(12.0, clock=lambda: 12.5, end=end)
     guard.renew(13.0)
-    guard.renew(11.0)
     guard.check()
+    guard.renew(0.0)
+    with pytest.raises(Ended):
+        guard.check()
 
 
 @in_virtual_time
