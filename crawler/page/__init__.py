@@ -9,6 +9,7 @@
     verdict     what robots.txt says of a URL
     record      a page record, one line of `records/*.jsonl`
     digests     SHA-1 digests of bodies
+    moments     moments as records and archives write them
 
 All values are frozen. Every room may import them, from here.
 """
@@ -18,6 +19,7 @@ from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.extract import Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, TRANSIENT_FAILURES, FailureKind
 from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, Link, LinkDetail, LinkKind
+from crawler.page.moments import rfc3339
 from crawler.page.record import PageRecord
 from crawler.page.repeat import REPEAT_REASONS, Repeat
 from crawler.page.responses import (
@@ -62,4 +64,5 @@ __all__ = [
     "body_digest",
     "body_sha1",
     "digest_text",
+    "rfc3339",
 ]

@@ -4,14 +4,15 @@
     archiving      which pages the archive gets
     changes        what has become of a URL since its last visit
     headers        what the headers of a response say: media type, validators, until when it is fresh
-    dates          moments as records write them, read from HTTP dates and from dates of sitemaps
+    dates          HTTP dates and dates of sitemaps, as records write them
 
 `crawler.page.PageRecord` is the value. The pipeline makes records, and the command line writes moments in their form.
 """
 
+from crawler.page import rfc3339
 from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
 from crawler.record.changes import Change
-from crawler.record.dates import header_time, http_date, rfc3339, w3c_time
+from crawler.record.dates import header_time, http_date, w3c_time
 from crawler.record.page_records import FoundLinks, fetched_record, resolved_url, unfetched_record
 
 __all__ = [

@@ -1,9 +1,8 @@
-"""Moments as records write them: RFC 3339, UTC."""
+"""Dates of headers and sitemaps as records write them: RFC 3339, UTC."""
 
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
 
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
@@ -12,18 +11,6 @@ _W3C_DATE = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?)?)?", re.ASCII
 )
 _W3C_MINIMA = (1, 1, 1, 0, 0, 0)
-
-
-def rfc3339(seconds: float, /) -> str:
-    """Seconds since 1970 as RFC 3339, UTC, with milliseconds."""
-    second, microsecond = divmod(round(seconds * 1_000_000), 1_000_000)
-    return f"{_to_the_second(second)}.{microsecond // 1000:03}Z"
-
-
-@lru_cache(maxsize=16)
-def _to_the_second(second: int) -> str:
-    # Cached, because a crawl fetches many pages in the same second.
-    return datetime.fromtimestamp(second, UTC).isoformat()[:-6]
 
 
 def http_date(text: str, /) -> datetime | None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from crawler.page import Response
-from crawler.record.dates import http_date, rfc3339
+from crawler.page import Response, rfc3339
+from crawler.record.dates import http_date
 
 _KEPT = frozenset({b"content-type", b"last-modified", b"etag", b"cache-control", b"expires", b"date", b"age"})
 _MAX_AGE_S = 2**31

@@ -17,9 +17,10 @@ from crawler.page import (
     Redirect,
     Repeat,
     digest_text,
+    rfc3339,
 )
 from crawler.record.changes import change_since
-from crawler.record.dates import header_time, rfc3339, w3c_time
+from crawler.record.dates import header_time, w3c_time
 from crawler.record.headers import expires_at, media_type, record_headers
 from frontier import Lease, UrlState
 

@@ -4,9 +4,11 @@ import asyncio
 import errno
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 Durability = Literal["process", "power"]
+_JOINED_BYTES: Final = 1 << 16
+"""Pieces are joined up to this size: copying them takes less time than another call of the system."""
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -39,7 +41,7 @@ class AppendFile:
         self.ensure_intact()
         fd = self._descriptor()
         try:
-            for piece in pieces:
+            for piece in pieces if sum(map(len, pieces)) > _JOINED_BYTES else [b"".join(pieces)]:
                 rest = memoryview(piece)
                 while rest:
                     written = os.write(fd, rest)

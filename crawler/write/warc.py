@@ -17,7 +17,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect
+from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect, rfc3339
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
@@ -31,7 +31,6 @@ from crawler.write.warc_records import (
     Original,
     exchange_group,
     page_group,
-    warc_date,
 )
 
 _OPEN = ".open"
@@ -147,7 +146,7 @@ class WarcSink:
                 self._finish_file()
 
     def forget_before(self, moment: float, /) -> None:
-        first = warc_date(moment)
+        first = rfc3339(moment)
         # They come in the order in which they were written, or nearly so.
         older = takewhile(lambda digest: self._known[digest].date < first, self._known)
         for digest in list(older):

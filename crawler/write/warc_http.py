@@ -18,42 +18,38 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
     """
     version = response.http_version if response.http_version in _KNOWN_HTTP_VERSIONS else "1.1"
     reason = response.reason.encode("latin-1", "replace")
-    parts = [one_line(b"HTTP/%s %d %s" % (version.encode(), response.status, reason)), b"\r\n"]
+    lines = [b"HTTP/%b %d %b" % (version.encode(), response.status, reason)]
     replaced = False
     for name, value in response.headers:
-        lowered = name.lower()
+        lowered, renamed = name.lower(), name
         if lowered == b"transfer-encoding":
-            parts += (b"X-Archive-Orig-", name)
+            renamed = b"X-Archive-Orig-" + name
         elif lowered == b"content-length" and body_bytes is not None and value.strip() != b"%d" % body_bytes:
             replaced = True
-            parts += (b"X-Archive-Orig-", name)
-        else:
-            parts.append(one_line(name))
-        parts += (b": ", one_line(value), b"\r\n")
+            renamed = b"X-Archive-Orig-" + name
+        lines.append(b"%b: %b" % (renamed, value))
     if replaced and body_bytes is not None:
-        parts.append(b"Content-Length: %d\r\n" % body_bytes)
-    parts.append(b"\r\n")
-    return b"".join(parts)
+        lines.append(b"Content-Length: %d" % body_bytes)
+    return _head(lines)
 
 
 def request_head(response: Page | Redirect | NotModified) -> bytes:
     """The request line, and the headers that we know were sent."""
-    lines = [b"GET %s HTTP/1.1\r\n" % request_target(response.url).encode("utf-8", "replace")]
-    for name, value in response.request_headers:
-        lines.append(one_line(f"{name}: {value}".encode("utf-8", "replace")) + b"\r\n")
-    lines.append(b"\r\n")
-    return b"".join(lines)
+    lines = [f"GET {request_target(response.url)} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in response.request_headers]
+    return _head([line.encode("utf-8", "replace") for line in lines])
+
+
+def _head(lines: list[bytes]) -> bytes:
+    """The lines, each of which is made one line, and an empty one."""
+    head = b"\r\n".join(lines)
+    if head.count(b"\n") >= len(lines) or head.count(b"\r") >= len(lines):
+        head = b"\r\n".join([_LINE_BREAKS.sub(b" ", line) for line in lines])
+    return head + b"\r\n\r\n"
 
 
 def request_target(url: str) -> str:
     """The path and query of a URL, without the fragment: `/path?query`."""
-    rest = url.partition("#")[0].partition("://")[2]
-    for position, character in enumerate(rest):
-        if character in "/?":
-            target = rest[position:]
-            return target if character == "/" else "/" + target
-    return "/"
-
-
-def one_line(raw: bytes) -> bytes:
-    return _LINE_BREAKS.sub(b" ", raw) if b"\n" in raw or b"\r" in raw else raw
+    authority, slash, path = url.partition("#")[0].partition("://")[2].partition("/")
+    _, mark, query = authority.partition("?")
+    return f"/?{query}{slash}{path}" if mark else f"/{path}"

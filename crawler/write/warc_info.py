@@ -1,11 +1,10 @@
 """The warcinfo record that holds: who writes the archive, and by which settings."""
 
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from crawler.write.warc_members import Field
+from crawler.write.warc_members import Field, new_urns
 from crawler.write.warc_records import warcinfo
 
 SETTINGS: Final = "settings"
@@ -28,7 +27,7 @@ class WarcInfo:
 
     def begin(self) -> None:
         """Begin a file."""
-        self._urn = f"uuid:{uuid.uuid4()}"
+        [self._urn] = new_urns(1)
         self._written_at: int | None = None
 
     @property
@@ -45,7 +44,7 @@ class WarcInfo:
         """The record, to be written at the end of a file of that size; nothing if the file has it."""
         if self._written_at is not None and self._written_at < size:
             return b""
-        return warcinfo(file_name, self._fields(), now=self._clock(), level=self._level, urn=self._urn)
+        return warcinfo(file_name, list(self._fields()), now=self._clock(), level=self._level, urn=self._urn)
 
     def note_written(self, at: int, /) -> None:
         """The file has it at that byte. If the disk is full, it may lose it again."""

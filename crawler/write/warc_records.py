@@ -3,16 +3,25 @@
 Source: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/.
 """
 
-import uuid
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 import msgspec
 
-from crawler.page import WITH_DOCUMENT, Failure, NotModified, Page, PageRecord, Redirect, Rendering, body_digest
+from crawler.page import (
+    WITH_DOCUMENT,
+    Failure,
+    NotModified,
+    Page,
+    PageRecord,
+    Redirect,
+    Rendering,
+    body_digest,
+    rfc3339,
+)
 from crawler.write.cdxj.lines import REVISIT, Described
-from crawler.write.warc_http import one_line, request_head, response_head
-from crawler.write.warc_members import Field, member
+from crawler.write.warc_http import request_head, response_head
+from crawler.write.warc_members import Field, lines_of, member, new_urns
 
 TEXT = "text/plain; charset=utf-8"
 """The type of a conversion with the main text of a page; that of a rendered document is HTML."""
@@ -25,6 +34,9 @@ FAILURE = "failure"
 
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+_RESPONSE_TYPE: Final = ("Content-Type", "application/http; msgtype=response")
+_REQUEST_TYPE: Final = b"Content-Type: application/http; msgtype=request\r\n"
+_FIELDS_TYPE: Final = b"Content-Type: application/warc-fields\r\n"
 _TRUNCATIONS = ("length", "time", "disconnect")
 """Why a received body is incomplete. A body that can't be decoded (`encoding`) was received completely."""
 
@@ -68,7 +80,7 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
 
     marks: tuple[Field, ...]
     """The headers that say so."""
-    facts: tuple[Field, ...]
+    facts: Sequence[Field]
     content_type: str | None = None
     digest: str | None = None
     """Of the body without content coding."""
@@ -89,7 +101,7 @@ def page_group(
     page and, `with_text`, its main text. Of a failure without an answer: the metadata alone."""
     subject = _Subject(
         marks=_marks((NUMBER_FIELD, str(record.number)), warcinfo_id),
-        facts=tuple(_facts(fetched, record)),
+        facts=list(_facts(fetched, record)),
         content_type=record.content_type,
         digest=record.digest,
         text=record.main_text if with_text else None,
@@ -116,13 +128,15 @@ def _marks(mark: Field, warcinfo_id: str | None) -> tuple[Field, ...]:
 
 
 def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: FindOriginal) -> Group:
+    main_urn, request_urn, metadata_urn = new_urns(3)
     if isinstance(fetched, Failure):
         if fetched.response is None:
-            fields = _common(fetched, subject)
-            return Group(tuple(_metadata(fields, subject, level=level)))
+            date = rfc3339(fetched.fetched_at)
+            lines = _common(fetched, date, subject) + _FIELDS_TYPE
+            return Group(tuple(member(b"metadata", lines, lines_of(subject.facts), level=level, urn=metadata_urn)))
         fetched = fetched.response
-    date, common = warc_date(fetched.fetched_at), _common(fetched, subject)
-    main_urn = f"uuid:{uuid.uuid4()}"
+    date = rfc3339(fetched.fetched_at)
+    common = _common(fetched, date, subject)
     main_id = f"<urn:{main_urn}>"
     digest: str | None = None
     original: Original | None = None
@@ -131,11 +145,10 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
     else:
         digest = _payload_digest(fetched, subject)
         original = find(digest, len(fetched.raw_body)) if fetched.raw_body else None
-        fields = [*common, ("WARC-Payload-Digest", digest)]
         if original is None:
-            main = _response(fetched, subject, main_urn, fields, level=level)
+            main = _response(fetched, subject, main_urn, common, digest, level=level)
         else:
-            main = _identical_payload(fetched, original, main_urn, fields, level=level)
+            main = _identical_payload(fetched, original, main_urn, common, digest, level=level)
     is_revisit = isinstance(fetched, NotModified) or original is not None
     capture = Described(
         url=fetched.url,
@@ -146,32 +159,27 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
     )
     capture_bytes = sum(map(len, main))
     chunks = [*main]
-    linked = [*common, ("WARC-Concurrent-To", main_id)]
+    linked = b"%bWARC-Concurrent-To: %b\r\n" % (common, main_id.encode())
     if fetched.request_headers:
-        request_type = ("Content-Type", "application/http; msgtype=request")
-        chunks += member("request", [*linked, request_type], request_head(fetched), level=level)
-    chunks += _metadata(linked, subject, level=level)
+        chunks += member(b"request", linked + _REQUEST_TYPE, request_head(fetched), level=level, urn=request_urn)
+    chunks += member(b"metadata", linked + _FIELDS_TYPE, lines_of(subject.facts), level=level, urn=metadata_urn)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _conversion(fetched, main_id, common, level=level)
     if subject.text is not None:
-        fields = [*common, ("WARC-Refers-To", main_id), ("Content-Type", TEXT)]
-        chunks += member("conversion", fields, subject.text.encode("utf-8", "replace"), level=level)
+        lines = common + lines_of([("WARC-Refers-To", main_id), ("Content-Type", TEXT)])
+        [urn] = new_urns(1)
+        chunks += member(b"conversion", lines, subject.text.encode("utf-8", "replace"), level=level, urn=urn)
     return Group(
         tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), capture, capture_bytes
     )
 
 
-def _common(fetched: Answer | Failure, subject: _Subject) -> list[Field]:
+def _common(fetched: Answer | Failure, date: str, subject: _Subject) -> bytes:
     """The headers of all records of a group."""
-    common = [("WARC-Date", warc_date(fetched.fetched_at)), ("WARC-Target-URI", fetched.url), *subject.marks]
+    common = [("WARC-Date", date), ("WARC-Target-URI", fetched.url), *subject.marks]
     if fetched.ip:
         common.append(("WARC-IP-Address", fetched.ip))
-    return common
-
-
-def _metadata(fields: list[Field], subject: _Subject, *, level: int) -> list[bytes]:
-    fields = [*fields, ("Content-Type", "application/warc-fields")]
-    return member("metadata", fields, warc_fields(subject.facts), level=level)
+    return lines_of(common)
 
 
 def _declared_type(fetched: Answer) -> str | None:
@@ -181,37 +189,23 @@ def _declared_type(fetched: Answer) -> str | None:
     return None
 
 
-def warcinfo(file_name: str, facts: Iterable[Field], *, now: float, level: int, urn: str | None = None) -> bytes:
+def warcinfo(file_name: str, facts: Sequence[Field], *, now: float, level: int, urn: str | None = None) -> bytes:
     """The record at the head of a file, or before records that were made by other settings."""
-    fields = [
-        ("WARC-Date", warc_date(now)),
-        ("WARC-Filename", file_name),
-        (PURPOSE_FIELD, "settings"),
-        ("Content-Type", "application/warc-fields"),
-    ]
-    return b"".join(member("warcinfo", fields, warc_fields(facts), level=level, urn=urn))
-
-
-def warc_fields(facts: Iterable[Field]) -> bytes:
-    """`application/warc-fields`: one line `name: value` for each."""
+    fields = (("WARC-Date", rfc3339(now)), ("WARC-Filename", file_name), (PURPOSE_FIELD, "settings"))
     return b"".join(
-        f"{name}: ".encode() + one_line(value.encode("utf-8", "replace")) + b"\r\n" for name, value in facts
+        member(b"warcinfo", lines_of(fields) + _FIELDS_TYPE, lines_of(facts), level=level, urn=urn or new_urns(1)[0])
     )
 
 
-def warc_date(seconds: float) -> str:
-    """Format seconds since 1970 as a WARC/1.1 date with milliseconds."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
-
-
-def _response(fetched: Page | Redirect, subject: _Subject, urn: str, fields: list[Field], *, level: int) -> list[bytes]:
-    fields.append(("Content-Type", "application/http; msgtype=response"))
-    fields += _truncation(fetched)
+def _response(
+    fetched: Page | Redirect, subject: _Subject, urn: str, common: bytes, digest: str, *, level: int
+) -> list[bytes]:
+    fields = [("WARC-Payload-Digest", digest), _RESPONSE_TYPE, *_truncation(fetched)]
     if subject.content_type:
         fields.append(("WARC-Identified-Payload-Type", subject.content_type))
     body = fetched.raw_body
     head = response_head(fetched, body_bytes=len(body))
-    return member("response", fields, head, body, level=level, urn=urn)
+    return member(b"response", common + lines_of(fields), head, body, level=level, urn=urn)
 
 
 def _truncation(fetched: Page | Redirect) -> list[Field]:
@@ -221,10 +215,11 @@ def _truncation(fetched: Page | Redirect) -> list[Field]:
 
 
 def _identical_payload(
-    fetched: Page | Redirect, original: Original, urn: str, fields: list[Field], *, level: int
+    fetched: Page | Redirect, original: Original, urn: str, common: bytes, digest: str, *, level: int
 ) -> list[bytes]:
-    fields += [
-        ("Content-Type", "application/http; msgtype=response"),
+    fields = [
+        ("WARC-Payload-Digest", digest),
+        _RESPONSE_TYPE,
         ("WARC-Profile", _IDENTICAL),
         *([] if original.record_id is None else [("WARC-Refers-To", original.record_id)]),
         ("WARC-Refers-To-Target-URI", original.url),
@@ -232,24 +227,25 @@ def _identical_payload(
         *_truncation(fetched),
     ]
     block = response_head(fetched, body_bytes=len(fetched.raw_body))
-    return member("revisit", fields, block, level=level, urn=urn)
+    return member(b"revisit", common + lines_of(fields), block, level=level, urn=urn)
 
 
-def _server_not_modified(fetched: NotModified, urn: str, common: list[Field], *, level: int) -> list[bytes]:
+def _server_not_modified(fetched: NotModified, urn: str, common: bytes, *, level: int) -> list[bytes]:
     fields = [
-        *common,
-        ("Content-Type", "application/http; msgtype=response"),
+        _RESPONSE_TYPE,
         ("WARC-Profile", _NOT_MODIFIED),
         ("WARC-Refers-To-Target-URI", fetched.url),
     ]
-    return member("revisit", fields, response_head(fetched, body_bytes=None), level=level, urn=urn)
+    block = response_head(fetched, body_bytes=None)
+    return member(b"revisit", common + lines_of(fields), block, level=level, urn=urn)
 
 
-def _conversion(page: Page, main_id: str, common: list[Field], *, level: int) -> list[bytes]:
-    fields = [*common, ("WARC-Refers-To", main_id), ("Content-Type", "text/html; charset=utf-8")]
+def _conversion(page: Page, main_id: str, common: bytes, *, level: int) -> list[bytes]:
+    fields = [("WARC-Refers-To", main_id), ("Content-Type", "text/html; charset=utf-8")]
     if page.rendering is Rendering.LENGTH:
         fields.append(("WARC-Truncated", "length"))
-    return member("conversion", fields, page.body, level=level)
+    [urn] = new_urns(1)
+    return member(b"conversion", common + lines_of(fields), page.body, level=level, urn=urn)
 
 
 def _payload_digest(fetched: Page | Redirect, subject: _Subject) -> str:

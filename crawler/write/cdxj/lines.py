@@ -41,11 +41,14 @@ def line_of(capture: Described, *, offset: int, length: int, filename: str) -> b
     """A line without its end. Fields and their order are those of pywb and cdxj-indexer."""
     status = "" if capture.status is None else f'"status": "{capture.status}", '
     digest = "" if capture.digest is None else f'"digest": "{capture.digest}", '
-    url, mime = _encode(capture.url).decode(), _encode(capture.mime or _NO_TYPE).decode()
-    return (
-        f'{surt_key(capture.url)} {moment_of(capture.date)} {{"url": {url}, "mime": {mime}, {status}{digest}'
-        f'"length": "{length}", "offset": "{offset}", "filename": "{filename}"}}'
-    ).encode("utf-8", "replace")
+    key = f"{surt_key(capture.url)} {moment_of(capture.date)}"
+    rest = f'{status}{digest}"length": "{length}", "offset": "{offset}", "filename": "{filename}"'
+    return b'%b {"url": %b, "mime": %b, %b}' % (
+        key.encode("utf-8", "replace"),
+        _encode(capture.url),
+        _encode(capture.mime or _NO_TYPE),
+        rest.encode("utf-8", "replace"),
+    )
 
 
 def parse(line: bytes) -> tuple[str, str, Capture]:

@@ -6,6 +6,7 @@ pywb and others look URLs up: `http://www.Example.org/A/?b=2&a=1` and `https://e
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -46,6 +47,7 @@ def surt_key(url: str, /) -> str:
     return key
 
 
+@lru_cache(maxsize=1000)
 def _host(scheme: str, authority: str) -> str:
     host = authority.rpartition("@")[2].lower()
     port = ""

@@ -25,13 +25,14 @@ from fastwarc.warc import ArchiveIterator as FastArchiveIterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler.page import Fetched, NotModified, Page, PageRecord, Redirect
+from crawler.page import Fetched, NotModified, Page, PageRecord, Redirect, rfc3339
 from crawler.record import fetched_record
 from crawler.write import warc
 from crawler.write.cdxj.making import NO_ARCHIVE, archives
 from crawler.write.warc import WarcOptions, WarcSink
 from crawler.write.warc_http import request_target
-from crawler.write.warc_records import Group, page_group, warc_date
+from crawler.write.warc_members import new_urns
+from crawler.write.warc_records import Group, page_group
 from tests.unit.write.samples import HTML, NOON, SENT, Archived, archived, lease, page, record_of
 
 BINARY = bytes(range(256)) * 9
@@ -569,8 +570,8 @@ def test_the_request_target_is_what_follows_the_host(url: str, target: str) -> N
 
 
 def test_dates_have_milliseconds_and_are_utc() -> None:
-    assert warc_date(0) == "1970-01-01T00:00:00.000Z"
-    assert datetime.fromisoformat(warc_date(NOON)) == datetime.fromtimestamp(NOON, UTC)
+    assert rfc3339(0) == "1970-01-01T00:00:00.000Z"
+    assert datetime.fromisoformat(rfc3339(NOON)) == datetime.fromtimestamp(NOON, UTC)
 
 
 def test_warcio_s_own_command_accepts_the_files(tmp_path: Path) -> None:
@@ -647,3 +648,11 @@ async def test_no_more_than_two_large_pages_are_packed_at_once(tmp_path: Path, m
     await sink.aclose()
     assert not third
     assert len(of_kind("response", archived(tmp_path))) == 5
+
+
+def test_identifiers_that_are_drawn_at_once_are_different_random_uuids() -> None:
+    urns = new_urns(1000)
+    assert len(set(urns)) == 1000
+    for urn in urns:
+        found = uuid.UUID(urn.removeprefix("uuid:"))
+        assert (found.version, found.variant, urn) == (4, uuid.RFC_4122, f"uuid:{found}")
