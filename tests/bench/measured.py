@@ -5,19 +5,21 @@ import sys
 from collections.abc import Sequence
 
 
-def measured(arguments: Sequence[str]) -> tuple[bytes, float, float]:
-    """What a command prints, the CPU time of it and of the processes that it has waited for, in seconds, and the peak
-    memory of the largest of them in MB."""
+def measured(
+    arguments: Sequence[str], *, program: str = "onceover_crawler", ends_with: int = 0
+) -> tuple[bytes, float, float]:
+    """What a command, or another `program` of Python, prints, the CPU time of it and of the processes that it has
+    waited for, in seconds, and the peak memory of the largest of them in MB."""
     reading, writing = os.pipe()
     nowhere = os.open(os.devnull, os.O_RDWR)
-    program = [sys.executable, "-m", "onceover_crawler", *arguments]
+    command = [sys.executable, "-m", program, *arguments]
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_DUP2, nowhere, 2), (os.POSIX_SPAWN_CLOSE, reading)]
-    pid = os.posix_spawn(sys.executable, program, os.environ, file_actions=actions)
+    pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
     os.close(writing)
     os.close(nowhere)
     with os.fdopen(reading, "rb") as file:
         out = file.read()
     _, status, used = os.wait4(pid, 0)
-    if os.waitstatus_to_exitcode(status) != 0:
+    if os.waitstatus_to_exitcode(status) != ends_with:
         raise AssertionError(f"ended with {os.waitstatus_to_exitcode(status)}: {arguments}")
     return out, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000

@@ -35,6 +35,7 @@ def options(description: str, *, more: Mapping[str, str] | None = None) -> Optio
     parser.add_argument("--seed", type=int, default=1, help="of whatever is drawn at random")
     for name, meaning in (more or {}).items():
         parser.add_argument(f"--{name}", action="append_const", const=name, dest="also", default=[], help=meaning)
+    parser.set_defaults(also=[])
     found = parser.parse_args()
     return Options(quick=found.quick, as_json=found.as_json, seed=found.seed, also=frozenset(found.also))
 

@@ -1,7 +1,8 @@
 """Scrapy on the same pages: `python -m tests.bench.peers.scrapy_crawl URL DIRECTORY DOMAIN`.
 
-As its documentation advises for a crawl that can be resumed: JOBDIR on, items to a JSON Lines feed. robots.txt off,
-no delay. Every name is resolved to loopback. Prints {"pages": n, "seconds": s} as JSON.
+As its documentation advises for a crawl that can be resumed: JOBDIR on, items to a JSON Lines feed. robots.txt off, no
+delay; with `--polite` after the arguments, robots.txt on and one request at a time to each host. Every name is resolved
+to loopback. Prints {"pages": n, "seconds": s} as JSON.
 """
 
 import json
@@ -48,15 +49,15 @@ class Spider(scrapy.Spider):
             yield response.follow(link, callback=self.parse)
 
 
-def main(url: str, directory: Path, suffix: str) -> None:
+def main(url: str, directory: Path, suffix: str, *, polite: bool) -> None:
     process = CrawlerProcess(
         {
             "JOBDIR": str(directory / "job"),
             "FEEDS": {str(directory / "items.jsonl"): {"format": "jsonlines"}},
-            "ROBOTSTXT_OBEY": False,
+            "ROBOTSTXT_OBEY": polite,
             "DOWNLOAD_DELAY": 0,
             "CONCURRENT_REQUESTS": 64,
-            "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 1 if polite else 16,
             "DNS_RESOLVER": LoopbackResolver,
             "TWISTED_DNS_RESOLVER": LoopbackResolver,
             "RETRY_ENABLED": False,
@@ -75,4 +76,4 @@ def main(url: str, directory: Path, suffix: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], polite="--polite" in sys.argv[4:])
