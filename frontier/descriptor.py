@@ -101,7 +101,8 @@ class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be done to the whole state of a backend while no crawl runs. None means that it can't be done."""
+    """What can be done to the whole state of a backend, mostly while no crawl runs. None means that it can't be
+    done."""
 
     check: Callable[[Any], Report] | None = None
     """Checks every invariant of an open state. Reads everything."""
@@ -126,6 +127,14 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     parts, or call `abandon`. Raises `StoreRefused` for what can't be divided, before anything has changed."""
     abandon: Callable[[Regrouping], None] | None = None
     """Undoes a `regroup` that has not returned. It is not None if `regroup` is not None."""
+    link: Callable[[Path, Path], Mapping[str, int]] | None = None
+    """Links the files of the state in a directory, which a frontier of this process may use, into a folder, where those
+    of `link_ahead` are. Returns their lengths: up to there, they are the state of this moment. It must be quick."""
+    link_ahead: Callable[[Path, Path], None] | None = None
+    """Does as much of `link` as can be done while others change the state. It is not None if `link` is not None."""
+    set_lineage: Callable[[Path, int], None] | None = None
+    """Lets the state in a directory, which nobody has open, give numbers of another lineage. It is not None if `link`
+    is not None."""
 
 
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True):

@@ -59,6 +59,9 @@ class StoredPartLinks:
         self._leases = leases
         self._commit = commit
         self._pages = StoredPages(store, active, commit)
+        self._held_until = 0.0
+        self._held: dict[int, Place] = {}
+        """Up to where parcels are to be deleted afterwards, by receiver."""
 
     @property
     def part(self) -> Part:
@@ -111,7 +114,21 @@ class StoredPartLinks:
 
     async def trim(self, receiver: int, place: Place, /) -> None:
         self._outgoing.check_place(receiver, place)
-        await self._commit.run(partial(self._outgoing.trim, receiver, place))
+        if self.holds_parcels:
+            self._held[receiver] = place
+        else:
+            await self._commit.run(partial(self._outgoing.trim, receiver, place))
+
+    @property
+    def holds_parcels(self) -> bool:
+        return self._active.now() < self._held_until
+
+    async def hold_parcels(self, seconds: float, /) -> None:
+        self._held_until = self._active.now() + seconds if seconds else 0.0
+        if not self.holds_parcels:
+            held, self._held = self._held, {}
+            for receiver, place in held.items():
+                await self.trim(receiver, place)
 
     def forget_sent(self, receiver: int, /) -> None:
         self._outgoing.forget_sent(receiver)

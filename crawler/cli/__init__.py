@@ -23,6 +23,7 @@ _OF_CLICK = ("No such command", "Got unexpected extra argument")
 _MODULES: Final = {
     "add": "operate.urls",
     "ask": "operate.ask",
+    "backup": "operate.backup",
     "budget": "operate.hosts",
     "checkpoint": "operate.checkpoint",
     "compare": "compare.command",
@@ -41,6 +42,7 @@ _MODULES: Final = {
     "recrawl": "operate.selecting",
     "reload": "operate.settings",
     "report": "operate.report",
+    "restore": "operate.restore",
     "resume": "operate.pausing",
     "retire": "operate.hosts",
     "run-part": "run.part",

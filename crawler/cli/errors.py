@@ -10,6 +10,7 @@ from crawler.cli.codes import FAILED, REFUSED, USAGE
 from crawler.compare.measure.folder import FolderRefused
 from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
+from crawler.copies.freezing import CopyRefused
 from crawler.disk.directory import DirectoryRefused
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
@@ -45,7 +46,8 @@ def known_error(error: BaseException) -> KnownError | None:
         case NoAnswer() | NoRoom() | PluginFailed():
             return KnownError(str(error), FAILED)
         case (
-            ExportRefused()
+            CopyRefused()
+            | ExportRefused()
             | DirectoryRefused()
             | FolderRefused()
             | SocketRefused()

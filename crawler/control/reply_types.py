@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.control import known_urls, replies, requests
+from crawler.control import frozen, known_urls, replies, requests
 from crawler.control.requests import AnyRequest
 from crawler.control.selections import Selected
 from visited import VisitedStats
@@ -16,6 +16,8 @@ REPLY_TYPES: Final[Mapping[type[AnyRequest], type[msgspec.Struct]]] = {
     requests.Resume: replies.PauseState,
     requests.Stop: replies.Stopping,
     requests.TakeCheckpoint: replies.Checkpoint,
+    requests.Freeze: frozen.Frozen,
+    requests.HoldParcels: frozen.Held,
     requests.Add: replies.Judged,
     requests.Forget: replies.Judged,
     requests.ForgetSelected: Selected,

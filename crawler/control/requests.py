@@ -19,6 +19,7 @@ MAX_REASON: Final = 2000
 _MAX_OFFSET: Final = 1_000_000
 _PIECE_BYTES: Final = 1 << 19
 _MAX_PIECE_BYTES: Final = 1 << 24
+_MAX_HOLD_S: Final = 3600.0
 
 Urls = Annotated[list[str], msgspec.Meta(max_length=MAX_URLS)]
 Settings = Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_SETTINGS)]
@@ -53,6 +54,18 @@ class Stop(Request, frozen=True, tag="stop"):
 
 class TakeCheckpoint(Request, frozen=True, tag="checkpoint"):
     """Bring onto the disk what the crawl has done until now, its output included. The reply is a `Checkpoint`."""
+
+
+class Freeze(Request, frozen=True, tag="freeze"):
+    """Keep all files of the crawl as they are at this moment, in the folder `copying` of its directory, until somebody
+    deletes that. The reply is `Frozen`. For `onceover backup`, which makes and deletes the folder."""
+
+
+class HoldParcels(Request, frozen=True, tag="hold-parcels"):
+    """Delete no links that are safe at other parts of the crawl, for so long, or go on if that is 0. The reply is
+    `Held`."""
+
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=_MAX_HOLD_S)]
 
 
 class Add(Request, frozen=True, tag="add"):
@@ -212,6 +225,8 @@ AnyRequest = (
     | Resume
     | Stop
     | TakeCheckpoint
+    | Freeze
+    | HoldParcels
     | Add
     | Forget
     | ForgetSelected

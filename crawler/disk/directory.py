@@ -6,6 +6,7 @@ lock               held by the running process, with its pid
 control            the socket by which a running crawl is controlled
 parts.json         the parts of the crawl, if it has any; see `layout`
 parts.next.json    the parts that it is to have, while it is being divided anew; see `layout`
+lineages.json      which record numbers are left, once the crawl was copied; see `lineages`
 public_suffix_list.dat  the list by which its parts divide the crawl, if it has any
 claim.json         of a part of a crawl on many machines: when it was last opened, and in which crawl
 frontier/          the frontier's state
@@ -20,6 +21,7 @@ fingerprints/      of the texts of pages, to find near duplicates
 logs/crawl.log
 logs/course.json   what was discovered and finished over time
 browsers/          profiles of running browsers
+copying/, restoring     while the crawl is copied, or restored from a copy
 """
 
 import errno
@@ -35,6 +37,7 @@ from typing import Self
 from crawler.disk.durable_file import replace_file
 from crawler.disk.permissions import why_not_writable
 
+COPYING, LINEAGES, RESTORING = "copying", "lineages.json", "restoring"
 _OF_NEW_LEVELDB = ("LOG", "LOCK", "MANIFEST-")
 """Files that a LevelDB has before it has anything to keep. A process may have died while it made one."""
 
@@ -198,6 +201,8 @@ class CrawlDirectory:
                     f"{self.path} is a link to {self.path.readlink()}, which is missing: mount its disk, or restore a "
                     "copy there"
                 )
+            if (self.path / RESTORING).exists():
+                raise DirectoryRefused(f"{self.path} was restored in part: run the same `onceover restore` again")
             folders = [folder for folder in (self.path, self.frontier) if folder.is_dir()]
         except PermissionError:
             folders = [self.path]
@@ -287,8 +292,9 @@ class CrawlDirectory:
         gone."""
         copies = self.path.glob(f"{self.frontier.name}.before-*")
         output = (self.records, self.warc, self.sinks, self.pruned_numbers, self.fingerprints)
-        for folder in (self.frontier, *copies, self.visited, *output, self.log.parent):
+        for folder in (self.frontier, *copies, self.visited, *output, self.path / COPYING, self.log.parent):
             if folder.exists():
                 shutil.rmtree(folder)
-        for file in (*self.path.glob(f"{self.earlier.name}*"), self.configuration, self.start, self.pruned, self.claim):
+        notes = (self.configuration, self.start, self.pruned, self.claim, self.path / LINEAGES)
+        for file in (*self.path.glob(f"{self.earlier.name}*"), *notes):
             file.unlink(missing_ok=True)

@@ -29,11 +29,11 @@ import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import replace_file
+from crawler.disk.lineages import MAX_LINEAGE, read_lineages
 from frontier import Part
 
 VERSION: Final = 1
 MAX_PARTS: Final = 1024
-MAX_LINEAGE: Final = (1 << 16) - 1
 
 
 class PartPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,9 +88,10 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         parts, or its lineages are used up."""
         if not 1 <= parts <= MAX_PARTS:
             raise ValueError(f"a crawl has 1 to {MAX_PARTS} parts, got {parts}")
-        first = 1 if before is None else before.next_lineage
-        if first + parts > MAX_LINEAGE + 1:
-            raise ValueError(f"the crawl has been divided so often that {MAX_LINEAGE - first + 1} parts are left")
+        left = read_lineages(directory)
+        first = max(left.first, 1 if before is None else before.next_lineage)
+        if first + parts > left.last + 1:
+            raise ValueError(f"the crawl has been divided so often that {left.last - first + 1} parts are left")
         sources = (".",) if before is None else tuple(place.directory for place in before.parts)
         names = _free_names(directory, parts)
         return cls(

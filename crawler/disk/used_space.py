@@ -32,7 +32,7 @@ def used_bytes(directories: Sequence[Path]) -> int:
 
 
 def _used(directory: Path) -> int:
-    total, folders = 0, [str(directory)]
+    total, folders, linked = 0, [str(directory)], set[tuple[int, int]]()
     while folders:
         try:
             entries = list(os.scandir(folders.pop()))
@@ -40,11 +40,16 @@ def _used(directory: Path) -> int:
             continue
         for entry in entries:
             try:
-                total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
+                status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
+            elif status.st_nlink > 1:  # as while the crawl is copied
+                if (status.st_dev, status.st_ino) in linked:
+                    continue
+                linked.add((status.st_dev, status.st_ino))
+            total += status.st_blocks * _BLOCK_BYTES
     return total
 
 

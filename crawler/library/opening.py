@@ -11,6 +11,7 @@ import msgspec
 from config import Config, ConfigError, Loaded, changes, render_toml
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload
+from crawler.copies.freezing import delete_leftovers
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import clear_crawl, part_at, read_layout
 from crawler.engine import Ending
@@ -165,6 +166,7 @@ async def open_run(
     again; None if it can't be, because a program gave it. Raises whatever keeps a crawl from starting,
     and `DirectoryRefused` if an operator has paused it, unless it `may_be_paused`: then it waits to be resumed.
     """
+    delete_leftovers(directory)
     async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild, additions=additions) as crawl:
         if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
             if not may_be_paused:

@@ -12,7 +12,9 @@ from crawler.control.requests import (
     Export,
     Forget,
     ForgetSelected,
+    Freeze,
     GetStatus,
+    HoldParcels,
     Import,
     InspectNext,
     InspectQueues,
@@ -35,6 +37,7 @@ from crawler.control.requests import (
 from crawler.operate.actions import (
     checkpoint,
     copying,
+    freezing,
     hosts,
     pausing,
     queues,
@@ -76,6 +79,10 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
             return crawl.stop(now=now)
         case TakeCheckpoint():
             return await checkpoint.take_checkpoint(crawl)
+        case Freeze():
+            return await freezing.freeze(crawl)
+        case HoldParcels(seconds=seconds):
+            return await freezing.hold_parcels(crawl, seconds)
         case Add():
             with adding(crawl):
                 return await urls.add(crawl, request)

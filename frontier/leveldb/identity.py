@@ -12,7 +12,7 @@ from frontier.leveldb.format.encoding import DecodeError
 from frontier.leveldb.format.keys import SPACES
 from frontier.leveldb.marks import IN_USE
 from frontier.parts.protocol import Part
-from frontier.records import Counters
+from frontier.records import Counters, first_number, lineage_of
 from frontier.terms import Terms, check_identity, check_part
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
 
@@ -26,6 +26,8 @@ _FORMAT = b"Mformat"
 _IDENTITY = b"Midentity"
 _REBUILDING = b"Mrebuilding"
 _PART = b"Mpart"
+_LINEAGE = b"Mlineage"
+"""Of the numbers of a store that belongs to no part; missing for 0."""
 _REGROUPING = b"Mregrouping"
 _FORMAT_OF_REGROUPED = b"regrouping"
 """Of a store whose URLs are being moved to other stores. No version reads it, so no crawl changes them here."""
@@ -102,6 +104,20 @@ def read_part(database: Database) -> Part:
         raise StoreFailed(
             f"the frontier in {database.directory} is damaged: the record of its part: {error}; {REPAIR_ADVICE}"
         ) from error
+
+
+def read_lineage(database: Database) -> int:
+    """The lineage of the numbers that a store gives which belongs to no part."""
+    return int.from_bytes(database.get(_LINEAGE) or b"", "big")
+
+
+def set_lineage(database: Database, lineage: int) -> None:
+    """From its next opening on, the store gives numbers of another lineage. If it belongs to a part, that has it too,
+    and has to be named so."""
+    if database.get(_PART) is None:
+        _write(database, {_LINEAGE: lineage.to_bytes(2, "big")})
+    else:
+        _write(database, {_PART: _encode(msgspec.structs.replace(read_part(database), lineage=lineage))})
 
 
 def _begin(database: Database, terms: Terms) -> None:
@@ -200,7 +216,16 @@ def end_regrouping(database: Database, *, without: Sequence[bytes] = ()) -> None
     database.write(batch)
 
 
-def read_counters(database: Database, *, to_repair: bool = False) -> Counters:
+def read_counters(database: Database, part: Part | None, *, to_repair: bool = False) -> Counters:
+    """The counters as a store begins with them: if its lineage is new, with the first number of that."""
+    counters = stored_counters(database, to_repair=to_repair)
+    first = first_number(read_lineage(database) if part is None else part.lineage)
+    if lineage_of(counters.next_number) != lineage_of(first):
+        counters.next_number = first
+    return counters
+
+
+def stored_counters(database: Database, *, to_repair: bool = False) -> Counters:
     """The counters as last written. Raises `StoreFailed` if they are damaged; with `to_repair`, they start at 0."""
     value = database.get(b"Mcounters")
     if value is None:

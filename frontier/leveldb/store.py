@@ -51,8 +51,6 @@ from frontier.records import (
     PostponedUrl,
     QueueUpdate,
     Transit,
-    first_number,
-    lineage_of,
 )
 from frontier.terms import Terms
 from frontier.values import REPAIR_ADVICE, LedgerEntry, StoreFailed, StoreFull
@@ -113,12 +111,7 @@ class LevelDBStore:
             raise StoreFailed(f"the frontier in {directory} is damaged: {imbalance}; {REPAIR_ADVICE}")
 
     def _read_counters(self, *, to_repair: bool) -> Counters:
-        """The counters. A part whose lineage is new begins with the first number of that."""
-        counters = read_counters(self._database, to_repair=to_repair)
-        first = first_number(0 if self.part is None else self.part.lineage)
-        if lineage_of(counters.next_number) != lineage_of(first):
-            counters.next_number = first
-        return counters
+        return read_counters(self._database, self.part, to_repair=to_repair)
 
     @property
     def counters(self) -> Counters:

@@ -191,7 +191,18 @@ class PartLinks(Protocol):
         ...
 
     async def trim(self, receiver: int, place: Place, /) -> None:
-        """Delete parcels for a part: it has them, and they are safe there."""
+        """Delete parcels for a part: it has them, and they are safe there. While parcels are held, they are deleted
+        afterwards."""
+        ...
+
+    @property
+    def holds_parcels(self) -> bool:
+        """Whether parcels are held."""
+        ...
+
+    async def hold_parcels(self, seconds: float, /) -> None:
+        """Delete no parcels for so long, or go on if that is 0. For copies of all parts: a parcel that is deleted after
+        its receiver was copied, and before its sender is, would be in neither copy. An opening ends it."""
         ...
 
     def forget_sent(self, receiver: int, /) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from frontier.leveldb.database import Database
-from frontier.leveldb.identity import read_counters, read_identity
+from frontier.leveldb.identity import read_identity, stored_counters
 from frontier.leveldb.marks import LevelDBMarks
 from frontier.records import COUNTS, Counters, first_number
 from frontier.regrouping import PartOfState, Routing
@@ -27,6 +27,7 @@ _NAMES: Final = frozenset(
         b"Mheld",
         b"Mrevisits",
         b"Midentity",
+        b"Mlineage",
         b"Min-use",
         b"Mincarnation",
         b"Mpart",
@@ -59,7 +60,7 @@ class Sources:
 
     def __init__(self, databases: Sequence[Database]) -> None:
         self._databases = databases
-        self.counters = [read_counters(database) for database in databases]
+        self.counters = [stored_counters(database) for database in databases]
         self.identity: Mapping[str, str] = self._read_identity()
         self.has_links = [self._has(database, b"C") for database in databases]
         self.has_old_links = [self._has(database, b"H") for database in databases]

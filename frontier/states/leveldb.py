@@ -16,7 +16,9 @@ from frontier.descriptor import (
     Report,
     Upkeep,
 )
-from frontier.leveldb.database import SPACE_TO_REOPEN_BYTES, SystemCalls
+from frontier.leveldb.database import SPACE_TO_REOPEN_BYTES, Database, SystemCalls
+from frontier.leveldb.identity import set_lineage
+from frontier.leveldb.linking import link_database, link_tables
 from frontier.leveldb.store import LevelDBStore
 from frontier.regroup.regroup import abandon, regroup
 from frontier.states.store_state import StoreState
@@ -84,6 +86,14 @@ def _repair(parameters: Parameters, _: NoOptions, copy: Path) -> RepairResult:
     )
 
 
+def _set_lineage(directory: Path, lineage: int) -> None:
+    database = Database(directory, durability="power")
+    try:
+        set_lineage(database, lineage)
+    finally:
+        database.close()
+
+
 DESCRIPTOR = Descriptor(
     name="leveldb",
     make=open_leveldb,
@@ -99,5 +109,8 @@ DESCRIPTOR = Descriptor(
         rename=_rename,
         regroup=regroup,
         abandon=abandon,
+        link_ahead=link_tables,
+        link=link_database,
+        set_lineage=_set_lineage,
     ),
 )

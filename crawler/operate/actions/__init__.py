@@ -2,6 +2,7 @@
 
     pausing    pause, resume
     checkpoint brings everything onto the disk
+    freezing   keeps the files as they are, for a copy
     queues     retire, unretire, budget; the list of queues
     settings   set, reload
     urls       add, forget; what is known about a URL

@@ -3,6 +3,7 @@
     answers    from a request to its reply
     inspecting, hosts, changing, adding, selecting
                ask the parts that a request concerns, and make one reply of theirs
+    freezing   keeps all parts as they are, for a copy
     routing    which part a URL or a host belongs to
     settings   the settings, which all parts share
     sums       counts and rates, added up

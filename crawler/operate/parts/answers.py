@@ -11,7 +11,9 @@ from crawler.control.requests import (
     Export,
     Forget,
     ForgetSelected,
+    Freeze,
     GetStatus,
+    HoldParcels,
     Import,
     InspectNext,
     InspectQueues,
@@ -31,7 +33,7 @@ from crawler.control.requests import (
     Top,
     Unretire,
 )
-from crawler.operate.parts import adding, changing, hosts, inspecting, selecting, settings
+from crawler.operate.parts import adding, changing, freezing, hosts, inspecting, selecting, settings
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.refused import Refused
 
@@ -56,6 +58,10 @@ async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct
             return await changing.stop(crawl, request)
         case TakeCheckpoint():
             return await changing.take_checkpoint(crawl)
+        case Freeze():
+            return await freezing.freeze(crawl)
+        case HoldParcels():
+            return await freezing.hold_parcels(crawl, request)
         case Add() | Forget():
             return await adding.judge(crawl, request)
         case ForgetSelected() | Recrawl():

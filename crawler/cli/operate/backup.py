@@ -1,0 +1,43 @@
+"""onceover backup"""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawler.cli.operate.options import as_json, directory, part
+from crawler.cli.run.progress import bytes_progress
+from crawler.cli.run.streams import say
+from crawler.operate.upkeep.backing_up import back_up
+from crawler.status import number_of, size
+
+
+@click.command()
+@directory
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="COPY",
+    help="A folder of its own, best on another disk. If it holds the last copy, only what is new is copied.",
+)
+@part
+@as_json
+def backup(directory: Path, to: Path, part: int | None, as_json: bool) -> None:
+    """Copy the crawl in DIR, with state and output, as it is at one moment. A running crawl goes on meanwhile.
+
+    COPY holds one whole copy at a time; until the new one is whole, the last one stays. `onceover restore` makes a
+    crawl of it. Each part of a crawl in parts has a moment of its own, and no link between them is lost.
+    """
+    with bytes_progress("copied") as progress:
+        done = back_up(directory, to, part=part, progress=progress)
+    if as_json:
+        click.echo(msgspec.json.encode(done))
+        return
+    for each in done.parts:
+        named = "" if each.part is None else f"part {each.part}: "
+        say(f"{named}as of {each.at}: {number_of(each.settled, 'settled URL')}, {each.queued:,} queued")
+    say(
+        f"{to}: {number_of(done.files, 'file')} of {size(done.bytes)}; new are {done.new_files:,} of "
+        f"{size(done.new_bytes)}"
+    )

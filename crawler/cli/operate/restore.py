@@ -1,0 +1,68 @@
+"""onceover restore"""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawler.cli.codes import COMPLETE, FAILED
+from crawler.cli.operate.options import as_json
+from crawler.cli.run.progress import bytes_progress
+from crawler.cli.run.streams import say
+from crawler.operate.upkeep.restoring import Checked, Restored, check_copy
+from crawler.operate.upkeep.restoring import restore as restore_copy
+from crawler.status import number_of, size
+
+
+@click.command()
+@click.argument("copy", metavar="COPY", type=click.Path(path_type=Path))
+@click.option(
+    "--to", type=click.Path(path_type=Path), metavar="DIR", help="A directory that is empty or does not exist."
+)
+@click.option(
+    "--part",
+    type=click.IntRange(min=0),
+    metavar="K",
+    help="Only part K of a crawl in parts. DIR is the directory of its crawl, which does not run and has lost part K.",
+)
+@click.option("--check", "checks", is_flag=True, help="Only read COPY, and tell what is damaged.")
+@as_json
+def restore(copy: Path, to: Path | None, part: int | None, checks: bool, as_json: bool) -> int:
+    """Make a crawl in DIR of what `onceover backup` has copied to COPY.
+
+    The crawl then goes on from the moment of the copy, as after a crash. It gives other record numbers than the one
+    that was copied, so both may live on. If this is interrupted, run it again.
+    """
+    if checks == (to is not None):
+        raise click.UsageError("expected --to DIR, or --check")
+    if to is None:
+        with bytes_progress("read") as progress:
+            checked = check_copy(copy, progress=progress)
+        _tell_checked(checked, as_json=as_json)
+        return FAILED if checked.damaged else COMPLETE
+    with bytes_progress("restored") as progress:
+        restored = restore_copy(copy, to, part=part, progress=progress)
+    if as_json:
+        click.echo(msgspec.json.encode(restored))
+    else:
+        _tell(restored)
+    return COMPLETE
+
+
+def _tell(restored: Restored) -> None:
+    for each in restored.parts:
+        named = "" if each.part is None else f"part {each.part}: "
+        say(f"{named}as of {each.at}: {number_of(each.settled, 'settled URL')}, {each.queued:,} queued")
+    say(f"{restored.directory}: {number_of(restored.files, 'file')} of {size(restored.bytes)}")
+    if not restored.is_noted:
+        say("the copy can't be written to: another crawl that is restored from it will give the same record numbers")
+
+
+def _tell_checked(checked: Checked, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(checked))
+        return
+    for _, why in checked.damaged:
+        say(why)
+    damaged = number_of(len(checked.damaged), "damaged file") if checked.damaged else "none is damaged"
+    say(f"{checked.copy}: {number_of(checked.files, 'file')} of {size(checked.bytes)}; {damaged}")

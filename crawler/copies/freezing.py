@@ -1,0 +1,209 @@
+"""Keeps a crawl as it is at one moment, so that it can be copied while it goes on."""
+
+import fcntl
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crawler.disk.directory import COPYING, CrawlDirectory
+from crawler.disk.permissions import why_not_writable
+
+LinkFrontier = Callable[[Path, Path], Mapping[str, int]]
+"""Links the files of the frontier into a folder, and returns their lengths."""
+
+_LIST: Final = "files.json"
+_CONTENT: Final = "files"
+_SQLITE: Final = b"SQLite format 3\0"
+_BESIDE_SQLITE: Final = ("-wal", "-shm", "-journal")
+_UNFINISHED: Final = ".new"
+
+
+class CopyRefused(Exception):
+    """There is no copy to make or to read. Nothing was changed. The message says why, and what to do."""
+
+
+class FrozenFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as it was: its first bytes are those of that moment."""
+
+    name: str
+    """Below the directory of the crawl."""
+    bytes: int
+    modified_ns: int
+    place: str
+    """Where to read it."""
+
+
+@contextmanager
+def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
+    """A context in which a crawl can be frozen, by this process or another. Deletes what was frozen, also what an
+    earlier one has left. Raises `CopyRefused` if another process copies the crawl."""
+    folder = directory.path / COPYING
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise CopyRefused(why_not_writable(directory.path) or f"{folder} can't be made: {error.strerror}") from error
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CopyRefused(f"another process copies {directory.path}: wait until it has finished") from error
+        _empty(folder)
+        try:
+            yield
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def delete_leftovers(directory: CrawlDirectory) -> None:
+    """Delete what a process has frozen that was killed. Its links keep deleted files on the disk."""
+    with suppress(CopyRefused):
+        if (directory.path / COPYING).exists():
+            with frozen_folder(directory):
+                pass
+
+
+def _empty(folder: Path) -> None:
+    for path in list(folder.iterdir()):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+class Freezing:
+    """Freezes one crawl: call `prepare`, which may take long, then `freeze`, between two changes, then `finish`, which
+    may take long. All raise `OSError`."""
+
+    def __init__(self, directory: CrawlDirectory) -> None:
+        self._directory = directory
+        self._content = directory.path.absolute() / COPYING / _CONTENT
+        self._frozen: list[FrozenFile] = []
+        self._databases: list[tuple[str, sqlite3.Connection]] = []
+
+    def prepare(self, link_ahead: Callable[[Path, Path], None]) -> None:
+        """Link what is there already. The crawl may go on meanwhile."""
+        frontier = self._content / self._directory.frontier.name
+        frontier.mkdir(parents=True, exist_ok=True)
+        link_ahead(self._directory.frontier, frontier)
+        for folder, name in _folders(self._directory):
+            (self._content / name).mkdir(parents=True, exist_ok=True)
+            for entry in _files_in(folder):
+                with suppress(OSError):  # `freeze` tells
+                    (self._content / name / entry.name).hardlink_to(entry.path)
+
+    def freeze(self, link: LinkFrontier) -> None:
+        """Freeze the crawl as it is now. Nobody may change it meanwhile."""
+        frontier = self._directory.frontier
+        for name, size in link(frontier, self._content / frontier.name).items():
+            place = self._content / frontier.name / name
+            modified_ns = place.stat().st_mtime_ns
+            self._frozen.append(
+                FrozenFile(name=f"{frontier.name}/{name}", bytes=size, modified_ns=modified_ns, place=str(place))
+            )
+        for folder, name in _folders(self._directory):
+            for entry in _files_in(folder):
+                with suppress(FileNotFoundError):  # another thread has just replaced or deleted it
+                    self._freeze_file(entry, f"{name}/{entry.name}" if name else entry.name)
+
+    def _freeze_file(self, entry: os.DirEntry[str], name: str) -> None:
+        if name.startswith(f"{self._directory.sinks.name}/") and _is_sqlite(entry.path):
+            database = sqlite3.connect(entry.path, check_same_thread=False, isolation_level=None)
+            self._databases.append((name, database))
+            # From this read on, the connection sees the database as it is now.
+            database.execute("BEGIN")
+            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return
+        link, status = self._content / name, Path(entry.path).stat()
+        place = str(link)
+        try:
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.exists() or link.stat().st_ino != status.st_ino:
+                link.unlink(missing_ok=True)
+                link.hardlink_to(entry.path)
+        except FileNotFoundError:
+            raise
+        except OSError:  # it lies on another disk
+            place = str(Path(entry.path).absolute())
+        self._frozen.append(FrozenFile(name=name, bytes=status.st_size, modified_ns=status.st_mtime_ns, place=place))
+
+    def finish(self) -> Path:
+        """Copy the files of SQLite, and write the list of all files. Returns where it is."""
+        for name, database in self._databases:
+            copy = self._content / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.unlink(missing_ok=True)
+            with closing(sqlite3.connect(copy)) as target:
+                database.backup(target, pages=1000)
+            status = copy.stat()
+            self._frozen.append(
+                FrozenFile(name=name, bytes=status.st_size, modified_ns=status.st_mtime_ns, place=str(copy.absolute()))
+            )
+        listed = self._directory.path / COPYING / _LIST
+        listed.write_bytes(msgspec.json.encode(self._frozen))
+        return listed
+
+    def close(self) -> None:
+        for _, database in self._databases:
+            database.close()
+        self._databases.clear()
+
+
+def read_frozen(listed: Path) -> list[FrozenFile]:
+    return msgspec.json.decode(listed.read_bytes(), type=list[FrozenFile])
+
+
+def files_of(directory: CrawlDirectory) -> Iterator[FrozenFile]:
+    """The files of a directory that only has output, and of one that has parts below it: nobody changes them
+    in place."""
+    for folder, name in _folders(directory):
+        for entry in _files_in(folder):
+            status = entry.stat()
+            yield FrozenFile(
+                name=f"{name}/{entry.name}" if name else entry.name,
+                bytes=status.st_size,
+                modified_ns=status.st_mtime_ns,
+                place=str(Path(entry.path).absolute()),
+            )
+
+
+def _folders(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:
+    """The folders to copy, with their names below the directory; not that of the frontier. Those that a link leads to
+    lie on another disk."""
+    yield directory.path, ""
+    for top in (
+        directory.records,
+        directory.warc,
+        directory.sinks,
+        directory.pruned_numbers,
+        directory.fingerprints,
+        directory.log.parent,
+    ):
+        for path, _, _ in os.walk(top):
+            yield Path(path), str(Path(path).relative_to(directory.path))
+
+
+def _files_in(folder: Path) -> list[os.DirEntry[str]]:
+    """Without what can be made anew, and what belongs to the running process."""
+    with os.scandir(folder) as entries:
+        return [
+            each
+            for each in entries
+            if each.name not in ("lock", "control")
+            and not each.name.startswith("earlier.sqlite")
+            and not each.name.endswith((_UNFINISHED, *_BESIDE_SQLITE))
+            and each.is_file()
+        ]
+
+
+def _is_sqlite(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE

@@ -1,0 +1,94 @@
+"""Makes files of a copy again."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from crawler.copies.content import CopiedFile, Folder, stream
+from crawler.copies.freezing import CopyRefused
+from crawler.copies.writing import Progress
+from crawler.disk.directory import RESTORING
+from crawler.write.appending import sync_directory
+
+
+@contextmanager
+def restoring(directory: Path) -> Iterator[None]:
+    """A context in which the files of a crawl come into a directory. Until it has ended well, no crawl opens there.
+    Raises `CopyRefused` if the directory holds other files."""
+    mark = directory / RESTORING
+    files = list(_files_below(directory))
+    if files and not mark.exists():
+        raise CopyRefused(
+            f"{directory} is not empty, and was not touched: restore into a new directory, or move that one away"
+        )
+    directory.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    sync_directory(directory)
+    for path in files:  # of a restore that was interrupted, perhaps from another copy
+        if path != mark:
+            path.unlink()
+    yield
+    mark.unlink()
+    sync_directory(directory)
+
+
+def _files_below(directory: Path) -> Iterator[Path]:
+    """All files. Folders may be there, as those where other disks are mounted."""
+    for folder, _, names in os.walk(directory):
+        yield from (Path(folder) / name for name in names)
+
+
+def restore_files(folder: Folder, files: Iterable[tuple[CopiedFile, Path]], *, progress: Progress) -> None:
+    """Write files of a copy to places, and bring them onto the disk. Raises `CopyRefused` for a damaged copy, and
+    `OSError`."""
+    files = list(files)
+    total, done = sum(file.bytes for file, _ in files), 0
+    folders = set()
+    for file, place in files:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        folders.add(place.parent)
+        _restore(folder, file, place)
+        done += file.bytes
+        progress(done, total)
+    for each in sorted(folders):
+        sync_directory(each)
+
+
+def _restore(folder: Folder, file: CopiedFile, place: Path) -> None:
+    with place.open("wb") as target:
+        if (why := _read(folder, file, target.write)) is not None:
+            raise CopyRefused(
+                f"the copy is damaged: {why}. Restore an older copy; `onceover restore {folder.path} --check` lists "
+                "all that is damaged"
+            )
+        target.flush()
+        os.fsync(target.fileno())
+    os.utime(place, ns=(file.modified_ns, file.modified_ns))
+
+
+def damaged_files(folder: Folder, files: Iterable[CopiedFile], *, progress: Progress) -> Iterator[tuple[str, str]]:
+    """The files whose contents are missing or damaged, and why. Reads everything."""
+    files = list(files)
+    total, done = sum(file.bytes for file in files), 0
+    for file in files:
+        if (why := _read(folder, file, len)) is not None:
+            yield file.name, why
+        done += file.bytes
+        progress(done, total)
+
+
+def _read(folder: Folder, file: CopiedFile, write: Callable[[bytes], object]) -> str | None:
+    """Read a content. Returns what is wrong with it."""
+    place = folder.place_of(file.sha256)
+    try:
+        with place.open("rb") as source:
+            size, digest = stream(source, file.bytes + 1, write)
+    except FileNotFoundError:
+        return f"{place} is missing, the content of {file.name}"
+    if (size, digest) != (file.bytes, file.sha256):
+        return (
+            f"{place}, the content of {file.name}, has other bytes than were copied: expected {file.bytes:,} with the "
+            f"SHA-256 of its name, found {size:,} with {digest}"
+        )
+    return None

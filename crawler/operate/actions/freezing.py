@@ -1,0 +1,56 @@
+"""freeze, hold-parcels: for copies of a crawl"""
+
+import asyncio
+import sqlite3
+import time
+
+from crawler.control.frozen import Frozen, FrozenState, Held
+from crawler.copies.freezing import Freezing
+from crawler.operate.refused import Refused
+from crawler.operate.target import OperatedCrawl
+from crawler.record import rfc3339
+from crawler.wiring.backends import frontier_backend
+from frontier import InParts, PartLinks
+
+_FAILED = 1
+
+
+async def freeze(crawl: OperatedCrawl) -> Frozen:
+    """Keep all files as they are now, between two changes."""
+    upkeep = frontier_backend(crawl.loaded.config).upkeep
+    if upkeep.link is None or upkeep.link_ahead is None:
+        raise Refused(
+            "the frontier of this crawl can't be copied: frontier.backend names one that lacks it; stop the crawl, and "
+            "copy its directory"
+        )
+    freezing, links = Freezing(crawl.directory), _part_links(crawl)
+    try:
+        await asyncio.to_thread(freezing.prepare, upkeep.link_ahead)
+        freezing.freeze(upkeep.link)
+        at, stats = time.time(), crawl.status().frontier
+        holds_parcels = links is None or links.holds_parcels
+        listed = await asyncio.to_thread(freezing.finish)
+    except (OSError, sqlite3.Error) as error:
+        raise Refused(f"{crawl.directory.path} can't be kept as it is for a copy: {error}", _FAILED) from error
+    finally:
+        freezing.close()
+    state = FrozenState(
+        directory=str(crawl.directory.path.absolute()),
+        at=rfc3339(at),
+        settled=stats.done + stats.failed + stats.excluded,
+        queued=stats.pending + stats.retrying,
+        list=str(listed.absolute()),
+        holds_parcels=holds_parcels,
+    )
+    return Frozen(states=[state])
+
+
+async def hold_parcels(crawl: OperatedCrawl, seconds: float) -> Held:
+    if (links := _part_links(crawl)) is not None:
+        await links.hold_parcels(seconds)
+    return Held(seconds=seconds)
+
+
+def _part_links(crawl: OperatedCrawl) -> PartLinks | None:
+    """Those of a part that runs. One that does not run deletes nothing."""
+    return crawl.operator.part_links if isinstance(crawl.operator, InParts) else None

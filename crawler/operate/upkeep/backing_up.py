@@ -1,0 +1,190 @@
+"""onceover backup: copies a crawl, or one part of it, whether it runs or not."""
+
+import errno
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from crawler.control.frozen import Frozen, FrozenState
+from crawler.control.requests import Freeze
+from crawler.copies.content import CopiedPart, CopyList, Folder
+from crawler.copies.freezing import CopyRefused, FrozenFile, files_of, frozen_folder, read_frozen
+from crawler.copies.writing import CopyWriter, Progress
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import Layout, part_directory, read_division, read_layout
+from crawler.disk.lineages import Block, name_crawl, set_aside
+from crawler.operate.reach import reach
+from crawler.record import rfc3339
+
+
+class BackedUp(msgspec.Struct, frozen=True, kw_only=True):
+    """A copy that is whole."""
+
+    copy: str
+    parts: list[CopiedPart]
+    files: int
+    bytes: int
+    new_files: int
+    """Of these, files whose content the copy did not have."""
+    new_bytes: int
+
+
+class _Source(msgspec.Struct, frozen=True):
+    """What is copied."""
+
+    whole: Path
+    """The directory of the crawl."""
+    part: int | None
+    layout: Layout | None
+
+    @property
+    def place(self) -> Path:
+        """The directory that is asked."""
+        return self.whole if self.part is None else part_directory(self.whole, self.part)
+
+    @property
+    def states(self) -> list[Path]:
+        """The directories with a state of their own."""
+        if self.layout is None or self.part is not None:
+            return [self.place]
+        return list(self.layout.directories_here(self.whole).values())
+
+    def name_below(self, directory: Path) -> str:
+        return "" if self.layout is None else directory.name
+
+
+def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progress) -> BackedUp:
+    """Copy the crawl in a directory, or one part of it. Until the copy is whole, the one before stays.
+
+    Raises `CopyRefused`, `DirectoryRefused`, `Refused` and `NoAnswer` for what can't be copied now, `StoreFailed`, and
+    `OSError`.
+    """
+    source, folder = _Source(whole, part, read_layout(whole)), Folder(to)
+    _check_places(source, folder)
+    for directory in source.states:
+        CrawlDirectory(directory).check_place()
+        if not CrawlDirectory(directory).has_state():
+            raise CopyRefused(
+                f"there is no crawl in {directory}: expected {CrawlDirectory(directory).frontier}; name the directory "
+                "of a crawl whose frontier.backend is not memory"
+            )
+    with folder.locked(to_write=True), ExitStack() as stack:
+        crawl = name_crawl(whole)
+        last = folder.read_list()
+        _check_last(folder, last, crawl, part)
+        for directory in source.states:
+            stack.enter_context(frozen_folder(CrawlDirectory(directory)))
+        lineages = _lineages(source, last)
+        with reach(source.place, to_change=True) as reached:
+            frozen = reached.ask(Freeze(), Frozen)
+        files = list(_files(source, frozen))
+        if read_layout(whole) != source.layout:
+            raise CopyRefused(f"the crawl in {whole} was divided anew while it was to be copied; try again")
+        writer = CopyWriter(folder, last)
+        with _explained(folder, writer):
+            writer.begin()
+            copied = writer.copy(files, progress=progress)
+            copy = CopyList(
+                crawl=crawl,
+                directory=str(whole.absolute()),
+                only_part=part,
+                generation=None if source.layout is None else source.layout.generation,
+                is_cluster=source.layout is not None and source.layout.cluster is not None,
+                ended_at=rfc3339(time.time()),
+                parts=tuple(_part(source, state) for state in frozen.states),
+                lineages=lineages,
+                files=copied.files,
+            )
+            writer.finish(copy)
+    return BackedUp(
+        copy=str(to),
+        parts=list(copy.parts),
+        files=len(copied.files),
+        bytes=copy.size,
+        new_files=copied.new_files,
+        new_bytes=copied.new_bytes,
+    )
+
+
+def _check_places(source: _Source, folder: Folder) -> None:
+    crawl, copy = source.whole.resolve(), folder.path.resolve()
+    if crawl == copy or crawl in copy.parents or copy in crawl.parents:
+        raise CopyRefused(f"{folder.path} and {source.whole} lie in each other: give the copy a folder of its own")
+    if folder.is_strange():
+        raise CopyRefused(
+            f"{folder.path} holds other files than those of a copy, and was not touched: give the copy a new folder"
+        )
+    if read_division(source.whole) is not None:
+        raise CopyRefused(
+            f"the crawl in {source.whole} is being divided anew: finish that by `onceover parts`, then copy it"
+        )
+
+
+def _check_last(folder: Folder, last: CopyList | None, crawl: str, part: int | None) -> None:
+    if last is None:
+        return
+    if last.crawl != crawl:
+        raise CopyRefused(
+            f"{folder.path} holds a copy of another crawl, which was in {last.directory}: give this one another folder"
+        )
+    if last.only_part != part:
+        what = "the whole crawl" if last.only_part is None else f"part {last.only_part} alone"
+        raise CopyRefused(f"{folder.path} holds a copy of {what}: give this one another folder")
+
+
+def _lineages(source: _Source, last: CopyList | None) -> Block:
+    """Those for crawls that are restored from the copy. What no restore has taken from the last copy stays."""
+    parts, used_below = (1, 1) if source.layout is None else (len(source.layout.parts), source.layout.next_lineage)
+    if last is not None and len(last.lineages) >= parts:
+        return last.lineages
+    return set_aside(source.whole, parts=parts, used_below=used_below)
+
+
+def _files(source: _Source, frozen: Frozen) -> Iterator[FrozenFile]:
+    """All files to copy, with their names below the directory of the whole crawl."""
+    for state in frozen.states:
+        name = source.name_below(Path(state.directory))
+        yield from _named(name, read_frozen(Path(state.list)))
+    if source.layout is not None and source.part is None:
+        yield from files_of(CrawlDirectory(source.whole))
+        for name in source.layout.earlier:
+            if name != ".":
+                yield from _named(name, files_of(CrawlDirectory(source.whole / name)))
+
+
+def _named(folder: str, files: Iterator[FrozenFile] | list[FrozenFile]) -> Iterator[FrozenFile]:
+    for file in files:
+        yield msgspec.structs.replace(file, name=f"{folder}/{file.name}") if folder else file
+
+
+def _part(source: _Source, state: FrozenState) -> CopiedPart:
+    number = source.part if source.part is not None else state.part
+    return CopiedPart(
+        directory=source.name_below(Path(state.directory)),
+        part=number if isinstance(number, int) else None,
+        at=state.at,
+        settled=state.settled,
+        queued=state.queued,
+    )
+
+
+@contextmanager
+def _explained(folder: Folder, writer: CopyWriter) -> Iterator[None]:
+    """A context in which a copy is written. What was written is deleted if it does not become whole."""
+    try:
+        yield
+    except OSError as error:
+        writer.give_up()
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(
+                error.errno,
+                f"{error.strerror}: the copy in {folder.path} was not made; a whole one from before is still there. "
+                "Free some space on its disk, then try again",
+            ) from error
+        raise
+    except BaseException:
+        writer.give_up()
+        raise

@@ -1,0 +1,260 @@
+"""Copies of crawls that do not run: what is in them, and what is refused."""
+
+import asyncio
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.copies.content import CopyList, Folder
+from crawler.copies.freezing import CopyRefused, frozen_folder
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import read_layout
+from crawler.operate.upkeep.backing_up import back_up
+from crawler.operate.upkeep.restoring import check_copy, restore
+from crawler.page import PageRecord
+from crawler.write.records import RecordSink, read_records
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_sound, assert_told, tree
+from tests.e2e.operating import command_here
+from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, make
+
+_NOT_COPIED = ("lock", "visited", "copying")
+
+
+def silent(_done: int, _total: int) -> None:
+    return
+
+
+def copied(folder: Path, parts: int = 1) -> tuple[Path, Path]:
+    """A crawl and its copy."""
+    crawl = make(folder / "crawl", parts=parts).directory
+    back_up(crawl, folder / "copy", progress=silent)
+    return crawl, folder / "copy"
+
+
+def list_of(copy: Path) -> CopyList:
+    found = Folder(copy).read_list()
+    assert found is not None
+    return found
+
+
+def content_of(copy: Path, name: str) -> Path:
+    return next(Folder(copy).place_of(file.sha256) for file in list_of(copy).files if file.name.endswith(name))
+
+
+@pytest.mark.parametrize("parts", [1, PARTS])
+def test_a_restored_crawl_has_the_same_urls_and_output(tmp_path: Path, parts: int) -> None:
+    crawl, copy = copied(tmp_path, parts)
+    before = command_here("frontier", "export", str(crawl)).out
+    restored = command_here("restore", str(copy), "--to", str(tmp_path / "restored"), "--json")
+    assert_told(restored, COMPLETE)
+    again = tmp_path / "restored"
+    assert_sound(again)
+    assert command_here("frontier", "export", str(again)).out == before
+    status = command_here("status", str(again), "--json").json()
+    frontier = msgspec.convert(status["frontier"], dict[str, object])
+    assert frontier["admitted"] == len(HOSTS) * EACH
+    for each in [".", *(f"part-{number}" for number in range(parts if parts > 1 else 0))]:
+        if (crawl / each / "records").exists():
+            assert tree(again / each / "records") == tree(crawl / each / "records")
+        assert not (again / each / "visited").exists()
+    assert not (again / "restoring").exists()
+    assert sum(each["settled"] for each in restored.json()["parts"]) == len(HOSTS) * SETTLED  # type: ignore[attr-defined]
+
+
+def test_only_what_is_new_is_copied_again(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path)
+    second = back_up(crawl, copy, progress=silent)
+    # Opening a LevelDB writes its log and its manifest anew.
+    names = {file.name for file in list_of(copy).files if not file.name.startswith("frontier/")}
+    assert second.new_files < second.files
+    assert second.new_bytes < content_of(copy, ".jsonl").stat().st_size + 100_000
+    assert "records/records-00000.jsonl" in names
+    kept = content_of(copy, ".jsonl").stat().st_ino
+    back_up(crawl, copy, progress=silent)
+    assert content_of(copy, ".jsonl").stat().st_ino == kept
+
+
+def test_output_is_cut_to_its_length_at_that_moment(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path)
+    whole = (crawl / "records" / "records-00000.jsonl").read_bytes()
+    asyncio.run(write_record(crawl / "records"))
+    restore(copy, tmp_path / "restored", progress=silent)
+    assert (tmp_path / "restored" / "records" / "records-00000.jsonl").read_bytes() == whole
+    assert 999 not in {record.number for record in read_records(tmp_path / "restored" / "records")}
+
+
+async def write_record(directory: Path) -> None:
+    sink = RecordSink(directory)
+    await sink.write(None, PageRecord(number=999, url="http://h/", state="done", depth=0, kind="link"))
+    await sink.aclose()
+
+
+def test_an_interrupted_copy_is_never_taken_for_a_whole_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl, copy = copied(tmp_path)
+    before = tree(copy)
+    (crawl / "records" / "records-00001.jsonl").write_bytes(
+        (crawl / "records" / "records-00000.jsonl").read_bytes()[:-9]
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "write_list", killed)
+        patch.setattr("crawler.copies.writing.CopyWriter.give_up", lambda _: None)
+        with pytest.raises(Killed):
+            back_up(crawl, copy, progress=silent)
+    assert tree(copy).items() > before.items()
+    restore(copy, tmp_path / "restored", progress=silent)
+    assert not (tmp_path / "restored" / "records" / "records-00001.jsonl").exists()
+    done = back_up(crawl, copy, progress=silent)
+    assert not check_copy(copy, progress=silent).damaged
+    assert len([name for name, content in tree(copy).items() if content is not None]) <= done.files + 2
+
+
+def test_a_copy_that_never_became_whole_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "write_list", killed)
+        with pytest.raises(Killed):
+            back_up(crawl, tmp_path / "copy", progress=silent)
+    ended = command_here("restore", str(tmp_path / "copy"), "--to", str(tmp_path / "restored"))
+    assert_told(ended, REFUSED, "there is no whole copy in", "copy.json")
+    assert not (tmp_path / "restored").exists()
+
+
+class Killed(BaseException):
+    pass
+
+
+def killed(*_: object) -> None:
+    raise Killed
+
+
+def test_a_full_disk_leaves_the_last_copy_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl, copy = copied(tmp_path)
+    before = tree(copy)
+    (crawl / "records" / "records-00001.jsonl").write_bytes(
+        (crawl / "records" / "records-00000.jsonl").read_bytes()[:-9]
+    )
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("crawler.copies.writing.stream", full)
+        ended = command_here("backup", str(crawl), "--to", str(copy))
+    assert_told(ended, FAILED, "the copy in", "was not made", "Free some space on its disk")
+    assert tree(copy) == before
+    assert not (crawl / "copying").exists()
+
+
+@pytest.mark.parametrize("damage", ["changed", "cut", "longer", "missing"])
+def test_a_damaged_copy_names_what_is_damaged_and_opens_as_no_crawl(tmp_path: Path, damage: str) -> None:
+    _, copy = copied(tmp_path)
+    place = content_of(copy, "records-00000.jsonl")
+    content = place.read_bytes()
+    place.unlink()
+    if damage != "missing":
+        changed = {"changed": b"x" + content[1:], "cut": content[:-1], "longer": content + b"x"}[damage]
+        place.write_bytes(changed)
+    told = command_here("restore", str(copy), "--check")
+    assert_told(told, FAILED)
+    assert "records/records-00000.jsonl" in told.out
+    assert "1 damaged file" in told.out
+    restored = tmp_path / "restored"
+    assert_told(
+        command_here("restore", str(copy), "--to", str(restored)), REFUSED, "the copy is damaged", "records-00000.jsonl"
+    )
+    assert_told(command_here("status", str(restored)), REFUSED, "restored in part")
+    place.write_bytes(content)
+    assert_told(command_here("restore", str(copy), "--to", str(restored)), COMPLETE)
+    assert_sound(restored)
+
+
+def test_a_list_that_can_t_be_read_is_refused(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path)
+    (copy / "copy.json").write_bytes((copy / "copy.json").read_bytes()[:-100])
+    for command in (("restore", str(copy), "--check"), ("backup", str(crawl), "--to", str(copy))):
+        assert_told(command_here(*command), REFUSED, "copy.json can't be read", "another one has to be made")
+    (copy / "copy.json").write_text('{"version": 9}')
+    assert_told(command_here("restore", str(copy), "--check"), REFUSED, "has version 9")
+
+
+def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
+    missing, copy = str(tmp_path / "missing"), tmp_path / "copy"
+    assert_told(command_here("restore", missing, "--check"), REFUSED, "there is no whole copy in")
+    assert_told(command_here("backup", missing, "--to", str(copy)), REFUSED, "there is no crawl in")
+    assert not copy.exists()
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path)
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    (taken / "mine.txt").write_text("mine")
+    for directory in (crawl, taken):
+        before = tree(directory)
+        ended = command_here("restore", str(copy), "--to", str(directory))
+        assert_told(ended, REFUSED, "is not empty, and was not touched")
+        assert tree(directory) == before
+    assert_told(command_here("backup", str(crawl), "--to", str(taken)), REFUSED, "holds other files")
+    assert_told(command_here("backup", str(crawl), "--to", str(crawl / "copy")), REFUSED, "lie in each other")
+    other = make(tmp_path / "other").directory
+    ended = command_here("backup", str(other), "--to", str(copy))
+    assert_told(ended, REFUSED, "a copy of another crawl", str(crawl))
+    assert_told(command_here("restore", str(copy)), USAGE, "expected --to DIR, or --check")
+
+
+def test_two_backups_of_one_crawl_do_not_meet(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path)
+    with frozen_folder(CrawlDirectory(crawl)):
+        ended = command_here("backup", str(crawl), "--to", str(tmp_path / "second"))
+        assert_told(ended, REFUSED, "another process copies")
+    with Folder(copy).locked(to_write=True), pytest.raises(CopyRefused, match="another process uses the copy"):
+        back_up(crawl, copy, progress=silent)
+
+
+def test_copies_that_live_on_share_no_record_number(tmp_path: Path) -> None:
+    """Whatever is divided and copied again afterwards."""
+    crawl, copy = copied(tmp_path, PARTS)
+    crawls = [crawl]
+    for number in range(2):
+        crawls.append(tmp_path / f"restored-{number}")
+        restore(copy, crawls[-1], progress=silent)
+    back_up(crawls[1], tmp_path / "copy-of-restored", progress=silent)
+    crawls.append(tmp_path / "restored-again")
+    restore(tmp_path / "copy-of-restored", crawls[-1], progress=silent)
+    used: list[int] = []
+    for each in crawls:
+        layout = read_layout(each)
+        assert layout is not None
+        used += [place.lineage for place in layout.parts]
+        assert_told(command_here("parts", str(each), "--into", "2"), COMPLETE)
+        divided = read_layout(each)
+        assert divided is not None
+        used += [place.lineage for place in divided.parts]
+    assert len(used) == len(crawls) * (PARTS + 2)
+    assert len(set(used)) == len(used)
+
+
+def test_one_part_is_restored_into_its_crawl(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path, PARTS)
+    before = command_here("frontier", "export", str(crawl)).out
+    assert_told(command_here("restore", str(copy), "--to", str(crawl), "--part", "1"), REFUSED, "is not empty")
+    for source in (copy, tmp_path / "copy-of-part"):
+        if source != copy:
+            done = command_here("backup", str(crawl), "--part", "1", "--to", str(source))
+            assert_told(done, COMPLETE)
+            refused = command_here("restore", str(source), "--to", str(tmp_path / "new"))
+            assert_told(refused, REFUSED, "part 1 alone")
+        shutil.rmtree(crawl / "part-1")
+        assert_told(command_here("restore", str(source), "--to", str(crawl), "--part", "1"), COMPLETE)
+        assert_sound(crawl)
+        assert command_here("frontier", "export", str(crawl)).out == before
+    layout = read_layout(crawl)
+    assert layout is not None
+    assert [place.lineage for place in layout.parts] == [1, PARTS + 2, 3]
+    assert_told(command_here("parts", str(crawl), "--into", "2"), COMPLETE)
+    ended = command_here("restore", str(copy), "--to", str(crawl), "--part", "1")
+    assert_told(ended, REFUSED, "was divided anew since that copy was made")
