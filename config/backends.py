@@ -11,7 +11,7 @@ import msgspec
 
 from frontier.backends import BACKENDS as FRONTIERS
 from frontier.backends import descriptor as frontier_descriptor
-from visited.backends import BACKENDS, PEERS, descriptor
+from visited.backends import BACKENDS, PEERS, REMOTE, descriptor
 from visited.descriptor import CommonOptions
 
 
@@ -58,11 +58,13 @@ class OwnBackends:
         return False
 
     def all(self, kind: str, /) -> Iterable[Backend]:
-        return [self.find(kind, name) for name in {"visited": BACKENDS, "frontier": FRONTIERS}.get(kind, ())]
+        return [
+            self.find(kind, name) for name in {"visited": (*BACKENDS, *REMOTE), "frontier": FRONTIERS}.get(kind, ())
+        ]
 
     def find(self, kind: str, name: str, /) -> Backend:
         """This imports the backend."""
-        if kind == "visited" and name in (*BACKENDS, *PEERS):
+        if kind == "visited" and name in (*BACKENDS, *REMOTE, *PEERS):
             visited = descriptor(name)
             return Backend(options=(visited.options, CommonOptions), needs=frozenset(visited.needs))
         if kind == "frontier" and name in FRONTIERS:

@@ -22,6 +22,11 @@ URLs come in through `add`. The visited set answers for each "is it new?" and re
 are written to ledger, pending space and journal in one batch. The *ledger* is the durable truth: every URL ever
 admitted, and what became of it. The visited set is an index over it.
 
+A visited set on a server (`visited.SharedSet`) outlives the process, and other crawls may share it. So a URL that it
+has remembered while this process died before it wrote the batch would be lost for all. Therefore the frontier first
+writes what it asks, the *claims*, and the batch that admits the new URLs clears them. Claims that are found at the
+opening, or whose answer was lost on its way, are admitted unless the ledger has them.
+
 Any number of workers iterate and settle their own leases; any task may add URLs. No task polls: an event, a deadline or
 cancellation ends each wait.
 
@@ -44,8 +49,9 @@ that, `values` what passes between, `descriptions` what an operator sees of queu
 earlier visits to a URL. Most protocols are small, and a frontier may lack them. A `descriptor` says how the state of a
 backend is opened, on which `terms`, and what can be done to it; `backends` lists ours.
 
-The other modules are about our own frontier: `shell` is what callers call. `store` is what it needs from a store,
-`records` are what a store keeps. `pauses` are reasons to lease nothing. `clock` never runs backwards.
+The other modules are about our own frontier: `shell` is what callers call. `store` is what it needs from a store
+(`store_reads` what it reads there), `records` are what a store keeps. `pauses` are reasons to lease nothing. `clock`
+never runs backwards.
 
 A crawl may have several *parts*, each with a frontier of its own. The room `parts` says what such a frontier promises
 beside the rest, and in which form links travel; `part_links` keeps these promises over a store. `regrouping` is what it

@@ -152,6 +152,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a crawl can be resumed from its state after the process has ended, and so also after a crash."""
     min_free_bytes: int = 0
     """What it needs of free disk space to go on after the disk was full."""
+    asks_servers: bool = False
+    """Whether its frontiers may use a visited set on a server (`visited.SharedSet`): they keep what they ask."""
     upkeep: Upkeep = Upkeep()
 
 

@@ -107,8 +107,8 @@ class QueueFrontier:
         After a crash we cannot know which servers had just been asked, so every queue first rests for its usual delay,
         and at least for `rest_after_crash_s`.
 
-        The visited set must be empty. It is filled from its snapshot and the journal. If these are missing or damaged,
-        it is filled from the ledger, and `rebuilding` is called with the number of URLs so far.
+        The visited set is empty, or a `SharedSet`. It is filled from its snapshot and the journal. If these are missing
+        or damaged, it is filled from the ledger, and `rebuilding` is called with the number of URLs so far.
         """
         frontier = cls(
             store,
@@ -127,6 +127,7 @@ class QueueFrontier:
             active.rest_after_crash(crashed_at, rest_s=rest_after_crash_s)
         active.refill(active.now())
         marks.set_in_use(True, crashed_at=crashed_at)
+        await frontier._admission.admit_claims()
         return frontier
 
     # URLs come in
@@ -294,6 +295,6 @@ class QueueFrontier:
                 for _ in self._link_counts.write_all(self._store, at_once=LINK_COUNTS_WRITTEN):
                     await asyncio.sleep(0)
         await self._snapshotting.save()
-        if self._commit.failure is None and not self._leases:
+        if self._commit.failure is None and not self._leases and not self._store.claims.is_open:
             with suppress(StoreFull):
                 self._store.marks.set_in_use(False)

@@ -11,7 +11,6 @@ from typing import Protocol
 from frontier.link_table.table import LinkCount
 from frontier.parts.protocol import Part
 from frontier.protocol.look_ups import Notes
-from frontier.queues.queue import Position, QueueRecord
 from frontier.records import (
     NO_TRANSIT,
     Counters,
@@ -23,81 +22,8 @@ from frontier.records import (
     Transit,
     Trimmed,
 )
-from frontier.values import Damaged, KnownUrl, LedgerEntry
-
-
-class StoreReads(Protocol):
-    """Reads what a running crawl needs."""
-
-    def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
-        """The first URLs of a queue with an order above `after`, in order. Quarantines what can't be decoded."""
-        ...
-
-    def pending_urls_of_each(self, ranges: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[PendingUrl]]:
-        """The same as `pending_urls` for several queues. Each range is the key of a queue and its `after`."""
-        ...
-
-    def due(self, now_ms: int, /, *, limit: int) -> list[PostponedUrl]:
-        """The postponed URLs whose time has come, earliest first."""
-        ...
-
-    def next_due_ms(self) -> int | None:
-        """When the first postponed URL comes due, in milliseconds since 1970; None if there is none."""
-        ...
-
-    def revisits_due(self, now_ms: int, /, *, limit: int) -> list[tuple[int, str]]:
-        """The visits whose time has come, earliest first: when each is due, and the canonical URL. A visit does not
-        count any more if the URL's ledger entry says something else."""
-        ...
-
-    def next_revisit_ms(self) -> int | None:
-        """When the first visit is due, in milliseconds since 1970; None if there is none."""
-        ...
-
-    def entry(self, canonical: str, /) -> LedgerEntry | None:
-        """The ledger entry of a URL; None if it was never admitted."""
-        ...
-
-    def link_count(self, canonical: str, /) -> int:
-        """The links that `add_links` has added for a URL."""
-        ...
-
-    def knows_many(self, canonicals: Sequence[str], /) -> list[bool]:
-        """For each canonical URL, whether the ledger has it."""
-        ...
-
-    def queue(self, key: str, /) -> QueueRecord | None:
-        """The record of a queue; None if the store has none."""
-        ...
-
-    def queues(self, after: str = "", /) -> Iterator[QueueRecord]:
-        """The queues behind the key `after`, by key, including those without URLs."""
-        ...
-
-    def group_wake_at(self, group: str, /) -> float:
-        """When the rest of a group ends, as last written, in seconds since 1970; 0 if nothing is known of it."""
-        ...
-
-    def queues_after(self, position: Position, /, *, limit: int) -> list[tuple[Position, str]]:
-        """The queues after a position, in the order that the position's state names: positions and keys."""
-        ...
-
-    def ledger(self) -> Iterator[str]:
-        """All canonical URLs ever admitted, in the store's order."""
-        ...
-
-
-class LedgerScan(Protocol):
-    """Reads the ledger for look-ups, exports and checks. Changes nothing, even where a record is damaged. Later links
-    are not in `LedgerEntry.hit_count`; see `StoreReads.link_count`."""
-
-    def known(self, canonical: str, /) -> KnownUrl | None:
-        """What is known about a URL; None if it was never admitted, or its entry can't be decoded."""
-        ...
-
-    def all_known(self, after: str = "", /) -> Iterator[KnownUrl | Damaged]:
-        """The ledger after the URL `after`, in the order of canonical URLs."""
-        ...
+from frontier.store_reads import LedgerScan, StoreReads
+from frontier.values import CrawlUrl, LedgerEntry
 
 
 class Journal(Protocol):
@@ -122,8 +48,26 @@ class Journal(Protocol):
         ...
 
 
+class Claims(Protocol):
+    """The URLs about which a visited set on a server was asked, while the ledger does not have the answer. After a
+    crash nobody knows whether the server has remembered them, so they count as new unless the ledger has them."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are any."""
+        ...
+
+    def urls(self) -> list[CrawlUrl]: ...
+
+    def put(self, urls: Sequence[CrawlUrl], /) -> None:
+        """Note URLs that are about to be asked, instead of those before."""
+        ...
+
+    def clear(self) -> None: ...
+
+
 class Marks(Protocol):
-    """Who uses the store, and who has paused the crawl."""
+    """Who uses the store, who has paused the crawl, and what the visited set remembers."""
 
     @property
     def in_use(self) -> bool:
@@ -152,6 +96,13 @@ class Marks(Protocol):
         ...
 
     def set_revisits_planned(self, planned: bool, /) -> None: ...
+
+    @property
+    def memory(self) -> str | None:
+        """The memory of a server that has every URL of the ledger (`visited.SharedSet`); None if none is known."""
+        ...
+
+    def set_memory(self, memory: str | None, /) -> None: ...
 
 
 class Outbox(Protocol):
@@ -218,6 +169,9 @@ class Store(Protocol):
     def journal(self) -> Journal: ...
 
     @property
+    def claims(self) -> Claims: ...
+
+    @property
     def marks(self) -> Marks: ...
 
     # transitions
@@ -233,7 +187,7 @@ class Store(Protocol):
         transit: Transit = NO_TRANSIT,
     ) -> None:
         """Write URLs as pending, and into ledger and journal. Remove the URLs that they supersede from their queues.
-        Put parcels into the outbox, and note how many were admitted from another part's."""
+        Put parcels into the outbox, and note how many were admitted from another part's. Clear the claims."""
         ...
 
     def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:

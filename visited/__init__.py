@@ -21,14 +21,15 @@ imports nothing else of the project.
     splitting    dsbf, a filter that grows by splitting its leaves
     baselines    the sets of the literature, for comparison
     peers        sets of other libraries, for comparison
+    redis        sets on a server, which several crawls may share
     wrappers     sets around other sets: recent, verified, whitelist, sharded
     bits         the code that reads and writes bits, in C or NumPy
-    protocol                  what a set promises
+    protocol, shared          what a set promises; what one on a server promises beside
     backends                  the names of all sets, and where their descriptors are
     descriptor, making        what others know of a set, and how it is made from that
     plain                     local sets without an event loop, for other programs
     sizing, advice            the formulas, and the choice of a set for a number of URLs
-    snapshot, batch           what the sets share
+    snapshot, batch, url_cache    what the sets share
     full_disk                 errors of a full disk
 
 A filter's false-positive rate always follows from its fill, (ones/m)^k, never from its count. So it is right even if
@@ -51,17 +52,22 @@ from visited.protocol import (
     VisitedStats,
     list_urls,
 )
+from visited.shared import Forgotten, SharedSet, Unanswered, Unreachable
 
 __all__ = [
     "CannotForget",
     "CannotList",
     "DiskFull",
+    "Forgotten",
     "Full",
     "KernelRefused",
     "ListingSet",
     "LocalSet",
+    "SharedSet",
     "SnapshotRefused",
+    "Unanswered",
     "Unavailable",
+    "Unreachable",
     "Unsaved",
     "VisitedSet",
     "VisitedStats",

@@ -1,7 +1,8 @@
 """The visited sets of this package: a name for each, and the place of its descriptor.
 
 To add a set, write its file, with a descriptor beside the class, and add a line here. Configuration, documentation,
-crawl, comparison, advice and tests read this list. `PEERS` are sets of other libraries, for comparison alone.
+crawl, comparison, advice and tests read this list. `REMOTE` are sets on a server, which several crawls may share.
+`PEERS` are sets of other libraries, for comparison alone.
 
 A descriptor is imported when it is asked for. So a program that only needs the names does not import NumPy.
 """
@@ -31,6 +32,13 @@ BACKENDS: Final = {
 }
 """The module and the name of each descriptor, in the order in which advice prefers them; the literature's come last."""
 
+REMOTE: Final = {
+    "redis-exact": "visited.redis.exact:DESCRIPTOR",
+    "redis-set": "visited.redis.literature:SET",
+    "redis-keys": "visited.redis.literature:KEYS",
+}
+"""The same for sets on a server."""
+
 PEERS: Final = {
     "python-set": "visited.peers.libraries:PYTHON_SET",
     "rbloom": "visited.peers.libraries:RBLOOM",
@@ -45,12 +53,12 @@ PEERS: Final = {
 @cache
 def descriptor(name: str) -> Descriptor:
     """The descriptor of a set. Raises KeyError if there is none of that name."""
-    module, _, attribute = {**BACKENDS, **PEERS}[name].partition(":")
+    module, _, attribute = {**BACKENDS, **REMOTE, **PEERS}[name].partition(":")
     found = getattr(import_module(module), attribute)
     assert isinstance(found, Descriptor)
     return found
 
 
 def descriptors() -> Iterator[Descriptor]:
-    """The descriptors of our sets, in their order."""
+    """The descriptors of our local sets, in their order."""
     return map(descriptor, BACKENDS)

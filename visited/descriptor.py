@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from visited.protocol import LocalSet
 
-Need = Literal["capacity", "directory"]
+Need = Literal["capacity", "directory", "server"]
 
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1, description="Seed of the hash functions.")]
 Bits = Annotated[
@@ -35,6 +35,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """Returns the host of a URL. No module of this package knows what a host is."""
     domain_of: Callable[[str], str]
     """Returns the registered domain of a URL."""
+    connect: Callable[[Any, str], Any] | None = None
+    """Makes a channel to a server (`visited.redis.server.Connect`). None if no server may be asked; a set that needs
+    one is not made then."""
+    recent: int = 0
+    """Size of the cache of a set that has its own, in URLs."""
 
 
 class NoOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +87,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     options: type[msgspec.Struct] = NoOptions
     """Its own options: fields with defaults, limits and meanings, written like those of a configuration."""
     needs: frozenset[Need] = frozenset()
-    """A set that needs a capacity has a size that follows from capacity and rate."""
+    """A set that needs a capacity has a size that follows from capacity and rate. One that needs a server is a
+    `SharedSet`."""
     folder: str | None = None
     """Name of its directory among those of a crawl; None if it has no files."""
     cost: Callable[[int, float, Any], Cost] | None = None

@@ -17,10 +17,14 @@ def make_set(descriptor: Descriptor, parameters: Parameters, options: Mapping[st
     """
     if "directory" in descriptor.needs and parameters.directory is None:
         raise ValueError(f"{descriptor.name} needs a directory, found none")
+    if "server" in descriptor.needs and parameters.connect is None:
+        raise ValueError(f"{descriptor.name} needs a server, and nothing here can connect to one")
     own = checked_options(descriptor, options)
     shards = msgspec.convert(options, CommonOptions).shards
     if shards == 1:
         return descriptor.make(parameters, own)
+    if "server" in descriptor.needs:
+        raise ValueError(f"expected shards = 1 for {descriptor.name}, which lies on a server, found {shards}")
     capacity = -(-parameters.capacity // shards)
     folder = parameters.directory
     return ShardedSet(

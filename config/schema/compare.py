@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from config.schema.kinds import BYTES, DAY_S, HOSTS, MOST, SECONDS, Options, Text
-from visited.backends import BACKENDS, PEERS
+from visited.backends import BACKENDS, PEERS, REMOTE
 
-COMPARE_BACKENDS = (*BACKENDS, *PEERS)
+COMPARE_BACKENDS = (*BACKENDS, *REMOTE, *PEERS)
 CompareBackend = Annotated[str, Meta(extra={"choices": COMPARE_BACKENDS, "backends": "visited"})]
 CompareLive = Literal["no", "simweb", "seeds"]
 CompareFigure = Literal[

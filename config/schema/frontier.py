@@ -7,10 +7,10 @@ from msgspec import Meta
 
 from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Options, Place, Text
 from frontier.backends import BACKENDS as FRONTIERS
-from visited.backends import BACKENDS
+from visited.backends import BACKENDS, REMOTE
 
 FrontierBackend = Annotated[str, Meta(extra={"choices": tuple(FRONTIERS), "backends": "frontier"})]
-VisitedBackend = Annotated[str, Meta(extra={"choices": (*BACKENDS, "auto"), "backends": "visited"})]
+VisitedBackend = Annotated[str, Meta(extra={"choices": (*BACKENDS, *REMOTE, "auto"), "backends": "visited"})]
 Candidate = Annotated[str, Meta(extra={"choices": tuple(BACKENDS), "backends": "visited"})]
 VisitedStore = Literal["memory", "leveldb"]
 QueueBy = Literal["host", "domain", "ip", "surt-prefix"]
@@ -181,7 +181,8 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
             description="exact makes no errors, and takes 16 to 32 bytes per URL. Filters take 2 or 3 bytes, "
             "and lose some pages: bloom; blocked, which is faster and a little larger; counting, "
             "with counters of 4, 8 or 32 bits, which can forget URLs; dsbf, which grows as needed; "
-            "per-site, with a fixed filter for each host. exact-leveldb is exact with store leveldb. The "
+            "per-site, with a fixed filter for each host. exact-leveldb is exact with store leveldb. "
+            "redis-exact lies on a server, and several crawls may share it; so do redis-set and redis-keys. The "
             "others are sets of the literature, for comparison. auto chooses among candidates, once "
             "for a crawl, the first that fits into memory_bytes. It may also be the name or the path of a plug-in.",
         ),

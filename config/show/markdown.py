@@ -8,7 +8,7 @@ from config.loading.blocks import BlockKind, block_kinds
 from config.loading.options import options_of
 from config.settings import Setting, section_meaning, sections, settings
 from config.show.render import value_text
-from visited.backends import BACKENDS
+from visited.backends import BACKENDS, REMOTE
 
 BEGIN = "<!-- settings: made by `python -m config.show.markdown docs/configuration.md` from config/schema/ -->"
 END = "<!-- end of settings -->"
@@ -40,11 +40,12 @@ def _section(section: str) -> str:
 
 def _options() -> str:
     rows: dict[str, list[str]] = {}
-    for backend in BACKENDS:
+    backends = (*BACKENDS, *REMOTE)
+    for backend in backends:
         for setting in options_of(OwnBackends().find("visited", backend), _OPTIONS).values():
             rows.setdefault(_row(setting), []).append(backend)
     written = "\n".join(
-        f"| {'all' if len(having) == len(BACKENDS) else ', '.join(having)} {row}" for row, having in rows.items()
+        f"| {'all' if len(having) == len(backends) else ', '.join(having)} {row}" for row, having in rows.items()
     )
     return f"### [{_OPTIONS}]\n\nThe options of each backend.\n\n{_OPTIONS_HEAD}\n{written}"
 

@@ -14,7 +14,7 @@ from crawler.disk.syncing import FileSync
 from crawler.operate.opening import open_stored
 from crawler.operate.settings.changing import StoredSettings
 from crawler.parts.ending import Gate
-from crawler.wiring.storage import visited_set
+from crawler.wiring.storage import reaching_server, visited_set
 from frontier import Frontier, Pausing
 from frontier.state import FrontierState
 from visited import VisitedSet, VisitedStats
@@ -50,7 +50,8 @@ class StoredCrawl:
 
     async def frontier(self) -> Frontier:
         if self._frontier is None:
-            self._frontier = await self.state.open_frontier(self._make_visited())
+            with reaching_server(self.loaded.config):
+                self._frontier = await self.state.open_frontier(self._make_visited())
             self._stack.push_async_callback(self._frontier.aclose)
         return self._frontier
 
@@ -62,7 +63,8 @@ class StoredCrawl:
     async def visited_set(self) -> VisitedSet:
         """The visited set as it was when the crawl ended. It is loaded now, which takes as long as a start."""
         visited = self._make_visited()
-        await self.state.restore(visited)
+        with reaching_server(self.loaded.config):
+            await self.state.restore(visited)
         return visited
 
     async def visited(self) -> VisitedStats:

@@ -168,7 +168,8 @@ async def _open_state(
         await storage.rename(config, state, recanonicalizer, partial(on_rebuild, "the ledger by the new rules"))
     visited = storage.visited_set(config, directory, state.knows_many, instead=additions.visited)
     stack.push_async_callback(visited.aclose)
-    frontier = await state.open_frontier(visited, rebuilding=partial(on_rebuild, "the visited set from the ledger"))
+    with storage.reaching_server(config):
+        frontier = await state.open_frontier(visited, rebuilding=partial(on_rebuild, "the visited set from the ledger"))
     stack.push_async_callback(frontier.aclose)
     return _Kept(state=state, frontier=frontier, visited=visited)
 

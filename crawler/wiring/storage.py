@@ -1,7 +1,8 @@
 """Opens what a crawl keeps between runs: the state of the frontier, and the visited set."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -15,17 +16,20 @@ from crawler.url.urls import VERSIONS, UrlReader, domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.components.discovering import canonical_rules, queue_identity
+from crawler.wiring.components.remembering import connect_redis
 from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.queue_settings import queue_settings
+from frontier import StoreFailed
 from frontier.descriptor import Parameters as FrontierParameters
 from frontier.descriptor import RepairResult, checked_options
 from frontier.state import FrontierState
 from frontier.terms import Terms
-from visited import VisitedSet
+from visited import Forgotten, Unanswered, Unavailable, Unreachable, VisitedSet
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
+from visited.digests.exact import ExactSet
 from visited.making import make_set
 from visited.wrappers.forgetting import ForgettingSet
 from visited.wrappers.recent import RecentUrls
@@ -130,11 +134,16 @@ def visited_set(
     knows_many: Callable[[Sequence[str]], list[bool]],
     *,
     instead: VisitedSet | None = None,
+    is_local: bool = False,
 ) -> VisitedSet:
     """The configured visited set, empty, or that of a program `instead`. A set on disk is in the crawl's directory.
-    `knows_many` confirms, by the ledger, URLs that a filter calls known."""
+    `knows_many` confirms, by the ledger, URLs that a filter calls known.
+
+    Instead of a set on a server, an `is_local` one is made: it knows only what this crawl has."""
     config, _ = choose_backend(config, directory)
     chosen = None if instead is not None else _chosen_set(config)
+    if chosen is not None and _is_on_server(chosen):
+        return ExactSet() if is_local else _shared_set(chosen, config, directory)
     visited: VisitedSet = instead if instead is not None else _make_chosen(_chosen_set(config), config, directory)
     if config.visited.verify and not (chosen is not None and chosen.is_exact):
 
@@ -149,6 +158,34 @@ def visited_set(
     if not config.visited.recent or (chosen is not None and _is_faster_than_cache(chosen)):
         return visited
     return RecentUrls(visited, size=config.visited.recent)
+
+
+def _is_on_server(chosen: Descriptor) -> bool:
+    return "server" in chosen.needs
+
+
+def _shared_set(chosen: Descriptor, config: Config, directory: CrawlDirectory) -> VisitedSet:
+    """Without wrappers. It has a cache of its own; and the ledger of this crawl can't confirm what others know."""
+    if not frontier_backend(config).asks_servers:
+        raise lacks(config, f"keep what it asks a server, as {chosen.name} needs")
+    if config.visited.white_list:
+        problem = f"expected none, as {chosen.name} is exact or shared, found {len(config.visited.white_list)} URLs"
+        raise ConfigError([Problem(problem, key="visited.white_list")])
+    return _make_chosen(chosen, config, directory)
+
+
+@contextmanager
+def reaching_server(config: Config) -> Iterator[None]:
+    """Translates what is raised by a server of the visited set that can't be used, to `ConfigError`, or does not
+    answer, to `StoreFailed`."""
+    try:
+        yield
+    except Unavailable as error:
+        raise ConfigError([Problem(str(error), key="visited.backend")]) from error
+    except (Forgotten, Unanswered, Unreachable) as error:
+        raise StoreFailed(
+            f"{config.visited.backend} can't be asked: {error}; start its server, or name another"
+        ) from error
 
 
 def _is_faster_than_cache(chosen: Descriptor) -> bool:
@@ -175,8 +212,10 @@ def _make_chosen(chosen: Descriptor, config: Config, directory: CrawlDirectory) 
         directory=directory.visited / chosen.folder if has_files and chosen.folder is not None else None,
         site_of=host_of,
         domain_of=domain_of,
+        connect=connect_redis,
+        recent=visited.recent,
     )
     try:
         return make_set(chosen, parameters, {"site_bytes": visited.site_bytes, **visited.options})
-    except ValueError as error:
+    except (Unavailable, ValueError) as error:
         raise ConfigError([Problem(str(error), key="visited")]) from error

@@ -9,6 +9,7 @@ from frontier.leveldb.database import Batch, Database
 from frontier.leveldb.format import encoding
 from frontier.leveldb.format.encoding import DecodeError
 from frontier.leveldb.format.keys import U64
+from frontier.leveldb.marks import MEMORY
 from frontier.records import Counters, JournalDamaged, JournalDropped, JournalEntry
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -72,10 +73,12 @@ class LevelDBJournal:
         return len(keys) == limit
 
     def drop(self) -> None:
-        """Delete the journal and the note of the snapshot, so that the visited set is rebuilt from the ledger."""
+        """Delete the journal, the note of the snapshot and the name of a server's memory, so that the visited set is
+        rebuilt from the ledger."""
         batch = self._database.batch()
         for key in self._database.keys(b"J", b"K"):
             batch.delete(key)
         batch.delete(b"Msnapshot")
+        batch.delete(MEMORY)
         self._database.write(batch)
         self._snapshot_at = None

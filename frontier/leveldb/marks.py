@@ -1,12 +1,25 @@
-"""Who uses a store, and who has paused the crawl."""
+"""Who uses a store, who has paused the crawl, what a visited set on a server remembers, and what it was asked."""
 
-from frontier.leveldb.database import Database
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from frontier.leveldb.database import Batch, Database
+from frontier.leveldb.format.encoding import DecodeError, decode_postponed, encode_postponed
 from frontier.leveldb.format.keys import SECONDS, text
+from frontier.records import PendingUrl, PostponedUrl, order_of
+from frontier.values import REPAIR_ADVICE, CrawlUrl, StoreFailed
 
 IN_USE = b"Min-use"
 _CRASHED = b"Mcrashed"
 _PAUSED = b"Mheld"
 _REVISITS = b"Mrevisits"
+MEMORY = b"Mmemory"
+CLAIMS = b"Mclaims"
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[bytes]).decode
 
 
 class LevelDBMarks:
@@ -59,3 +72,59 @@ class LevelDBMarks:
         else:
             batch.delete(_REVISITS)
         self._database.write(batch)
+
+    @property
+    def memory(self) -> str | None:
+        value = self._database.get(MEMORY)
+        return None if value is None else value.decode("utf-8", "replace")  # a damaged name is that of no memory
+
+    def set_memory(self, memory: str | None, /) -> None:
+        batch = self._database.batch()
+        if memory is None:
+            batch.delete(MEMORY)
+        else:
+            batch.put(MEMORY, text(memory))
+        self._database.write(batch)
+
+
+class LevelDBClaims:
+    """The `Claims` of a database: one value, because only one batch is asked at a time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.is_open = database.get(CLAIMS) is not None
+
+    def urls(self) -> list[CrawlUrl]:
+        """Raises `StoreFailed` if they can't be decoded."""
+        value = self._database.get(CLAIMS)
+        try:
+            return [] if value is None else [decode_postponed(each, due_ms=0).pending.url for each in _decode(value)]
+        except DecodeError as error:
+            raise StoreFailed(
+                f"the frontier in {self._database.directory} is damaged: what it has asked the visited set: {error}; "
+                f"{REPAIR_ADVICE}"
+            ) from error
+
+    def put(self, urls: Sequence[CrawlUrl], /) -> None:
+        batch = self._database.batch()
+        batch.put(CLAIMS, _encode([_encode_url(url) for url in urls]))
+        self._database.write(batch)
+        self.is_open = True
+
+    def clear(self) -> None:
+        batch = self._database.batch()
+        with self.cleared_by(batch):
+            self._database.write(batch)
+
+    @contextmanager
+    def cleared_by(self, batch: Batch) -> Iterator[None]:
+        """Let a batch that is written in this block clear them, if there are any."""
+        if self.is_open:
+            batch.delete(CLAIMS)
+        yield
+        self.is_open = False
+
+
+def _encode_url(url: CrawlUrl) -> bytes:
+    pending = PendingUrl(url=url, number=0, order=order_of(url.precedence, 0), found_at=0)
+    return encode_postponed(PostponedUrl(pending=pending, due_ms=0))

@@ -37,7 +37,7 @@ from frontier.leveldb.identity import (
     read_identity,
 )
 from frontier.leveldb.journal import LevelDBJournal, write_journal
-from frontier.leveldb.marks import LevelDBMarks
+from frontier.leveldb.marks import LevelDBClaims, LevelDBMarks
 from frontier.leveldb.notes import LevelDBNotes
 from frontier.leveldb.outbox import LevelDBOutbox, read_positions, write_transit
 from frontier.leveldb.reads import LevelDBReads
@@ -88,11 +88,10 @@ class LevelDBStore:
         except BaseException:
             self._database.close()
             raise
-        self.marks = LevelDBMarks(self._database)
+        self.marks, self.claims = LevelDBMarks(self._database), LevelDBClaims(self._database)
         self.notes = LevelDBNotes(self._database, self.writer)
         self.full_scan = self.ledger = FullScan(self._database)
-        self.sync = self._database.sync
-        self.make_safe = self._database.make_safe
+        self.sync, self.make_safe = self._database.sync, self._database.make_safe
         self._compaction = Compaction(self._compact, compact_after=compact_after)
         self.outbox = LevelDBOutbox(self._database, count_deleted=self._count_deleted)
         self._closed = False
@@ -144,7 +143,8 @@ class LevelDBStore:
         if admitted:
             write_journal(batch, counters, JournalEntry([pending.url.canonical for pending in admitted], []))
         write_transit(batch, transit)
-        self.writer.commit(batch, queues, counters)
+        with self.claims.cleared_by(batch):
+            self.writer.commit(batch, queues, counters)
 
     def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:
         batch = self._database.batch()
@@ -232,15 +232,15 @@ class LevelDBStore:
     # disk
 
     def resume(self) -> None:
-        directory = self._database.directory
         if not self._database.is_full:
             return
         if not self._compaction.drop_waiting():
-            raise StoreFull(f"{directory} can't be opened again while it is being compacted")
+            raise StoreFull(f"{self._database.directory} can't be opened again while it is being compacted")
         self._database.reopen()
         if self._read_counters(to_repair=False) != self.counters:
             raise StoreFailed(
-                f"the disk was full, but the last write to {directory} was stored all the same; start the crawl again"
+                f"the disk was full, but the last write to {self._database.directory} was stored all the same; start "
+                "the crawl again"
             )
         self._database.accept_writes()
         self.notes.write_rest()
@@ -273,7 +273,6 @@ class LevelDBStore:
         self.journal.drop()
 
     def end_rebuild(self) -> None:
-        """The store now has the identity that it was opened with."""
         end_rebuild(self._database, self._new_identity)
         self.identity = self._new_identity
         self.needs_rebuild = False

@@ -9,6 +9,7 @@ class MemoryMarks:
         self.crashed_at: float | None = None
         self.paused: str | None = None
         self.revisits_planned = False
+        self.memory: str | None = None
 
     def set_in_use(self, in_use: bool, /, *, crashed_at: float | None = None) -> None:
         self.in_use = in_use
@@ -19,3 +20,6 @@ class MemoryMarks:
 
     def set_revisits_planned(self, planned: bool, /) -> None:
         self.revisits_planned = planned
+
+    def set_memory(self, memory: str | None, /) -> None:
+        self.memory = memory

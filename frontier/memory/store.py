@@ -7,6 +7,7 @@ from operator import attrgetter
 import msgspec
 
 from frontier.link_table.table import LinkCount, url_digest
+from frontier.memory.claims import MemoryClaims
 from frontier.memory.journal import MemoryJournal
 from frontier.memory.marks import MemoryMarks
 from frontier.memory.notes import MemoryNotes
@@ -40,6 +41,7 @@ class MemoryStore:
         self.notes = MemoryNotes()
         self.journal = MemoryJournal()
         self.marks = MemoryMarks()
+        self.claims = MemoryClaims()
 
     def admit(
         self,
@@ -56,6 +58,7 @@ class MemoryStore:
         if transit.position is not None:
             place = transit.position.place
             self._positions[transit.position.sender, place.incarnation] = place.sequence
+        self.claims.clear()
         for pending in superseded:
             self._remove(pending)
         for pending in admitted:

@@ -10,7 +10,7 @@ import msgspec
 
 from frontier.leveldb.database import Database
 from frontier.leveldb.identity import read_identity, stored_counters
-from frontier.leveldb.marks import LevelDBMarks
+from frontier.leveldb.marks import CLAIMS, LevelDBMarks
 from frontier.records import COUNTS, Counters, first_number
 from frontier.regrouping import PartOfState, Routing
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
@@ -30,6 +30,7 @@ _NAMES: Final = frozenset(
         b"Mlineage",
         b"Min-use",
         b"Mincarnation",
+        b"Mmemory",
         b"Mpart",
         b"Mregrouping",
         b"Msnapshot",
@@ -95,6 +96,11 @@ class Sources:
         """Raise `StoreRefused` for what can't be divided: it would be lost."""
         for database in self._databases:
             for key in _kinds(database):
+                if key == CLAIMS:
+                    raise StoreRefused(
+                        f"{database.directory} has asked a server about URLs and does not know the answer; start "
+                        "the crawl and let it end, so that it admits them"
+                    )
                 if key[:1] == b"M" and key not in _NAMES:
                     raise StoreRefused(f"{database.directory} has {key!r}, which this version can't divide among parts")
                 if key[0] not in _SPACES:

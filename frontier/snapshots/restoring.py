@@ -7,10 +7,11 @@ from contextlib import suppress
 from io import BytesIO
 
 from frontier.records import JournalDamaged, JournalDropped, JournalEntry
+from frontier.snapshots.filling import fill
 from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.values import REPAIR_ADVICE, StoreFailed
-from visited import CannotForget, SnapshotRefused, VisitedSet
+from visited import CannotForget, SharedSet, SnapshotRefused, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +23,18 @@ async def restore(
 ) -> None:
     """Fill an empty visited set with every URL of the ledger: from snapshot and journal, or by reading the ledger.
 
-    Raises `StoreFailed` if the journal is damaged, because the ledger may be damaged too.
+    A `SharedSet` is filled only if the memory of its server may lack something.
+
+    Raises `StoreFailed` if the journal is damaged, because the ledger may be damaged too, and what a `SharedSet`
+    raises.
     """
+    if isinstance(visited, SharedSet):
+        await fill(store, visited, filling=rebuilding)
+        if snapshots is not None:
+            snapshots.count_replayed(store, 0)
+        return
+    if store.marks.memory is not None:
+        store.marks.set_memory(None)  # from now on the server is not told what is new
     if store.counters.admitted == 0:
         return
     if snapshots is not None:

@@ -84,6 +84,15 @@ class Snapshots:
         for other in self._directory.glob("snapshot-*"):
             if other != path:
                 other.unlink(missing_ok=True)
+        await self._trim(store)
+
+    async def skip(self, store: Store) -> None:
+        """Drop the journal without a snapshot, because a server has what it says."""
+        self._admitted_before = store.counters.admitted
+        store.journal.note_snapshot(store.counters.journal_end)
+        await self._trim(store)
+
+    async def _trim(self, store: Store) -> None:
         has_more = True
         while has_more:
             has_more = store.journal.trim(TRIMMED_ENTRIES)

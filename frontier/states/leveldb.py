@@ -99,6 +99,7 @@ DESCRIPTOR = Descriptor(
     make=open_leveldb,
     needs=frozenset({"directory"}),
     min_free_bytes=SPACE_TO_REOPEN_BYTES,
+    asks_servers=True,
     upkeep=Upkeep(
         check=_check,
         check_visited=_check_visited,

@@ -7,8 +7,8 @@ again. `operating` carries out what an operator asks for, and `budgeting` a chan
 change to the store, and ends the crawl if the store fails. `uncancellable` finishes a change although its task is
 cancelled. `accounting` computes the new queue records and counters.
 
-The room `active` holds the queues that are being served. `link_counts` counts links to known URLs. `snapshotting` saves
-the visited set. `stats` describes the frontier.
+The room `active` holds the queues that are being served, and `asking` asks the visited set. `link_counts` counts links
+to known URLs. `snapshotting` saves the visited set. `stats` describes the frontier.
 
 Only the shell, `states` and `upkeep` call this room. It knows the protocol of a store, but no store.
 """

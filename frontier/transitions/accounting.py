@@ -10,7 +10,7 @@ from frontier.queues.lifecycle import INACTIVE, SNOOZED, QueueState
 from frontier.queues.queue import Position, Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import Counters, PendingUrl, QueueUpdate
-from frontier.values import Budgets, Health
+from frontier.values import Budgets, Health, LedgerEntry, UrlState
 
 
 class QueueFill(msgspec.Struct, frozen=True, gc=False):
@@ -96,3 +96,10 @@ def _next_position(counters: Counters, state: QueueState, rank: int) -> Position
     position = Position(state, rank, counters.next_turn)
     counters.next_turn += 1
     return position
+
+
+def subtract(counters: Counters, entry: LedgerEntry) -> None:
+    """Count a settled URL no more."""
+    counters.done -= entry.state is UrlState.DONE
+    counters.failed -= entry.state is UrlState.FAILED
+    counters.excluded -= entry.state is UrlState.EXCLUDED

@@ -1,10 +1,11 @@
 """URLs come in past the visited set, and known URLs are forgotten: one batch at a time.
 
-The visited set may be remote, so asking it is the one await inside a transition. A lock keeps transitions apart
+The visited set may be on a server, so asking it is the one await inside a transition. A lock keeps transitions apart
 meanwhile, and a transition that has begun is finished even if its caller is cancelled.
 """
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -23,8 +24,9 @@ from frontier.records import (
 )
 from frontier.sending.outgoing import Chosen, Outgoing
 from frontier.store import Store
-from frontier.transitions.accounting import plan_fill
+from frontier.transitions.accounting import plan_fill, subtract
 from frontier.transitions.active.active_queues import ActiveQueues
+from frontier.transitions.asking.asking import asking
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
@@ -33,6 +35,8 @@ from frontier.transitions.uncancellable import run_uncancellable
 from frontier.transitions.url_checks import check_urls
 from frontier.values import CrawlUrl, LedgerEntry, StoreFull, UrlState
 from visited import VisitedSet
+
+log = logging.getLogger(__name__)
 
 _LINK_COUNTS_WRITTEN = 100
 
@@ -56,7 +60,7 @@ class Admission:
     ) -> None:
         """`outgoing` takes the URLs of other parts of the crawl."""
         self._store = store
-        self._visited = visited
+        self._asking = asking(store, visited, commit)
         self._active = active
         self._leases = leases
         self._link_counts = link_counts
@@ -107,6 +111,11 @@ class Admission:
                 raise ValueError(f"{entry.canonical} waits; `add` it")
         return await self._finish(self._record(batch))
 
+    async def admit_claims(self) -> None:
+        """Admit what was asked of a server before a crash, unless the ledger has it."""
+        if self._store.claims.is_open:
+            await self._finish(self._admit_claims())
+
     async def _finish(self, step: Coroutine[object, object, int]) -> int:
         count = await run_uncancellable(step, on_cancel=self._commit.give_up_waiting)
         await self._commit.sync()
@@ -125,7 +134,7 @@ class Admission:
             canonicals = [url.canonical for url in batch]
             verdicts: Sequence[bool] = ()
             if batch:
-                verdicts = await self._commit.ask_visited(partial(self._visited.add_many, canonicals))
+                verdicts = await self._asking.ask(batch, canonicals)
             new = [url for url, is_new in zip(batch, verdicts, strict=True) if is_new]
             admitted = 0
             if not force:
@@ -140,6 +149,14 @@ class Admission:
                 with suppress(StoreFull):
                     await self._commit.run(partial(self._link_counts.write, self._store, at_once=at_once, now=now))
             return admitted
+
+    async def _admit_claims(self) -> int:
+        async with self.lock:
+            urls = await self._asking.claimed()
+            log.info("the crawl had asked about %d URLs that the frontier lacks; they are admitted", len(urls))
+            change = partial(self._write, urls, {}) if urls else self._store.claims.clear
+            await self._commit.run(change, is_required=True)
+        return 0
 
     async def _readmit(self, batch: Sequence[CrawlUrl], *, drop_validators: bool) -> int:
         async with self.lock:
@@ -156,7 +173,7 @@ class Admission:
             names = [entry.canonical for entry in settled]
             if not names:
                 return 0
-            await self._commit.ask_visited(partial(self._visited.forget_many, names))
+            await self._asking.forget(names)
             await self._commit.run(partial(self._remove_entries, settled), is_required=True)
             for name in names:
                 self._link_counts.pop(name)
@@ -166,7 +183,7 @@ class Admission:
 
     async def _record(self, batch: dict[str, LedgerEntry]) -> int:
         async with self.lock:
-            verdicts = await self._commit.ask_visited(partial(self._visited.add_many, list(batch)))
+            verdicts = await self._asking.enter(list(batch))
             new = [entry for entry, is_new in zip(batch.values(), verdicts, strict=True) if is_new]
             if new:
                 await self._commit.run(partial(self._enter, new), is_required=True)
@@ -218,7 +235,7 @@ class Admission:
             if entry is None:
                 counters.admitted += 1
             else:
-                _subtract(counters, entry)
+                subtract(counters, entry)
         removed: dict[str, int] = {}
         for held in superseded:
             queues[held.queue.key] = held.queue
@@ -256,7 +273,7 @@ class Admission:
     def _remove_entries(self, settled: Sequence[LedgerEntry]) -> None:
         counters = self._active.copy_counters(self._active.now())
         for entry in settled:
-            _subtract(counters, entry)
+            subtract(counters, entry)
         counters.admitted -= len(settled)
         counters.generation += 1
         self._store.forget(settled, counters)
@@ -281,10 +298,3 @@ class Admission:
         self._store.record(numbered, counters)
         for entry in numbered:
             revisits.note(entry.due_ms)
-
-
-def _subtract(counters: Counters, entry: LedgerEntry) -> None:
-    """Count a settled URL no more."""
-    counters.done -= entry.state is UrlState.DONE
-    counters.failed -= entry.state is UrlState.FAILED
-    counters.excluded -= entry.state is UrlState.EXCLUDED

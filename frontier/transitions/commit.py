@@ -6,8 +6,8 @@ change waits and is computed again when there is space. Nothing is leased meanwh
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from frontier.pauses import Pauses
@@ -37,7 +37,7 @@ class Commit:
         self._has_warned = False
         """Whether the log says how much space is needed."""
         self._is_asking_visited = False
-        """Whether the visited set is being asked again and again, until it has space to answer."""
+        """Whether the visited set is being asked again and again, until it answers."""
         self._stopping = asyncio.Event()
         self.stopped = False
         self.closed = False
@@ -82,22 +82,35 @@ class Commit:
 
     async def _ask_again(self, ask: Callable[[], Awaitable[_Result]], full: StoreFull) -> _Result:
         """Ask the visited set until it has the disk space to answer."""
-        log.error("%s; the crawl waits for disk space", full)
-        self._pauses.pause(f"the disk is full: {full}", by="visited set")
-        self._is_asking_visited = True
-        try:
+        with self.waiting_for_visited() as wait:
             while True:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), SPACE_CHECK_S)
-                if self.stopped:
-                    raise full
+                await wait(f"the disk is full: {full}", SPACE_CHECK_S)
                 with suppress(DiskFull):
-                    answer = await ask()
-                    log.warning("there is disk space for the visited set again; the crawl goes on")
-                    return answer
+                    return await ask()
+
+    @contextmanager
+    def waiting_for_visited(self) -> Iterator[Callable[[str, float], Awaitable[None]]]:
+        """Gives what waits for so many seconds, because of a reason. The crawl pauses from the first wait to the end
+        of the block. Waiting raises `StoreFull` if the crawl is stopped."""
+
+        async def wait(reason: str, seconds: float) -> None:
+            if not self._is_asking_visited:
+                log.error("%s; the crawl waits", reason)
+            self._pauses.pause(reason, by="visited set")
+            self._is_asking_visited = True
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), seconds)
+            if self.stopped:
+                raise StoreFull(reason)
+
+        try:
+            yield wait
         finally:
-            self._is_asking_visited = False
-            self._pauses.resume(by="visited set")
+            if self._is_asking_visited:
+                self._is_asking_visited = False
+                self._pauses.resume(by="visited set")
+                if not self.stopped:
+                    log.warning("the visited set answers again; the crawl goes on")
 
     async def wait_for_space(self, error: StoreFull) -> None:
         """Wait until there is space again. Raises the error if the crawl is stopped meanwhile."""
@@ -118,9 +131,9 @@ class Commit:
         return self._space
 
     def give_up_waiting(self) -> None:
-        """A caller of a required change was cancelled. If the change waits for space, the crawl ends."""
+        """A caller of a required change was cancelled. If the change waits, the crawl ends."""
         if self._space is not None or self._is_asking_visited:
-            self.fail(StoreFull("a change was cancelled while it waited for disk space"))
+            self.fail(StoreFull("a change was cancelled while it waited"))
 
     def _check_space(self) -> None:
         if self._space is None or self.closed:

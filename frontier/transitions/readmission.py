@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from frontier.store import StoreReads
+from frontier.store_reads import StoreReads
 from frontier.transitions.leasing import OpenLease
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
 from frontier.visits import Earlier

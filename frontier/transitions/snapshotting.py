@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 
 from frontier.snapshots.saving import Snapshots, allocate_buffer
 from frontier.store import Store
 from frontier.transitions.commit import Commit
 from frontier.transitions.uncancellable import run_uncancellable
 from frontier.values import StoreFull
-from visited import VisitedSet
+from visited import SharedSet, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,10 @@ class Snapshotting:
         if self._snapshots is None or self._is_current():
             return
         async with self._saving:
+            if isinstance(self._visited, SharedSet):
+                with self._commit.fail_on_error, suppress(StoreFull):
+                    await self._snapshots.skip(self._store)
+                return
             buffer = await allocate_buffer(self._visited)
             async with self._lock:
                 if self._commit.failure is not None or self._is_current():

@@ -41,5 +41,7 @@ async def rebuild(
             await asyncio.sleep(0)
     renaming.flush()
     renaming.rename_parcels()
+    if store.claims.is_open:
+        store.claims.put([naming.name_pending(url) for url in store.claims.urls()])
     store.end_rebuild()
     return RenameResult(urls=urls, renamed=renaming.renamed, merged=renaming.merged)

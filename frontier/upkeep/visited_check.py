@@ -5,18 +5,32 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.records import JournalDamaged
 from frontier.snapshots.restoring import replay
 from frontier.snapshots.saving import Snapshots
-from visited import CannotForget, SnapshotRefused, VisitedSet
+from visited import CannotForget, Forgotten, SharedSet, SnapshotRefused, Unanswered, Unreachable, VisitedSet
 
 BATCH = 4096
 
 
 async def check_visited(store: LevelDBStore, visited: VisitedSet, snapshots: Snapshots) -> list[Problem]:
-    """Fill an empty visited set from snapshot and journal, and find the URLs of the ledger that it lacks."""
+    """Fill an empty visited set from snapshot and journal, and find the URLs of the ledger that it lacks. Those that a
+    server lacks are added there."""
+    if isinstance(visited, SharedSet):
+        try:
+            memory = await visited.connect()
+            if memory == store.marks.memory:
+                visited.trust(memory)
+                return await _find_all_unknown(store, visited)
+        except (Forgotten, Unanswered, Unreachable) as error:
+            return [Problem("visited", "the server", f"it can't be asked: {error}")]
+        return []  # the next opening fills it
     snapshot_at = store.journal.snapshot_at
     try:
         await replay(snapshot_at, store.journal.entries(snapshot_at or 0), visited, snapshots)
     except (SnapshotRefused, OSError, JournalDamaged, CannotForget) as error:
         return [Problem("snapshot", str(snapshot_at), f"it will be rebuilt from the ledger: {error}")]
+    return await _find_all_unknown(store, visited)
+
+
+async def _find_all_unknown(store: LevelDBStore, visited: VisitedSet) -> list[Problem]:
     problems: list[Problem] = []
     batch: list[str] = []
     for canonical in store.reads.ledger():

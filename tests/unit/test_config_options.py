@@ -11,19 +11,19 @@ from config.backends import OwnBackends
 from config.loading.options import options_of
 from crawler.wiring.comparing.competitors import competitors
 from tests.unit.test_config_loader import MINIMAL, SEED, problems_of, written
-from visited.backends import BACKENDS, PEERS
+from visited.backends import BACKENDS, PEERS, REMOTE
 
 HASHED = f"{MINIMAL}[visited]\nbackend = 'per-site'\n[visited.options]\nsite_bytes = '8 KiB'\nfilters = 40\n"
 
 
 def test_every_visited_set_can_be_chosen_for_a_crawl() -> None:
-    assert settings()["visited.backend"].choices == (*BACKENDS, "auto")
+    assert settings()["visited.backend"].choices == (*BACKENDS, *REMOTE, "auto")
     for name in BACKENDS:
         assert load(None, overrides=[f"visited.backend={name}"], require_seeds=False).config.visited.backend == name
 
 
 def test_a_comparison_takes_every_visited_set_and_those_of_other_libraries() -> None:
-    assert (*BACKENDS, *PEERS) == COMPARE_BACKENDS
+    assert (*BACKENDS, *REMOTE, *PEERS) == COMPARE_BACKENDS
 
 
 def test_options_are_read_from_a_file_with_their_lines(tmp_path: Path) -> None:

@@ -1,20 +1,13 @@
 """A cache in front of a visited set: most links point to URLs that the crawl has just seen."""
 
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import msgspec
 
 from visited.batch import check_batch
-from visited.bits.memory import ALLOCATION_UNIT_BYTES
 from visited.protocol import VisitedSet, VisitedStats, list_urls
-
-_STR_BYTES = sys.getsizeof("")
-_SPARE = 16
-"""Drop a sixteenth of the size at once, because finding a dictionary's first key means skipping all deleted ones before
-it. This is twice as fast as an `OrderedDict`, which allocates a node for each entry."""
+from visited.url_cache import UrlCache
 
 
 class RecentUrls:
@@ -27,18 +20,14 @@ class RecentUrls:
         if size < 1:
             raise ValueError(f"size must be at least 1 URL, found {size!r}; use no wrapper for no cache")
         self._inner = inner
-        self._size = size
-        self._urls: dict[str, None] = {}
-        """The least recently seen come first."""
-        self._url_bytes = 0
+        self._recent = UrlCache(size)
         self._hits = 0
         self._misses = 0
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)
-        recent = self._urls
         batch = dict.fromkeys(urls)
-        asked = [url for url in batch if url not in recent]
+        asked = self._recent.absent(batch)
         # The cache changes only after the inner set has answered: that may fail, or be cancelled.
         verdicts = await self._inner.add_many(asked) if asked else []
         self._misses += len(asked)
@@ -47,15 +36,7 @@ class RecentUrls:
             # A URL that occurs twice in the batch is new at its first place.
             answers = dict(zip(asked, verdicts, strict=True))
             verdicts = [answers.pop(url, False) for url in urls] if answers else [False] * len(urls)
-            for url in batch:
-                recent.pop(url, None)
-        recent.update(batch)
-        self._url_bytes += _size_bytes(asked)
-        if len(recent) > self._size + self._size // _SPARE:
-            dropped = list(islice(recent, len(recent) - self._size))
-            for url in dropped:
-                del recent[url]
-            self._url_bytes -= _size_bytes(dropped)
+        self._recent.see(batch, asked)
         return verdicts
 
     def urls(self) -> Iterator[str]:
@@ -64,21 +45,17 @@ class RecentUrls:
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         check_batch(urls)
-        known = [url for url in dict.fromkeys(urls) if url in self._urls]
-        for url in known:
-            del self._urls[url]
-        self._url_bytes -= _size_bytes(known)
+        self._recent.drop(urls)
         return await self._inner.forget_many(urls)
 
     def describe(self) -> VisitedStats:
         stats = self._inner.describe()
-        entries = len(self._urls)
         return msgspec.structs.replace(
             stats,
-            memory_bytes=stats.memory_bytes + sys.getsizeof(self._urls) + self._url_bytes,
+            memory_bytes=stats.memory_bytes + self._recent.memory_bytes,
             details={
                 **stats.details,
-                "recent_urls": entries,
+                "recent_urls": len(self._recent),
                 "recent_hits": self._hits,
                 "recent_misses": self._misses,
             },
@@ -88,21 +65,12 @@ class RecentUrls:
         self._inner.dump(file)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._clear()
+        self._recent.clear()
         self._inner.load(file)
 
     def __len__(self) -> int:
         return len(self._inner)
 
     async def aclose(self) -> None:
-        self._clear()
+        self._recent.clear()
         await self._inner.aclose()
-
-    def _clear(self) -> None:
-        self._urls.clear()
-        self._url_bytes = 0
-
-
-def _size_bytes(urls: Iterable[str]) -> int:
-    """The heap memory of ASCII strings: a faster `memory.object_bytes` for many."""
-    return sum([len(url) + _STR_BYTES + ALLOCATION_UNIT_BYTES - 1 & -ALLOCATION_UNIT_BYTES for url in urls])

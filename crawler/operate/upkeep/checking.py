@@ -11,7 +11,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.operate.upkeep.places import Places, open_states, reconciliation
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.recovery.reconciliation import DAMAGED
-from crawler.wiring.storage import visited_set
+from crawler.wiring.storage import reaching_server, visited_set
 from frontier.descriptor import Problem, Report
 from frontier.state import FrontierState
 
@@ -81,7 +81,8 @@ async def _check_visited(config: Config, directory: CrawlDirectory, state: Front
         return []
     visited = visited_set(config, directory, state.knows_many)
     try:
-        return await found(state, visited)
+        with reaching_server(config):
+            return await found(state, visited)
     finally:
         await visited.aclose()
 

@@ -9,7 +9,7 @@ from crawler.operate.upkeep.repairing import Say
 from crawler.status import number_of
 from crawler.wiring.backends import lacks
 from crawler.wiring.recovery.entries import batches
-from crawler.wiring.storage import open_state, visited_set
+from crawler.wiring.storage import open_state, reaching_server, visited_set
 from frontier import CrawlUrl, Recovering
 from frontier.state import FrontierState
 
@@ -44,7 +44,8 @@ async def refetch(places: Places, say: Say) -> None:
 async def _open(place: Place, state: FrontierState, stack: AsyncExitStack) -> Recovering:
     visited = visited_set(place.loaded.config, place.directory, state.knows_many)
     stack.push_async_callback(visited.aclose)
-    frontier = await state.open_frontier(visited)
+    with reaching_server(place.loaded.config):
+        frontier = await state.open_frontier(visited)
     stack.push_async_callback(frontier.aclose)
     if not isinstance(frontier, Recovering):
         raise lacks(place.loaded.config, "fetch pages again whose copies are lost")

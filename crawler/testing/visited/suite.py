@@ -23,6 +23,9 @@ class VisitedSetSuite:
     error_rate: float = ERROR_RATE
     """For 20,000 URLs, so that no test sees a false positive by chance."""
 
+    has_snapshots: bool = True
+    """Whether the set can be dumped. One on a server can't (`SharedSet`)."""
+
     @property
     def has_files(self) -> bool:
         """Whether the set keeps anything in its directory."""

@@ -16,7 +16,7 @@ from frontier.backends import BACKENDS as FRONTIERS
 from frontier.descriptor import Descriptor as FrontierDescriptor
 from frontier.descriptor import Need as FrontierNeed
 from visited import DiskFull, Unavailable
-from visited.backends import BACKENDS, PEERS
+from visited.backends import BACKENDS, PEERS, REMOTE
 from visited.descriptor import CommonOptions, Need
 from visited.descriptor import Descriptor as VisitedDescriptor
 
@@ -56,7 +56,7 @@ def _adopt(descriptor: type[msgspec.Struct]) -> Callable[[str, Callable[..., Any
 VISITED: Final = Kind(
     name="visited",
     noun="visited set",
-    ours={**BACKENDS, **PEERS},
+    ours={**BACKENDS, **REMOTE, **PEERS},
     descriptor=VisitedDescriptor,
     methods=("add_many", "forget_many", "has_many", "describe", "dump", "load", "__len__", "aclose"),
     adopt=_adopt(VisitedDescriptor),

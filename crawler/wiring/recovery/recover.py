@@ -72,13 +72,14 @@ async def recover(
 ) -> Recovered:
     """Take into the state of a frontier what the output tells and the state does not know, and close the state.
 
-    URLs that the state knows do not change. Raises `ConfigError`, also if the frontier can't be recovered, and
+    URLs that the state knows do not change. A server of the visited set is not asked: it knows what the state had
+    known, and would call that known. Raises `ConfigError`, also if the frontier can't be recovered, and
     `StoreFailed`.
     """
     if not isinstance(state, LedgerReads):
         raise lacks(loaded.config, "list its ledger, which a recovery from the output needs")
     output = _Output(loaded, sources, version=storage.rules_version(state), progress=progress)
-    visited = storage.visited_set(loaded.config, sources.own, state.knows_many)
+    visited = storage.visited_set(loaded.config, sources.own, state.knows_many, is_local=True)
     try:
         frontier = await state.open_frontier(visited)
         try:

@@ -13,7 +13,7 @@ The first byte of a key names its space. Numbers are big-endian, so that keys so
     W  wake time u64 (ms), turn u64    the key of a queue that rests and was spilled from memory
     J  sequence u64                    canonical URLs admitted and forgotten since the last snapshot of the visited set
     B  slot u16                        the number of a batch: u64
-    M  name                            format, identity, counters, snapshot, marks about who uses it
+    M  name                            format, identity, counters, snapshot, marks about who uses it, claims
     G  name                            when the rest of a group ends: f64, seconds since 1970
     N  key                             the durable map
     X  its old key                     a record that could not be decoded

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Sequence
 from operator import attrgetter
 
 from frontier.records import PendingUrl
-from frontier.store import StoreReads
+from frontier.store_reads import StoreReads
 
 PRELOADED = 4
 """URLs of each queue that are loaded when several queues begin together."""

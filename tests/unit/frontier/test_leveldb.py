@@ -668,7 +668,7 @@ async def test_the_copy_for_a_snapshot_takes_no_memory_that_was_not_there_before
     """Finding it would hold the event loop for longer than the copying."""
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(100, 100))
-        visited, store = frontier._admission._visited, frontier._store
+        visited, store = frontier._snapshotting._visited, frontier._store
         buffer = await allocate_buffer(visited)
         before = sys.getsizeof(buffer)
         copied = Snapshots(tmp_path / "visited").copy(store, visited, into=buffer)

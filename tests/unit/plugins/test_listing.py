@@ -9,7 +9,7 @@ from crawler.cli import onceover
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.wiring.plugins.kinds import KINDS
 from tests.unit.plugins.installing import SETS, Site
-from visited.backends import BACKENDS, PEERS
+from visited.backends import BACKENDS, PEERS, REMOTE
 
 
 def run(*arguments: str) -> Result:
@@ -21,7 +21,7 @@ def test_all_of_ours_are_listed_and_none_is_broken() -> None:
     listed = json.loads(ended.output)
     assert ended.return_value == COMPLETE
     assert {each["package"] for each in listed} == {"onceover"}
-    assert [each["name"] for each in listed if each["kind"] == "visited"] == [*BACKENDS, *PEERS]
+    assert [each["name"] for each in listed if each["kind"] == "visited"] == [*BACKENDS, *REMOTE, *PEERS]
     assert {(each["kind"], each["name"]) for each in listed} == {
         (kind.name, name) for kind in KINDS.values() for name in kind.ours
     }

@@ -1,0 +1,232 @@
+"""One connection to a server, for those who must know which memory has answered, and whether a script has run."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import lru_cache
+from typing import Any, Final, Protocol
+
+from redis.asyncio import RedisCluster
+from redis.asyncio.connection import Connection
+from redis.exceptions import NoScriptError, RedisClusterException, ResponseError
+
+from crawler.redis.checks import ServerRefused, checked
+from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
+from crawler.redis.server import Server
+from visited import Unanswered, Unavailable, Unreachable
+
+log = logging.getLogger(__name__)
+
+_PASSING: Final = ("OOM", "MISCONF", "NOREPLICAS", "BUSY", "LOADING")
+"""Errors of a server that did not run a script, and will when its trouble has passed."""
+_ELSEWHERE: Final = (
+    "READONLY",
+    "MOVED",
+    "ASK",
+    "TRYAGAIN",
+    "CLUSTERDOWN",
+    "MASTERDOWN",
+    "NOAUTH",
+    "NOPERM",
+    "UNBLOCKED",
+)
+"""Errors of a server that did not run a script; another connection may lead to one that does."""
+_DELETED_AT_ONCE: Final = 1000
+
+
+class Step(Protocol):
+    """A call of a script."""
+
+    @property
+    def script(self) -> str: ...
+
+    @property
+    def keys(self) -> Sequence[str]: ...
+
+    @property
+    def arguments(self) -> Sequence[Any]: ...
+
+
+class RedisChannel:
+    """A channel for keys that begin with `{PREFIX:` and have one hash tag (`visited.redis.server.Channel`).
+
+    It holds one connection and never connects by itself: so nobody takes the answer of another server, or of the same
+    one after a restart, for one of the memory that `connect` has named. It repeats nothing.
+    """
+
+    def __init__(self, server: Callable[[], Server], key: str, *, prefix: str, needs_persistence: bool = False) -> None:
+        """To the node that has `key`, if the server is a cluster. `server` is asked at each connection, and may raise
+        `OSError` and `KeyError` for a password that is not there. If persistence is needed, a server that would lose
+        everything at a restart is refused."""
+        self._server = server
+        self._key = key
+        self._prefix = prefix
+        self._needs_persistence = needs_persistence
+        self._is_checked = False
+        self._connection: Connection | None = None
+        self._client: Client | None = None
+        self._life = AsyncExitStack()
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None
+
+    async def connect(self) -> str:
+        await self._disconnect()
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                self._client = await self._life.enter_async_context(self._reached())
+                self._connection = await self._life.enter_async_context(_connection(self._client, self._key))
+                server = _fields(await self._ask("INFO", "server"))
+                data = _fields(await self._ask("INFO", "replication"))
+                if self._needs_persistence and not self._is_checked:
+                    await self._check_persistence()
+        except (ServerRefused, ValueError, Unavailable) as error:
+            await self._disconnect()
+            raise Unavailable(str(error)) from error
+        except KeyError as error:
+            await self._disconnect()
+            raise Unavailable(f"the environment has no variable {error}") from error
+        except FAILURES as error:
+            await self._disconnect()
+            raise Unreachable(f"Redis can't be reached: {reason_of(error)}") from error
+        except BaseException:
+            await self._disconnect()
+            raise
+        self._is_checked = True
+        # The process, and the history of its data: a replica that takes over begins another one.
+        return f"{server['run_id']}/{data['master_replid']}"
+
+    async def run(self, step: Step, /) -> Any:
+        if self._connection is None:
+            raise Unreachable("Redis is not connected")
+        try:
+            return await self._run(step)
+        except ResponseError as error:
+            await self._judge(error)
+        except FAILURES as error:
+            await self._disconnect()
+            raise Unanswered(f"Redis has not answered: {reason_of(error)}") from error
+        except BaseException:
+            await self._disconnect()  # its answer would be taken for that of the next call
+            raise
+
+    def run_alone(self, step: Step, /) -> Any:
+        async def ask() -> Any:
+            other = RedisChannel(self._server, self._key, prefix=self._prefix)
+            try:
+                await other.connect()
+                return await other.run(step)
+            finally:
+                await other.aclose()
+
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, ask()).result()
+
+    async def delete(self, start: str, /) -> None:
+        if self._connection is None:
+            raise Unreachable("Redis is not connected")
+        place, found = "0", True
+        try:
+            while found:
+                place, keys = await self._ask("SCAN", place, "MATCH", f"{start}*", "COUNT", _DELETED_AT_ONCE)
+                if keys:
+                    await self._ask("UNLINK", *keys)
+                found = int(place) != 0
+        except FAILURES as error:
+            await self._disconnect()
+            raise Unanswered(f"Redis has not answered: {reason_of(error)}") from error
+
+    async def aclose(self) -> None:
+        await self._disconnect()
+
+    async def _run(self, step: Step) -> Any:
+        arguments = (len(step.keys), *step.keys, *step.arguments)
+        try:
+            return await self._ask("EVALSHA", _digest(step.script), *arguments)
+        except NoScriptError:
+            return await self._ask("EVAL", step.script, *arguments)
+
+    async def _ask(self, *words: Any) -> Any:
+        assert self._connection is not None
+        async with asyncio.timeout(TIMEOUT_S):
+            await self._connection.send_command(*words)
+            return await self._connection.read_response()
+
+    async def _judge(self, error: ResponseError) -> None:
+        """Raise what an error means. Each is one that a script meets before it changes anything."""
+        text = str(error)
+        if type(error).__name__ == "OutOfMemoryError" or text.startswith(_PASSING) or "maxmemory" in text:
+            raise Unreachable(f"Redis takes no writes now: {text}") from error
+        if text.startswith(_ELSEWHERE) or type(error) is not ResponseError:
+            await self._disconnect()
+            raise Unreachable(f"Redis can't be used there: {text}") from error
+        await self._disconnect()
+        raise Unavailable(f"Redis refuses a script: {text}") from error
+
+    @asynccontextmanager
+    async def _reached(self) -> AsyncIterator[Client]:
+        server = self._server()
+        if self._is_checked:
+            async with connected(server) as client:
+                yield client
+        else:
+            async with checked(server, prefix=self._prefix) as client:
+                yield client
+
+    async def _check_persistence(self) -> None:
+        found = _fields(await self._ask("INFO", "persistence"))
+        if found.get("aof_enabled") == "1":
+            return
+        try:
+            _, saves = await self._ask("CONFIG", "GET", "save")
+        except (ResponseError, ValueError):
+            saves = b"?"
+        if not saves:
+            raise Unavailable(
+                "Redis would forget the set at a restart, and with it what each crawl has fetched; put "
+                "`appendonly yes` into its configuration"
+            )
+        log.warning(
+            "Redis saves the set only now and then; after a restart, crawls add again what they have fetched. "
+            "`appendonly yes` in its configuration keeps all of it"
+        )
+
+    async def _disconnect(self) -> None:
+        self._connection = self._client = None
+        life, self._life = self._life, AsyncExitStack()
+        with suppress(*FAILURES):
+            await life.aclose()
+
+
+@asynccontextmanager
+async def _connection(client: Client, key: str) -> AsyncIterator[Connection]:
+    """A connection of its own to the server that has a key."""
+    if isinstance(client, RedisCluster):
+        node = client.get_node_from_key(key)
+        if node is None:
+            raise RedisClusterException("no node of the cluster has the set")
+        connection: Any = node.connection_class(**node.connection_kwargs)
+    else:
+        pool: Any = client.connection_pool
+        connection = pool.make_connection()
+    try:
+        await connection.connect()
+        yield connection
+    finally:
+        with suppress(*FAILURES):
+            await connection.disconnect(nowait=True)
+
+
+def _fields(information: bytes) -> dict[str, str]:
+    """What the command INFO tells."""
+    lines = information.decode().splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
+
+
+@lru_cache(maxsize=64)
+def _digest(script: str) -> str:
+    return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,132 @@
+"""Asks a visited set on a server."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+from frontier.snapshots.filling import fill
+from frontier.store import Store
+from frontier.transitions.commit import Commit
+from frontier.values import CrawlUrl, StoreFull
+from visited import Forgotten, SharedSet, Unanswered, Unreachable, VisitedSet
+
+log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
+
+_FIRST_WAIT_S = 0.1
+_LAST_WAIT_S = 5.0
+
+
+class SharedAsking:
+    """Asks a set on a server."""
+
+    def __init__(self, store: Store, visited: VisitedSet, shared: SharedSet, commit: Commit) -> None:
+        """`shared` is `visited`, with what it promises in addition."""
+        self._store = store
+        self._visited = visited
+        self._shared = shared
+        self._commit = commit
+        self._is_certain = True
+        """Whether nothing was remembered whose answer was lost."""
+
+    async def ask(self, batch: Sequence[CrawlUrl], canonicals: Sequence[str], /) -> Sequence[bool]:
+        self._commit.check()
+        asked = set(self._shared.asks(canonicals))
+        if not asked:
+            return await self._commit.ask_visited(partial(self._visited.add_many, canonicals))
+        claimed = {url.canonical: url for url in reversed(batch) if url.canonical in asked}
+        await self._commit.run(partial(self._store.claims.put, list(claimed.values())), is_required=True)
+        # A claim that is lost with the machine's memory would be no claim.
+        await self._commit.sync()
+        try:
+            found = await self._ask(canonicals)
+        except StoreFull:
+            if self._is_certain:
+                with suppress(StoreFull):
+                    self._store.claims.clear()
+            raise
+        return await self._judge(canonicals, claimed if found is None else dict.fromkeys(found))
+
+    async def enter(self, canonicals: Sequence[str], /) -> Sequence[bool]:
+        self._commit.check()
+        await self._ask(canonicals)
+        return await self._judge(canonicals, dict.fromkeys(canonicals))
+
+    async def claimed(self) -> list[CrawlUrl]:
+        claimed = self._store.claims.urls()
+        canonicals = [url.canonical for url in claimed]
+        await self._wait(partial(self._shared.fill, canonicals), repeats=True)
+        known = self._store.reads.knows_many(canonicals)
+        return [url for url, is_known in zip(claimed, known, strict=True) if not is_known]
+
+    async def forget(self, canonicals: Sequence[str], /) -> None:
+        self._commit.check()
+        with self._commit.fail_on_error:
+            # To forget twice does no harm.
+            await self._wait(partial(self._visited.forget_many, canonicals), repeats=True)
+
+    async def _ask(self, canonicals: Sequence[str]) -> list[str] | None:
+        """The URLs that the server calls new; None if nobody knows. It has remembered all of them then."""
+        self._is_certain = True
+        with self._commit.fail_on_error:
+            try:
+                verdicts = await self._wait(partial(self._visited.add_many, canonicals))
+            except Unanswered as error:
+                self._is_certain = False
+                log.warning("%s; what was asked is fetched here, unless it is known here", error)
+                await self._wait(partial(self._visited.add_many, canonicals), repeats=True)
+                return None
+        return [url for url, is_new in zip(canonicals, verdicts, strict=True) if is_new]
+
+    async def _judge(self, canonicals: Sequence[str], candidates: Mapping[str, object]) -> Sequence[bool]:
+        """Which of the URLs are new: the candidates that the ledger lacks, each once. The ledger has what the server
+        has forgotten, or was never told because it was away."""
+        with self._commit.fail_on_error:
+            names = [*candidates]
+            known = self._store.reads.knows_many(names)
+            new = {name for name, is_known in zip(names, known, strict=True) if not is_known}
+            if not new and self._store.claims.is_open:
+                await self._commit.run(self._store.claims.clear, is_required=True)
+        verdicts = []
+        for canonical in canonicals:
+            verdicts.append(canonical in new)
+            new.discard(canonical)
+        return verdicts
+
+    async def _wait(self, ask: Callable[[], Awaitable[_Result]], *, repeats: bool = False) -> _Result:
+        """The answer, as soon as the server gives one. Raises `Unanswered` unless the call `repeats` what is lost, and
+        `StoreFull` if the crawl is stopped meanwhile."""
+        wait_s = _FIRST_WAIT_S
+        with self._commit.waiting_for_visited() as wait:
+            while True:
+                try:
+                    return await ask()
+                except Forgotten as error:
+                    log.warning(
+                        "the server of the visited set may have forgotten URLs: %s; it is told them again", error
+                    )
+                    await self._fill_again(wait)
+                    continue
+                except Unreachable as error:
+                    reason = str(error)
+                except Unanswered as error:
+                    if not repeats:
+                        raise
+                    reason = str(error)
+                await wait(f"the visited set can't be asked: {reason}", wait_s)
+                wait_s = min(2 * wait_s, _LAST_WAIT_S)
+
+    async def _fill_again(self, wait: Callable[[str, float], Awaitable[None]]) -> None:
+        """Tell the server all that the ledger has, before it is asked again."""
+        wait_s = _FIRST_WAIT_S
+        while True:
+            try:
+                await fill(self._store, self._shared)
+            except (Forgotten, Unanswered, Unreachable) as error:
+                await wait(f"the visited set can't be asked: {error}", wait_s)
+                wait_s = min(2 * wait_s, _LAST_WAIT_S)
+            else:
+                return

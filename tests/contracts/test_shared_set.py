@@ -1,0 +1,133 @@
+"""The promises of visited sets on a server, kept by ours on a real Redis."""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import redis
+
+from crawler.testing.loops import in_event_loop
+from crawler.testing.visited.answers import AnswerTests
+from crawler.testing.visited.making import domain_of, host_of
+from crawler.testing.visited.random_calls import RandomCallTests
+from crawler.testing.visited.sharing import SharingTests
+from crawler.testing.visited.suite import urls_of
+from crawler.wiring.components.remembering import connect_redis
+from tests.redis_server import RedisServer, running_redis
+from visited import LocalSet, SharedSet, Unanswered, Unavailable, Unreachable
+from visited.backends import REMOTE, descriptor
+from visited.descriptor import Parameters
+from visited.making import make_set
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[RedisServer]:
+    with running_redis("--appendonly", "yes") as running:
+        yield running
+
+
+def make(name: str, server: RedisServer, options: Mapping[str, object], *, recent: int = 0) -> LocalSet:
+    parameters = Parameters(
+        capacity=300, error_rate=1e-9, site_of=host_of, domain_of=domain_of, connect=connect_redis, recent=recent
+    )
+    return make_set(descriptor(name), parameters, {"url": server.url, **options})
+
+
+class TestRemote(SharingTests, AnswerTests, RandomCallTests):
+    @pytest.fixture(autouse=True, params=REMOTE)
+    def _choose(self, request: pytest.FixtureRequest, shared_server: RedisServer) -> None:
+        self.name: str = request.param
+        self.server = shared_server
+        self.share = secrets.token_hex(4)
+
+    def make_set(self, _directory: Path) -> LocalSet:
+        return make(self.name, self.server, {}, recent=16)
+
+    def make_sharing(self) -> LocalSet:
+        return make(self.name, self.server, {"share": self.share}, recent=16)
+
+    def lose_memory(self) -> None:
+        with redis.Redis.from_url(self.server.url) as client:
+            client.flushall()
+
+    @in_event_loop
+    async def test_it_tells_what_it_knows_without_remembering(self) -> None:
+        visited = self.make_sharing()
+        await visited.add_many(urls_of(0, 1_000))
+        assert visited.has_many(urls_of(990, 1_010)) == [True] * 10 + [False] * 10
+        assert await visited.add_many(urls_of(1_000, 1_002)) == [True] * 2
+        await visited.aclose()
+
+
+async def test_a_set_that_belongs_to_nobody_leaves_nothing(shared_server: RedisServer) -> None:
+    with redis.Redis.from_url(shared_server.url) as client:
+        client.flushall()
+        for name in REMOTE:
+            visited = make(name, shared_server, {})
+            await visited.add_many(urls_of(0, 3_000))
+            await visited.aclose()
+        assert not list(client.scan_iter("*visited*"))
+
+
+async def test_the_exact_set_grows_in_small_sets_of_integers(shared_server: RedisServer) -> None:
+    with redis.Redis.from_url(shared_server.url) as client:
+        visited = make("redis-exact", shared_server, {"share": "growing"})
+        urls = [f"http://h{number % 50}.example/{number}" for number in range(60_000)]
+        for start in range(0, len(urls), 500):
+            assert all(await visited.add_many(urls[start : start + 500]))
+        leaves = [key for key in client.scan_iter("{onceover:visited:growing}:*", count=1000) if b":set" not in key]
+        assert sum(client.scard(key) for key in leaves) == len(visited) == len(urls)
+        assert 190 <= len(urls) / len(leaves) <= 201
+        assert {client.object("encoding", key) for key in leaves} == {b"intset"}
+        assert not any(await visited.add_many(urls))
+        await visited.aclose()
+
+
+async def test_the_set_of_another_form_is_not_used(shared_server: RedisServer) -> None:
+    first = make("redis-exact", shared_server, {"share": "one"})
+    await first.add_many(urls_of(0, 3))
+    second = make("redis-set", shared_server, {"share": "one"})
+    with pytest.raises(Unavailable, match=r"expected a set of redis-set .*found one of redis-exact; give it another"):
+        await second.add_many(urls_of(0, 3))
+    for each in (first, second):
+        await each.aclose()
+
+
+async def test_a_server_that_forgets_at_a_restart_is_not_shared_but_may_have_a_set_of_one_crawl() -> None:
+    with running_redis() as server:
+        shared = make("redis-exact", server, {"share": "one"})
+        with pytest.raises(Unavailable, match="appendonly yes"):
+            await shared.add_many(urls_of(0, 3))
+        await shared.aclose()
+        alone = make("redis-exact", server, {})
+        assert await alone.add_many(urls_of(0, 3)) == [True] * 3
+        await alone.aclose()
+
+
+async def test_a_full_server_has_remembered_nothing_and_can_be_asked_again(shared_server: RedisServer) -> None:
+    for name in REMOTE:
+        visited = make(name, shared_server, {"share": f"full-{name}"})
+        await visited.add_many(urls_of(0, 700))
+        with redis.Redis.from_url(shared_server.url) as client:
+            client.config_set("maxmemory", 1)
+            with pytest.raises(Unreachable, match="takes no writes"):
+                await visited.add_many(urls_of(600, 720))
+            client.config_set("maxmemory", 0)
+        assert await visited.add_many(urls_of(600, 720)) == [False] * 100 + [True] * 20
+        await visited.aclose()
+
+
+async def test_a_server_that_restarts_has_another_memory_also_if_nobody_asked_meanwhile() -> None:
+    with running_redis("--appendonly", "yes") as server:
+        visited = make("redis-exact", server, {"share": "one"})
+        assert isinstance(visited, SharedSet)
+        before = await visited.connect()
+        assert await visited.add_many(urls_of(0, 30)) == [True] * 30
+        server.kill()
+        server.start("--appendonly", "yes")
+        with pytest.raises(Unanswered, match=r".+"):
+            await visited.add_many(urls_of(30, 31))
+        assert await visited.connect() != before
+        assert await visited.add_many(urls_of(0, 31)) == [False] * 30 + [True]
+        await visited.aclose()

@@ -1,0 +1,296 @@
+"""A visited set in Redis, of any form."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol
+
+import msgspec
+
+from visited.batch import check_batch
+from visited.descriptor import Parameters
+from visited.protocol import Unavailable, Unsaved, VisitedStats
+from visited.redis.server import Channel, ServerOptions, Step
+from visited.shared import Forgotten, Unanswered, Unreachable
+from visited.url_cache import UrlCache
+
+PIECE: Final = 512
+"""URLs in one call of a script: half a millisecond to two, in which the server does nothing else."""
+_GONE: Final = -1
+"""What a script returns if the set is not there, or is another one."""
+_JOIN: Final = """
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('HSET', KEYS[1], 'id', ARGV[2], 'form', ARGV[1], unpack(ARGV, 3))
+end
+return redis.call('HGETALL', KEYS[1])
+"""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a set lies: its keys are `{tag}:…`, and `head` is the key of what is known of the set as a whole."""
+
+    tag: str
+
+    @property
+    def head(self) -> str:
+        return f"{self.tag}:set"
+
+    def key(self, name: str) -> str:
+        return f"{self.tag}:{name}"
+
+
+class Form(Protocol):
+    """How URLs lie in Redis. A script for URLs gets the head of the set as its first key and the set's id as its first
+    argument. It returns `_GONE` if the id is another one, a layout other than the one it was called for, or what
+    `verdicts` reads."""
+
+    @property
+    def name(self) -> str: ...
+
+    def first_layout(self) -> Mapping[str, str | int]:
+        """The fields of the head of an empty set."""
+        ...
+
+    def adopt(self, head: Mapping[str, str]) -> None:
+        """Take the layout from the head of the set."""
+        ...
+
+    def change(self, layout: Any) -> None:
+        """Take the layout that a script has returned."""
+        ...
+
+    def add(self, urls: Sequence[str], set_id: str) -> Step: ...
+
+    def ask(self, urls: Sequence[str], set_id: str) -> Step:
+        """Ask whether URLs are known, without remembering them."""
+        ...
+
+    def forget(self, urls: Sequence[str], set_id: str) -> Step:
+        """Raises `CannotForget`."""
+        ...
+
+    def error_rate(self, count: int) -> float:
+        """The probability that a new URL is called known."""
+        ...
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """What a script answers about URLs."""
+
+    verdicts: bytes
+    """A digit for each: whether the set has changed for it, or of `ask`, whether it is known."""
+    count: int
+    """URLs in the set afterwards."""
+
+
+class RedisSet:
+    """A `VisitedSet` that is a `SharedSet`. It closes the channel.
+
+    Without `trust` it asks any memory: for callers that keep no ledger from which they could fill it."""
+
+    def __init__(
+        self, form: Form, channel: Channel, place: Place, *, recent: int = 0, is_temporary: bool = False
+    ) -> None:
+        """A temporary set is deleted when it is closed. The last `recent` URLs are known here too."""
+        self._form = form
+        self._channel = channel
+        self._place = place
+        self._is_temporary = is_temporary
+        self._recent = UrlCache(recent)
+        self._hits = 0
+        self._asked = 0
+        self._set_id = ""
+        self._memory: str | None = None
+        """None while there is no connection."""
+        self._trusted: str | None = None
+        self._count = 0
+
+    # what shared sets promise
+
+    def asks(self, urls: Sequence[str], /) -> list[str]:
+        check_batch(urls)
+        return self._recent.absent(dict.fromkeys(urls))
+
+    async def connect(self) -> str:
+        if self._memory is not None and self._channel.is_connected:
+            return self._memory
+        self._memory = None
+        server = await self._channel.connect()
+        first = [str(each) for pair in self._form.first_layout().items() for each in pair]
+        joining = Step(_JOIN, [self._place.head], [self._form.name, secrets.token_hex(8), "count", 0, *first])
+        try:
+            found: list[bytes] = await self._channel.run(joining)
+        except Unanswered as error:
+            raise Unreachable(str(error)) from error  # to join twice does no harm
+        head = dict(zip(map(bytes.decode, found[::2]), map(bytes.decode, found[1::2]), strict=True))
+        if head.get("form") != self._form.name:
+            raise Unavailable(
+                f"expected a set of {self._form.name} in {self._place.head}, found one of {head.get('form')}; give it "
+                "another name (visited.options.share), or use that backend"
+            )
+        self._form.adopt(head)
+        self._count = int(head["count"])
+        self._set_id = head["id"]
+        self._memory = f"{server}/{self._set_id}"
+        return self._memory
+
+    def trust(self, memory: str, /) -> None:
+        self._trusted = memory
+
+    async def fill(self, urls: Sequence[str], /) -> None:
+        for piece in _pieces(list(dict.fromkeys(urls))):
+            await self._run(self._form.add, piece, is_checked=False)
+
+    # what every visited set promises
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        asked = self.asks(urls)
+        batch = dict.fromkeys(urls)
+        verdicts: dict[str, bool] = {}
+        for piece in _pieces(asked):
+            answer = await self._ask_once(piece, is_first=not verdicts)
+            verdicts.update(zip(piece, map(_YES.__eq__, answer.verdicts), strict=True))
+        self._hits += len(urls) - len(asked)
+        self._asked += len(asked)
+        self._recent.see(batch, asked)
+        # A URL that occurs twice in the batch is new at its first place.
+        return [verdicts.pop(url, False) for url in urls]
+
+    async def forget_many(self, urls: Sequence[str], /) -> int:
+        check_batch(urls)
+        self._recent.drop(urls)
+        forgotten = 0
+        for piece in _pieces(list(dict.fromkeys(urls))):
+            forgotten += (await self._run(self._form.forget, piece)).verdicts.count(_YES)
+        return forgotten
+
+    def has_many(self, urls: Sequence[str], /) -> list[bool]:
+        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
+        check_batch(urls)
+        known: list[bool] = []
+        for piece in _pieces(urls):
+            found = self._ask_alone(piece)
+            known += [False] * len(piece) if found is None else map(_YES.__eq__, found)
+        return known
+
+    def _ask_alone(self, urls: Sequence[str]) -> bytes | None:
+        """The verdicts of `has_many`; None if there is no set."""
+        while self._set_id:
+            found: Any = self._channel.run_alone(self._form.ask(urls, self._set_id))
+            if found == _GONE:
+                return None
+            if isinstance(found, list):
+                verdicts: bytes = found[0]
+                return verdicts
+            self._form.change(found)
+        return None
+
+    def describe(self) -> VisitedStats:
+        rate = self._form.error_rate(self._count)
+        return VisitedStats(
+            backend=self._form.name,
+            count=self._count,
+            capacity=None,
+            memory_bytes=self._recent.memory_bytes,
+            false_positive_rate=rate,
+            expected_lost=rate * self._count / 2,
+            details={
+                "connected": int(self._channel.is_connected),
+                "recent_urls": len(self._recent),
+                "recent_hits": self._hits,
+                "recent_misses": self._asked,
+            },
+        )
+
+    def dump(self, _file: BinaryIO, /) -> None:
+        raise Unsaved(f"{self._form.name} has no snapshots, because its server keeps the URLs")
+
+    def load(self, _file: BinaryIO, /) -> None:
+        raise Unsaved(f"{self._form.name} has no snapshots, because its server keeps the URLs")
+
+    def __len__(self) -> int:
+        return self._count
+
+    async def aclose(self) -> None:
+        try:
+            if self._is_temporary and self._memory is not None:
+                await self._channel.delete(f"{self._place.tag}:")
+        except (Unreachable, Unanswered):
+            pass  # nobody else knows the name of the set
+        finally:
+            self._memory = None
+            self._recent.clear()
+            await self._channel.aclose()
+
+    async def _ask_once(self, urls: Sequence[str], *, is_first: bool) -> Answer:
+        try:
+            return await self._run(self._form.add, urls)
+        except (Unreachable, Forgotten) as error:
+            if is_first:
+                raise
+            raise Unanswered(f"only a part of the batch was remembered: {error}") from error
+
+    async def _run(
+        self, make: Callable[[Sequence[str], str], Step], urls: Sequence[str], *, is_checked: bool = True
+    ) -> Answer:
+        """Run a form's script for URLs, with the current layout, and if `is_checked`, in the trusted memory."""
+        memory = await self.connect()
+        if is_checked and self._trusted is not None and memory != self._trusted:
+            raise Forgotten("it has restarted or lost its data, or another server has taken its place")
+        while True:
+            try:
+                found = await self._channel.run(make(urls, self._set_id))
+            except (Unreachable, Unanswered):
+                if not self._channel.is_connected:
+                    self._memory = None
+                raise
+            if found == _GONE:
+                self._memory = None
+                await self._channel.aclose()
+                if self._trusted is not None or not is_checked:
+                    raise Forgotten("its data was deleted")
+                await self.connect()
+                continue
+            if isinstance(found, list) and len(found) == 2 and isinstance(found[0], bytes):
+                answer = Answer(found[0], int(found[1]))
+                self._count = answer.count
+                return answer
+            self._form.change(found)
+
+
+_YES: Final = ord("1")
+
+
+def _pieces(urls: Sequence[str]) -> list[Sequence[str]]:
+    return [urls[start : start + PIECE] for start in range(0, len(urls), PIECE)]
+
+
+def make_redis_set(form_of: Callable[[Place], Form], parameters: Parameters, options: ServerOptions) -> RedisSet:
+    """A set of the form that `form_of` makes for a place. Raises ValueError if nothing can connect."""
+    if parameters.connect is None:
+        raise ValueError("expected something that connects to a server, found none; a set in Redis needs it")
+    name = options.share or _own_name(parameters.directory)
+    place = Place(tag=f"{{{options.prefix}:visited:{name or secrets.token_hex(8)}}}")
+    return RedisSet(
+        form_of(place),
+        parameters.connect(options, place.head),
+        place,
+        recent=parameters.recent,
+        is_temporary=name is None,
+    )
+
+
+def _own_name(directory: Path | None) -> str | None:
+    """The name of the set that belongs to the files in this directory; None if there are no files."""
+    if directory is None:
+        return None
+    file = directory / "name"
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        name = f"own-{secrets.token_hex(8)}"
+        directory.mkdir(parents=True, exist_ok=True)
+        new = file.with_suffix(".new")
+        new.write_text(name, encoding="ascii")
+        new.replace(file)
+        return name

@@ -1,0 +1,50 @@
+"""Visited sets on a server, which several crawls may share. The server may be away, and it may forget."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+
+class Unreachable(Exception):
+    """A shared set can't be asked now. Nothing has changed; call again later. The message says why."""
+
+
+class Unanswered(Exception):
+    """The server was asked and has not answered, so nobody knows what it has remembered of the batch."""
+
+
+class Forgotten(Exception):
+    """The server may have forgotten URLs: its memory is not the one that is trusted. Nothing has changed. Connect, fill
+    in what it may lack, and trust the new memory; then call again."""
+
+
+@runtime_checkable
+class SharedSet(Protocol):
+    """What a `VisitedSet` on a server promises in addition.
+
+    `add_many` asks the server, which answers and remembers in one step, for all crawls that share the set. It may raise
+    `Unreachable`, `Unanswered` and `Forgotten`; `forget_many` and `fill` too. It never repeats a batch by itself: if
+    the first attempt was remembered and its answer lost, the second would call each URL known, and no crawl would
+    fetch it.
+
+    So whoever asks first notes durably what it asks. What was noted and has no answer counts as its own.
+
+    It has no snapshots: `dump` and `load` raise `Unsaved`.
+    """
+
+    def asks(self, urls: Sequence[str], /) -> list[str]:
+        """The URLs of the batch about which `add_many` would ask the server, each once. It knows the others itself."""
+        ...
+
+    async def connect(self) -> str:
+        """Return the name of what the server now remembers. There is another name whenever it may have forgotten: after
+        a restart, a failover, a flush. Raises `Unreachable`, and `Unavailable` for a server that can't be used."""
+        ...
+
+    def trust(self, memory: str, /) -> None:
+        """From now on `add_many` asks this memory and no other: it has everything that the caller knows. A caller that
+        trusts none asks any."""
+        ...
+
+    async def fill(self, urls: Sequence[str], /) -> None:
+        """Remember URLs in the memory that is connected, trusted or not. To repeat it does no harm."""
+        ...
