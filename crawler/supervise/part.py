@@ -81,7 +81,8 @@ async def run_part(line: PartLine) -> None:
 
 def _load(begin: Begin, configuration: str) -> Loaded:
     values = msgspec.json.decode(configuration)
-    options = {"crawl.directory": ("the supervisor", begin.directories[begin.number])}
+    options: dict[str, tuple[str, object]] = {key: ("this machine", value) for key, value in begin.options.items()}
+    options["crawl.directory"] = "the supervisor", begin.directories[begin.number]
     return load(None, tables=[("the crawl", values)], options=options, environ={})
 
 

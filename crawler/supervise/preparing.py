@@ -107,7 +107,7 @@ def lock_parts(
         )
     with CrawlDirectory(path) as directory:
         if (before := read_layout(path)) is not None:
-            _wait_for_parts(before.directories(path), on_wait)
+            wait_for_parts(before.directories(path), on_wait)
         if fresh:
             clear_crawl(directory)
         layout = read_layout(path) or _begin(directory, loaded)
@@ -117,7 +117,7 @@ def lock_parts(
         yield Plan(loaded=loaded, directory=directory, layout=layout, version=version, rebuild=rebuild, start=start)
 
 
-def _wait_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -> None:
+def wait_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -> None:
     """Wait until no process holds a part: after a supervisor has died, its parts finish what is in flight."""
     give_up_at = time.monotonic() + WAIT_S
     has_told = False

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
-from config import Config, ConfigError
+from config import Config, ConfigError, Loaded
 from crawler.control.process import why_silent
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload, Set
@@ -33,8 +33,18 @@ _COUNTED_TOGETHER: Final = "its parts count pages together from their start, or 
 class SettingsOfParts:
     """A `CrawlSettings`."""
 
-    def __init__(self, whole: Coordinator) -> None:
+    def __init__(
+        self,
+        whole: Coordinator,
+        *,
+        store: Callable[[Loaded], Awaitable[None]] | None = None,
+        on_adopted: Callable[[Sequence[int]], object] = lambda _: None,
+    ) -> None:
+        """`store` keeps the configuration for later, by default in the directory of the crawl; it raises `OSError`.
+        `on_adopted` hears which parts have taken over a changed one."""
         self._whole = whole
+        self._store = self._write if store is None else store
+        self._on_adopted = on_adopted
         self._given = whole.given
         self._recorded = whole.plan.loaded
 
@@ -92,13 +102,17 @@ class SettingsOfParts:
 
     async def commit(self, prepared: Prepared) -> int:
         plan = prepared.plan
-        write(self._given.plan.directory, plan.recorded)
+        await self._store(plan.recorded)
         self._recorded = plan.recorded
         self._given.replace(plan.running)
         answers = await self._given.giver.adopt()
         for part in answers.silent:
             log.warning("part %d has not answered yet: it takes over the settings when it goes on", part)
+        self._on_adopted(list(answers.given))
         return sum(each.new_seeds for each in answers.given.values())
+
+    async def _write(self, recorded: Loaded) -> None:
+        write(self._given.plan.directory, recorded)
 
 
 async def reconfigure(whole: Coordinator, settings: SettingsOfParts, request: Set | Reload) -> Reconfigured | Refusal:

@@ -33,7 +33,7 @@ class Supervisor:
         restarts: Callable[[], Restarts] = Restarts,
     ) -> None:
         """`tell` gets what people should know while the crawl runs."""
-        self.whole = Coordinator(plan, tell=tell)
+        self.whole = Coordinator(plan, tell=tell, on_all_open=self._write)
         self._keepers = [
             PartKeeper(number, CrawlDirectory(directory).log, self, restarts=restarts(), tell=tell)
             for number, directory in enumerate(plan.directories)
@@ -45,6 +45,9 @@ class Supervisor:
         if now and self.whole.drops.is_set():
             self.kill()
         self.whole.stop(ending, now=now)
+
+    def _write(self) -> None:
+        self.whole.plan.write_configuration()
 
     def kill(self) -> None:
         """End all processes at once. What they have stored is kept."""

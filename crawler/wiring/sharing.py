@@ -89,11 +89,17 @@ async def _end(task: asyncio.Task[None]) -> None:
     await asyncio.wait({task})
 
 
-def supervisor_services(config: Config, parts: int, stop: Callable[[Ending], None]) -> list[SupervisorService]:
-    """The supervisor's side. A limit that is reached calls `stop`."""
+def supervisor_services(
+    config: Config, parts: int, stop: Callable[[Ending], None], *, begun: Callable[[], object] = lambda: None
+) -> list[SupervisorService]:
+    """The supervisor's side. A limit that is reached calls `stop`, and one of pages calls `begun` before it hands out
+    any."""
     services: list[SupervisorService] = []
     if config.limits.pages is not None:
-        services.append(PageBank(limit=config.limits.pages, parts=parts, on_reached=lambda: stop(Ending.LIMIT)))
+        limit_of_pages = config.limits.pages
+        services.append(
+            PageBank(limit=limit_of_pages, parts=parts, on_reached=lambda: stop(Ending.LIMIT), on_begun=begun)
+        )
     if (limit := grouping(config).limits.get(_IP)) is not None:
         services.append(AddressAuthority(parts=parts, at_once=limit.at_once or 1, rest_s=limit.rest_s))
     return services

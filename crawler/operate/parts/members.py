@@ -114,7 +114,9 @@ class Parts:
 
     async def try_one(self, number: int, request: AnyRequest, expected: type[_Reply]) -> _Reply | Refusal:
         """The reply of a part; a refusal names it."""
-        part = self._parts[number]
+        part = self._parts.get(number)
+        if part is None:
+            return Refusal(f"part {number} is on another machine: run this command there", FAILED)
         reply = await part.ask(request, expected)
         if not isinstance(reply, Refusal):
             return reply

@@ -28,9 +28,9 @@ async def open_parts(path: Path, layout: Layout, *, to_change: bool) -> AsyncIte
         stack.enter_context(lock_directory(path, to_change=to_change))
         use_suffixes_of(CrawlDirectory(path))
         parts: dict[int, Member] = {}
-        for number, directory in enumerate(layout.directories(path)):
+        for number, directory in layout.directories_here(path).items():
             parts[number] = await _open_part(directory, stack, to_change=to_change)
-        yield CrawlInParts(path, stored_configuration(path), Parts(parts))
+        yield CrawlInParts(path, stored_configuration(path), Parts(parts), division=len(layout.parts))
 
 
 async def _open_part(directory: Path, stack: AsyncExitStack, *, to_change: bool) -> Member:

@@ -23,6 +23,8 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     """Rebuild the stored URLs after a change of the rules."""
     again: bool = False
     """The part has been open before in this run. So it may be paused."""
+    options: Mapping[str, str | None] = {}
+    """Settings that hold on this machine alone, by key."""
     lease_until: float | None = None
     """When the lease of the part ends, by CLOCK_BOOTTIME, unless `Lease` renews it; None if it needs none."""
 

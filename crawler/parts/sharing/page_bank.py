@@ -19,10 +19,10 @@ class PageBank:
         limit: int,
         parts: int,
         on_reached: Callable[[], None],
-        on_begun: Callable[[int], None] = lambda _: None,
+        on_begun: Callable[[], object] = lambda: None,
     ) -> None:
-        """Calls `on_reached` once the run has as many pages as it may, and before that `on_begun`, with the pages of
-        earlier runs, before it hands out any."""
+        """Calls `on_reached` once the run has as many pages as it may, and `on_begun` once it knows the pages of earlier
+        runs, before it hands out any."""
         self._bank = Bank(limit=limit, parts=parts)
         self._on_reached = on_reached
         self._on_begun = on_begun
@@ -31,6 +31,11 @@ class PageBank:
         self._sends: dict[int, Send] = {}
         self._sent: dict[int, Order] = {}
         """The last instruction that was sent over the connection of a part."""
+
+    @property
+    def pages_before(self) -> int | None:
+        """Pages of earlier runs; None until that is known."""
+        return self._bank.before
 
     def go_on(self, before: int) -> None:
         """The run has begun already, after so many pages of earlier runs. Another bank has shared its pages so far."""
@@ -61,7 +66,7 @@ class PageBank:
     def _act(self) -> None:
         if not self._has_begun and self._bank.before is not None:
             self._has_begun = True
-            self._on_begun(self._bank.before)
+            self._on_begun()
         self._instruct()
         if self._bank.is_reached and not self._has_told:
             self._has_told = True

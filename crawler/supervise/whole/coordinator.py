@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from crawler.engine import Ending
 from crawler.parts.line.messages import (
     Answered,
     Ask,
+    Connected,
     End,
     Ended,
     Failed,
@@ -25,24 +27,46 @@ from crawler.supervise.part_log import Warnings
 from crawler.supervise.preparing import Plan
 from crawler.supervise.whole.ending import EndSearch
 from crawler.supervise.whole.given import GivenConfiguration
+from crawler.supervise.whole.run_state import RunState
 from crawler.supervise.whole.watched_part import SendToPart, WatchedPart, status_of_all
 
 log = logging.getLogger(__name__)
+
+_NO_WAVE: Final = -1
+"""An answer to this counts for nothing."""
+
+
+async def _always() -> bool:
+    return True
 
 
 class Coordinator:
     """Finds the end of a crawl and its limits, and works for its services, while `run` runs.
 
-    Whoever has the line to a part calls `begin`, then `take` for each message, and `end` when the line has ended.
+    Whoever has the line to a part calls `begin` or `attach`, then `take` for each message, and `end` when its process
+    has ended. If the line may be lost while the process goes on, `lose` says so.
     """
 
-    def __init__(self, plan: Plan, *, tell: Callable[[str], object]) -> None:
-        """`tell` gets what people should know while the crawl runs."""
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        tell: Callable[[str], object],
+        on_all_open: Callable[[], object] = lambda: None,
+        confirm_end: Callable[[], Awaitable[bool]] = _always,
+    ) -> None:
+        """`tell` gets what people should know while the crawl runs. `confirm_end` returns whether a crawl that is
+        complete may end."""
         self.given = GivenConfiguration(plan, self.stop)
         self._tell = tell
+        self._on_all_open = on_all_open
+        self._confirm_end = confirm_end
         self._parts = [WatchedPart() for _ in range(plan.parts)]
         self._search = EndSearch(plan.parts, self._ask)
         self._began = time.monotonic()
+        self._earlier_s = 0.0
+        """How long other coordinators have seen all parts open."""
+        self._is_complete = False
         self._warnings = Warnings(tell)
         self.ending: Ending | None = None
         """Why the crawl ends, once that is known."""
@@ -95,11 +119,41 @@ class Coordinator:
             group.create_task(self._find_end())
             group.create_task(self._stop_in_time())
 
+    # a run that another coordinator has begun
+
+    @property
+    def run_state(self) -> RunState:
+        elapsed_s = time.monotonic() - self._began if self.all_open.is_set() else self._earlier_s
+        return RunState(pages_before=self.given.pages_before, elapsed_s=elapsed_s)
+
+    def go_on(self, run: RunState) -> None:
+        """Another coordinator has decided so far."""
+        self.given.go_on(run.pages_before)
+        if not self.all_open.is_set():
+            self._earlier_s = max(self._earlier_s, run.elapsed_s)
+
     # the lines to parts
 
     def begin(self, number: int, send: SendToPart, *, pid: int | None = None) -> None:
         """The line to a part is there. `pid` is the process of the part, if it runs on this machine."""
         self._parts[number].begin(send, pid)
+
+    def attach(self, number: int, send: SendToPart, opened: Opened, status: Status, *, agent: str) -> None:
+        """The line to a part is there, which `agent` has opened some time ago. `status` is that of all its processes
+        there."""
+        part = self._parts[number]
+        part.begin(send, None)
+        part.attach(opened, status, agent)
+        self.given.services.connect(number, part.send)
+        # Another coordinator may have closed its gate.
+        part.send(Ask(wave=_NO_WAVE, close_gate=self._is_complete))
+        self._check_all_open()
+
+    def lose(self, number: int) -> None:
+        """The line to a part has ended. Nobody knows whether its process has."""
+        self._parts[number].end()
+        self.given.services.lose(number)
+        self._search.lose(number)
 
     def take(self, number: int, message: FromPart) -> None:
         """A part has said something."""
@@ -124,11 +178,13 @@ class Coordinator:
                     self.stop(Ending.LIMIT)
             case Failed():
                 part.last = message
+            case Connected():
+                pass  # it was attached by that
             case ToService():
                 self.given.services.receive(number, message)
 
     def end(self, number: int) -> None:
-        """The line to a part has ended."""
+        """The process of a part has ended."""
         self._parts[number].end()
         self.given.openings.end(number)
         self.given.services.disconnect(number)
@@ -140,9 +196,12 @@ class Coordinator:
         self.given.services.connect(number, part.send)
         if self.is_stopping:
             part.send(Stop(now=self.drops.is_set()))
+        self._check_all_open()
+
+    def _check_all_open(self) -> None:
         if all(each.opened is not None for each in self._parts) and not self.all_open.is_set():
-            self.plan.write_configuration()
-            self._began = time.monotonic()
+            self._on_all_open()
+            self._began = time.monotonic() - self._earlier_s
             self.all_open.set()
 
     def _ask(self, number: int, ask: Ask) -> bool:
@@ -161,13 +220,16 @@ class Coordinator:
     async def _find_end(self) -> None:
         await self._search.find()
         log.info("all parts are idle, and no link is on its way: the crawl is complete")
+        self._is_complete = True
+        if not await self._confirm_end():
+            return
         self._end(Ending.COMPLETE)
         for part in self._parts:
             part.send(End())
 
     async def _stop_in_time(self) -> None:
         await self.all_open.wait()
-        await self.given.limits.wait_for_seconds()
+        await self.given.limits.wait_for_seconds(self._earlier_s)
         self.stop(Ending.LIMIT)
 
     def _check_limits(self) -> None:

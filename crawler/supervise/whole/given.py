@@ -24,9 +24,27 @@ class GivenConfiguration:
         self.limits = CrawlLimits(plan.loaded.config.limits)
         self.giver = ConfigurationGiver()
         self.openings = Openings()
-        services = make_services(plan.loaded, plan.parts, stop)
+        self._watch_run: Callable[[], object] = lambda: None
+        services = make_services(plan.loaded, plan.parts, stop, begun=self._begin)
         self._bank = next((each for each in services if isinstance(each, PageBank)), None)
         self.services = SupervisorServices([*services, self.giver])
+
+    @property
+    def pages_before(self) -> int | None:
+        """Pages of earlier runs, if there is a limit of pages and they are known."""
+        return None if self._bank is None else self._bank.pages_before
+
+    def go_on(self, pages_before: int | None) -> None:
+        """The run has begun after so many pages of earlier runs, if that is known."""
+        if self._bank is not None and pages_before is not None:
+            self._bank.go_on(pages_before)
+
+    def watch_run(self, begun: Callable[[], object]) -> None:
+        """Calls `begun` when `pages_before` is known, and no page was allowed yet."""
+        self._watch_run = begun
+
+    def _begin(self) -> None:
+        self._watch_run()
 
     def replace(self, loaded: Loaded) -> None:
         """Let a configuration hold for parts that start from now on, and for the supervisor."""

@@ -23,10 +23,10 @@ class CrawlLimits:
         limit = self._limits.bytes
         return limit is not None and status.bytes_received >= limit
 
-    async def wait_for_seconds(self) -> None:
-        """The run begins. Wait until it has lasted for as long as it may."""
+    async def wait_for_seconds(self, elapsed_s: float = 0.0) -> None:
+        """The run begins, or has lasted for some time. Wait until it has lasted for as long as it may."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = loop.time() - elapsed_s
         while True:
             self._have_changed.clear()
             seconds = self._limits.seconds

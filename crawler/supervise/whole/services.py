@@ -11,6 +11,9 @@ Stop = Callable[[Ending], None]
 """Ends the crawl: no part begins a further URL."""
 
 
-def make_services(loaded: Loaded, parts: int, stop: Stop) -> list[SupervisorService]:
-    """The services of a crawl with this configuration. A service may call `stop`."""
-    return supervisor_services(loaded.config, parts, stop)
+def make_services(
+    loaded: Loaded, parts: int, stop: Stop, *, begun: Callable[[], object] = lambda: None
+) -> list[SupervisorService]:
+    """The services of a crawl with this configuration. A service may call `stop`. One that shares a limit of pages
+    calls `begun` before it hands out any."""
+    return supervisor_services(loaded.config, parts, stop, begun=begun)

@@ -27,6 +27,8 @@ class WatchedPart:
         """The last word of its process."""
         self._earlier: list[Status] = []
         """The last status of each process that has died."""
+        self._agent: str | None = None
+        """Whose processes `last_status` counts together, on another machine."""
 
     def begin(self, send: SendToPart, pid: int | None) -> None:
         """The line to a process is there."""
@@ -42,6 +44,13 @@ class WatchedPart:
         if self.last_status is not None:
             self._earlier.append(self.last_status)
         self.last_status, self.is_open = opened.status, True
+
+    def attach(self, opened: Opened, status: Status, agent: str) -> None:
+        """A process that `agent` runs is open. `status` is that of all its processes there."""
+        if self._agent == agent:
+            self.last_status = None
+        self._agent = agent
+        self.open(msgspec.structs.replace(opened, status=status))
 
     def note(self, status: Status) -> str | None:
         """The process has said how far it is. Returns what people should know: whether the part begins or ends to wait.

@@ -1,0 +1,305 @@
+"""Holds the leases of a machine, runs its parts, and decides for all while it is the one to do so."""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed, Wanted
+from crawler.cluster.register import Register
+from crawler.cluster.values import COORDINATOR, Agent, Cluster, EndingMark
+from crawler.control.replies import Reconfigured, Refusal
+from crawler.engine import Ending
+from crawler.library.result import EXIT_CODES, CrawlResult
+from crawler.parts.exchange.redis import RedisExchange
+from crawler.parts.line.messages import End, Stop
+from crawler.redis.client import FAILURES, reason_of
+from crawler.status import Status
+from crawler.supervise.cluster.choosing import choose
+from crawler.supervise.cluster.desk import Desk
+from crawler.supervise.cluster.joining import Joined
+from crawler.supervise.cluster.liaison import Liaison
+from crawler.supervise.cluster.messages import COORDINATOR as DESK
+from crawler.supervise.cluster.messages import WIRE
+from crawler.supervise.cluster.parts_here import KILL_AFTER_S, PartsHere
+from crawler.supervise.cluster.settings import ClusterSettings
+from crawler.supervise.keeping import PartFailed
+from crawler.supervise.preparing import Plan
+from crawler.supervise.whole.coordinator import Coordinator
+from crawler.supervise.whole.watched_part import status_of_all
+
+log = logging.getLogger(__name__)
+
+_AGAIN_S: Final = 0.5
+
+
+class CrawlAgent:
+    """Works from `run` until the crawl or this machine's work in it ends."""
+
+    def __init__(
+        self, joined: Joined, exchange: RedisExchange[Any], *, max_parts: int, tell: Callable[[str], object]
+    ) -> None:
+        """`tell` gets what people should know."""
+        self._joined = joined
+        self._register: Register = joined.register
+        self._max_parts = max_parts
+        self._tell = tell
+        self._began = time.monotonic()
+        self._cluster = joined.cluster
+        self._after: str = "" if joined.cluster.ending is None else joined.cluster.ending.mark
+        lease_s = joined.cluster.identity.lease_s
+        home = joined.home(self._choose)
+        self._leases = LeaseKeeper(self._register, home, joined.name, lease_s=lease_s)
+        self.liaison = Liaison(
+            self._leases.holder, exchange, look_again=self._leases.look_again, adopted=self._hear_adopted
+        )
+        self.liaison.after = self._after
+        self.here = PartsHere(
+            lambda: joined.plan,
+            self.liaison,
+            until=self._leases.until,
+            version=lambda: joined.version,
+            options=joined.options,
+            tell=tell,
+        )
+        self._desk: Desk | None = None
+        self._desk_task: asyncio.Task[None] | None = None
+        self.ending: Ending | None = None
+        """Why this machine's work ends, once that is known."""
+        self._failure: PartFailed | None = None
+        self._leaves = asyncio.Event()
+        self._drops = asyncio.Event()
+
+    # what others ask
+
+    @property
+    def plan(self) -> Plan:
+        return self._joined.plan
+
+    def status(self) -> Status | None:
+        """The parts that were here in this run; None before one was open."""
+        return status_of_all(
+            [each for each in self.here.watched.values() if each.status() is not None] or [],
+            time.monotonic() - self._began,
+        )
+
+    async def change(self, settings: list[str], *, dry_run: bool) -> Reconfigured | Refusal:
+        """Change settings of the whole crawl."""
+        return await self.liaison.change(settings, dry_run=dry_run)
+
+    def stop(self, ending: Ending, *, now: bool = False) -> None:
+        """Leave: let the parts of this machine finish what is in flight, or drop it; the second time, kill them. Other
+        machines go on."""
+        self.ending = self.ending or ending
+        if now and self._drops.is_set():
+            self.here.kill()
+        if now:
+            self._drops.set()
+        self._leaves.set()
+        self.here.finish(Stop(now=self._drops.is_set()))
+
+    # the run
+
+    async def run(self) -> CrawlResult | None:
+        """Returns how the run has ended here; None if no part was here. Raises `PartFailed`."""
+        self._tell_whom()
+        try:
+            async with asyncio.TaskGroup() as group:
+                beside = [
+                    group.create_task(each)
+                    for each in (
+                        self._leases.run(),
+                        self._follow_leases(),
+                        self.liaison.run(),
+                        self._tell_others(),
+                        self._kill_in_time(),
+                    )
+                ]
+                await self._keep_parts()
+                for each in beside:
+                    each.cancel()
+        finally:
+            self.here.kill()
+            await self._close_desk()
+            with suppress(*FAILURES):
+                await self._leases.aclose()
+        if self._failure is not None:
+            raise self._failure
+        return self._result()
+
+    async def _keep_parts(self) -> None:
+        """Return when this machine leaves and none of its parts has a process."""
+        while self.here.numbers or not self._leaves.is_set():
+            if (ended := await self.here.next_end()) is not None:
+                await self._finish(*ended)
+
+    async def _finish(self, part: int, failure: PartFailed | None) -> None:
+        """A part has no process any more."""
+        if failure is not None:
+            log.info("%s", failure)
+            self._failure = self._failure or failure
+            self.stop(Ending.STOPPED)
+        with suppress(*FAILURES):
+            await self._leases.release(part)
+
+    def _result(self) -> CrawlResult | None:
+        ending = self.ending or Ending.STOPPED
+        endings = [self.here.ended(number) for number in self.here.watched]
+        if ending is Ending.COMPLETE and Ending.INCOMPLETE in endings:
+            ending = Ending.INCOMPLETE
+        status = self.status()
+        if status is None:
+            return None
+        opened = [part.opened for part in self.here.watched.values() if part.opened is not None]
+        fields = {"ending": ending, "pages": status.pages}
+        log.info("ended: %s, %d pages in this run on this machine", ending, status.pages, extra={"fields": fields})
+        return CrawlResult(
+            ending=ending,
+            exit_code=EXIT_CODES[ending],
+            directory=str(self.plan.directory.path),
+            new_seeds=sum(each.new_seeds for each in opened),
+            resumed=any(each.resumed for each in opened),
+            status=status,
+        )
+
+    async def _kill_in_time(self) -> None:
+        await self._drops.wait()
+        await asyncio.sleep(KILL_AFTER_S)
+        self.here.kill()
+
+    # leases
+
+    def _choose(self, cluster: Cluster, here: Mapping[int, int]) -> Iterable[Wanted]:
+        """The register was read."""
+        self._hear(cluster)
+        if self._leaves.is_set():
+            return []
+        return choose(cluster, here, max_parts=self._max_parts, name=self._leases.holder)
+
+    def _hear(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        if self._joined.learn(cluster):
+            self.here.restart_those_before(self._joined.version)
+        mark = cluster.ending
+        if mark is not None and mark.mark != self._after:
+            self._obey(mark)
+        if self._desk is not None:
+            self._desk.look(cluster)
+
+    def _obey(self, mark: EndingMark) -> None:
+        """The run ends for all machines."""
+        if self._leaves.is_set() and not mark.now:
+            return
+        log.info("the run ends on all machines: %s", mark.ending)
+        if mark.ending == Ending.COMPLETE:
+            self.ending = self.ending or Ending.COMPLETE
+            self._leaves.set()
+            self.here.finish(End())
+        elif not (mark.now and self._drops.is_set()):
+            self.stop(Ending(mark.ending), now=mark.now)
+
+    async def _follow_leases(self) -> None:
+        while True:
+            match await self._leases.next_change():
+                case Held(part=part) if part == COORDINATOR:
+                    await self._open_desk()
+                case Held(part=part):
+                    self.here.run(part)
+                case Renewed(part=part, until=until) if part != COORDINATOR:
+                    self.here.renew(part, until)
+                case Lost(part=part) if part == COORDINATOR:
+                    log.info("another machine may decide for the crawl from now on")
+                    await self._close_desk()
+                case Lost(part=part, why=why):
+                    self._tell(f"part {part} ends, because its lease was lost: {why}.")
+                    await self.here.lose(part)
+                case Refused(part=part, why=why) if part != COORDINATOR and part in self._joined.parts_here():
+                    self._tell(f"part {part} waits: {why}.")
+
+    # the coordinator
+
+    async def _open_desk(self) -> None:
+        if self._leaves.is_set():
+            return
+        log.info("this machine decides for the crawl from now on")
+        exchange = await RedisExchange.begin(self._joined.server, DESK, prefix=self._joined.exchange_prefix, wire=WIRE)
+        self._desk = Desk(
+            self._joined.plan,
+            exchange,
+            run=self.liaison.run_state,
+            after=self._after,
+            end=self._end_for_all,
+            settings=self._settings_of,
+        )
+        self._desk_task = asyncio.create_task(self._run_desk(self._desk, exchange))
+
+    def _settings_of(self, whole: Coordinator) -> ClusterSettings:
+        def tell(version: int, parts: list[int]) -> None:
+            if self._desk is not None:
+                self._desk.tell_adopted(version, parts)
+
+        return ClusterSettings(whole, self._register, self._joined.version, tell)
+
+    async def _run_desk(self, desk: Desk, exchange: RedisExchange[Any]) -> None:
+        try:
+            await desk.run()
+        except Exception:
+            log.exception("this machine can't decide for the crawl any more; another one may")
+            raise
+        finally:
+            await exchange.aclose()
+
+    async def _close_desk(self) -> None:
+        task, self._desk, self._desk_task = self._desk_task, None, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _end_for_all(self, ending: Ending) -> bool:
+        """Write the ending mark, unless another machine decides by now."""
+        mark = EndingMark(mark=os.urandom(8).hex(), ending=ending)
+        while (claim := self._leases.claim_of(COORDINATOR)) is not None:
+            try:
+                return await self._register.end(mark, claim=claim)
+            except FAILURES as error:
+                log.warning("the crawl can't end yet, because Redis can't be used: %s", reason_of(error))
+                await asyncio.sleep(_AGAIN_S)
+        return False
+
+    # what people see
+
+    def _tell_whom(self) -> None:
+        place = self.plan.directory.path
+        log.info("%s runs parts of the crawl here, in %s", self._leases.holder, place)
+
+    async def _tell_others(self) -> None:
+        """Say in the register how this machine is."""
+        while True:
+            with suppress(*FAILURES):
+                await self._register.tell(self._leases.holder, self._agent())
+            await asyncio.sleep(max(1.0, self._cluster.identity.lease_s / 4))
+
+    def _agent(self) -> Agent:
+        parts = dict.fromkeys(self._joined.parts_here(), "waits for its lease")
+        for number, part in self.here.watched.items():
+            parts[number] = _words(part.status()) if number in self.here.numbers else "has ended"
+        return Agent(
+            host=socket.gethostname(), pid=os.getpid(), directory=str(self.plan.directory.path.absolute()), parts=parts
+        )
+
+    def _hear_adopted(self, version: int, parts: list[int]) -> None:
+        self.here.adopted(version, parts)
+        self._leases.look_again()
+
+
+def _words(status: Status | None) -> str:
+    if status is None:
+        return "opens"
+    if status.frontier.paused is not None:
+        return f"is paused: {status.frontier.paused}"
+    waiting = "" if status.waiting is None else f", {status.waiting}"
+    return f"{status.pages:,} pages in this run{waiting}"

@@ -1,0 +1,35 @@
+"""Which parts a machine would run. Pure."""
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+from crawler.cluster.keeper import Wanted
+from crawler.cluster.values import COORDINATOR, Cluster
+
+
+def choose(cluster: Cluster, here: Mapping[int, int], *, max_parts: int, name: str) -> Iterable[Wanted]:
+    """The parts that a machine has directories for, as many as it may run, then new ones that nobody has. `here` has
+    the epochs of its directories. Machines begin with different ones, by their `name`."""
+    yield Wanted(part=COORDINATOR)
+    own = sorted(here, key=lambda part: (not _is_held_by(cluster, part, name), part))[:max_parts]
+    yield from (Wanted(part=part, stored=here[part]) for part in own)
+    free = [
+        state.number
+        for state in cluster.parts
+        if state.number not in here and cluster.may_make(state.number) and _is_free(cluster, state.number, name)
+    ]
+    free.sort(key=lambda part: (not _is_held_by(cluster, part, name), _rank(name, part)))
+    yield from (Wanted(part=part, makes=True) for part in free[: max_parts - len(own)])
+
+
+def _is_held_by(cluster: Cluster, part: int, name: str) -> bool:
+    lease = cluster.parts[part].lease
+    return lease is not None and lease.holder == name
+
+
+def _is_free(cluster: Cluster, part: int, name: str) -> bool:
+    return cluster.parts[part].lease is None or _is_held_by(cluster, part, name)
+
+
+def _rank(name: str, part: int) -> bytes:
+    return blake2b(f"{name} {part}".encode(), digest_size=8).digest()

@@ -1,0 +1,183 @@
+"""The coordinator's side of the lines to agents."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+
+from crawler.cluster.values import Cluster
+from crawler.control.replies import Refusal
+from crawler.engine import Ending
+from crawler.parts.exchange.protocol import ExchangeBroken
+from crawler.parts.exchange.redis import RedisExchange
+from crawler.parts.exchange.redis_connection import RedisConnection
+from crawler.parts.line.messages import End, Stop, ToPart
+from crawler.supervise.cluster.line import AgentLine
+from crawler.supervise.cluster.messages import (
+    Adopted,
+    Attached,
+    Change,
+    Changed,
+    Detached,
+    FromAgent,
+    Hello,
+    LookAgain,
+    Remember,
+    Says,
+    Tell,
+    ToAgent,
+)
+from crawler.supervise.cluster.settings import ClusterSettings
+from crawler.supervise.preparing import Plan
+from crawler.supervise.whole.coordinator import Coordinator
+from crawler.supervise.whole.run_state import RunState
+
+log = logging.getLogger(__name__)
+
+REMEMBER_S: Final = 2.0
+_AGAIN_S: Final = 0.5
+
+Line = AgentLine[FromAgent, ToAgent]
+
+
+class Desk:
+    """Lets a `Coordinator` decide for the parts of all agents, while `run` runs. It does so only as long as the
+    coordinator's lease lasts: whoever has it then cancels `run`."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        exchange: RedisExchange[Any],
+        *,
+        run: RunState,
+        after: str,
+        end: Callable[[Ending], Awaitable[bool]],
+        settings: Callable[[Coordinator], ClusterSettings],
+    ) -> None:
+        """`run` is how far the run is, as this machine knows it. `after` is the ending mark of the run before. `end`
+        ends the run for all machines: it returns False if somebody else decides by now, and then nothing has ended."""
+        self.whole = Coordinator(plan, tell=log.info, confirm_end=partial(self._end_for_all, Ending.COMPLETE))
+        self.settings = settings(self.whole)
+        self._exchange = exchange
+        self._after = after
+        self._end = end
+        self._agents: dict[Line, str] = {}
+        """The lines that have said hello, and who they are."""
+        self._lines: dict[int, Line] = {}
+        """Of each attached part."""
+        self._changes: set[asyncio.Task[None]] = set()
+        self.whole.given.watch_run(self._tell_run)
+        self.whole.go_on(run)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.whole.run())
+            group.create_task(self._end_at_limit())
+            group.create_task(self._keep_telling())
+            while (connection := await self._exchange.accept()) is not None:
+                group.create_task(self._serve(connection))
+
+    def look(self, cluster: Cluster) -> None:
+        """The register was read. A part that nobody holds has no process."""
+        for state in cluster.parts:
+            if state.lease is None and state.number not in self._lines:
+                self.whole.end(state.number)
+
+    # lines
+
+    async def _serve(self, connection: RedisConnection[Any]) -> None:
+        line: Line = AgentLine(connection)
+        sending = asyncio.create_task(line.run())
+        receiving = asyncio.create_task(self._receive(line))
+        try:
+            await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, receiving):
+                task.cancel()
+            await asyncio.wait({sending, receiving})
+            agent = self._agents.pop(line, None)
+            line.close()
+            for part in [part for part, each in self._lines.items() if each is line]:
+                del self._lines[part]
+                self.whole.lose(part)
+        for task in (sending, receiving):
+            error = None if task.cancelled() else task.exception()
+            if isinstance(error, ExchangeBroken):
+                log.info("the line to %s has ended: %s", agent, error)
+            elif error is not None:
+                raise error
+
+    async def _receive(self, line: Line) -> None:
+        hello = await line.receive()
+        if not isinstance(hello, Hello):
+            return
+        self._agents[line] = hello.agent
+        log.info("%s is connected", hello.agent)
+        if hello.after == self._after:
+            self.whole.go_on(hello.run)
+        line.send(Remember(run=self.whole.run_state))
+        while (message := await line.receive()) is not None:
+            match message:
+                case Attached(part=part):
+                    self._attach(line, hello.agent, message)
+                case Says(part=part, message=said) if self._lines.get(part) is line:
+                    self.whole.take(part, said)
+                case Detached(part=part) if self._lines.get(part) is line:
+                    del self._lines[part]
+                    self.whole.end(part)
+                case Change():
+                    task = asyncio.create_task(self._change(line, message))
+                    self._changes.add(task)
+                    task.add_done_callback(self._changes.discard)
+
+    def _attach(self, line: Line, agent: str, message: Attached) -> None:
+        part = message.part
+        if part in self._lines:
+            self.whole.lose(part)
+        self._lines[part] = line
+        self.whole.attach(part, partial(_tell, line, part), message.opened, message.status, agent=agent)
+
+    async def _change(self, line: Line, message: Change) -> None:
+        reply = await self.settings.change(message.settings, dry_run=message.dry_run)
+        if isinstance(reply, Refusal):
+            answer = Changed(ticket=message.ticket, done=None, refusal=reply.message, exit_code=reply.exit_code)
+        else:
+            answer = Changed(ticket=message.ticket, done=reply)
+        line.send(answer)
+
+    # what all agents hear
+
+    def tell_adopted(self, version: int, parts: list[int]) -> None:
+        self._tell_all(Adopted(version=version, parts=parts))
+
+    def _tell_run(self) -> None:
+        self._tell_all(Remember(run=self.whole.run_state))
+
+    async def _keep_telling(self) -> None:
+        while True:
+            await asyncio.sleep(REMEMBER_S)
+            self._tell_run()
+
+    def _tell_all(self, message: ToAgent) -> None:
+        for line in self._agents:
+            line.send(message)
+
+    # the end
+
+    async def _end_for_all(self, ending: Ending) -> bool:
+        has_ended = await self._end(ending)
+        self._tell_all(LookAgain())
+        return has_ended
+
+    async def _end_at_limit(self) -> None:
+        await self.whole.ends.wait()
+        if self.whole.ending is not Ending.COMPLETE:
+            await self._end_for_all(self.whole.ending or Ending.LIMIT)
+
+
+def _tell(line: Line, part: int, message: ToPart) -> None:
+    """Agents end their parts themselves, by the ending mark."""
+    if not isinstance(message, End | Stop):
+        line.send(Tell(part=part, message=message))

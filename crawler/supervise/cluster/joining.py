@@ -1,0 +1,98 @@
+"""From the URL of a server to a machine that may run parts of the crawl there."""
+
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from config import Loaded
+from crawler.cluster.machine import Choose, MachineDirectory, begin_machine
+from crawler.cluster.register import Register, find_generation
+from crawler.cluster.values import Cluster
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import read_layout
+from crawler.redis.server import Server
+from crawler.supervise.preparing import Plan, wait_for_parts
+from crawler.wiring.components.exchanging import checked_redis, redis_server
+from crawler.wiring.configuration import load
+from crawler.wiring.crawl import check_configuration
+from crawler.wiring.parts import use_suffixes_of
+
+
+class Joined:
+    """A machine in a crawl, with its locked directory."""
+
+    def __init__(
+        self, reached: Loaded, register: Register, cluster: Cluster, directory: CrawlDirectory, version: str
+    ) -> None:
+        """`reached` says how this machine reaches Redis. `version` is that of the program."""
+        self.register = register
+        self.cluster = cluster
+        """As it was read first."""
+        self.server: Server = redis_server(reached)
+        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self.options = _options(reached)
+        self.exchange_prefix = f"{reached.config.exchange.prefix}:{cluster.identity.generation}"
+        self._directory = directory
+        self._program = version
+        self._home = MachineDirectory(directory, lambda _cluster, _here: ())
+        _ = list(self._home.want(cluster))  # learns what others have changed
+        self.version = 0
+        self.plan = self._make_plan(cluster)
+
+    def home(self, choose: Choose) -> MachineDirectory:
+        """What the keeper of leases asks."""
+        self._home = MachineDirectory(self._directory, choose)
+        return self._home
+
+    def parts_here(self) -> Mapping[int, Path]:
+        """The directories of parts that are on this machine."""
+        return self._home.layout.directories_here(self._directory.path)
+
+    def learn(self, cluster: Cluster) -> bool:
+        """Read a newer configuration, if there is one. Returns whether there is."""
+        if cluster.identity.configuration_version <= self.version and self.plan.layout == self._home.layout:
+            return False
+        before, self.plan = self.version, self._make_plan(cluster)
+        return self.version > before
+
+    def _make_plan(self, cluster: Cluster) -> Plan:
+        loaded = load(self._directory.configuration)
+        check_configuration(loaded)
+        self.version = cluster.identity.configuration_version
+        return Plan(loaded=loaded, directory=self._directory, layout=self._home.layout, version=self._program)
+
+
+def _options(reached: Loaded) -> dict[str, str | None]:
+    """The settings by which this machine reaches Redis, whatever others say."""
+    exchange = reached.config.exchange
+    return {
+        key: getattr(exchange, key.removeprefix("exchange."))
+        for key, origin in reached.origins.items()
+        if key.startswith("exchange.") and origin != "default"
+    }
+
+
+@asynccontextmanager
+async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[str], object]) -> AsyncIterator[Joined]:
+    """Lock the directory of a machine, and make it one of the crawl that the server of `reached` has. `on_wait` is told
+    what is waited for. Raises `ConfigError` and `DirectoryRefused`."""
+    exchange = reached.config.exchange
+    async with checked_redis(reached) as client:
+        generation = await find_generation(client, exchange.prefix)
+        if generation is None:
+            raise reached.refuse(
+                "exchange.url",
+                f"Redis at {redis_server(reached)} has no crawl with the prefix {exchange.prefix}: make one by "
+                f"`onceover cluster init`, or start a machine that has parts of it",
+            )
+        register = Register(client, prefix=exchange.prefix, generation=generation)
+        cluster = await register.read()
+        with CrawlDirectory(path) as directory:
+            layout = read_layout(path)
+            if layout is not None:
+                wait_for_parts(list(layout.directories_here(path).values()), on_wait)
+            begin_machine(directory, cluster.identity, url=str(redis_server(reached)), prefix=exchange.prefix)
+            use_suffixes_of(directory)
+            yield Joined(reached, register, cluster, directory, version)

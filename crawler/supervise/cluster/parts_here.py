@@ -1,0 +1,194 @@
+"""The processes of the parts on this machine."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.engine import Ending
+from crawler.parts.line.messages import (
+    Begin,
+    End,
+    Ended,
+    Failed,
+    FromPart,
+    Lease,
+    Opened,
+    Progress,
+    Rebuilding,
+    Stop,
+    Warned,
+)
+from crawler.supervise.cluster.liaison import Liaison
+from crawler.supervise.keeping import PartFailed, PartKeeper
+from crawler.supervise.part_log import Warnings
+from crawler.supervise.preparing import Plan
+from crawler.supervise.process import PartProcess
+from crawler.supervise.restarts import Restarts
+from crawler.supervise.whole.watched_part import WatchedPart
+
+log = logging.getLogger(__name__)
+
+KILL_AFTER_S: Final = 30.0
+"""How long a part may take to drop what is in flight."""
+
+
+class _Here:
+    """A part whose lease this machine holds."""
+
+    def __init__(self, keeper: PartKeeper, task: "asyncio.Task[PartFailed | None]", ends: asyncio.Event) -> None:
+        self.keeper = keeper
+        self.task = task
+        self.ends = ends
+
+
+class PartsHere:
+    """Runs a process for each part that it is told to `run`."""
+
+    def __init__(
+        self,
+        plan: Callable[[], Plan],
+        liaison: Liaison,
+        *,
+        until: Callable[[int], float],
+        version: Callable[[], int],
+        options: Mapping[str, str | None],
+        tell: Callable[[str], object],
+    ) -> None:
+        """`plan` and `version` are those of the configuration that holds now, `until` says when the lease of a part
+        ends, and `options` are settings of this machine alone. `tell` gets what people should know."""
+        self._plan = plan
+        self._liaison = liaison
+        self._until = until
+        self._version = version
+        self._options = options
+        self._tell = tell
+        self._warnings = Warnings(tell)
+        self._running: dict[int, _Here] = {}
+        self.watched: dict[int, WatchedPart] = {}
+        """All that were here in this run."""
+        self._versions: dict[int, int] = {}
+        """Of the configuration with which each process works."""
+        self._ending: End | Stop | None = None
+        self._done: asyncio.Queue[tuple[int, _Here] | None] = asyncio.Queue()
+
+    @property
+    def numbers(self) -> list[int]:
+        return list(self._running)
+
+    def run(self, number: int) -> None:
+        """Run processes of a part from now on. Its lease is held."""
+        if self._ending is not None:
+            return
+        ends = asyncio.Event()
+        self.watched.setdefault(number, WatchedPart())
+        log_file = CrawlDirectory(self._plan().directories[number]).log
+        keeper = PartKeeper(number, log_file, self, restarts=Restarts(), tell=self._tell)
+        here = self._running[number] = _Here(keeper, asyncio.create_task(keeper.keep(ends)), ends)
+        here.task.add_done_callback(lambda _: self._done.put_nowait((number, here)))
+
+    def renew(self, number: int, until: float) -> None:
+        """The lease of a part is longer."""
+        if number in self._running:
+            self.watched[number].send(Lease(until=until))
+
+    async def lose(self, number: int) -> None:
+        """The lease of a part was lost. Return when its process has ended, which stores nothing any more."""
+        here = self._running.get(number)
+        if here is not None:
+            here.ends.set()
+            here.keeper.kill()
+            await asyncio.wait({here.task})
+            self._running.pop(number, None)
+            self._done.put_nowait(None)
+
+    async def next_end(self) -> tuple[int, PartFailed | None] | None:
+        """Wait until a part has no process any more, and gets none. Returns also why it can't go on, if it can't. None
+        if something else has changed."""
+        done = await self._done.get()
+        if done is None or self._running.get(done[0]) is not done[1]:
+            return None
+        number, here = done
+        del self._running[number]
+        return number, here.task.result()
+
+    def finish(self, message: End | Stop) -> None:
+        """Let all processes end."""
+        self._ending = message
+        for number, here in self._running.items():
+            here.ends.set()
+            self.watched[number].send(message)
+        self._done.put_nowait(None)
+
+    def kill(self) -> None:
+        for here in self._running.values():
+            here.keeper.kill()
+
+    # the configuration
+
+    def adopted(self, version: int, parts: list[int]) -> None:
+        """These parts have taken over the configuration of this version."""
+        for part in parts:
+            if part in self._versions:
+                self._versions[part] = max(version, self._versions[part])
+
+    def restart_those_before(self, version: int) -> None:
+        """Parts that work with an older configuration get another process, which begins with this one."""
+        for number, has in list(self._versions.items()):
+            if has < version and number in self._running:
+                log.info("part %d gets another process, for the configuration that holds now", number)
+                self._versions[number] = version
+                self.watched[number].send(Stop(now=False))
+
+    # the processes
+
+    async def prepare(self, number: int, /) -> Begin:
+        self._versions[number] = self._version()
+        begin = self._plan().begin(number, again=self.watched[number].opened is not None)
+        return Begin(
+            version=begin.version,
+            number=begin.number,
+            lineage=begin.lineage,
+            directories=begin.directories,
+            configuration=begin.configuration,
+            rebuild=begin.rebuild,
+            again=begin.again,
+            options=self._options,
+            lease_until=self._until(number),
+        )
+
+    def begin(self, number: int, process: PartProcess, /) -> None:
+        self.watched[number].begin(process.line.send, process.pid)
+
+    def take(self, number: int, message: FromPart, /) -> None:
+        part = self.watched[number]
+        match message:
+            case Rebuilding(what=what, urls=urls):
+                self._tell(f"part {number}: rebuilding {what}: {urls:,} URLs so far.")
+            case Opened():
+                part.open(message)
+                self._liaison.open(number, part)
+                if self._ending is not None:
+                    part.send(self._ending)
+            case Progress(status=status):
+                if (change := part.note(status)) is not None:
+                    self._tell(f"part {number} {change}")
+            case Warned(kind=kind, text=text):
+                self._warnings.take(number, kind, text)
+            case Ended(status=status):
+                part.last_status, part.last = status, message
+            case Failed():
+                part.last = message
+            case _:
+                pass
+        self._liaison.take(number, message)
+
+    def end(self, number: int, /) -> None:
+        self.watched[number].end()
+        self._liaison.end(number)
+
+    def ended(self, number: int) -> Ending | None:
+        """How the last process of a part has ended, if in order."""
+        last = self.watched[number].last
+        return Ending(last.ending) if isinstance(last, Ended) else None

@@ -1,0 +1,53 @@
+"""Changes the configuration of a crawl on many machines: in the register, and in all parts that run."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from config import Loaded, render_toml
+from crawler.cluster.register import Register
+from crawler.control.replies import Reconfigured, Refusal
+from crawler.control.requests import Set
+from crawler.redis.client import FAILURES, reason_of
+from crawler.supervise.settings import SettingsOfParts, reconfigure
+from crawler.supervise.whole.coordinator import Coordinator
+
+FAILED: Final = 1
+
+
+class ClusterSettings:
+    """Works for the coordinator."""
+
+    def __init__(
+        self, whole: Coordinator, register: Register, version: int, on_adopted: Callable[[int, list[int]], object]
+    ) -> None:
+        """`version` is that of the configuration with which this coordinator begins. Calls `on_adopted` with each new
+        one, and the parts that have taken it over."""
+        self._whole = whole
+        self._register = register
+        self._version = version
+        self._on_adopted = on_adopted
+        self._settings = SettingsOfParts(whole, store=self._store, on_adopted=self._tell)
+
+    async def change(self, settings: Sequence[str], *, dry_run: bool) -> Reconfigured | Refusal:
+        """Change all that an operator asks for in all parts, or nothing."""
+        silent = [number for number, part in enumerate(self._whole.parts) if not part.is_open]
+        if silent:
+            names = ", ".join(map(str, silent))
+            return Refusal(
+                f"nothing was changed: parts {names} can't be reached, and all parts change together or not at all. "
+                "`onceover cluster status` says where they are; try again when they run",
+                FAILED,
+            )
+        return await reconfigure(self._whole, self._settings, Set(settings=list(settings), dry_run=dry_run))
+
+    async def _store(self, recorded: Loaded) -> None:
+        try:
+            is_stored = await self._register.replace_configuration(render_toml(recorded.lasting), self._version + 1)
+        except FAILURES as error:
+            raise OSError(f"Redis did not take the configuration: {reason_of(error)}") from error
+        if not is_stored:
+            raise OSError("Redis has a newer configuration, of another machine that decides for the crawl")
+        self._version += 1
+
+    def _tell(self, parts: Sequence[int]) -> None:
+        self._on_adopted(self._version, list(parts))
