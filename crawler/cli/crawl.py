@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from crawler.library.opening import changed_settings
 from crawler.operate.settings.start import Start, with_page_limit
 from crawler.supervise.preparing import is_in_parts
 from crawler.wiring.configuration import load
+from crawler.wiring.parts import cores
 
 Options = dict[str, tuple[str, object]]
 """For each key, the option that sets it, and the value."""
@@ -45,6 +46,18 @@ Options = dict[str, tuple[str, object]]
     help="Share the crawl among N processes, or as many as there are cores. A crawl keeps the number that it began "
     "with.",
 )
+@click.option(
+    "--cluster",
+    metavar="URL",
+    help="Run parts of the crawl on many machines that the server of Redis at URL has (`onceover cluster init`): those "
+    "that DIR has, then new ones.",
+)
+@click.option(
+    "--max-parts",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --cluster: run up to N parts here. Default: as many as there are cores.",
+)
 @click.option("--max-pages", type=click.IntRange(min=1), metavar="N", help="Stop this run after N pages.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def crawl(  # noqa: PLR0913 - a command takes each of its options
@@ -56,6 +69,8 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     rebuild: bool,
     settings: tuple[str, ...],
     parts: str | None,
+    cluster: str | None,
+    max_parts: int | None,
     max_pages: int | None,
     as_json: bool,
 ) -> int:
@@ -67,6 +82,18 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration, 3 stopped by a limit, 4 stopped by a signal,
     5 the directory is locked, paused, of another version, or not the directory of a crawl.
     """
+    if cluster is not None:
+        others: dict[str, object] = {
+            "CONFIGURATION": configuration,
+            "--seed": seeds,
+            "--preset": preset,
+            "--fresh": fresh,
+        }
+        others |= {"--rebuild": rebuild, "--parts": parts, "--max-pages": max_pages}
+        _check_alone(others)
+        return _crawl_on_machine(cluster, directory, settings, max_parts, as_json=as_json)
+    if max_parts is not None:
+        raise click.UsageError("--max-parts belongs to --cluster; `--parts N` divides a crawl on one machine")
     options: Options = {} if directory is None else {"crawl.directory": ("--dir", directory)}
     settings = settings_with_parts(settings, parts)
     if configuration is None and not seeds and directory is None:
@@ -98,6 +125,34 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         changed=changed_settings(loaded),
     )
     return run.exit_code
+
+
+def _check_alone(others: Mapping[str, object]) -> None:
+    """A crawl on many machines has its configuration in Redis."""
+    for name, value in others.items():
+        if value:
+            raise click.UsageError(
+                f"{name} can't be used with --cluster: `onceover cluster init` has made the crawl with its "
+                "configuration, and `onceover set` changes that on all machines"
+            )
+
+
+def _crawl_on_machine(
+    url: str, directory: str | None, settings: Sequence[str], max_parts: int | None, *, as_json: bool
+) -> int:
+    # Redis is an extra.
+    from crawler.cli.run.machine import run_on_machine  # noqa: PLC0415 - see above
+
+    foreign = [each for each in settings if not each.strip().startswith("exchange.")]
+    if foreign:
+        raise click.UsageError(
+            f"--set {foreign[0]} can't be used with --cluster, as all machines share the settings: only those of "
+            "[exchange] say how this machine reaches Redis. `onceover set DIR KEY=VALUE` changes the others"
+        )
+    options: Options = {"exchange.url": ("--cluster", url), "exchange.backend": ("--cluster", "redis")}
+    reached = load(None, overrides=settings, options=options, environ=os.environ, require_seeds=False)
+    path = Path(reached.config.crawl.directory if directory is None else directory)
+    return run_on_machine(reached, path, max_parts=max_parts or cores(), as_json=as_json)
 
 
 def _without_file(

@@ -21,8 +21,8 @@ class PageBank:
         on_reached: Callable[[], None],
         on_begun: Callable[[], object] = lambda: None,
     ) -> None:
-        """Calls `on_reached` once the run has as many pages as it may, and `on_begun` once it knows the pages of earlier
-        runs, before it hands out any."""
+        """Calls `on_reached` once the run has as many pages as it may, and `on_begun` before it hands out any, when it
+        knows the pages of earlier runs."""
         self._bank = Bank(limit=limit, parts=parts)
         self._on_reached = on_reached
         self._on_begun = on_begun

@@ -80,12 +80,19 @@ class CrawlAgent:
     def plan(self) -> Plan:
         return self._joined.plan
 
+    @property
+    def name(self) -> str:
+        return self._leases.holder
+
+    @property
+    def first_open(self) -> asyncio.Event:
+        """Set when a part was open here."""
+        return self.here.first_open
+
     def status(self) -> Status | None:
         """The parts that were here in this run; None before one was open."""
-        return status_of_all(
-            [each for each in self.here.watched.values() if each.status() is not None] or [],
-            time.monotonic() - self._began,
-        )
+        parts = [each for each in self.here.watched.values() if each.status() is not None]
+        return status_of_all(parts, time.monotonic() - self._began) if parts else None
 
     async def change(self, settings: list[str], *, dry_run: bool) -> Reconfigured | Refusal:
         """Change settings of the whole crawl."""

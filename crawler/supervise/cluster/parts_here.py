@@ -71,6 +71,7 @@ class PartsHere:
         self._versions: dict[int, int] = {}
         """Of the configuration with which each process works."""
         self._ending: End | Stop | None = None
+        self.first_open = asyncio.Event()
         self._done: asyncio.Queue[tuple[int, _Here] | None] = asyncio.Queue()
 
     @property
@@ -168,6 +169,7 @@ class PartsHere:
                 self._tell(f"part {number}: rebuilding {what}: {urls:,} URLs so far.")
             case Opened():
                 part.open(message)
+                self.first_open.set()
                 self._liaison.open(number, part)
                 if self._ending is not None:
                     part.send(self._ending)

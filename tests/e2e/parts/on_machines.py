@@ -1,0 +1,176 @@
+"""One crawl on many machines, as a user runs it: each machine is a group of processes with a directory of its own, and
+all of them have one server of Redis."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from config import render_toml
+from crawler.cluster.register import Register
+from crawler.cluster.values import Cluster, Identity
+from crawler.page import PageRecord
+from crawler.redis.client import connected
+from crawler.redis.server import Server
+from crawler.simweb.log import LogEntry, read_json_lines
+from crawler.simweb.params import WorldParams
+from crawler.simweb.process import running
+from crawler.url.hosts import installed_suffixes
+from crawler.wiring.configuration import load
+from crawler.write.records import read_records
+from tests.e2e.crawling import ONCEOVER, TIMEOUT_S, Ended, Web, environment, setting
+from tests.e2e.parts.in_parts import WORLD
+from tests.redis_server import RedisServer, running_redis
+
+LEASE_S = 2.0
+PREFIX = "onceover"
+GENERATION = "e2e"
+
+
+class Machine:
+    """A machine: one group of processes, and a directory."""
+
+    def __init__(self, folder: Path, url: str, *options: str) -> None:
+        self.folder = folder
+        self.directory = folder / "crawl"
+        self._command = [ONCEOVER, "crawl", "--cluster", url, "--dir", "crawl", *options]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("ab") as err:
+            self._process = subprocess.Popen(
+                self._command,
+                cwd=self.folder,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    @property
+    def err(self) -> str:
+        return (self.folder / "stderr").read_text()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def kill(self) -> None:
+        """As when the power fails: all its processes at once."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def wait(self) -> Ended:
+        code = self.process.wait(TIMEOUT_S)
+        return Ended(code, (self.folder / "stdout").read_text(), self.err)
+
+    def parts(self) -> list[int]:
+        """Those that have directories here."""
+        return sorted(int(path.name.removeprefix("part-")) for path in self.directory.glob("part-*"))
+
+    def pid_of(self, part: int) -> int | None:
+        """The process of a part that runs here."""
+        try:
+            return int((self.directory / f"part-{part}" / "lock").read_text())
+        except (OSError, ValueError):
+            return None
+
+    def records(self) -> list[list[PageRecord]]:
+        """Of each part: the last copy of each record."""
+        paths = [self.directory / f"part-{part}" / "records" for part in self.parts()]
+        return [list(read_records(path, last_only=True)) for path in paths if path.is_dir()]
+
+
+class Machines(msgspec.Struct, frozen=True):
+    """Machines that have one crawl of a simulated web that is served, and logged."""
+
+    web: Web
+    log: Path
+    redis: RedisServer
+    machines: Sequence[Machine]
+    parts: int
+
+    def read(self) -> Cluster:
+        """The register."""
+        return asyncio.run(_read(self.redis.url))
+
+    def wait_until(self, holds: Callable[[], object], what: str) -> None:
+        give_up_at = time.monotonic() + TIMEOUT_S
+        while not holds():
+            told = "\n".join(each.err for each in self.machines if each.folder.exists())
+            assert time.monotonic() < give_up_at, f"no {what} within {TIMEOUT_S:g} s: {told}"
+            time.sleep(0.05)
+
+    def wait_until_all_crawl(self) -> None:
+        """Until each part has stored a page."""
+        self.wait_until(lambda: sum(map(bool, self.records())) == self.parts, "a page of each part")
+
+    def coordinator(self) -> Machine | None:
+        """The machine that decides for the crawl."""
+        lease = self.read().coordinator
+        pids = {str(each.process.pid): each for each in self.machines if each.is_running}
+        return None if lease is None or not lease.stands else pids.get(lease.holder.split(":")[1])
+
+    def requests(self) -> list[LogEntry]:
+        return list(read_json_lines(self.log))
+
+    def records(self) -> list[list[PageRecord]]:
+        return [part for machine in self.machines for part in machine.records()]
+
+
+async def _read(url: str) -> Cluster:
+    async with connected(Server(url=url)) as client:
+        return await Register(client, prefix=PREFIX, generation=GENERATION).read()
+
+
+async def _create(url: str, identity: Identity) -> None:
+    async with connected(Server(url=url)) as client:
+        assert await Register(client, prefix=PREFIX, generation=GENERATION).create(identity)
+
+
+@contextmanager
+def on_machines(
+    folder: Path, *settings: str, machines: int = 2, max_parts: int = 1, params: WorldParams = WORLD
+) -> Iterator[Machines]:
+    """A crawl that was made, with one part for each that the machines may run. They are not started, and are killed at
+    the end."""
+    log = folder / "requests.jsonl"
+    with running_redis() as redis, running(params, log_path=log) as port:
+        web = Web(port, params)
+        seeds, options = web.options[1], web.options[2:]
+        values = [*options[1::2], 'scope.within="any"', *settings, 'exchange.backend="redis"']
+        loaded = load(None, overrides=[*values, f'exchange.url="{redis.url}"', f'crawl.seeds=["{seeds}"]'])
+        parts = machines * max_parts
+        identity = Identity(
+            crawl="e2e",
+            generation=GENERATION,
+            lineages=tuple(range(1, parts + 1)),
+            next_lineage=parts + 1,
+            lease_s=LEASE_S,
+            configuration=render_toml(loaded.config),
+            suffixes=installed_suffixes(),
+        )
+        asyncio.run(_create(redis.url, identity))
+        more = ["--max-parts", str(max_parts)]
+        all_machines = [Machine(folder / f"machine-{number}", redis.url, *more) for number in range(machines)]
+        try:
+            yield Machines(web, log, redis, all_machines, parts)
+        finally:
+            for machine in all_machines:
+                machine.kill()
