@@ -34,6 +34,7 @@ operator decides (`adopt`).
     register  the register in Redis, and `scripts` that run there
     keeper    claims, renews and gives up leases
     guard     ends the process of a part when its lease has ended
+    shared_lease  how that process knows when it ends
     machine   what one machine has of the crawl: the layout, and directories of parts
     notes     what the directory of a part says about its last claim
 """

@@ -12,6 +12,9 @@ LEASE_ENDED: Final = 75
 """The exit code of a process whose lease has ended. What it had in flight is not stored; another process fetches it
 again. (EX_TEMPFAIL of sysexits.h: try again.)"""
 
+LOOK_S: Final = 1.0
+"""How often an idle process looks whether its lease lasts."""
+
 
 def _exit() -> None:
     with suppress(OSError):
@@ -28,31 +31,26 @@ class LeaseGuard:
     """
 
     def __init__(
-        self, until: float, *, clock: Callable[[], float] = boottime, end: Callable[[], object] = _exit
+        self,
+        until: Callable[[], float],
+        *,
+        clock: Callable[[], float] = boottime,
+        end: Callable[[], object] = _exit,
     ) -> None:
-        """`until` is a time of `clock`. `end` does not return, except in tests."""
+        """`until` returns when the lease ends, by `clock`. `end` does not return, except in tests."""
         self._until = until
         self._clock = clock
         self._end = end
-        self._has_changed = asyncio.Event()
-
-    def renew(self, until: float) -> None:
-        """The lease ends at `until`. The caller says this in order: the last word counts."""
-        self._until = until
-        self._has_changed.set()
 
     def check(self) -> None:
         """Return if the lease lasts. Call this right before a request is written, and before each write to the frontier
         or a sink."""
-        if self._clock() >= self._until:
+        if self._clock() >= self._until():
             self._end()
 
     async def watch(self) -> None:
         """End the process in time also if it does nothing. Runs until cancelled."""
         while True:
             self.check()
-            self._has_changed.clear()
-            # Timers of the loop may stand still while the machine sleeps. So each renewal is a look at the clock, too.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(0.01, self._until - self._clock())):
-                    await self._has_changed.wait()
+            # Timers of the loop may stand still while the machine sleeps. So it looks at the clock often.
+            await asyncio.sleep(min(max(0.01, self._until() - self._clock()), LOOK_S))

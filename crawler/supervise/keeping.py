@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -47,14 +47,22 @@ class PartKeeper:
     """Starts a part again whenever its process dies."""
 
     def __init__(
-        self, number: int, log_file: Path, watch: Watch, *, restarts: Restarts, tell: Callable[[str], object]
+        self,
+        number: int,
+        log_file: Path,
+        watch: Watch,
+        *,
+        restarts: Restarts,
+        tell: Callable[[str], object],
+        inherit: Sequence[int] = (),
     ) -> None:
-        """`tell` gets what people should know."""
+        """`tell` gets what people should know. Processes get the descriptors `inherit`."""
         self._number = number
         self._log_file = log_file
         self._watch = watch
         self._restarts = restarts
         self._tell = tell
+        self._inherit = inherit
         self._process: PartProcess | None = None
         self._last: Ended | Failed | None = None
         """The last word of the process."""
@@ -79,7 +87,7 @@ class PartKeeper:
         number, self._last = self._number, None
         begin = await self._watch.prepare(number)
         try:
-            process = self._process = await start(self._log_file)
+            process = self._process = await start(self._log_file, inherit=self._inherit)
             self._watch.begin(number, process)
             fields: dict[str, object] = {"of_part": number, "pid": process.pid}
             log.info("part %d runs in process %d", number, process.pid, extra={"fields": fields})

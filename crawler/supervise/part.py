@@ -14,6 +14,7 @@ import msgspec
 
 from config import Loaded
 from crawler.cluster.guard import LeaseGuard
+from crawler.cluster.shared_lease import SharedLease
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import Layout, read_layout
 from crawler.engine import Ending
@@ -33,7 +34,6 @@ from crawler.parts.line.messages import (
     End,
     Ended,
     FromPart,
-    Lease,
     Opened,
     Progress,
     Rebuilding,
@@ -94,7 +94,7 @@ class _RunningPart:
         self._begin = begin
         self._loaded = loaded
         self._directories = [Path(each) for each in begin.directories]
-        self._guard = None if begin.lease_until is None else LeaseGuard(begin.lease_until)
+        self._guard = None if begin.lease is None else LeaseGuard(SharedLease(begin.lease).until)
         self._run: Run | None = None
         self._carrier: Carrier | None = None
         self._services: PartServices | None = None
@@ -144,8 +144,6 @@ class _RunningPart:
                     self._connect(number)
                 case Disconnect() if self._services is not None:
                     self._services.disconnect()
-                case Lease(until=until) if self._guard is not None:
-                    self._guard.renew(until)
                 case ToService() if self._services is not None:
                     self._services.receive(message)
 
@@ -256,7 +254,7 @@ class _RunningPart:
             )
         )
         # On many machines, `Connect` comes when it is known who decides for the crawl.
-        if self._begin.lease_until is None:
+        if self._begin.lease is None:
             self._services.connect()
 
     def _close(self) -> None:

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -47,8 +47,9 @@ class PartProcess:
         self._process.kill()
 
 
-async def start(log: Path) -> PartProcess:
-    """Start a process, which waits for `Begin`. What it prints goes to the end of the log. Raises `OSError`."""
+async def start(log: Path, *, inherit: Sequence[int] = ()) -> PartProcess:
+    """Start a process, which waits for `Begin`. What it prints goes to the end of the log. It gets the descriptors
+    `inherit` under the same numbers. Raises `OSError`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     ours, its = socket.socketpair()
     try:
@@ -59,7 +60,7 @@ async def start(log: Path) -> PartProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=[its.fileno()],
+                pass_fds=[its.fileno(), *inherit],
             )
     except BaseException:
         ours.close()

@@ -25,8 +25,8 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     """The part has been open before in this run. So it may be paused."""
     options: Mapping[str, str | None] = {}
     """Settings that hold on this machine alone, by key."""
-    lease_until: float | None = None
-    """When the lease of the part ends, by CLOCK_BOOTTIME, unless `Lease` renews it; None if it needs none."""
+    lease: int | None = None
+    """The descriptor of the lease of the part (`crawler.cluster.shared_lease`); None if it needs none."""
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, tag="ask"):
@@ -45,13 +45,6 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     """Finish the URLs in flight, or drop them, and end."""
 
     now: bool
-
-
-class Lease(msgspec.Struct, frozen=True, kw_only=True, tag="lease"):
-    """The lease of the part has been renewed, or has ended early."""
-
-    until: float
-    """By CLOCK_BOOTTIME. The last word counts."""
 
 
 class Connect(msgspec.Struct, frozen=True, tag="connect"):
@@ -135,5 +128,5 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
     exit_code: int
 
 
-ToPart = Begin | Ask | End | Stop | Lease | Connect | Disconnect | ToService
+ToPart = Begin | Ask | End | Stop | Connect | Disconnect | ToService
 FromPart = Rebuilding | Opened | Connected | Progress | Answered | Warned | Ended | Failed | ToService

@@ -5,6 +5,9 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
+from crawler.cluster.shared_lease import SharedLease
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.parts.line.messages import (
@@ -13,7 +16,6 @@ from crawler.parts.line.messages import (
     Ended,
     Failed,
     FromPart,
-    Lease,
     Opened,
     Progress,
     Rebuilding,
@@ -37,8 +39,11 @@ KILL_AFTER_S: Final = 30.0
 class _Here:
     """A part whose lease this machine holds."""
 
-    def __init__(self, keeper: PartKeeper, task: "asyncio.Task[PartFailed | None]", ends: asyncio.Event) -> None:
+    def __init__(
+        self, keeper: PartKeeper, lease: SharedLease, task: "asyncio.Task[PartFailed | None]", ends: asyncio.Event
+    ) -> None:
         self.keeper = keeper
+        self.lease = lease
         self.task = task
         self.ends = ends
 
@@ -85,20 +90,24 @@ class PartsHere:
         ends = asyncio.Event()
         self.watched.setdefault(number, WatchedPart())
         log_file = CrawlDirectory(self._plan().directories[number]).log
-        keeper = PartKeeper(number, log_file, self, restarts=Restarts(), tell=self._tell)
-        here = self._running[number] = _Here(keeper, asyncio.create_task(keeper.keep(ends)), ends)
-        here.task.add_done_callback(lambda _: self._done.put_nowait((number, here)))
+        lease = SharedLease.made(self._until(number))
+        keeper = PartKeeper(number, log_file, self, restarts=Restarts(), tell=self._tell, inherit=[lease.descriptor])
+        here = self._running[number] = _Here(keeper, lease, asyncio.create_task(keeper.keep(ends)), ends)
+        here.task.add_done_callback(lambda _: self._ended(number, here))
 
     def renew(self, number: int, until: float) -> None:
         """The lease of a part is longer."""
-        if number in self._running:
-            self.watched[number].send(Lease(until=until))
+        here = self._running.get(number)
+        if here is not None and not here.task.done():
+            here.lease.renew(until)
 
     async def lose(self, number: int) -> None:
         """The lease of a part was lost. Return when its process has ended, which stores nothing any more."""
         here = self._running.get(number)
         if here is not None:
             here.ends.set()
+            if not here.task.done():
+                here.lease.renew(0.0)
             here.keeper.kill()
             await asyncio.wait({here.task})
             self._running.pop(number, None)
@@ -113,6 +122,10 @@ class PartsHere:
         number, here = done
         del self._running[number]
         return number, here.task.result()
+
+    def _ended(self, number: int, here: _Here) -> None:
+        here.lease.close()
+        self._done.put_nowait((number, here))
 
     def finish(self, message: End | Stop) -> None:
         """Let all processes end."""
@@ -147,17 +160,8 @@ class PartsHere:
     async def prepare(self, number: int, /) -> Begin:
         self._versions[number] = self._version()
         begin = self._plan().begin(number, again=self.watched[number].opened is not None)
-        return Begin(
-            version=begin.version,
-            number=begin.number,
-            lineage=begin.lineage,
-            directories=begin.directories,
-            configuration=begin.configuration,
-            rebuild=begin.rebuild,
-            again=begin.again,
-            options=self._options,
-            lease_until=self._until(number),
-        )
+        lease = self._running[number].lease.descriptor
+        return msgspec.structs.replace(begin, options=self._options, lease=lease)
 
     def begin(self, number: int, process: PartProcess, /) -> None:
         self.watched[number].begin(process.line.send, process.pid)

@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
@@ -25,7 +24,7 @@ from crawler.simweb.process import running
 from crawler.url.hosts import installed_suffixes
 from crawler.wiring.configuration import load
 from crawler.write.records import read_records
-from tests.e2e.crawling import ONCEOVER, TIMEOUT_S, Ended, Web, environment, setting
+from tests.e2e.crawling import ONCEOVER, TIMEOUT_S, Ended, Web, environment
 from tests.e2e.parts.in_parts import WORLD
 from tests.redis_server import RedisServer, running_redis
 
@@ -40,7 +39,7 @@ class Machine:
     def __init__(self, folder: Path, url: str, *options: str) -> None:
         self.folder = folder
         self.directory = folder / "crawl"
-        self._command = [ONCEOVER, "crawl", "--cluster", url, "--dir", "crawl", *options]
+        self._command = [str(ONCEOVER), "crawl", "--cluster", url, "--dir", "crawl", *options]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -115,6 +114,7 @@ class Machines(msgspec.Struct, frozen=True):
         while not holds():
             told = "\n".join(each.err for each in self.machines if each.folder.exists())
             assert time.monotonic() < give_up_at, f"no {what} within {TIMEOUT_S:g} s: {told}"
+            assert any(each.is_running for each in self.machines), f"all have ended before {what}: {told}"
             time.sleep(0.05)
 
     def wait_until_all_crawl(self) -> None:
@@ -126,6 +126,16 @@ class Machines(msgspec.Struct, frozen=True):
         lease = self.read().coordinator
         pids = {str(each.process.pid): each for each in self.machines if each.is_running}
         return None if lease is None or not lease.stands else pids.get(lease.holder.split(":")[1])
+
+    def wait_for_coordinator(self) -> Machine:
+        found: list[Machine] = []
+
+        def has_one() -> bool:
+            found[:] = [machine for machine in [self.coordinator()] if machine is not None]
+            return bool(found)
+
+        self.wait_until(has_one, "machine that decides")
+        return found[0]
 
     def requests(self) -> list[LogEntry]:
         return list(read_json_lines(self.log))

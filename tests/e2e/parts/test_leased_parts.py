@@ -10,8 +10,9 @@ from pathlib import Path
 import msgspec
 
 from crawler.cluster.boottime import boottime
+from crawler.cluster.shared_lease import SharedLease
 from crawler.disk.directory import CrawlDirectory
-from crawler.parts.line.messages import Answered, Ask, FromPart, Lease, Progress
+from crawler.parts.line.messages import FromPart, Progress
 from crawler.simweb.params import WorldParams
 from crawler.supervise.preparing import lock_parts
 from crawler.supervise.process import PartProcess, start
@@ -25,8 +26,8 @@ WORLD = WorldParams(domain="test", seed=3, hosts=6, pages_per_host=60, links_per
 BRIEF_S = 0.5
 
 
-async def _started(crawl: PartsOfWeb, *, lease_s: float) -> PartProcess:
-    """A process of the only part, with a lease, that has fetched some pages."""
+async def _started(crawl: PartsOfWeb, lease: SharedLease) -> PartProcess:
+    """A process of the only part, with this lease, that has fetched some pages."""
     settings = [each for each in crawl.web.options if "=" in each]
     options: dict[str, tuple[str, object]] = {
         "crawl.directory": ("a test", str(crawl.directory)),
@@ -35,8 +36,8 @@ async def _started(crawl: PartsOfWeb, *, lease_s: float) -> PartProcess:
     loaded = load(None, overrides=[*settings, "politeness.min_delay_s=0.1"], options=options, environ={})
     with lock_parts(loaded, version=version("onceover-crawler"), on_wait=lambda _: None) as plan:
         plan.write_configuration()
-        begin = msgspec.structs.replace(plan.begin(0, again=False), lease_until=boottime() + lease_s)
-        process = await start(CrawlDirectory(plan.directories[0]).log)
+        begin = msgspec.structs.replace(plan.begin(0, again=False), lease=lease.descriptor)
+        process = await start(CrawlDirectory(plan.directories[0]).log, inherit=[lease.descriptor])
     process.line.send(begin)
     await _heard(process, lambda message: isinstance(message, Progress) and message.status.pages >= 3)
     return process
@@ -52,14 +53,10 @@ def _fail() -> FromPart:
     raise AssertionError("the part has ended")
 
 
-async def _renew(process: PartProcess, lease_s: float) -> float:
-    """Let the lease of the process end at the returned time. It knows that when this returns."""
-    until = boottime() + lease_s
-    process.line.send(Lease(until=until))
-    process.line.send(Ask(wave=1, close_gate=False))
-    async with asyncio.timeout(MAX_WAIT_S):
-        while (message := await process.line.receive()) is not None and not isinstance(message, Answered):
-            pass
+def _shorten(lease: SharedLease) -> float:
+    """Let the lease end at the returned time."""
+    until = boottime() + BRIEF_S
+    lease.renew(until)
     return until
 
 
@@ -75,9 +72,10 @@ def _stored(directory: Path) -> dict[str, bytes | None]:
 @in_event_loop
 async def test_a_process_that_was_stopped_beyond_its_lease_asks_nobody_and_stores_nothing(tmp_path: Path) -> None:
     with in_parts(tmp_path, parts=1, params=WORLD) as crawl:
-        process = await _started(crawl, lease_s=3600)
+        lease = SharedLease.made(boottime() + 3600)
+        process = await _started(crawl, lease)
         try:
-            until = await _renew(process, BRIEF_S)
+            until = _shorten(lease)
             send(process.pid, signal.SIGSTOP)
             await asyncio.to_thread(_wait_until_past, until)
             requests, stored = len(crawl.requests()), _stored(crawl.directory / "part-0")
@@ -87,6 +85,7 @@ async def test_a_process_that_was_stopped_beyond_its_lease_asks_nobody_and_store
         finally:
             process.kill()
             await process.line.aclose()
+            lease.close()
         assert requests
         assert len(crawl.requests()) == requests
         assert _stored(crawl.directory / "part-0") == stored
@@ -96,13 +95,15 @@ async def test_a_process_that_was_stopped_beyond_its_lease_asks_nobody_and_store
 @in_event_loop
 async def test_a_process_ends_at_the_end_of_its_lease_also_between_two_requests(tmp_path: Path) -> None:
     with in_parts(tmp_path, parts=1, params=WORLD) as crawl:
-        process = await _started(crawl, lease_s=3600)
+        lease = SharedLease.made(boottime() + 3600)
+        process = await _started(crawl, lease)
         try:
-            until = await _renew(process, BRIEF_S)
+            until = _shorten(lease)
             async with asyncio.timeout(MAX_WAIT_S):
                 assert await process.wait() == "because its lease had ended"
             assert boottime() >= until
         finally:
             process.kill()
             await process.line.aclose()
+            lease.close()
         assert "the lease of this part has ended" in (crawl.directory / "part-0" / "logs" / "crawl.log").read_text()
