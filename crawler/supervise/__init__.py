@@ -22,6 +22,7 @@ on. SIGTERM lets a part finish; if nobody has stopped the crawl, the supervisor 
     process       a process of a part, and the line to it
     restarts      when a part that has died starts again; pure
     whole         the room of the coordinator, which decides for the crawl as a whole
+    cluster       the room for one crawl on many machines
     operating     answers commands for the whole crawl
     settings      changes the configuration of all parts, or of none
     part          what the process of a part does

@@ -12,7 +12,7 @@ they are allowed, and ask no address that others may ask.
 
 What outlives a coordinator:
 
-- Agents remember how far the *run* is (`messages.RunState`), and tell it the next coordinator.
+- Agents remember how far the *run* is (`crawler.supervise.whole.run_state`), and tell it the next coordinator.
 - The *ending mark* in the register ends the run for all. The coordinator writes it when the crawl is complete or a
   limit is reached, only while it holds its lease; `onceover cluster stop` writes it, too. An agent obeys the first mark
   that was not there when it started. So an agent that is started later begins the next run.
@@ -26,6 +26,7 @@ released. Their directories may move to another machine then.
     desk         the coordinator's side
     liaison      the agent's side
     parts_here   the processes of the parts on this machine
+    choosing     which parts a machine would run; pure
     agent        leases, processes and the way to the coordinator together, from start to end
     settings     changes of the configuration
     operating    answers commands on this machine
