@@ -24,6 +24,7 @@ released. Their directories may move to another machine then.
     messages     what agents and coordinator say to each other
     line         one end of a connection between them
     desk         the coordinator's side
+    deciding     whether this machine is the coordinator's, and its desk then
     liaison      the agent's side
     parts_here   the processes of the parts on this machine
     choosing     which parts a machine would run; pure

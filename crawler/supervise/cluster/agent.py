@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed, Wanted
 from crawler.cluster.register import Register
@@ -17,24 +17,18 @@ from crawler.engine import Ending
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.line.messages import End, Stop
-from crawler.redis.client import FAILURES, reason_of
+from crawler.redis.client import FAILURES
 from crawler.status import Status
 from crawler.supervise.cluster.choosing import choose
-from crawler.supervise.cluster.desk import Desk
+from crawler.supervise.cluster.deciding import Deciding
 from crawler.supervise.cluster.joining import Joined
 from crawler.supervise.cluster.liaison import Liaison
-from crawler.supervise.cluster.messages import COORDINATOR as DESK
-from crawler.supervise.cluster.messages import WIRE
 from crawler.supervise.cluster.parts_here import KILL_AFTER_S, PartsHere
-from crawler.supervise.cluster.settings import ClusterSettings
 from crawler.supervise.keeping import PartFailed
 from crawler.supervise.preparing import Plan
-from crawler.supervise.whole.coordinator import Coordinator
 from crawler.supervise.whole.watched_part import status_of_all
 
 log = logging.getLogger(__name__)
-
-_AGAIN_S: Final = 0.5
 
 
 class CrawlAgent:
@@ -66,8 +60,7 @@ class CrawlAgent:
             options=joined.options,
             tell=tell,
         )
-        self._desk: Desk | None = None
-        self._desk_task: asyncio.Task[None] | None = None
+        self._deciding = Deciding(joined, self._leases, on_failure=self._fail)
         self.ending: Ending | None = None
         """Why this machine's work ends, once that is known."""
         self._failure: PartFailed | None = None
@@ -131,7 +124,7 @@ class CrawlAgent:
                     each.cancel()
         finally:
             self.here.kill()
-            await self._close_desk()
+            await self._deciding.end()
             with suppress(*FAILURES):
                 await self._leases.aclose()
         if self._failure is not None:
@@ -147,11 +140,14 @@ class CrawlAgent:
     async def _finish(self, part: int, failure: PartFailed | None) -> None:
         """A part has no process any more."""
         if failure is not None:
-            log.info("%s", failure)
-            self._failure = self._failure or failure
-            self.stop(Ending.STOPPED)
+            self._fail(failure)
         with suppress(*FAILURES):
             await self._leases.release(part)
+
+    def _fail(self, failure: PartFailed) -> None:
+        log.info("%s", failure)
+        self._failure = self._failure or failure
+        self.stop(Ending.STOPPED)
 
     def _result(self) -> CrawlResult | None:
         ending = self.ending or Ending.STOPPED
@@ -194,8 +190,7 @@ class CrawlAgent:
         mark = cluster.ending
         if mark is not None and mark.mark != self._after:
             self._obey(mark)
-        if self._desk is not None:
-            self._desk.look(cluster)
+        self._deciding.look(cluster)
 
     def _obey(self, mark: EndingMark) -> None:
         """The run ends for all machines."""
@@ -213,69 +208,19 @@ class CrawlAgent:
         while True:
             match await self._leases.next_change():
                 case Held(part=part) if part == COORDINATOR:
-                    await self._open_desk()
+                    if not self._leaves.is_set():
+                        await self._deciding.begin(run=self.liaison.run_state, after=self._after)
                 case Held(part=part):
                     self.here.run(part)
                 case Renewed(part=part, until=until) if part != COORDINATOR:
                     self.here.renew(part, until)
                 case Lost(part=part) if part == COORDINATOR:
-                    log.info("another machine may decide for the crawl from now on")
-                    await self._close_desk()
+                    await self._deciding.end()
                 case Lost(part=part, why=why):
                     self._tell(f"part {part} ends, because its lease was lost: {why}.")
                     await self.here.lose(part)
                 case Refused(part=part, why=why) if part != COORDINATOR and part in self._joined.parts_here():
                     self._tell(f"part {part} waits: {why}.")
-
-    # the coordinator
-
-    async def _open_desk(self) -> None:
-        if self._leaves.is_set():
-            return
-        log.info("this machine decides for the crawl from now on")
-        exchange = await RedisExchange.begin(self._joined.server, DESK, prefix=self._joined.exchange_prefix, wire=WIRE)
-        self._desk = Desk(
-            self._joined.plan,
-            exchange,
-            run=self.liaison.run_state,
-            after=self._after,
-            end=self._end_for_all,
-            settings=self._settings_of,
-        )
-        self._desk_task = asyncio.create_task(self._run_desk(self._desk, exchange))
-
-    def _settings_of(self, whole: Coordinator) -> ClusterSettings:
-        def tell(version: int, parts: list[int]) -> None:
-            if self._desk is not None:
-                self._desk.tell_adopted(version, parts)
-
-        return ClusterSettings(whole, self._register, self._joined.version, tell)
-
-    async def _run_desk(self, desk: Desk, exchange: RedisExchange[Any]) -> None:
-        try:
-            await desk.run()
-        except Exception:
-            log.exception("this machine can't decide for the crawl any more; another one may")
-            raise
-        finally:
-            await exchange.aclose()
-
-    async def _close_desk(self) -> None:
-        task, self._desk, self._desk_task = self._desk_task, None, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait({task})
-
-    async def _end_for_all(self, ending: Ending) -> bool:
-        """Write the ending mark, unless another machine decides by now."""
-        mark = EndingMark(mark=os.urandom(8).hex(), ending=ending)
-        while (claim := self._leases.claim_of(COORDINATOR)) is not None:
-            try:
-                return await self._register.end(mark, claim=claim)
-            except FAILURES as error:
-                log.warning("the crawl can't end yet, because Redis can't be used: %s", reason_of(error))
-                await asyncio.sleep(_AGAIN_S)
-        return False
 
     # what people see
 
