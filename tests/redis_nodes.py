@@ -1,10 +1,8 @@
 """A cluster of Redis nodes, and servers that Sentinels watch. They listen on ports of loopback."""
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Final
 
 import redis
@@ -13,6 +11,7 @@ from tests.redis_server import RedisServer, free_port, running_redis
 from tests.timeouts import MAX_WAIT_S
 
 SLOTS: Final = 16384
+_NAME: Final = "links"
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -37,7 +36,7 @@ class Node:
         self.bus = bus
         self._options = options
 
-    def client(self) -> "redis.Redis[bytes]":
+    def client(self) -> redis.Redis:
         return redis.Redis(port=self.port)
 
     def ask(self, *command: str | int) -> object:
@@ -48,6 +47,19 @@ class Node:
         with self.client() as client:
             found: dict[str, object] = client.info()
             return found
+
+    def is_master(self) -> bool:
+        return self.info()["role"] == "master"
+
+    def follows(self) -> bool:
+        """Whether it is a replica that has all that its master has."""
+        found = self.info()
+        return found["role"] == "slave" and found["master_link_status"] == "up"
+
+    @property
+    def offset(self) -> int:
+        """How much it has been told to write."""
+        return int(str(self.info()["master_repl_offset"]))
 
     def kill(self) -> None:
         self.server.kill()
@@ -75,13 +87,17 @@ class Nodes:
 
     def owner_of(self, slot: int) -> Node:
         """The master that has a slot, as the others see it."""
-        for node in self.masters:
-            slots = node.ask("CLUSTER", "SLOTS")
-            assert isinstance(slots, list)
-            for first, last, (_, port, *_), *_ in slots:
-                if first <= slot <= last:
-                    return next(each for each in self.all if each.port == port)
-        raise AssertionError(slot)
+        slots = self.all[0].ask("CLUSTER", "SLOTS")
+        assert isinstance(slots, list)
+        port = next(place[1] for first, last, place, *_ in slots if first <= slot <= last)
+        return next(each for each in self.all if each.port == port)
+
+    def replica_of(self, master: Node) -> Node:
+        for node in self.all:
+            found = node.info() if node is not master else {}
+            if found.get("role") == "slave" and found["master_port"] == master.port:
+                return node
+        raise AssertionError(master.port)
 
     def move(self, slot: int, source: Node, target: Node) -> None:
         """Move a slot with its keys, as `redis-cli --cluster reshard` does."""
@@ -117,9 +133,54 @@ def running_nodes(*, masters: int = 3, replicas: bool = False) -> Iterator[Nodes
         for master, replica in zip(cluster.masters, cluster.replicas, strict=False):
             replica.ask("CLUSTER", "REPLICATE", cluster.id_of(master))
         for replica in cluster.replicas:
-            wait_until(lambda replica=replica: replica.info().get("master_link_status") == "up")  # type: ignore[misc]
+            wait_until(replica.follows)
         wait_until(lambda: all(_is_well(node) for node in nodes))
         yield cluster
+
+
+class Watched:
+    """Two servers, and a Sentinel that decides which one takes writes."""
+
+    def __init__(self, nodes: list[Node], sentinel: Node) -> None:
+        self._nodes = nodes
+        self._sentinel = sentinel
+        self.url = f"sentinel://127.0.0.1:{sentinel.port}/{_NAME}"
+
+    def master(self) -> Node:
+        with self._sentinel.client() as client:
+            found = client.sentinel_get_master_addr_by_name(_NAME)
+        return next(node for node in self._nodes if node.port == int(found[1]))
+
+    def may_fail_over(self) -> bool:
+        """Whether the Sentinel knows a replica that has all that the master has."""
+        replica = next(node for node in self._nodes if node is not self.master())
+        with self._sentinel.client() as client:
+            found = client.sentinel_master(_NAME)
+        return bool(replica.follows() and found["num-slaves"] == 1 and found["is_master"] and not found["is_odown"])
+
+
+@contextmanager
+def running_sentinel() -> Iterator[Watched]:
+    """A master, its replica, and a Sentinel. Skips the test if there is no Redis."""
+    with ExitStack() as stack:
+        nodes = []
+        for _ in range(2):
+            options = ("--repl-diskless-sync-delay", "0")
+            port = free_port()
+            nodes.append(Node(stack.enter_context(running_redis(*options, port=port)), port, options))
+        master, replica = nodes
+        replica.ask("REPLICAOF", "127.0.0.1", master.port)
+        wait_until(replica.follows)
+        port = free_port()
+        watches = (
+            *("--sentinel", "monitor", _NAME, "127.0.0.1", str(master.port), "1"),
+            *("--sentinel", "down-after-milliseconds", _NAME, "500"),
+            *("--sentinel", "failover-timeout", _NAME, "3000"),
+        )
+        sentinel = stack.enter_context(running_redis(*watches, port=port, is_sentinel=True))
+        watched = Watched(nodes, Node(sentinel, port, watches))
+        wait_until(watched.may_fail_over)
+        yield watched
 
 
 def _knows(node: Node, count: int) -> bool:

@@ -21,8 +21,9 @@ PROGRAM = shutil.which("redis-server")
 class RedisServer:
     """A server that can be killed, stopped and started again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_sentinel: bool = False) -> None:
         self._folder = folder
+        self._is_sentinel = is_sentinel
         self._process: subprocess.Popen[bytes] | None = None
         self.socket = folder / "redis.sock"
         self.url = f"unix://{self.socket}"
@@ -37,7 +38,12 @@ class RedisServer:
         assert PROGRAM is not None
         log = (self._folder / "log").open("ab")
         place = ["--port", str(port), "--unixsocket", str(self.socket), "--dir", str(self._folder)]
-        command = [PROGRAM, *place, "--save", ""]
+        if self._is_sentinel:
+            file = self._folder / "sentinel.conf"
+            file.touch()
+            command = [PROGRAM, str(file), "--sentinel", *place]
+        else:
+            command = [PROGRAM, *place, "--save", ""]
         with log:
             self._process = subprocess.Popen([*command, *options], stdout=log, stderr=log)
         give_up_at = time.monotonic() + MAX_WAIT_S
@@ -75,13 +81,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_redis(*options: str, port: int = 0) -> Iterator[RedisServer]:
+def running_redis(*options: str, port: int = 0, is_sentinel: bool = False) -> Iterator[RedisServer]:
     """A server, until the end of the block. Skips the test if there is no Redis."""
     if PROGRAM is None:
         pytest.skip("Redis is not installed: apt-get install redis-server")
     # The path of a Unix socket has at most 107 bytes.
     with tempfile.TemporaryDirectory(prefix="redis-") as folder:
-        server = RedisServer(Path(folder))
+        server = RedisServer(Path(folder), is_sentinel=is_sentinel)
         server.start(*options, port=port)
         try:
             yield server

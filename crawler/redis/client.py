@@ -38,9 +38,16 @@ async def connected(server: Server) -> AsyncIterator[Client]:
             if found.get("cluster_enabled"):
                 await client.aclose()
                 cluster = RedisCluster.from_url(server.url, **_options(server))
-                stack.push_async_callback(cluster.aclose)
+                stack.push_async_callback(_close, cluster)
                 _ = await cluster.initialize()
         yield client if cluster is None else cluster
+
+
+async def _close(cluster: RedisCluster) -> None:
+    await cluster.aclose()
+    # After a failure, the above closes nothing: it takes the client for one that was never used.
+    for nodes in ("nodes_cache", "startup_nodes"):
+        await cluster.nodes_manager.aclose(nodes)
 
 
 def reason_of(error: BaseException) -> str:

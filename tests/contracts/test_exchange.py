@@ -1,6 +1,8 @@
 """What every exchange between parts promises."""
 
 import asyncio
+import os
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,25 +18,42 @@ from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from frontier import Place
 from tests.exchanges import MemoryExchange
-from tests.redis_server import PROGRAM, RedisServer, running_redis
+from tests.redis_nodes import running_nodes
+from tests.redis_server import running_redis
 
 Make = Callable[[int], Awaitable[Exchange]]
 
 
-@pytest.fixture(scope="module")
-def redis() -> Iterator[RedisServer | None]:
-    """A server; None if there is no Redis."""
-    if PROGRAM is None:
-        yield None
-    else:
+LONG = pytest.mark.long
+
+
+@pytest.fixture(
+    scope="module",
+    params=["memory", "local", "redis", pytest.param("nodes", marks=LONG), pytest.param("named", marks=LONG)],
+)
+def medium(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What carries messages: memory, local sockets, or the URL of a server of Redis, which may be a node of a cluster,
+    or of Valkey."""
+    if request.param == "redis":
         with running_redis() as server:
-            yield server
+            yield server.url
+    elif request.param == "nodes":
+        with running_nodes() as nodes:
+            yield nodes.url
+    elif request.param == "named":
+        url = os.environ.get("ONCEOVER_REDIS_URL")
+        if url is None:
+            pytest.skip("the variable ONCEOVER_REDIS_URL names no server, such as redis://HOST:PORT of Valkey")
+        yield url
+    else:
+        yield request.param
 
 
-@pytest.fixture(params=["memory", "local", "redis"])
-def make(request: pytest.FixtureRequest, tmp_path: Path, redis: RedisServer | None) -> Make:
+@pytest.fixture
+def make(medium: str, tmp_path: Path) -> Make:
     """Makes the exchange of a part."""
     parts: dict[int, MemoryExchange] = {}
+    prefix = f"tests:{secrets.token_hex(8)}"
 
     async def make_in_memory(number: int) -> Exchange:
         return MemoryExchange(number, parts)
@@ -45,14 +64,9 @@ def make(request: pytest.FixtureRequest, tmp_path: Path, redis: RedisServer | No
         return LocalExchange(directory, lambda part: tmp_path / f"{part}")
 
     async def make_in_redis(number: int) -> Exchange:
-        assert redis is not None
-        return await RedisExchange.begin(Server(url=redis.url), number, prefix=str(tmp_path), wire=LINKS)
+        return await RedisExchange.begin(Server(url=medium), number, prefix=prefix, wire=LINKS)
 
-    if request.param == "redis" and redis is None:
-        pytest.skip("Redis is not installed: apt-get install redis-server")
-
-    makers: dict[str, Make] = {"memory": make_in_memory, "local": make_local, "redis": make_in_redis}
-    return makers[request.param]
+    return {"memory": make_in_memory, "local": make_local}.get(medium, make_in_redis)
 
 
 @asynccontextmanager

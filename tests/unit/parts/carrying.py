@@ -66,6 +66,10 @@ class Crawl:
     def directory(self, number: int) -> Path:
         return self._directories[number]
 
+    def tag_of(self, number: int) -> str:
+        """What decides where the keys of a part are in a cluster."""
+        return f"{self._prefix}:{number}"
+
     async def exchange(self, number: int) -> Exchange:
         if self.redis is not None:
             return await RedisExchange.begin(Server(url=self.redis), number, prefix=self._prefix, wire=LINKS)
