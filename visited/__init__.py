@@ -52,7 +52,7 @@ from visited.protocol import (
     VisitedStats,
     list_urls,
 )
-from visited.shared import Forgotten, SharedSet, Unanswered, Unreachable
+from visited.shared import Forgotten, Member, MembersSet, SharedSet, Unanswered, Unreachable
 
 __all__ = [
     "CannotForget",
@@ -63,6 +63,8 @@ __all__ = [
     "KernelRefused",
     "ListingSet",
     "LocalSet",
+    "Member",
+    "MembersSet",
     "SharedSet",
     "SnapshotRefused",
     "Unanswered",

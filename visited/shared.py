@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+import msgspec
+
 
 class Unreachable(Exception):
     """A shared set can't be asked now. Nothing has changed; call again later. The message says why."""
@@ -47,4 +49,30 @@ class SharedSet(Protocol):
 
     async def fill(self, urls: Sequence[str], /) -> None:
         """Remember URLs in the memory that is connected, trusted or not. To repeat it does no harm."""
+        ...
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the crawls that share a set."""
+
+    id: str
+    """The same in each run."""
+    name: str
+    """Where it runs, for people. One line."""
+    paces: tuple[str, ...]
+    """What keeps the pace of hosts for this crawl: two crawls with one in common never ask a host sooner than each of
+    them may. One line each."""
+
+
+@runtime_checkable
+class MembersSet(Protocol):
+    """A `SharedSet` that knows who shares it."""
+
+    async def enter(self, member: Member, /) -> None:
+        """Become a member until `leave`. Raises `Unavailable` if another member has no pace in common with this one,
+        and what a `SharedSet` raises."""
+        ...
+
+    async def leave(self) -> None:
+        """To leave without having entered does no harm, nor does a server that is gone."""
         ...

@@ -36,11 +36,11 @@ from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
 from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
-from crawler.wiring.sharing import PACE_VARIABLE, Shared, share, share_pace
+from crawler.wiring.sharing import PACE_VARIABLE, Shared, membership, share, share_pace
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl, Frontier, InParts, NumberReads, PartLinks, Recrawling, StoreRefused
 from frontier.state import FrontierState
-from visited import VisitedSet
+from visited import SharedSet, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +109,11 @@ async def open_crawl(
             urls = discovering.url_reader(loaded, version=rules_version)
             values = make_values(loaded, urls)
         frontier, latest = kept.frontier, Latest(values)
-        paced = share_pace(loaded.config, frontier, os.environ.get(PACE_VARIABLE), stack)
+        pace = os.environ.get(PACE_VARIABLE)
+        paced = share_pace(loaded.config, frontier, pace, stack)
+        with storage.reaching_server(loaded.config):
+            members = membership(kept.visited, directory, None if paced is frontier else pace)
+            await stack.enter_async_context(members)
         shared = await share(loaded.config, frontier, paced, stack)
         adjusted = await _components(loaded, directory, urls, latest, kept, shared, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
@@ -120,6 +124,8 @@ async def open_crawl(
                 shared.allowance.owe(await numbers_owed_by_replaced_output(loaded.config, directory, frontier, urls))
         links = _part_links(frontier, directory)
         new_seeds = await frontier.add(own_seeds(frontier, values))
+        if not new_seeds and not frontier.describe().admitted and isinstance(kept.visited, SharedSet):
+            log.warning("all seeds are known to the visited set: another crawl that shares it fetches them")
         live = LiveSettings(
             loaded,
             adjusted,

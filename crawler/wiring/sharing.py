@@ -3,14 +3,19 @@ Both sides of the services between a part and its supervisor, from the configura
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from config import Config
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.durable_file import replace_file
+from crawler.disk.layout import part_at, read_layout
 from crawler.engine import Ending
 from crawler.parts.line.services import PartService, SupervisorService
 from crawler.parts.sharing.address_authority import AddressAuthority
@@ -22,6 +27,7 @@ from crawler.shared_pace.frontier import PacedFrontier
 from crawler.shared_pace.table import PaceTable
 from crawler.wiring.queue_settings import grouping, pace_groups
 from frontier import Frontier, InParts, PartLinks
+from visited import Member, MembersSet, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +43,55 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
     """The one to take leases from."""
     allowance: PageAllowance | None = None
     services: tuple[PartService, ...] = ()
+
+
+@asynccontextmanager
+async def membership(visited: VisitedSet, directory: CrawlDirectory, path: str | None) -> AsyncIterator[None]:
+    """Makes the crawl one of those who share its visited set, if it lies on a server. `path` is that of the file by
+    which crawls of this machine keep the pace of hosts together. Raises `Unavailable` if another crawl that shares the
+    set could ask a host at the same time."""
+    if not isinstance(visited, MembersSet):
+        yield
+        return
+    await visited.enter(
+        Member(
+            id=_member_id(directory),
+            name=f"the crawl in {directory.path.absolute()} on {socket.gethostname()}",
+            paces=_paces(directory, path),
+        )
+    )
+    try:
+        yield
+    finally:
+        await visited.leave()
+
+
+def _member_id(directory: CrawlDirectory) -> str:
+    file = directory.visited / "member"
+    try:
+        return file.read_text(encoding="ascii")
+    except FileNotFoundError:
+        member = secrets.token_hex(8)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, member.encode())
+        return member
+
+
+def _paces(directory: CrawlDirectory, path: str | None) -> tuple[str, ...]:
+    """A file on this machine, and the division of hosts among the parts of a crawl."""
+    paces = [] if not path else [f"file {_machine()} {Path(path).resolve()}"]
+    layout = read_layout(directory.original.absolute().parent) if part_at(directory.original) is not None else None
+    if layout is not None:
+        paces.append(f"parts {layout.generation}")
+    return tuple(paces)
+
+
+def _machine() -> str:
+    """The same after a reboot, when crawls that were killed are still members."""
+    try:
+        return Path("/etc/machine-id").read_text(encoding="ascii").strip() or socket.gethostname()
+    except OSError:
+        return socket.gethostname()
 
 
 def share_pace(config: Config, frontier: Frontier, path: str | None, stack: AsyncExitStack) -> Frontier:

@@ -1,12 +1,33 @@
 """Crawls whose visited set lies in a real Redis."""
 
-from collections.abc import Iterator
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 
+import msgspec
 import pytest
+import redis
 
 from crawler.cli.codes import COMPLETE, LIMIT, USAGE
-from tests.e2e.crawling import Web, assert_sound, assert_told, fetched, onceover, setting
+from crawler.simweb.log import read_json_lines
+from crawler.simweb.params import WorldParams
+from crawler.simweb.process import running
+from tests.e2e.crawling import (
+    ONCEOVER,
+    SMALL,
+    TIMEOUT_S,
+    Web,
+    assert_sound,
+    assert_told,
+    environment,
+    fetched,
+    onceover,
+    setting,
+)
 from tests.redis_server import RedisServer, running_redis
 
 
@@ -50,3 +71,150 @@ def test_what_can_not_be_is_refused_with_what_to_do(tmp_path: Path, web: Web, se
     assert_told(
         onceover("crawl", *web.options, *lacking, cwd=tmp_path), USAGE, "no variable 'ONCEOVER_NO_SUCH_VARIABLE'"
     )
+
+
+class Crawls:
+    """Four crawls of one web, each with a host of its own to begin with, and with one visited set."""
+
+    def __init__(self, folder: Path, port: int, params: WorldParams, server: RedisServer, *options: str) -> None:
+        self.folder = folder
+        self._options: list[str] = [
+            *Web(port, params).options[2:],
+            *settings(server, share="four"),
+            *setting(*options),
+        ]
+        self._domain = params.domain
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    def directory(self, number: int) -> Path:
+        return self.folder / f"crawl-{number}"
+
+    def start(self, number: int, **env: str) -> None:
+        seed = f"http://h0000{number}.{self._domain}/"
+        with (self.folder / f"stderr-{number}").open("ab") as err:
+            self._processes[number] = subprocess.Popen(
+                [ONCEOVER, "crawl", "--dir", self.directory(number), "--seed", seed, *self._options],
+                cwd=self.folder,
+                env=environment(**{"ONCEOVER_PACE": str(self.folder / "pace"), **env}),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=err,
+            )
+
+    def kill(self, number: int) -> None:
+        self._processes[number].kill()
+        self._processes[number].wait()
+
+    def wait(self) -> None:
+        for number, process in self._processes.items():
+            assert process.wait(TIMEOUT_S) == COMPLETE, (self.folder / f"stderr-{number}").read_text()
+
+    def stop(self) -> None:
+        for number in self._processes:
+            self.kill(number)
+
+    def fetched(self) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for number in self._processes:
+            if (self.directory(number) / "records").exists():
+                found += fetched(self.directory(number))
+        return found
+
+
+def test_crawls_that_share_a_set_fetch_each_page_once_and_keep_the_pace_of_hosts_together(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    log = tmp_path / "requests.jsonl"
+    params = msgspec.structs.replace(SMALL, robots_rules=0.0)
+    with running(params, log_path=log) as port:
+        crawls = Crawls(tmp_path, port, params, server, "politeness.min_delay_s=0.05")
+        try:
+            for number in range(4):
+                crawls.start(number)
+            crawls.wait()
+        finally:
+            crawls.stop()
+        assert crawls.fetched() == dict.fromkeys(Web(port, params).pages, 1)
+        for number in range(4):
+            assert_sound(crawls.directory(number))
+    at_s: dict[str, list[float]] = {}
+    for request in read_json_lines(log):
+        at_s.setdefault(request.host, []).append(request.at_s)
+    assert len(at_s) == 5
+    # The server notes when a request has come, which is a little later for some than for others.
+    assert min(after - before for each in at_s.values() for before, after in pairwise(sorted(each))) > 0.04
+
+
+def test_a_crawl_that_keeps_another_pace_may_not_share_the_set(tmp_path: Path, server: RedisServer) -> None:
+    with running(SMALL) as port:
+        crawls = Crawls(tmp_path, port, SMALL, server, "politeness.min_delay_s=30")
+        try:
+            crawls.start(0)
+            client = redis.Redis.from_url(server.url, decode_responses=True)
+            wait_until(lambda: client.hlen("{onceover:visited:four}:members") == 1)
+            options = [*Web(port, SMALL).options, *settings(server, share="four"), "--dir", "alone"]
+            refused = onceover("crawl", *options, cwd=tmp_path)
+            assert_told(refused, USAGE, "the crawl in", "crawl-0", "could ask a host at once", "redis-cli HDEL")
+            crawls.kill(0)
+            again = onceover("crawl", *options, "--max-pages", "1", cwd=tmp_path)
+            assert_told(again, USAGE, "If that crawl is gone for good")  # it may come again
+            [member] = client.hkeys("{onceover:visited:four}:members")
+            assert str(member) in again.err
+            client.hdel("{onceover:visited:four}:members", member)
+            # The first crawl would fetch the seed.
+            assert_told(onceover("crawl", *options, cwd=tmp_path), COMPLETE, "all seeds are known to the visited set")
+            assert client.hlen("{onceover:visited:four}:members") == 0
+            client.close()
+        finally:
+            crawls.stop()
+
+
+def test_killed_crawls_and_a_restarted_server_lose_nothing(tmp_path: Path, server: RedisServer) -> None:
+    storm(tmp_path, server, SMALL, kills=2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(10))
+def test_a_storm_of_killed_crawls_and_a_restarted_server_loses_nothing(
+    tmp_path: Path, server: RedisServer, seed: int
+) -> None:
+    params = msgspec.structs.replace(SMALL, seed=seed, hosts=12, pages_per_host=30)
+    storm(tmp_path, server, params, kills=30)
+
+
+def storm(folder: Path, server: RedisServer, params: WorldParams, *, kills: int) -> None:
+    """Each page is fetched, and by more than one crawl only what was asked when a crawl or the server was killed."""
+    dice = Random(params.seed)
+    params = msgspec.structs.replace(params, slow=0.9, duplicates=0.0, delay_s=0.05, robots_rules=0.0)
+    with running(params) as port:
+        pages = Web(port, params).pages
+        crawls = Crawls(folder, port, params, server)
+        try:
+            for number in range(4):
+                crawls.start(number)
+            for kill in range(kills):
+                victim = dice.randrange(5)
+                before = sum(crawls.fetched().values())
+                wait_until(lambda: sum(crawls.fetched().values()) > min(before + 2, len(pages) - 1))  # noqa: B023
+                if victim == 4 or kill == 0:
+                    server.kill()
+                    server.start("--appendonly", "yes")
+                else:
+                    crawls.kill(victim)
+                    crawls.start(victim)
+            crawls.wait()
+        finally:
+            crawls.stop()
+        found = crawls.fetched()
+        assert set(found) == pages
+        # The links of one page are asked together.
+        assert sum(found.values()) - len(found) <= kills * params.links_per_page
+        for number in range(4):
+            assert_sound(crawls.directory(number))
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + TIMEOUT_S
+    while not holds():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.02)

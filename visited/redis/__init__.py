@@ -5,7 +5,9 @@ begins it, asks only about URLs that its cache lacks, and notices when the serve
 
     exact        64-bit fingerprints, in many Redis sets of integers: about 9.6 bytes for each URL
     literature   the forms that books give: one Redis set of MD5 digests, or one key for each URL
+    form         what a form is
     redis_set    a set of any form
+    members      the crawls that share a set
     server       where the server is, and what is asked of a channel to it
 
 Everything about a batch happens in one script: one round trip, and no other crawl comes in between. A script declares

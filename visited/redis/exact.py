@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from visited.bits.kernel import Kernel, best_kernel
 from visited.descriptor import Cost, Descriptor, Parameters
-from visited.redis.redis_set import Place, RedisSet, make_redis_set
+from visited.redis.form import Place
+from visited.redis.redis_set import RedisSet, make_redis_set
 from visited.redis.server import ServerOptions, Step
 
 BACKEND: Final = "redis-exact"

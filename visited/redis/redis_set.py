@@ -1,86 +1,28 @@
 """A visited set in Redis, of any form."""
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol
-
-import msgspec
+from typing import Any, BinaryIO, Final
 
 from visited.batch import check_batch
 from visited.descriptor import Parameters
 from visited.protocol import Unavailable, Unsaved, VisitedStats
+from visited.redis.form import GONE, Answer, Form, Place
+from visited.redis.members import check_entered, entering, leaving
 from visited.redis.server import Channel, ServerOptions, Step
-from visited.shared import Forgotten, Unanswered, Unreachable
+from visited.shared import Forgotten, Member, Unanswered, Unreachable
 from visited.url_cache import UrlCache
 
 PIECE: Final = 512
 """URLs in one call of a script: half a millisecond to two, in which the server does nothing else."""
-_GONE: Final = -1
-"""What a script returns if the set is not there, or is another one."""
 _JOIN: Final = """
 if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('HSET', KEYS[1], 'id', ARGV[2], 'form', ARGV[1], unpack(ARGV, 3))
 end
 return redis.call('HGETALL', KEYS[1])
 """
-
-
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a set lies: its keys are `{tag}:…`, and `head` is the key of what is known of the set as a whole."""
-
-    tag: str
-
-    @property
-    def head(self) -> str:
-        return f"{self.tag}:set"
-
-    def key(self, name: str) -> str:
-        return f"{self.tag}:{name}"
-
-
-class Form(Protocol):
-    """How URLs lie in Redis. A script for URLs gets the head of the set as its first key and the set's id as its first
-    argument. It returns `_GONE` if the id is another one, a layout other than the one it was called for, or what
-    `verdicts` reads."""
-
-    @property
-    def name(self) -> str: ...
-
-    def first_layout(self) -> Mapping[str, str | int]:
-        """The fields of the head of an empty set."""
-        ...
-
-    def adopt(self, head: Mapping[str, str]) -> None:
-        """Take the layout from the head of the set."""
-        ...
-
-    def change(self, layout: Any) -> None:
-        """Take the layout that a script has returned."""
-        ...
-
-    def add(self, urls: Sequence[str], set_id: str) -> Step: ...
-
-    def ask(self, urls: Sequence[str], set_id: str) -> Step:
-        """Ask whether URLs are known, without remembering them."""
-        ...
-
-    def forget(self, urls: Sequence[str], set_id: str) -> Step:
-        """Raises `CannotForget`."""
-        ...
-
-    def error_rate(self, count: int) -> float:
-        """The probability that a new URL is called known."""
-        ...
-
-
-class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What a script answers about URLs."""
-
-    verdicts: bytes
-    """A digit for each: whether the set has changed for it, or of `ask`, whether it is known."""
-    count: int
-    """URLs in the set afterwards."""
 
 
 class RedisSet:
@@ -104,6 +46,8 @@ class RedisSet:
         """None while there is no connection."""
         self._trusted: str | None = None
         self._count = 0
+        self._member: Member | None = None
+        """While this crawl is one of those who share the set."""
 
     # what shared sets promise
 
@@ -131,6 +75,8 @@ class RedisSet:
         self._form.adopt(head)
         self._count = int(head["count"])
         self._set_id = head["id"]
+        if self._member is not None:
+            await self._enter(self._member)
         self._memory = f"{server}/{self._set_id}"
         return self._memory
 
@@ -140,6 +86,27 @@ class RedisSet:
     async def fill(self, urls: Sequence[str], /) -> None:
         for piece in _pieces(list(dict.fromkeys(urls))):
             await self._run(self._form.add, piece, is_checked=False)
+
+    async def enter(self, member: Member, /) -> None:
+        await self.connect()
+        await self._enter(member)
+        self._member = member
+
+    async def _enter(self, member: Member) -> None:
+        try:
+            check_entered(self._members, await self._channel.run(entering(self._members, member)))
+        except Unanswered as error:
+            raise Unreachable(str(error)) from error  # to enter twice does no harm
+
+    async def leave(self) -> None:
+        member, self._member = self._member, None
+        if member is not None and self._channel.is_connected:
+            with suppress(Unanswered, Unreachable):
+                await self._channel.run(leaving(self._members, member))
+
+    @property
+    def _members(self) -> str:
+        return self._place.key("members")
 
     # what every visited set promises
 
@@ -177,7 +144,7 @@ class RedisSet:
         """The verdicts of `has_many`; None if there is no set."""
         while self._set_id:
             found: Any = self._channel.run_alone(self._form.ask(urls, self._set_id))
-            if found == _GONE:
+            if found == GONE:
                 return None
             if isinstance(found, list):
                 verdicts: bytes = found[0]
@@ -244,7 +211,7 @@ class RedisSet:
                 if not self._channel.is_connected:
                     self._memory = None
                 raise
-            if found == _GONE:
+            if found == GONE:
                 self._memory = None
                 await self._channel.aclose()
                 if self._trusted is not None or not is_checked:

@@ -1,0 +1,68 @@
+"""How URLs lie in Redis: what `redis_set` asks of a form."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from visited.redis.server import Step
+
+GONE: Final = -1
+"""What a script returns if the set is not there, or is another one."""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a set lies: its keys are `{tag}:…`, and `head` is the key of what is known of the set as a whole."""
+
+    tag: str
+
+    @property
+    def head(self) -> str:
+        return f"{self.tag}:set"
+
+    def key(self, name: str) -> str:
+        return f"{self.tag}:{name}"
+
+
+class Form(Protocol):
+    """How URLs lie in Redis. A script for URLs gets the head of the set as its first key and the set's id as its first
+    argument. It returns `GONE` if the id is another one, a layout other than the one it was called for, or what
+    `verdicts` reads."""
+
+    @property
+    def name(self) -> str: ...
+
+    def first_layout(self) -> Mapping[str, str | int]:
+        """The fields of the head of an empty set."""
+        ...
+
+    def adopt(self, head: Mapping[str, str]) -> None:
+        """Take the layout from the head of the set."""
+        ...
+
+    def change(self, layout: Any) -> None:
+        """Take the layout that a script has returned."""
+        ...
+
+    def add(self, urls: Sequence[str], set_id: str) -> Step: ...
+
+    def ask(self, urls: Sequence[str], set_id: str) -> Step:
+        """Ask whether URLs are known, without remembering them."""
+        ...
+
+    def forget(self, urls: Sequence[str], set_id: str) -> Step:
+        """Raises `CannotForget`."""
+        ...
+
+    def error_rate(self, count: int) -> float:
+        """The probability that a new URL is called known."""
+        ...
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """What a script answers about URLs."""
+
+    verdicts: bytes
+    """A digit for each: whether the set has changed for it, or of `ask`, whether it is known."""
+    count: int
+    """URLs in the set afterwards."""
