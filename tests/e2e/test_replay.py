@@ -7,6 +7,7 @@ import socket
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -14,45 +15,85 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 from aiohttp import web
+from playwright.async_api import Browser, async_playwright
 from playwright.async_api import Page as BrowserPage
-from playwright.async_api import async_playwright
+from playwright.async_api import TimeoutError as TooLate
 
-from crawler.export.wacz.packing import WaczExport, export_wacz
+from crawler.write.warc_reader import Capture, captures
 from tests.e2e.browsing import CHROMIUM
-from tests.unit.export.test_wacz import archived_crawl
-from tests.unit.write.samples import page
+from tests.e2e.operating import command_here
+from tests.e2e.test_text import crawled
+from tests.servers import Script, Seen, page, raw_server
 
 pytestmark = pytest.mark.long
 
 REPLAYWEBPAGE: Final = os.environ.get("REPLAYWEBPAGE", "")
-WAYBACK, MANAGER = shutil.which("wayback"), shutil.which("wb-manager")
+WAYBACK, MANAGER, VALIDATOR = (shutil.which(name) for name in ("wayback", "wb-manager", "wacz"))
 PATIENCE_S: Final = 120.0
-SAME: Final = b"<html><title>Seen before</title><body>the same</body></html>"
-PAGES: Final = (page(1, SAME), page(2, SAME), page(3, b"<html><title>Other</title></html>"))
-TITLES: Final = {PAGES[0].url: "Seen before", PAGES[1].url: "Seen before", PAGES[2].url: "Other"}
+HTML: Final = b"Content-Type: text/html"
+TITLES: Final = {
+    "http://a.test/": "Start",
+    "http://a.test/old": "Of the earlier crawl",
+    "http://a.test/copy": "Of the earlier crawl",
+    "http://a.test/new": "New",
+    "http://a.test/again": "New",
+}
+WORDS: Final = {"Start": "harbour", "Of the earlier crawl": "lighthouse", "New": "clocks"}
+"""A word of the text of each page."""
+
+
+def answer(seen: Seen) -> Script:
+    title = TITLES[f"http://a.test{seen.target}"]
+    links = (
+        b"<a href=/old>1</a><a href=/copy>2</a><a href=/new>3</a><a href=/again>4</a>" if seen.target == "/" else b""
+    )
+    text = f"It was a bright cold day in April, and the {WORDS[title]} were there to see. " * 20
+    return [
+        page(b"<title>%b</title><nav>%b</nav><article><p>%b</article>" % (title.encode(), links, text.encode()), HTML)
+    ]
+
+
+@pytest.fixture(params=["inline", "at the export"])
+async def wacz(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A file of pages with their texts. Some have the body of an earlier crawl, and one that of another page."""
+    is_inline = request.param == "inline"
+    async with raw_server(answer) as server:
+        await crawled(server, tmp_path / "earlier", {"crawl.seeds": ["http://a.test/old"]})
+        settings = {
+            "output.text": is_inline,
+            "output.warc_text": is_inline,
+            "output.warc_revisits": 9,
+            "output.dedupe_against": [str(tmp_path / "earlier")],
+            "fetch.concurrency": 1,
+        }
+        await crawled(server, tmp_path / "crawl", settings)
+    found = [each for each in captures(tmp_path / "crawl" / "warc", full_blocks=True) if isinstance(each, Capture)]
+    revisits = {each.url.rpartition("/")[2]: each.refers_to for each in found if each.kind == "revisit"}
+    assert {name: to[0] for name, to in revisits.items() if to is not None} == {
+        "old": "http://a.test/old",
+        "copy": "http://a.test/old",
+        "again": "http://a.test/new",
+    }
+    assert len([each for each in found if each.kind == "text"]) == (len(TITLES) if is_inline else 0)
+    command = ["export", str(tmp_path / "crawl"), "--format", "wacz", "--to", str(tmp_path / "site.wacz")]
+    ended = command_here(*command, *([] if is_inline else ["--text-by", "turbohtml"]))
+    assert ended.code == 0, ended.err
+    shutil.rmtree(tmp_path / "earlier")
+    return tmp_path / "site.wacz"
+
+
+@pytest.mark.skipif(VALIDATOR is None, reason="needs the command `wacz`, in an environment of its own, on PATH")
+async def test_its_validator_finds_it_valid(wacz: Path) -> None:
+    assert VALIDATOR is not None
+    process = await asyncio.create_subprocess_exec(VALIDATOR, "validate", "-f", wacz, stdout=PIPE)
+    told, _ = await process.communicate()
+    assert (process.returncode, b"the passed WACZ is valid" in told) == (0, True), told.decode()
 
 
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
-
-
-async def packed(folder: Path) -> Path:
-    """A WACZ file with these pages, of which one is a revisit."""
-    crawl = await archived_crawl(folder / "crawl", *PAGES, max_bytes=1, duplicates=9)
-    export = WaczExport(
-        directory=crawl,
-        part=None,
-        crawl="site",
-        earlier=(),
-        may_lack=False,
-        overwrite=False,
-        now=time.time(),
-        software="test",
-    )
-    export_wacz(export, folder / "site.wacz", lambda text: None, lambda file, at, why: None)
-    return folder / "site.wacz"
 
 
 async def text_of(session: aiohttp.ClientSession, url: str) -> str:
@@ -69,8 +110,7 @@ async def text_of(session: aiohttp.ClientSession, url: str) -> str:
 
 
 @pytest.mark.skipif(WAYBACK is None or MANAGER is None, reason="needs pywb, in an environment of its own, on PATH")
-async def test_pywb_replays_it(tmp_path: Path) -> None:
-    wacz = await packed(tmp_path)
+async def test_pywb_replays_it(tmp_path: Path, wacz: Path) -> None:
     assert WAYBACK is not None
     assert MANAGER is not None
     for arguments in (("init", "c"), ("add", "--unpack-wacz", "c", str(wacz))):
@@ -84,22 +124,26 @@ async def test_pywb_replays_it(tmp_path: Path) -> None:
     try:
         async with aiohttp.ClientSession() as session:
             for url, title in TITLES.items():
-                assert f"<title>{title}</title>" in await text_of(session, f"http://127.0.0.1:{port}/c/mp_/{url}")
-            missing = await text_of(session, f"http://127.0.0.1:{port}/c/mp_/{PAGES[0].url}/none")
+                shown = await text_of(session, f"http://127.0.0.1:{port}/c/mp_/{url}")
+                assert f"<title>{title}</title>" in shown
+                assert WORDS[title] in shown
+            missing = await text_of(session, f"http://127.0.0.1:{port}/c/mp_/http://a.test/none")
             assert "URL Not Found" in missing
     finally:
         serving.terminate()
         await serving.wait()
 
 
+@pytest.fixture(params=[1 << 30, 1])
+def large(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    monkeypatch.setattr("crawler.export.wacz.packing._LARGE_BYTES", request.param)
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
 @pytest.mark.skipif(
     not REPLAYWEBPAGE, reason="needs the unpacked npm package replaywebpage, as the variable REPLAYWEBPAGE names it"
 )
-@pytest.mark.parametrize("large_bytes", [1 << 30, 1])
-async def test_replaywebpage_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large_bytes: int) -> None:
-    monkeypatch.setattr("crawler.export.wacz.packing._LARGE_BYTES", large_bytes)
-    wacz = await packed(tmp_path)
+async def test_replaywebpage_shows_it_and_finds_words_of_its_texts(large: None, wacz: Path) -> None:
     application = web.Application()
     application.router.add_get("/", answering(Path(REPLAYWEBPAGE) / "index.html"))
     application.router.add_get("/site.wacz", answering(wacz))
@@ -111,12 +155,13 @@ async def test_replaywebpage_shows_it(tmp_path: Path, monkeypatch: pytest.Monkey
     try:
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+            source = f"http://127.0.0.1:{port}/site.wacz"
             for url, title in TITLES.items():
                 shown = await browser.new_page()
-                source = f"http://127.0.0.1:{port}/site.wacz"
                 await shown.goto(f"http://127.0.0.1:{port}/?source={quote(source)}#view=pages&url={quote(url)}")
                 assert await title_of_replay(shown) == title
                 await shown.close()
+            await find_word(browser, f"http://127.0.0.1:{port}/?source={quote(source)}#view=pages", "lighthouse", 2)
             await browser.close()
     finally:
         await runner.cleanup()
@@ -138,3 +183,20 @@ async def title_of_replay(shown: BrowserPage) -> str:
                 return title
         await asyncio.sleep(0.2)
     raise AssertionError(f"nothing is replayed, only {[frame.url for frame in shown.frames]}")
+
+
+async def find_word(browser: Browser, view: str, word: str, pages: int) -> None:
+    """Search until so many pages are found. A search that begins before all texts are loaded finds too little."""
+    shown = await browser.new_page()
+    await shown.goto(view)
+    box = shown.get_by_placeholder("Search by Page URL, Title, or Text")
+    await box.wait_for(timeout=PATIENCE_S * 1000)
+    found = shown.locator("wr-page-entry", has_text=word)
+    end = time.monotonic() + PATIENCE_S
+    while await found.count() != pages:
+        assert time.monotonic() < end, await shown.locator("body").inner_text()
+        await box.fill("")
+        await box.fill(word)
+        with suppress(TooLate):
+            await found.nth(pages - 1).wait_for(timeout=5_000)
+    await shown.close()
