@@ -14,7 +14,8 @@ from isal import isal_zlib
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.number_set import NumberSet
 from crawler.write.cdxj.lines import parse
-from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of, still_true
+from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of
+from crawler.write.cdxj.sorting import sorted_lines
 from crawler.write.records import record_files
 from crawler.write.warc_records import NUMBER_FIELD
 
@@ -90,7 +91,7 @@ def index_lines(archive: Path) -> Iterator[bytes]:
     """The lines of the index of an archive, sorted. An open one is read for them. Raises `FileNotFoundError`."""
     index = index_of(archive)
     if archive.name.endswith(OPEN) or not index.exists():
-        yield from sorted(still_true(lines_of(archive)))
+        yield from sorted_lines(lines_of(archive))
         return
     with index.open("rb") as lines:
         for line in lines:
@@ -101,7 +102,7 @@ def sound_lines(archive: Path) -> Iterator[bytes]:
     """The same. If a line of the index is damaged, the archive is read for them. Raises `FileNotFoundError`."""
     size = archive.stat().st_size
     is_damaged = any(_place(line, size) is None for line in index_lines(archive))
-    yield from sorted(still_true(lines_of(archive))) if is_damaged else index_lines(archive)
+    yield from sorted_lines(lines_of(archive)) if is_damaged else index_lines(archive)
 
 
 def read_content(file: OutputFile) -> Content:

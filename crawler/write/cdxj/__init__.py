@@ -4,6 +4,7 @@
     lines       makes a line, and reads one
     making      makes the index of an archive that has none
     open_index  the index of an archive that is being written
+    sorting     sorts lines in bounded memory
     merging     the indexes of many archives as one, in order
 
 `X.warc.gz` has the index `X.warc.gz.cdxj`. It is written along as `X.warc.gz.cdxj.open`, in the order of the archive,

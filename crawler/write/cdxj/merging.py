@@ -8,7 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of, still_true
+from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of
+from crawler.write.cdxj.sorting import sorted_lines
 
 _AT_ONCE: Final = 100
 """Files that are open at the same time."""
@@ -17,8 +18,8 @@ _AT_ONCE: Final = 100
 def merged_index(*directories: Path) -> Iterator[bytes]:
     """The lines of all archives in these directories, sorted, without their ends.
 
-    Memory is bounded by the largest archive that has no sorted index, such as one that is being written. What is merged
-    of very many files lies in temporary ones.
+    Memory is bounded. What is merged of very many files lies in temporary ones, and so do the lines of an archive that
+    has no sorted index, such as one that is being written.
     """
     found = sorted(path for folder in directories for path in archives(folder))
     with ExitStack() as stack:
@@ -45,7 +46,7 @@ def _sorted_lines(archive: Path, stack: ExitStack) -> Iterator[bytes]:
     index = index_of(archive)
     if archive.name.endswith(OPEN) or not index.exists():
         file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-        file.writelines(line + b"\n" for line in sorted(still_true(lines_of(archive))))
+        file.writelines(line + b"\n" for line in sorted_lines(lines_of(archive)))
         file.seek(0)
         yield from (line.removesuffix(b"\n") for line in file)
         return

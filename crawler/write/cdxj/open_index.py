@@ -2,11 +2,11 @@
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
-from crawler.write.cdxj.making import OPEN, SUFFIX, index_of, make_index, write_index
+from crawler.write.cdxj.making import OPEN, SUFFIX, index_of, make_index, still_true, write_index
 
 _log = logging.getLogger(__name__)
 _BUFFER_BYTES: Final = 1 << 16
@@ -47,7 +47,8 @@ class OpenIndex:
             if not self._is_whole:
                 make_index(self.archive)
             elif self._path.exists():
-                write_index(self.archive, self._path.read_bytes().splitlines())
+                with self._path.open("rb") as file:
+                    write_index(self.archive, still_true(lambda: _lines_of(file)))
             self._path.unlink(missing_ok=True)
         except OSError as error:
             _tell_failure(self.archive, error)
@@ -63,6 +64,11 @@ class OpenIndex:
         """There is no archive after all."""
         self.close()
         self._path.unlink(missing_ok=True)
+
+
+def _lines_of(file: BinaryIO) -> Iterator[bytes]:
+    file.seek(0)
+    return (line.removesuffix(b"\n") for line in file)
 
 
 def open_index_of(archive: Path) -> Path:

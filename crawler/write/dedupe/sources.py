@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from crawler.write.cdxj.lines import REVISIT
-from crawler.write.cdxj.making import OPEN, SUFFIX, archives, index_of, lines_of, still_true
+from crawler.write.cdxj.making import OPEN, SUFFIX, archives, index_of, lines_of
 
 _OF_ONE_ARCHIVE: Final = f".warc.gz{SUFFIX}"
 """How the index of one archive ends. It means nothing without that."""
@@ -98,7 +98,7 @@ def responses_in(path: Path) -> Iterator[Response]:
         with path.open("rb") as lines:
             yield from _read(lines)
     else:
-        yield from _read(still_true(lines_of(path)))
+        yield from _read(lines_of(path))
 
 
 def _read(lines: Iterable[bytes]) -> Iterator[Response]:

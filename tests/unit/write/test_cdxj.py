@@ -3,7 +3,9 @@
 import asyncio
 import errno
 import os
+import tracemalloc
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -17,6 +19,7 @@ from crawler.write.cdxj.lines import Described, line_of, parse
 from crawler.write.cdxj.making import archives, index_of, lines_of, make_index, still_true
 from crawler.write.cdxj.merging import merged_index
 from crawler.write.cdxj.open_index import OpenIndex, open_index_of
+from crawler.write.cdxj.sorting import sorted_lines
 from crawler.write.cdxj.surt_key import surt_key
 from crawler.write.warc import WarcOptions, WarcSink
 from tests.unit.write.samples import NOON, page, record_of
@@ -239,7 +242,7 @@ def test_lines_of_records_that_were_taken_back_go(tmp_path: Path) -> None:
 
     kept = [line("http://a.test/1", 0), line("http://a.test/4", 7), line("http://a.test/5", 9)]
     taken_back = [line("http://a.test/2", 8), line("http://a.test/3", 20)]
-    assert still_true([kept[0], *taken_back, *kept[1:]]) == kept
+    assert list(still_true(lambda: [kept[0], *taken_back, *kept[1:]])) == kept
 
 
 def test_lines_of_the_last_records_go_too_if_they_were_taken_back(
@@ -275,6 +278,22 @@ def test_a_full_disk_costs_no_page_and_no_line(tmp_path: Path, monkeypatch: pyte
     write(tmp_path, "http://a.test/1", "http://a.test/2")
     (archive,) = archives(tmp_path)
     assert told_by_index(index_of(archive).read_bytes().splitlines()) == told_by_warcio(archive)
+
+
+def test_more_lines_than_fit_into_memory_are_sorted_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(1)
+    lines = [b"%016x" % random.getrandbits(64) + b" " * 200 for _ in range(20_000)]
+    monkeypatch.setattr("crawler.write.cdxj.sorting._AT_ONCE_BYTES", 50_000)
+    tracemalloc.start()
+    ordered = sorted_lines(iter(lines), tmp_path)
+    assert all(found == expected for found, expected in zip(ordered, sorted(lines), strict=True))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_500_000
+    assert list(tmp_path.iterdir()) == []
+    assert list(sorted_lines([b"b", b"a", b"b"])) == [b"a", b"b", b"b"]
 
 
 def test_there_is_none_if_nobody_wants_one(tmp_path: Path) -> None:
