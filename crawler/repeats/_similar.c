@@ -12,12 +12,15 @@
 #include <string.h>
 
 /* Raised with each change of a method's parameters or results. */
-#define VERSION 1
+#define VERSION 2
 
 enum { BLOCKS = 4, BLOCK_BITS = 16, HEADS = 1 << BLOCK_BITS, MAX_DISTANCE = 8, CHUNK_BITS = 14 };
 
 /* With the largest distance: one block within 2 bits, three within 1. */
 enum { MOST_CHAINS = 1 + 16 + 120 + 3 * (1 + 16) };
+/* Entries of one chain that a look-up reads, the newest first; and so many more for each that a chain has on average. */
+#define MOST_READ 10000
+#define MOST_READ_OF_EACH 32
 #define CHUNK ((Py_ssize_t)1 << CHUNK_BITS)
 #define MOST ((Py_ssize_t)UINT32_MAX - 1)
 
@@ -45,7 +48,7 @@ typedef struct {
 typedef struct {
     uint32_t place;
     int block;
-} chain;
+} chain; /* where a look-up is in it */
 
 typedef struct {
     chain at[MOST_CHAINS];
@@ -158,16 +161,6 @@ radius_of(int block, int distance)
     return distance / BLOCKS - (block > distance % BLOCKS);
 }
 
-/* Whether the look-ups of an earlier block have met a fingerprint. `differing` are its bits that differ. */
-static int
-was_met(uint64_t differing, int block, int distance)
-{
-    for (int earlier = 0; earlier < block; earlier++)
-        if (__builtin_popcount(block_of(differing, earlier)) <= radius_of(earlier, distance))
-            return 1;
-    return 0;
-}
-
 /* Take down a fingerprint that is near. Returns -1 if there is no memory. */
 static int
 take_down(matches *found, uint32_t distance, uint32_t place)
@@ -199,20 +192,21 @@ begin_chains(const similar *in, uint32_t value, int bit, int radius, int block, 
         begin_chains(in, value ^ (uint32_t)1 << bit, bit + 1, radius - 1, block, open);
 }
 
-/* Look through all chains. They take turns, so that the next entry of one is fetched while others are looked at; alone,
+/* Look through all chains, each up to a limit: pages that are made for it may all be in the same one. An entry may be
+ * met in several. They take turns, so that the next entry of one is fetched while others are looked at; alone,
  * each step would wait for the memory. Returns -1 if there is no memory. */
 static int
 follow(const similar *in, chains *open, uint64_t fingerprint, int distance, matches *found)
 {
-    while (open->count > 0) {
+    Py_ssize_t most = MOST_READ + MOST_READ_OF_EACH * (in->used >> BLOCK_BITS);
+    for (Py_ssize_t turn = 0; open->count > 0 && turn < most; turn++) {
         int left = 0;
         for (int i = 0; i < open->count; i++) {
             chain each = open->at[i];
             const entry *there = entry_at(in, (Py_ssize_t)each.place - 1);
             uint64_t differing = there->fingerprint ^ fingerprint;
             int bits = __builtin_popcountll(differing);
-            if (bits <= distance && !was_met(differing, each.block, distance) &&
-                take_down(found, (uint32_t)bits, each.place - 1) < 0)
+            if (bits <= distance && take_down(found, (uint32_t)bits, each.place - 1) < 0)
                 return -1;
             each.place = there->next[each.block];
             if (each.place != 0) {
@@ -239,6 +233,8 @@ list_of(const matches *found)
 {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < found->count; i++) {
+        if (i > 0 && found->at[i].place == found->at[i - 1].place)
+            continue; /* it was met twice; they are sorted */
         PyObject *pair = Py_BuildValue("(II)", found->at[i].distance, found->at[i].place);
         if (pair == NULL || PyList_Append(list, pair) < 0)
             Py_CLEAR(list);

@@ -26,12 +26,15 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 1
+IS_COMPILED: Final = _COMPILED_VERSION == 2
 """False too if the extension was compiled from older code."""
 
 MAX_DISTANCE: Final = 8
 BLOCKS: Final = 4
 _BLOCK_BITS: Final = 16
+MOST_READ: Final = 10_000
+_MOST_READ_OF_EACH: Final = 32
+"""Times the length that a chain has on average."""
 
 
 class SimilarIndex(Protocol):
@@ -47,7 +50,10 @@ class SimilarIndex(Protocol):
 
     def near(self, fingerprint: int, distance: int, /) -> list[tuple[int, int]]:
         """All that differ in at most so many bits, up to `MAX_DISTANCE`: the number of bits, and the place in the order
-        from 0 on. The nearest come first, of these the earliest."""
+        from 0 on. The nearest come first, of these the earliest.
+
+        Of fingerprints with the same block, only the last `MOST_READ` or somewhat more are looked through, so that
+        pages which are made for it don't slow a crawl down. Others count as not near."""
         ...
 
 
@@ -73,11 +79,12 @@ class PythonSimilarIndex:
     def near(self, fingerprint: int, distance: int, /) -> list[tuple[int, int]]:
         if not 0 <= distance <= MAX_DISTANCE:
             raise ValueError(f"expected a distance of 0 to {MAX_DISTANCE} bits, found {distance}")
+        most = MOST_READ + _MOST_READ_OF_EACH * (len(self) >> _BLOCK_BITS)
         places = {
             place
             for chains, block, radius in zip(self._chains, _blocks(fingerprint), _radii(distance), strict=True)
             for changed in _changes(radius)
-            for place in chains.get(block ^ changed, ())
+            for place in chains.get(block ^ changed, ())[-most:]
         }
         found = (((self._fingerprints[place] ^ fingerprint).bit_count(), place) for place in places)
         return sorted(each for each in found if each[0] <= distance)

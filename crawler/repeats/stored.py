@@ -24,6 +24,8 @@ from crawler.repeats.similar import make_similar_index
 _log = logging.getLogger(__name__)
 _ENTRY_BYTES: Final = 16
 _DIGITS: Final = 16
+_LOOKED_AT: Final = 1000
+"""Near fingerprints whose URLs are read, which takes some microseconds each."""
 _AT_ONCE: Final = 100_000
 """Entries that are added to the index at once."""
 
@@ -60,9 +62,10 @@ class StoredFingerprints:
         return len(self._index)
 
     def find(self, fingerprint: int, distance: int, /, *, url: str) -> Near | None:
-        """The nearest page but this one; of several the earliest."""
+        """The nearest page but this one; of several the earliest. Of very many near ones, only the nearest are looked
+        at: a page that changes a little with each visit may have come here very often."""
         name = self._name_of(url)
-        for bits, place in self._index.near(fingerprint, distance):
+        for bits, place in self._index.near(fingerprint, distance)[:_LOOKED_AT]:
             found = self._url_at(place)
             if found is not None and self._name_of(found) != name:
                 return Near(found, bits)
@@ -94,7 +97,7 @@ class StoredFingerprints:
         self._closing.close()
 
     def _has(self, fingerprint: int, name: str) -> bool:
-        found = (self._url_at(place) for _, place in self._index.near(fingerprint, 0))
+        found = (self._url_at(place) for _, place in self._index.near(fingerprint, 0)[-_LOOKED_AT:])
         return any(url is not None and self._name_of(url) == name for url in found)
 
     def _url_at(self, place: int) -> str | None:

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler.repeats.similar import IS_COMPILED, MAX_DISTANCE, PythonSimilarIndex, SimilarIndex, make_similar_index
+from crawler.repeats.similar import (
+    IS_COMPILED,
+    MAX_DISTANCE,
+    MOST_READ,
+    PythonSimilarIndex,
+    SimilarIndex,
+    make_similar_index,
+)
 
 FINGERPRINT = st.integers(0, 2**64 - 1)
 BITS = st.lists(st.integers(0, 63), max_size=12, unique=True).map(lambda bits: sum(1 << bit for bit in bits))
@@ -41,6 +48,28 @@ def test_many_can_be_added_at_once(make: type[SimilarIndex]) -> None:
     for place in (0, 16_383, 16_384, 39_999):
         assert index.near(added[place] ^ 0b1011, 3) == [(3, place)]
     assert index.near(7, 0) == [(0, 40_000)]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_of_fingerprints_that_were_made_for_one_chain_only_the_last_are_looked_through(
+    make: type[SimilarIndex],
+) -> None:
+    chance, index = Random(2), make()
+    near, far = 0xABCD, 0xFFFF_FFFF_FFFF_ABCD
+    index.add(far ^ 1 << 60)
+    index.add(near)
+    for _ in range(MOST_READ):
+        index.add(chance.getrandbits(48) << 16 | 0xABCD)
+    index.add(near ^ 1 << 40)
+    # It is found by the blocks that others do not share, and once.
+    assert index.near(near, 1) == [(0, 1), (1, MOST_READ + 2)]
+    assert index.near(far, 1) == [(1, 0)]
+    for block in range(1, 4):
+        for _ in range(MOST_READ + 1):
+            index.add(chance.getrandbits(64) & ~(0xFFFF << 16 * block) | near & 0xFFFF << 16 * block)
+    for _ in range(MOST_READ):
+        index.add(chance.getrandbits(48) << 16 | 0xABCD)
+    assert index.near(near, 1) == []
 
 
 @pytest.mark.parametrize("make", MAKERS)
