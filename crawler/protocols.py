@@ -159,6 +159,10 @@ class Planning(Protocol):
         """The interval to the next visit of a URL that is settled now."""
         ...
 
+    def leave_out(self, url: CrawlUrl, /) -> None:
+        """A URL is settled now that has no next visit."""
+        ...
+
     def is_due(self, url: CrawlUrl, entry: LedgerEntry | None, /, *, last_modified: str | None, read_at: float) -> bool:
         """Whether a page is visited again because of a sitemap that was read at that time (seconds since 1970), and
         says when the page changed last and, in `url`, how often it changes."""

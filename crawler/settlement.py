@@ -157,9 +157,12 @@ class Settlement:
 
     def _revisit_after_s(self, lease: Lease, record: PageRecord) -> float | None:
         planning = self._components.planning
-        if lease.url.kind == LinkKind.EXTERNAL:
+        if planning is None:
             return None
-        return None if planning is None else planning.after_visit_s(lease.url, record)
+        if lease.url.kind == LinkKind.EXTERNAL:
+            planning.leave_out(lease.url)
+            return None
+        return planning.after_visit_s(lease.url, record)
 
     def quota_for(self, lease: Lease) -> Quota | None:
         is_sitemap = lease.url.kind == LinkKind.SITEMAP

@@ -66,9 +66,11 @@ class ArchivedText:
 
     def _with_payload(self, revisit: Capture) -> Capture | None:
         """A revisit record with the payload that it refers to: URL and headers are its own."""
-        location = None if revisit.refers_to is None else self._captures.find(*revisit.refers_to)
-        original = None if location is None else self._capture(location, is_wanted=_is_first)
-        if original is None or original.kind == "revisit":
+        locations = () if revisit.refers_to is None else self._captures.find_all(*revisit.refers_to)
+        found = (self._capture(each, is_wanted=_is_first) for each in locations)
+        # The URL may have been fetched twice within a second, and then this may be a revisit record itself.
+        original = next((each for each in found if each is not None and each.kind != "revisit"), None)
+        if original is None:
             return None
         head, end, _ = revisit.block.partition(_END)
         block = b"".join((head, end, original.block.partition(_END)[2]))

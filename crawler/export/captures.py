@@ -51,14 +51,14 @@ class Captures:
 
     def find(self, url: str, fetched_at: str | None, /) -> Location | None:
         """The capture of a URL at a time in RFC 3339; None if the index has none."""
-        if fetched_at is None:
-            return None
+        return None if fetched_at is None else next(self.find_all(url, fetched_at), None)
+
+    def find_all(self, url: str, fetched_at: str, /) -> Iterator[Location]:
+        """The same if a URL has several in one second, the last first."""
         timestamp = "".join(each for each in fetched_at[:19] if each.isdigit())
-        row = self._store.execute(
-            "SELECT file, offset, length FROM capture WHERE key = ? ORDER BY file DESC, offset DESC LIMIT 1",
-            (_key(url, timestamp),),
-        ).fetchone()
-        return None if row is None else Location(self._names[row[0]], row[1], row[2])
+        query = "SELECT file, offset, length FROM capture WHERE key = ? ORDER BY file DESC, offset DESC"
+        for file, offset, length in self._store.execute(query, (_key(url, timestamp),)):
+            yield Location(self._names[file], offset, length)
 
     def _read(self, archive: Archive, say: Callable[[str], None]) -> None:
         number = len(self._names)

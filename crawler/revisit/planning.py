@@ -4,6 +4,7 @@ from datetime import datetime
 
 from crawler.page import LinkKind, PageRecord
 from crawler.record import Change
+from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.schedules import ByPattern, BySitemap
 from crawler.revisit.visits import Visit
 from frontier import CrawlUrl, LedgerEntry, add_visit
@@ -12,10 +13,14 @@ from frontier import CrawlUrl, LedgerEntry, add_visit
 class VisitPlanning:
     """A `Planning` by a schedule."""
 
-    def __init__(self, schedule: ByPattern, *, sitemaps: BySitemap | None = None) -> None:
-        """`sitemaps` decides when pages are visited because of what a sitemap says; None if they never are."""
+    def __init__(
+        self, schedule: ByPattern, *, sitemaps: BySitemap | None = None, pages: KnownPages | None = None
+    ) -> None:
+        """`sitemaps` decides when pages are visited because of what a sitemap says; None if they never are. `pages`
+        counts those that are visited; None if nobody asks."""
         self._schedule = schedule
         self._sitemaps = sitemaps
+        self._pages = pages
 
     @property
     def follows_sitemaps(self) -> bool:
@@ -39,6 +44,10 @@ class VisitPlanning:
             fresh_for_s=None if stale_at is None or fetched_at is None else max(0.0, stale_at - fetched_at),
         )
         return self._schedule.interval_s(url.url, visit)
+
+    def leave_out(self, url: CrawlUrl, /) -> None:
+        if self._pages is not None and url.earlier is None:
+            self._pages.leave_out()
 
     def after_entry_s(self, entry: LedgerEntry, /) -> float | None:
         """The same for a URL that was settled when nothing was planned. None for what is only checked, which has no

@@ -262,4 +262,4 @@ def check_configuration(loaded: Loaded) -> None:
     rendering.check(loaded)
     check_parts(loaded)
     next_tick(loaded)
-    make_planning(loaded, lambda: 0)
+    make_planning(loaded)

@@ -29,6 +29,7 @@ NOTE_KINDS: Final[Mapping[str, NoteKind]] = {
         quota.SITEMAP_BYTES,
         refusal_counts.NOTES,
         known_pages.NOTES,
+        known_pages.LEFT_OUT_NOTES,
     )
 }
 

@@ -109,7 +109,7 @@ def revisits(
     part = part_at(directory.original)
     pages = KnownPages(frontier.describe, state.notes)
     pages.count()  # before any of them waits again
-    planning = make_planning(loaded, pages.count, parts=1 if part is None else part.parts)
+    planning = make_planning(loaded, pages, parts=1 if part is None else part.parts)
     if planning is None:
         return None, None
     if not isinstance(frontier, Revisiting):
@@ -121,9 +121,9 @@ def revisits(
     return planning, partial(frontier.revisit, plan, stay=loaded.config.recrawl.stay or is_kept_up)
 
 
-def make_planning(loaded: Loaded, pages: Callable[[], int], *, parts: int = 1) -> VisitPlanning | None:
-    """The configured schedule; None if there is none. `pages` tells how many pages there are, of the part if the crawl
-    is in parts. Raises `ConfigError`."""
+def make_planning(loaded: Loaded, pages: KnownPages | None = None, *, parts: int = 1) -> VisitPlanning | None:
+    """The configured schedule; None if there is none. `pages` counts those of the part if the crawl is in parts. Raises
+    `ConfigError`."""
     config = loaded.config
     recrawl = config.recrawl
     if recrawl.min_interval_s > recrawl.max_interval_s:
@@ -141,9 +141,9 @@ def make_planning(loaded: Loaded, pages: Callable[[], int], *, parts: int = 1) -
             patterns.append((search, each.interval_s))
     if recrawl.schedule == "off":
         return None
-    others = _schedule(config, pages, parts)
+    others = _schedule(config, (lambda: 0) if pages is None else pages.count, parts)
     schedule = ByPattern(patterns, others, gone_s=recrawl.max_interval_s)
-    return VisitPlanning(schedule, sitemaps=others if isinstance(others, BySitemap) else None)
+    return VisitPlanning(schedule, sitemaps=others if isinstance(others, BySitemap) else None, pages=pages)
 
 
 def _schedule(config: Config, pages: Callable[[], int], parts: int) -> Schedule:

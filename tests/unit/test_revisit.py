@@ -158,6 +158,22 @@ def test_pages_that_are_being_visited_again_count_for_the_budget_also_after_a_re
     assert KnownPages(lambda: stats, notes).count() == 3
 
 
+def test_urls_that_are_only_checked_take_nothing_of_the_budget() -> None:
+    notes = NoteBook()
+    stats = msgspec.structs.replace(FRONTIER, admitted=1000, done=900, failed=0, excluded=0)
+    pages = KnownPages(lambda: stats, notes)
+    planning = VisitPlanning(ByPattern([], Fixed(1.0), gone_s=1.0), pages=pages)
+    check = CrawlUrl(url="http://b.test/", canonical="http://b.test/#external", queue_key="b", kind=LinkKind.EXTERNAL)
+    for _ in range(300):
+        planning.leave_out(check)
+    assert pages.count() == 600
+    # A crash costs at most a few, because each is not worth a write.
+    assert 600 <= KnownPages(lambda: stats, notes).count() <= 615
+    # Those that an operator has checked again count once.
+    planning.leave_out(msgspec.structs.replace(check, earlier=Earlier(visits=1)))
+    assert pages.count() == 600
+
+
 def test_patterns_and_gone_pages_have_intervals_of_their_own() -> None:
     schedule = ByPattern([(lambda url: "news" in url, 60.0), (lambda _: True, 120.0)], Fixed(1.0), gone_s=999.0)
     assert schedule.interval_s("http://a.test/news", Visit()) == 60

@@ -66,13 +66,14 @@ async def test_a_revisit_of_the_body_of_another_page_has_its_own_links(tmp_path:
         assert each["message"].count("its text is") == 2
 
 
-async def test_a_text_whose_body_an_earlier_crawl_has_archived_is_read_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("later_s", [100, 0.2], ids=["much later", "within a second"])
+async def test_a_text_whose_body_an_earlier_crawl_has_archived_is_read_there(tmp_path: Path, later_s: float) -> None:
     found = page(1, b"<p>A text that comes again")
     earlier, crawl = tmp_path / "earlier", tmp_path / "crawl"
     for directory, places in ((earlier, ()), (crawl, (str(earlier / "warc"),))):
         sink = WarcSink(directory / "warc", WarcOptions(earlier=places))
         await sink.begin()
-        found = msgspec.structs.replace(found, fetched_at=found.fetched_at + 100)
+        found = msgspec.structs.replace(found, fetched_at=found.fetched_at + later_s)
         written = record(1, url=found.url, fetched_at=rfc3339(found.fetched_at), content_type="text/html")
         await sink.write(found, written)
         await sink.aclose()
