@@ -88,6 +88,19 @@ def test_each_page_with_a_dead_link_is_listed_through_redirects_too(tmp_path: Pa
     ]
 
 
+def test_a_chain_of_redirects_at_whose_end_the_crawl_gave_up_is_dead(tmp_path: Path) -> None:
+    cut = {"refused": {"too-many-redirects": 1}}
+    chain = (
+        record(1, "/", references=links("/far", "/near")),
+        record(2, "/far", status=301, redirect="http://a.test/far2"),
+        record(3, "/far2", status=301, redirect="/end", kind="redirect", via="http://a.test/far", **cut),
+        record(4, "/near", status=301, redirect="http://a.test/near2"),
+        record(5, "/near2", status=301, redirect="/page", kind="redirect", via="http://a.test/near", **cut),
+        record(6, "/page"),  # the crawl has found it elsewhere, too
+    )
+    assert dead_links(written(tmp_path / "records", *chain)) == [("/far", "/end", "too-many-redirects", "/")]
+
+
 def test_without_links_only_the_first_page_is_known(tmp_path: Path) -> None:
     directory = written(
         tmp_path / "records",

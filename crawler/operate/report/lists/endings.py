@@ -6,8 +6,10 @@ from typing import Final, Protocol
 
 import msgspec
 
+from crawler.discover.link_filter import LinkRefusal
 from crawler.operate.report.counting import has_failed
 from crawler.operate.report.lists.listed import Listed
+from crawler.page import LinkKind
 from crawler.url.urls import join
 
 MAX_HOPS: Final = 50
@@ -16,7 +18,7 @@ _BATCH: Final = 1_000
 _TABLE: Final = """
     CREATE TABLE endings (
         name TEXT PRIMARY KEY, url TEXT, status INTEGER, reason TEXT, target TEXT, is_dead INTEGER,
-        kind TEXT, via TEXT, anchor TEXT
+        kind TEXT, via TEXT, anchor TEXT, is_cut INTEGER
     ) WITHOUT ROWID
 """
 
@@ -71,6 +73,7 @@ class Endings:
                 listed.kind,
                 listed.via,
                 listed.anchor,
+                target is not None and LinkRefusal.TOO_MANY_REDIRECTS in (listed.refused or ()),
             )
         )
         if len(self._batch) >= _BATCH:
@@ -81,13 +84,16 @@ class Endings:
         self._write()
         name, shown = self._canonical(url), url
         seen: set[str] = set()
+        is_cut = 0
         while name not in seen and len(seen) < MAX_HOPS:
             found = self._database.execute(
-                "SELECT url, status, reason, target, is_dead FROM endings WHERE name = ?", (name,)
+                "SELECT url, status, reason, target, is_dead, is_cut FROM endings WHERE name = ?", (name,)
             ).fetchone()
             if found is None:
-                return Ending(shown, len(seen))
-            shown, status, reason, target, is_dead = found
+                # The crawl has given up there, as browsers do.
+                reason = str(LinkRefusal.TOO_MANY_REDIRECTS) if is_cut else None
+                return Ending(shown, len(seen), None, reason, bool(is_cut))
+            shown, status, reason, target, is_dead, is_cut = found
             if target is None:
                 return Ending(shown, len(seen), status, reason, bool(is_dead))
             seen.add(name)
@@ -110,13 +116,17 @@ class Endings:
             "WHERE is_dead OR target IS NOT NULL ORDER BY name"
         ):
             ending = self.follow(url)
+            if ending.reason == LinkRefusal.TOO_MANY_REDIRECTS and kind == LinkKind.REDIRECT:
+                continue  # too far from where the crawl came; for who begins here it may be near enough
             if is_dead or ending.is_dead:
                 yield name, ending, FirstLink(url, kind, via, anchor)
 
     def _write(self) -> None:
         if self._batch:
             self._database.execute("BEGIN")
-            self._database.executemany("INSERT OR REPLACE INTO endings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._batch)
+            self._database.executemany(
+                "INSERT OR REPLACE INTO endings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._batch
+            )
             self._database.execute("COMMIT")
             self._batch.clear()
 
