@@ -23,6 +23,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     """URL and timestamp of that."""
     mime: str | None
     status: str | None
+    tells_failure: bool = False
+    """Whether this is a metadata record that says that the request failed, whatever the server had sent before."""
 
 
 def read_head(content: bytes) -> Head | None:
@@ -46,6 +48,7 @@ def read_head(content: bytes) -> Head | None:
         refers_to=(to, timestamp(at)) if to and at else None,
         mime=mime,
         status=status,
+        tells_failure=kind == "metadata" and "failure" in _fields(block),
     )
 
 

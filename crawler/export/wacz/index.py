@@ -13,6 +13,7 @@ from crawler.write.cdxj.surt_key import surt_key
 
 _PAYLOADS: Final = ("response", "resource")
 _REVISIT: Final = "warc/revisit"
+_LOOKED_UP: Final = "(NOT has_failed OR key IN (SELECT key FROM revisit))"
 
 
 class Capture(msgspec.Struct, frozen=True):
@@ -30,19 +31,21 @@ class Index:
     def __init__(self) -> None:
         self._store = sqlite3.connect("")
         self._store.executescript(
-            "CREATE TABLE line (line TEXT);"
+            "CREATE TABLE line (id INTEGER PRIMARY KEY, line TEXT, key INTEGER, has_failed INTEGER DEFAULT 0);"
             "CREATE TABLE payload (key INTEGER PRIMARY KEY) WITHOUT ROWID;"
             "CREATE TABLE revisit (key INTEGER PRIMARY KEY, url TEXT);"
         )
+        self._last: tuple[str, str] | None = None
+        self._last_id: int | None = None
 
-    def add(self, head: Head, capture: Capture) -> bool:
-        """Add a record, and return whether replay looks it up: a response, a resource or a revisit of a payload."""
+    def add(self, head: Head, capture: Capture) -> None:
+        """Add a record, if replay looks it up: a response, a resource or a revisit of a payload."""
         if head.kind in _PAYLOADS:
             self._store.executemany("INSERT OR IGNORE INTO payload VALUES (?)", [(key,) for key in payload_keys(head)])
         elif head.has_payload_elsewhere:
             self._store.execute("INSERT OR IGNORE INTO revisit VALUES (?, ?)", (_wanted_key(head), head.url))
         else:
-            return False
+            return
         entry = {
             "url": head.url,
             "mime": _REVISIT if head.has_payload_elsewhere else head.mime,
@@ -54,13 +57,26 @@ class Index:
         }
         content = msgspec.json.encode({name: value for name, value in entry.items() if value is not None}).decode()
         line = f"{surt_key(head.url)} {head.timestamp} {content}\n"
-        self._store.execute("INSERT INTO line VALUES (?)", (line.encode("utf-8", "replace").decode(),))
-        return True
+        key = _key(head.digest or "", head.url, head.timestamp)
+        row = (line.encode("utf-8", "replace").decode(), key)
+        self._last_id = self._store.execute("INSERT INTO line (line, key) VALUES (?, ?)", row).lastrowid
+        self._last = (head.url, head.timestamp)
+
+    def take_back(self, head: Head) -> None:
+        """The request failed that this record is about: if what was added last is its response, replay must not look
+        that up, unless other records refer to its payload."""
+        if self._last == (head.url, head.timestamp):
+            self._store.execute("UPDATE line SET has_failed = 1 WHERE id = ?", (self._last_id,))
 
     def lines(self) -> Iterator[bytes]:
         """The lines of a CDXJ file."""
-        for (line,) in self._store.execute("SELECT line FROM line ORDER BY line"):
+        for (line,) in self._store.execute(f"SELECT line FROM line WHERE {_LOOKED_UP} ORDER BY line"):  # noqa: S608
             yield line.encode()
+
+    def count(self) -> int:
+        """How many lines that are."""
+        [count] = self._store.execute(f"SELECT count(*) FROM line WHERE {_LOOKED_UP}").fetchone()  # noqa: S608
+        return int(count)
 
     def lacking(self) -> int:
         """How many payloads revisit records refer to that no record has."""

@@ -113,7 +113,7 @@ def _pack(export: WaczExport, packing: "_Packing", archives: Sequence[Archive], 
     if first_seed is not None:
         facts |= {"mainPageUrl": first_seed.url, "mainPageDate": first_seed.ts}
     packing.package.finish(facts)
-    return Packed(archives=packing.archives, captures=packing.captures, pages=pages)
+    return Packed(archives=packing.archives, captures=packing.index.count(), pages=pages)
 
 
 class _Packing:
@@ -123,7 +123,7 @@ class _Packing:
         self.package = package
         self.index = index
         self._say = say
-        self.archives = self.captures = 0
+        self.archives = 0
 
     def copy(self, archive: Archive) -> None:
         """Copy the intact records of a file as they are, and index them."""
@@ -166,8 +166,12 @@ class _Packing:
             target.write(data)
             at += len(data)
         head = read_head(member.content)
-        if head is not None and self.index.add(head, Capture(name, offset, member.end - member.start)):
-            self.captures += 1
+        if head is None:
+            return
+        if head.tells_failure:
+            self.index.take_back(head)
+        else:
+            self.index.add(head, Capture(name, offset, member.end - member.start))
 
 
 def _pages(snapshot: Snapshot, rewrite: Callable[[bytes], bytes] | None) -> Iterator[_Page]:
