@@ -41,23 +41,24 @@ class FullDiskRetry:
         self._next_try: asyncio.Event | None = None
         self._stopped = False
 
-    async def write(self, write: Callable[[], Awaitable[None]], *, plugin: str | None = None) -> None:
-        """Call `write` until the disk has space for it. When it raises `OSError`, it must leave nothing behind. With
-        the name of a `plugin`, other errors are waited for as well."""
+    async def write_again(
+        self, write: Callable[[], Awaitable[None]], failure: OSError, *, plugin: str | None = None
+    ) -> None:
+        """After a `failure`, call `write` until the disk has space for it. When it raises `OSError`, it must leave
+        nothing behind. With the name of a `plugin`, other errors are waited for as well."""
         self._waiting += 1
         try:
-            while True:
+            while not self._stopped and (plugin is not None or failure.errno in DISK_FULL):
+                await self._wait(failure, plugin)
                 try:
-                    if self._before_write is not None:
-                        self._before_write()
                     await write()
-                    if self._is_paused and self._waiting == 1:
-                        log.warning("the output can be written again; the crawl goes on")
-                    return
                 except OSError as error:
-                    if self._stopped or (plugin is None and error.errno not in DISK_FULL):
-                        raise
-                    await self._wait(error, plugin)
+                    failure = error
+                    continue
+                if self._is_paused and self._waiting == 1:
+                    log.warning("the output can be written again; the crawl goes on")
+                return
+            raise failure
         finally:
             self._waiting -= 1
             if self._is_paused and self._waiting == 0:
@@ -101,7 +102,10 @@ class FullDiskSink:
         self._plugin = plugin
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
-        await self._full_disk.write(lambda: self._sink.write(page, record), plugin=self._plugin)
+        try:
+            await self._sink.write(page, record)
+        except OSError as failure:
+            await self._full_disk.write_again(lambda: self._sink.write(page, record), failure, plugin=self._plugin)
 
     @property
     def takes_exchanges(self) -> bool:
@@ -110,7 +114,12 @@ class FullDiskSink:
     async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
         sink = self._sink
         if isinstance(sink, TakesExchanges):
-            await self._full_disk.write(lambda: sink.write_exchange(fetched, purpose), plugin=self._plugin)
+            try:
+                await sink.write_exchange(fetched, purpose)
+            except OSError as failure:
+                await self._full_disk.write_again(
+                    lambda: sink.write_exchange(fetched, purpose), failure, plugin=self._plugin
+                )
 
     async def aclose(self) -> None:
         await self._sink.aclose()

@@ -8,8 +8,6 @@ from typing import Any
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
-from python_socks import ProxyConnectionError, ProxyError, ProxyType
-from python_socks.async_.asyncio import Proxy
 
 from crawler.fetch.connect.failures import ProxyRefused
 from crawler.fetch.connect.names import Names
@@ -80,6 +78,10 @@ class RoutedConnector(aiohttp.TCPConnector):
 
     async def _tunnel(self, proxy: SocksProxy, host: str, port: int) -> socket.socket:
         """Connect to the host, at the first of its addresses that the proxy can reach."""
+        # A tenth of the start of a crawl would go to their import, and few crawls need them.
+        from python_socks import ProxyConnectionError, ProxyError, ProxyType  # noqa: PLC0415
+        from python_socks.async_.asyncio import Proxy  # noqa: PLC0415
+
         [place, *_] = await self._places(proxy.host, proxy.port)
         through = Proxy(ProxyType.SOCKS5, *place, proxy.user, proxy.password, rdns=True)
         targets = [(host, port)] if proxy.finds_names else await self._places(host, port)
