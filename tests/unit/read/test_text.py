@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crawler.read.encoding import detection
 from crawler.read.encoding.declaration import prescan
-from crawler.read.encoding.detection import is_mostly_utf8
+from crawler.read.encoding.detection import is_mostly_utf8, mixes_letters
 from crawler.read.encoding.labels import ENCODINGS, SINGLE_BYTE, encoding_of_label
 from crawler.read.encoding.query import percent_encode_query
 from crawler.read.encoding.text import Encoding, encoding_of, to_text, to_utf8
@@ -380,3 +380,18 @@ def test_real_pages_in_encodings_that_nobody_declared_are_read_right(corpora: Pa
                 wrong.append((codec, found.name))
     assert count > 60
     assert len(wrong) <= 0.03 * count, wrong
+
+
+@given(st.lists(st.sampled_from([b"\xe0", b"\xff\x80", b"a", b"Z", b" ", b"1"]), max_size=12).map(b"".join))
+def test_letters_are_mixed_if_most_runs_beyond_ascii_touch_one(text: bytes) -> None:
+    runs = list(re.finditer(rb"[\x80-\xff]+", text))
+    touching = [run for run in runs if (text[: run.start()][-1:] + text[run.end() :][:1]).strip(b" 1")]
+    assert mixes_letters(text) == (2 * len(touching) > len(runs))
+
+
+@given(st.lists(st.sampled_from([b"\xc3\xa9", b"\xe3\x81", b"\x82", b"\xff", b"a", b"<"]), max_size=60).map(b"".join))
+def test_one_in_twenty_characters_may_be_broken(pieces: bytes) -> None:
+    body = pieces + b"<"  # otherwise the last character may be cut
+    text = body.decode(errors="replace")
+    broken, beyond_ascii = text.count("\ufffd"), len(re.sub(r"[\x00-\x7f]", "", text))
+    assert is_mostly_utf8(body) == (20 * broken < beyond_ascii or not broken)
