@@ -109,7 +109,7 @@ debian:
 # --- Proof -----------------------------------------------------------------------------------------------------------
 
 test: debian check
-	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
 
 coverage: debian $(TESTS)
 	$(BIN)/python -m pytest -n 3 --dist worksteal --cov $(ARGS)

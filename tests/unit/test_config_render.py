@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -130,6 +131,7 @@ def seed_file(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+@hypothesis_settings(max_examples=30)  # each has all of the 200 settings
 @given(st.data())
 def test_a_configuration_that_is_written_loads_as_the_same_configuration(
     seed_file: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
