@@ -3,13 +3,14 @@
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from config import Loaded
 from crawler.cluster.machine import Choose, MachineDirectory, begin_machine
 from crawler.cluster.register import Register, find_generation
-from crawler.cluster.values import Cluster
+from crawler.cluster.values import Cluster, Forgotten
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
 from crawler.redis.server import Server
@@ -78,21 +79,35 @@ def _options(reached: Loaded) -> dict[str, str | None]:
 async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[str], object]) -> AsyncIterator[Joined]:
     """Lock the directory of a machine, and make it one of the crawl that the server of `reached` has. `on_wait` is told
     what is waited for. Raises `ConfigError` and `DirectoryRefused`."""
-    exchange = reached.config.exchange
+    prefix = reached.config.exchange.prefix
     async with checked_redis(reached) as client:
-        generation = await find_generation(client, exchange.prefix)
-        if generation is None:
-            raise reached.refuse(
-                "exchange.url",
-                f"Redis at {redis_server(reached)} has no crawl with the prefix {exchange.prefix}: make one by "
-                f"`onceover cluster init`, or start a machine that has parts of it",
-            )
-        register = Register(client, prefix=exchange.prefix, generation=generation)
-        cluster = await register.read()
         with CrawlDirectory(path) as directory:
             layout = read_layout(path)
             if layout is not None:
                 wait_for_parts(list(layout.directories_here(path).values()), on_wait)
-            begin_machine(directory, cluster.identity, url=str(redis_server(reached)), prefix=exchange.prefix)
+            register, cluster = await _find(reached, client, directory)
+            begin_machine(directory, cluster.identity, url=str(redis_server(reached)), prefix=prefix)
             use_suffixes_of(directory)
             yield Joined(reached, register, cluster, directory, version)
+
+
+async def _find(reached: Loaded, client: Any, directory: CrawlDirectory) -> tuple[Register, Cluster]:
+    """The register of the crawl. If Redis has forgotten it, the directory of a machine is enough to write it again."""
+    prefix = reached.config.exchange.prefix
+    generation = await find_generation(client, prefix)
+    if generation is not None:
+        with suppress(Forgotten):
+            register = Register(client, prefix=prefix, generation=generation)
+            return register, await register.read()
+    layout = read_layout(directory.path)
+    if layout is None or layout.cluster is None or layout.cluster.prefix != prefix:
+        raise reached.refuse(
+            "exchange.url",
+            f"Redis at {redis_server(reached)} has no crawl with the prefix {prefix}: make one by `onceover cluster "
+            "init`. If it had one, start a machine first that has parts of that: it writes the crawl again",
+        )
+    home = MachineDirectory(directory, lambda _cluster, _here: ())
+    register = Register(client, prefix=prefix, generation=layout.generation)
+    await register.create(home.identity(), is_new=False)
+    await register.raise_to(home.identity(), home.epochs())
+    return register, await register.read()

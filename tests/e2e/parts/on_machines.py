@@ -42,11 +42,11 @@ class Machine:
         self._command = [str(ONCEOVER), "crawl", "--cluster", url, "--dir", "crawl", *options]
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, *more: str) -> None:
         self.folder.mkdir(exist_ok=True)
         with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("ab") as err:
             self._process = subprocess.Popen(
-                self._command,
+                [*self._command, *more],
                 cwd=self.folder,
                 env=environment(),
                 stdin=subprocess.DEVNULL,

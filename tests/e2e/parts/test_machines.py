@@ -5,9 +5,9 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.crawling import COMPLETE, assert_sound, assert_told
+from tests.e2e.crawling import COMPLETE, FAILED, LIMIT, STOPPED, USAGE, Ended, assert_sound, assert_told, onceover
 from tests.e2e.parts.in_parts import UNHURRIED, assert_fetched_once, crossed
-from tests.e2e.parts.on_machines import on_machines
+from tests.e2e.parts.on_machines import Machine, on_machines
 from tests.e2e.test_politeness import gaps_s
 
 DELAY_S: Final = 2.0
@@ -47,3 +47,69 @@ def test_the_one_that_decides_and_another_one_may_die_in_the_middle(tmp_path: Pa
         for machine in crawl.machines:
             for part in machine.parts():
                 assert_sound(machine.directory / f"part-{part}")
+
+
+@pytest.mark.long
+def test_a_limit_of_pages_is_met_exactly_although_the_one_that_decides_dies(tmp_path: Path) -> None:
+    with on_machines(tmp_path, *UNHURRIED, "limits.pages=80", machines=3) as crawl:
+        for machine in crawl.machines:
+            machine.start()
+        crawl.wait_until_all_crawl()
+        first = crawl.wait_for_coordinator()
+        first.kill()
+        crawl.wait_for_coordinator()
+        first.start()
+        for machine in crawl.machines:
+            assert_told(machine.wait(), LIMIT)
+        pages = [
+            record for part in crawl.records() for record in part if record.state == "done" and record.status == 200
+        ]
+        assert len({record.number for record in pages}) == 80
+        for machine in crawl.machines:  # the next run counts its own
+            machine.start()
+        for machine in crawl.machines:
+            assert_told(machine.wait(), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+
+
+@pytest.mark.long
+def test_a_part_moves_with_its_directory_and_commands_work_on_each_machine(tmp_path: Path) -> None:
+    with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
+        one, other = crawl.machines
+        for machine in crawl.machines:
+            machine.start()
+        crawl.wait_until_all_crawl()
+        crawl.wait_for_coordinator()
+        for machine in crawl.machines:
+            told = onceover("status", "crawl", "--json", cwd=machine.folder).json()
+            assert [each["part"] for each in _list(told["parts"])] == machine.parts()
+            assert_told(onceover("pause", "crawl", "--reason", "because", cwd=machine.folder), COMPLETE)
+            assert onceover("status", "crawl", "--json", cwd=machine.folder).json()["paused"] == "because"
+            assert_told(onceover("resume", "crawl", cwd=machine.folder), COMPLETE)
+            assert_told(onceover("reload", "crawl", cwd=machine.folder), USAGE, "onceover set")
+            assert_told(_set_delay(machine, 1.5), COMPLETE)
+        for machine in crawl.machines:
+            crawl.wait_until(lambda: "1.5" in (machine.directory / "crawl.toml").read_text(), "the new delay")  # noqa: B023
+        assert_told(onceover("stop", "crawl", cwd=other.folder), COMPLETE)
+        assert_told(other.wait(), STOPPED, "Other machines go on")
+        assert one.is_running
+        crawl.wait_until(lambda: "parts" in _set_delay(one, 0).err, "refusal, once a machine decides")
+        assert_told(_set_delay(one, 0), FAILED, "can't be reached")
+        [part] = other.parts()
+        one.kill()
+        (other.directory / f"part-{part}").rename(one.directory / f"part-{part}")
+        one.start("--max-parts", "2")
+        crawl.wait_until_all_crawl()
+        crawl.wait_for_coordinator()
+        crawl.wait_until(lambda: _set_delay(one, 0).code == COMPLETE, "a change")
+        assert_told(one.wait(), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+
+
+def _set_delay(machine: Machine, delay_s: float) -> Ended:
+    return onceover("set", "crawl", f"politeness.min_delay_s={delay_s}", cwd=machine.folder)
+
+
+def _list(value: object) -> list[dict[str, object]]:
+    assert isinstance(value, list)
+    return value
