@@ -35,7 +35,7 @@ class FullDiskRetry:
         self._pause = pause
         self._resume = resume
         self._interval_s = interval_s
-        self._before_write = before_write
+        self.before_write = before_write
         self._waiting = 0
         self._is_paused = False
         self._next_try: asyncio.Event | None = None
@@ -51,6 +51,8 @@ class FullDiskRetry:
             while not self._stopped and (plugin is not None or failure.errno in DISK_FULL):
                 await self._wait(failure, plugin)
                 try:
+                    if self.before_write is not None:
+                        self.before_write()
                     await write()
                 except OSError as error:
                     failure = error
@@ -99,10 +101,13 @@ class FullDiskSink:
         from writing may pass, such as a server that does not answer."""
         self._sink = sink
         self._full_disk = full_disk
+        self._before_write = full_disk.before_write
         self._plugin = plugin
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         try:
+            if self._before_write is not None:
+                self._before_write()
             await self._sink.write(page, record)
         except OSError as failure:
             await self._full_disk.write_again(lambda: self._sink.write(page, record), failure, plugin=self._plugin)
@@ -115,6 +120,8 @@ class FullDiskSink:
         sink = self._sink
         if isinstance(sink, TakesExchanges):
             try:
+                if self._before_write is not None:
+                    self._before_write()
                 await sink.write_exchange(fetched, purpose)
             except OSError as failure:
                 await self._full_disk.write_again(
