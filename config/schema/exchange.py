@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import END, Text
+from config.schema.kinds import END, SECONDS, Text
 
 Prefix = Annotated[
     str,
@@ -44,6 +44,16 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         Prefix,
         Meta(description="What the names of all keys in Redis begin with, after a brace: {onceover:GENERATION:PART}."),
     ] = "onceover"
+    lease_s: Annotated[
+        float,
+        Meta(
+            ge=1,
+            le=3600,
+            description="How long a machine of a crawl on many machines may go on without a word from Redis. "
+            "`onceover cluster init` lays it down.",
+            extra=SECONDS,
+        ),
+    ] = 30.0
     tls_ca: Annotated[
         Text | None,
         Meta(

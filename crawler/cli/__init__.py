@@ -26,6 +26,7 @@ _MODULES: Final = {
     "backup": "operate.backup",
     "budget": "operate.hosts",
     "checkpoint": "operate.checkpoint",
+    "cluster": "cluster.command",
     "compare": "compare.command",
     "config": "configure",
     "crawl": "crawl",

@@ -112,11 +112,36 @@ class MachineDirectory:
                     f"{place.path} has a part that does not say when it was opened: expected {place.claim}. Restore "
                     "that file, or let `onceover cluster adopt` take the directory"
                 )
-            new = Note(
-                crawl=self._place.crawl, generation=self._layout.generation, part=part, lineage=lineage, epoch=epoch
+            self._write_note(place, part, epoch=epoch, lineage=lineage)
+
+    def _write_note(self, place: CrawlDirectory, part: int, *, epoch: int, lineage: int) -> None:
+        note = Note(
+            crawl=self._place.crawl, generation=self._layout.generation, part=part, lineage=lineage, epoch=epoch
+        )
+        write_note(place, note)
+        self._notes[part] = note
+
+    def adopt(self, part: int, *, epoch: int, lineage: int) -> None:
+        """Let the directory of a part that is here be the part, whatever its epoch was. Raises `DirectoryRefused` if
+        there is none."""
+        self.check_adoption(part)
+        parts = list(self._layout.parts)
+        parts[part] = msgspec.structs.replace(parts[part], lineage=lineage)
+        next_lineage = max(self._layout.next_lineage, lineage + 1)
+        with CrawlDirectory(self._path(part)) as place:
+            self._write_layout(parts=tuple(parts), next_lineage=next_lineage)
+            self._write_note(place, part, epoch=epoch, lineage=lineage)
+
+    def check_adoption(self, part: int) -> int:
+        """The stored epoch of a directory that could be adopted; 0 if it says nothing. Raises `DirectoryRefused` if
+        there is none."""
+        place = CrawlDirectory(self._path(part))
+        if not place.has_state():
+            raise DirectoryRefused(
+                f"there is no directory of part {part} to adopt: expected a frontier in {place.path}"
             )
-            write_note(place, new)
-        self._notes[part] = new
+        note = self._notes.get(part)
+        return 0 if note is None else note.epoch
 
     def _leave(self, part: int) -> None:
         """Let the part have a new directory here. The old one was replaced by adopting the part; its output still

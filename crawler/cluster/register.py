@@ -8,6 +8,7 @@ together:
         server                the run id of the server in which it was created; empty when machines wrote it again
         lineage:K, opened:K, claimed:K
         make:K                present if an operator permits to make part K again
+        last:K                who has opened it last
     {PREFIX:GENERATION:cluster}:large        a hash: configuration, suffixes
     {PREFIX:GENERATION:cluster}:lease:K      a hash that expires; K is -1 for the coordinator
     {PREFIX:GENERATION:cluster}:agents       a hash: by holder, an `Agent` as JSON
@@ -26,6 +27,7 @@ import msgspec
 from crawler.cluster import scripts
 from crawler.cluster.values import (
     COORDINATOR,
+    Adopted,
     Agent,
     Cluster,
     Denied,
@@ -36,6 +38,7 @@ from crawler.cluster.values import (
     Lease,
     PartState,
 )
+from crawler.disk.lineages import MAX_LINEAGE
 
 TIMEOUT_S: Final = 10.0
 _AGENT_S: Final = 24 * 3600.0
@@ -85,7 +88,7 @@ class Register:
         large = (identity.configuration, identity.suffixes)
         written = await self._eval(scripts.CREATE, [self._register, self._large], *large, int(is_new), *flat)
         async with asyncio.timeout(TIMEOUT_S):
-            await self._client.set(_name_of_crawl(self._prefix), self._generation, nx=not is_new)
+            await self._client.set(_name_of_crawl(self._prefix), self._generation, nx=True)
         return bool(written)
 
     async def raise_to(self, identity: Identity, epochs: Mapping[int, int]) -> None:
@@ -129,6 +132,7 @@ class Register:
                     opened=int(fields.get(f"opened:{number}", 0)),
                     claimed=int(fields.get(f"claimed:{number}", 0)),
                     may_be_made=f"make:{number}" in fields,
+                    last_holder=fields.get(f"last:{number}"),
                     lease=found.get(number),
                 )
                 for number, lineage in enumerate(identity.lineages)
@@ -194,6 +198,31 @@ class Register:
         """Let all machines end their run. With `claim`, only while this claim holds the coordinator's lease. Returns
         whether it was written."""
         return bool(await self._eval(scripts.END, self._keys(COORDINATOR), msgspec.json.encode(ending), claim or ""))
+
+    async def adopt(self, part: int, *, is_made: bool) -> Adopted | Denied:
+        """Let a part that nobody holds have a new lineage. It is made anew, or `is_made`: the caller has a directory
+        for it, and stores lineage and epoch there. Raises `Forgotten`."""
+        answer = await self._eval(scripts.ADOPT, self._keys(part), part, int(is_made), MAX_LINEAGE)
+        match answer:
+            case [b"adopted", epoch, lineage]:
+                return Adopted(part=part, epoch=epoch, lineage=lineage)
+            case [b"held", by]:
+                return Denied(why=f"{by.decode()} holds it: a part that somebody runs is not lost")
+            case [b"used up"]:
+                return Denied(why=f"the {MAX_LINEAGE} lineages of the crawl are used up")
+        raise Forgotten
+
+    async def remove(self) -> str | None:
+        """Delete the register of a crawl that nobody runs, and let the prefix be used by another. Returns who runs it,
+        if somebody does."""
+        async with asyncio.timeout(TIMEOUT_S):
+            parts = int(await self._client.hget(self._register, "parts") or 0)
+        leases = [self._lease_of(part) for part in range(COORDINATOR, parts)]
+        by: bytes = await self._eval(scripts.REMOVE, [self._register, self._large, self._agents, *leases])
+        if by:
+            return by.decode()
+        await self._eval(scripts.FREE, [_name_of_crawl(self._prefix)], self._generation)
+        return None
 
     async def tell(self, holder: str, agent: Agent) -> None:
         """Say how a machine is, for people."""

@@ -66,6 +66,7 @@ CONFIRM: Final = """
 local part, claim, epoch, ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('HGET', KEYS[2], 'claim') ~= claim or redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], 'opened:' .. part, epoch)
+redis.call('HSET', KEYS[1], 'last:' .. part, redis.call('HGET', KEYS[2], 'holder'))
 redis.call('HDEL', KEYS[1], 'make:' .. part)
 redis.call('HSET', KEYS[2], 'stands', '1')
 return redis.call('PEXPIRE', KEYS[2], ms)
@@ -101,4 +102,30 @@ end
 local agent = cjson.decode(ARGV[2])
 agent['told_at'] = now
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(agent))
+"""
+ADOPT: Final = """
+local part, is_made = ARGV[1], ARGV[2] == '1'
+if redis.call('EXISTS', KEYS[1]) == 0 then return {'forgotten'} end
+local holder = redis.call('HGET', KEYS[2], 'holder')
+if holder then return {'held', holder} end
+local lineage = tonumber(redis.call('HGET', KEYS[1], 'next_lineage'))
+if lineage > tonumber(ARGV[3]) then return {'used up'} end
+local opened = tonumber(redis.call('HGET', KEYS[1], 'opened:' .. part) or '0')
+local claimed = tonumber(redis.call('HGET', KEYS[1], 'claimed:' .. part) or '0')
+local epoch = math.max(opened, claimed) + 1
+redis.call('HSET', KEYS[1], 'next_lineage', lineage + 1, 'lineage:' .. part, lineage)
+redis.call('HSET', KEYS[1], 'opened:' .. part, epoch, 'claimed:' .. part, epoch)
+if is_made then redis.call('HDEL', KEYS[1], 'make:' .. part) else redis.call('HSET', KEYS[1], 'make:' .. part, '1') end
+return {'adopted', epoch, lineage}
+"""
+FREE: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+"""
+REMOVE: Final = """
+for at = 4, #KEYS do
+  local holder = redis.call('HGET', KEYS[at], 'holder')
+  if holder then return holder end
+end
+redis.call('DEL', unpack(KEYS))
+return ''
 """

@@ -56,6 +56,8 @@ class PartState(msgspec.Struct, frozen=True, kw_only=True):
     """The highest epoch that a claim was given."""
     may_be_made: bool
     """An operator has permitted to make it again, from nothing."""
+    last_holder: str | None = None
+    """Who has opened it last."""
     lease: Lease | None
 
 
@@ -104,6 +106,14 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the part may be given an empty directory."""
         state = self.parts[part]
         return state.may_be_made or (state.opened == 0 and self.is_whole and self.is_first_server)
+
+
+class Adopted(msgspec.Struct, frozen=True, kw_only=True):
+    """A part has a new lineage. No directory that it had before can be opened any more."""
+
+    part: int
+    epoch: int
+    lineage: int
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):

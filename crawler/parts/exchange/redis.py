@@ -20,7 +20,7 @@ from redis.asyncio import RedisCluster
 from redis.exceptions import OutOfMemoryError
 
 from crawler.parts.exchange.protocol import Unreachable
-from crawler.parts.exchange.redis_connection import RedisConnection
+from crawler.parts.exchange.redis_connection import RedisConnection, keys_of
 from crawler.parts.exchange.way import Address, Frame, FrameKind
 from crawler.parts.exchange.wire import Wire
 from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
@@ -295,6 +295,4 @@ class RedisExchange(Generic[_Message]):
         return answer
 
     def _keys(self, part: Address) -> tuple[str, str]:
-        """The registration and the stream of a part. A cluster has both on one node."""
-        place = f"{{{self._prefix}:{part}}}"
-        return f"{place}:registration", f"{place}:stream"
+        return keys_of(self._prefix, part)

@@ -23,6 +23,12 @@ class Carrying(Protocol):
         ...
 
 
+def keys_of(prefix: str, part: Address) -> tuple[str, str]:
+    """The registration and the stream of a part. A cluster has both on one node."""
+    place = f"{{{prefix}:{part}}}"
+    return f"{place}:registration", f"{place}:stream"
+
+
 class RedisConnection(Generic[_Message]):
     """A `Connection` over two streams."""
 

@@ -109,6 +109,7 @@ _NEVER: Final = {
     "frontier.queue_prefixes": _BY_REBUILD,
     "frontier.parallel_queues": "it is fixed once a crawl has begun",
     "urls": _BY_REBUILD,
+    "exchange.lease_s": "all machines of the crawl have agreed on it",
     "compare": "it is a setting of `onceover compare`, not of a crawl",
 }
 

@@ -1,0 +1,6 @@
+"""onceover cluster
+
+command   the group
+server    how they name the server
+making, showing, adopting   its commands
+"""

@@ -1,0 +1,16 @@
+"""The group of commands."""
+
+import click
+
+from crawler.cli.cluster.adopting import adopt
+from crawler.cli.cluster.making import init
+from crawler.cli.cluster.showing import status
+
+
+@click.group()
+def cluster() -> None:
+    """Make and watch a crawl on many machines, which meet at a server of Redis."""
+
+
+for _command in (init, status, adopt):
+    cluster.add_command(_command)

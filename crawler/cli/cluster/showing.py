@@ -1,0 +1,86 @@
+"""onceover cluster status"""
+
+import asyncio
+import textwrap
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawler.cli.cluster.server import server, settings_of_server
+from crawler.cli.codes import COMPLETE
+from crawler.cli.operate.options import as_json
+from crawler.cli.options import settings_option
+from crawler.operate.cluster.forms import ClusterStatus, PartOnMachine
+from crawler.operate.cluster.status import read_status
+from crawler.status import number_of
+
+_WIDTH = 100
+_STATES = {
+    "held": "run by {holder}",
+    "opening": "claimed by {holder}, which waits until any earlier lease has ended",
+    "free": "run by nobody",
+    "unmade": "not made yet",
+    "to be made": "adopted; not made yet",
+}
+
+
+@click.command()
+@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@server
+@settings_option()
+@as_json
+def status(
+    directory: Path | None,
+    url: str | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Show the parts of a crawl on many machines, who runs them, and what to do.
+
+    DIR is the directory of any machine of the crawl; instead, --url names the server.
+    """
+    loaded = settings_of_server(directory, url, settings)
+    found = asyncio.run(read_status(loaded))
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+    else:
+        for line in lines_of(found):
+            click.echo(line)
+    return COMPLETE
+
+
+def lines_of(found: ClusterStatus) -> list[str]:
+    """The status for people."""
+    held = sum(part.state == "held" for part in found.parts)
+    parts = number_of(len(found.parts), "part")
+    lines = [f"{found.name} in {parts}, {held} of them run (prefix {found.prefix}, at {found.url})"]
+    rows = [("decides", found.coordinator or "nobody: the crawl can't end or change its settings until a machine does")]
+    rows += [(f"part {part.part}", _part(part)) for part in found.parts]
+    rows += [(machine.host, _machine(machine.silent_s, machine.directory, machine.parts)) for machine in found.machines]
+    rows += [("to do", text) for text in found.advice]
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        head = f"{name:>{width}}  "
+        lines += textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+    return lines
+
+
+def _part(part: PartOnMachine) -> str:
+    texts = [_STATES[part.state].format(holder=part.holder)]
+    if part.epoch:
+        texts.append(f"epoch {part.epoch}")
+    if part.left_s is not None:
+        texts.append(f"lease for {part.left_s:.0f} s more")
+    if part.under_way:
+        texts.append(f"{number_of(part.under_way, 'message')} under way to it")
+    if part.says is not None:
+        texts.append(part.says)
+    elif part.state == "free" and part.last_holder is not None:
+        texts.append(f"last by {part.last_holder}")
+    return " · ".join(texts)
+
+
+def _machine(silent_s: float, directory: str, parts: list[int]) -> str:
+    has = "no part" if not parts else f"{'part' if len(parts) == 1 else 'parts'} {', '.join(map(str, parts))}"
+    return f"{directory} · {has} · heard of {silent_s:.0f} s ago"

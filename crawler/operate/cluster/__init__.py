@@ -1,0 +1,9 @@
+"""A crawl on many machines, as its operator sees it: through the register in Redis, from any machine.
+
+reaching   finds the register
+making     makes a crawl
+forms      what is said of a crawl
+status     reads it
+advice     what to do about it; pure
+adopting   lets a part that is lost be made again, or an older directory of it be taken
+"""

@@ -1,0 +1,83 @@
+"""Lets a part whose directory is lost be made again, or an older directory of it be taken."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from config import Loaded
+from crawler.cluster.machine import MachineDirectory
+from crawler.cluster.values import Denied
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.cluster.forms import ClusterAdopted, ClusterStatus, PartOnMachine
+from crawler.operate.cluster.reaching import reached
+from crawler.operate.cluster.status import read_status
+from crawler.operate.refused import FAILED, Refused
+
+
+async def losses(loaded: Loaded, parts: Sequence[int], directory: Path | None) -> list[str]:
+    """What adopting these parts loses, for people. Raises `Refused` if they can't be adopted, `DirectoryRefused` and
+    `ConfigError`."""
+    status = await read_status(loaded)
+    for part in parts:
+        if part >= len(status.parts):
+            raise Refused(f"expected parts 0 to {len(status.parts) - 1}, found {part}")
+        if (holder := status.parts[part].holder) is not None:
+            raise Refused(f"{holder} holds part {part}: a part that somebody runs is not lost", FAILED)
+    if directory is None:
+        return [_loss(status, status.parts[part]) for part in parts]
+    with CrawlDirectory(directory) as locked:
+        machine = MachineDirectory(locked, lambda _cluster, _epochs: ())
+        return [_loss_of_older(status.parts[part], machine.check_adoption(part)) for part in parts]
+
+
+def _loss(status: ClusterStatus, part: PartOnMachine) -> str:
+    if part.state == "unmade":
+        return (
+            f"part {part.part} is made with an empty directory. That loses nothing if it was never made; if some "
+            "machine has a directory of it, that can't be used any more"
+        )
+    has_it = [machine.host for machine in status.machines if part.part in machine.parts]
+    where = f" (on {', '.join(has_it)})" if has_it else ""
+    last = "" if part.last_holder is None else f", last by {part.last_holder}"
+    return (
+        f"part {part.part} was opened in epoch {part.epoch}{last}, and begins again with an empty directory. Its "
+        "frontier and its visited set are lost: what it had fetched is fetched again, and URLs to which only pages of "
+        "other parts link are lost until these pages are fetched again. So the crawl does not end as complete. Its "
+        f"records and archives are missing, unless its directory{where} turns up: that can't be opened any more, only "
+        "read"
+    )
+
+
+def _loss_of_older(part: PartOnMachine, epoch: int) -> str:
+    found = (
+        f"its epoch is {epoch}, and the part is in epoch {part.epoch}"
+        if epoch
+        else "it does not say when it was opened"
+    )
+    return (
+        f"part {part.part} goes on from the directory that is here: {found}. What the part has done since is lost: "
+        "pages are fetched again, and links that other parts have sent since are missing, so the crawl does not end as "
+        "complete. No other directory of it can be opened any more"
+    )
+
+
+async def adopt(loaded: Loaded, parts: Sequence[int], directory: Path | None) -> ClusterAdopted:
+    """Adopt the parts: make them anew where a machine has room, or go on from the directories that a machine has.
+    Raises as `losses` does."""
+    await losses(loaded, parts, directory)
+    async with reached(loaded) as there:
+        if directory is None:
+            for part in parts:
+                _check(part, await there.register.adopt(part, is_made=False))
+            return ClusterAdopted(parts=list(parts))
+        with CrawlDirectory(directory) as locked:
+            machine = MachineDirectory(locked, lambda _cluster, _epochs: ())
+            for part in parts:
+                adopted = await there.register.adopt(part, is_made=True)
+                _check(part, adopted)
+                machine.adopt(part, epoch=adopted.epoch, lineage=adopted.lineage)
+    return ClusterAdopted(parts=list(parts), directory=str(directory))
+
+
+def _check(part: int, answer: object) -> None:
+    if isinstance(answer, Denied):
+        raise Refused(f"part {part}: {answer.why}", FAILED)

@@ -1,0 +1,90 @@
+"""What to do about a crawl on many machines."""
+
+from collections.abc import Iterator
+
+from config.schema.exchange import Exchange
+from crawler.operate.cluster.forms import ClusterStatus, Machine, PartOnMachine
+from crawler.status import number_of
+
+_SILENT_LEASES = 3
+"""A machine that has said nothing for so many leases is not expected any more."""
+
+
+def advice_of(status: ClusterStatus) -> list[str]:
+    """One sentence for each thing that a person could do. Empty if all parts run."""
+    if all(machine.silent_s > _SILENT_LEASES * status.lease_s for machine in status.machines):
+        return [*_unsure(status), f"no machine runs the crawl: start `{_crawl(status)}` on each", *_silent(status)]
+    return [*_unsure(status), *_adopted(status), *_unmade(status), *_free(status), *_silent(status)]
+
+
+def _unsure(status: ClusterStatus) -> Iterator[str]:
+    unmade = _of_state(status, "unmade")
+    if not unmade or (status.is_whole and status.is_first_server):
+        return
+    why = "another process of Redis answers than the one" if status.is_whole else "Redis has lost the register"
+    why = f"{why} in which the crawl was made" if status.is_whole else f"{why} since the crawl was made"
+    yield (
+        f"{_names(unmade)} may have been made and forgotten: {why}. Start every machine that may have a directory for "
+        f"it. If none has, `onceover cluster adopt {_numbers(unmade)} --yes` lets it be made"
+    )
+
+
+def _adopted(status: ClusterStatus) -> Iterator[str]:
+    if waiting := _of_state(status, "to be made"):
+        yield f"{_names(waiting)} waits for a machine that has room: start `onceover crawl --cluster` on one more"
+
+
+def _unmade(status: ClusterStatus) -> Iterator[str]:
+    unmade = _of_state(status, "unmade")
+    if unmade and status.is_whole and status.is_first_server:
+        yield f"{_names(unmade)} waits for a machine that has room: start `onceover crawl --cluster` on one more"
+
+
+def _free(status: ClusterStatus) -> Iterator[str]:
+    for part in _of_state(status, "free"):
+        has_it = [machine for machine in status.machines if part.part in machine.parts]
+        if has_it:
+            yield (
+                f"part {part.part} is not run, though {_machine_names(has_it)} has a directory of it: see what is said "
+                "of that part, and the log of that machine. It may be about to claim it"
+            )
+        else:
+            last = "" if part.last_holder is None else f", as {part.last_holder} had"
+            yield (
+                f"part {part.part} is not run: start `onceover crawl --cluster` on the machine that has its directory"
+                f"{last}, or restore a backup there. If both are lost, `onceover cluster adopt {part.part}` says what "
+                "that means"
+            )
+
+
+def _silent(status: ClusterStatus) -> Iterator[str]:
+    for machine in status.machines:
+        if machine.silent_s > _SILENT_LEASES * status.lease_s:
+            yield (
+                f"{machine.host} (process {machine.pid}, {machine.directory}) has said nothing for "
+                f"{machine.silent_s:.0f} s: its parts end by themselves when their leases do. Start it again, or move "
+                "the directories of its parts to another machine"
+            )
+
+
+def _crawl(status: ClusterStatus) -> str:
+    prefix = "" if status.prefix == Exchange().prefix else f" --set exchange.prefix={status.prefix}"
+    return f"onceover crawl --cluster {status.url}{prefix}"
+
+
+def _of_state(status: ClusterStatus, state: str) -> list[PartOnMachine]:
+    return [part for part in status.parts if part.state == state]
+
+
+def _names(parts: list[PartOnMachine]) -> str:
+    return (
+        f"part {parts[0].part}" if len(parts) == 1 else f"each of {number_of(len(parts), 'part')} ({_numbers(parts)})"
+    )
+
+
+def _numbers(parts: list[PartOnMachine]) -> str:
+    return " ".join(str(part.part) for part in parts)
+
+
+def _machine_names(machines: list[Machine]) -> str:
+    return " and ".join(machine.host for machine in machines)

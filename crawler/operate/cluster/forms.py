@@ -1,0 +1,79 @@
+"""What is said of a crawl on many machines."""
+
+from typing import Literal
+
+import msgspec
+
+State = Literal["held", "opening", "free", "unmade", "to be made"]
+"""`held`: a machine runs it, or may. `opening`: a machine has claimed it, and waits out earlier leases. `free`: it was
+made, and nobody runs it. `unmade`: it was never opened. `to be made`: it was adopted, and waits for a machine."""
+
+
+class ClusterMade(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl that was made."""
+
+    crawl: str
+    generation: str
+    parts: int
+    prefix: str
+    url: str
+    lease_s: float
+
+
+class PartOnMachine(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the crawl."""
+
+    part: int
+    state: State
+    epoch: int
+    """How often it was claimed until it was opened last; 0 if it never was."""
+    lineage: int
+    holder: str | None = None
+    left_s: float | None = None
+    """Until its lease expires, unless it is renewed."""
+    last_holder: str | None = None
+    says: str | None = None
+    """How it is, by the machine that runs it."""
+    under_way: int = 0
+    """Messages for it that are in Redis."""
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine that has said something."""
+
+    holder: str
+    host: str
+    pid: int
+    directory: str
+    silent_s: float
+    """Since it has said something last."""
+    parts: list[int]
+    """That it has directories of."""
+
+
+class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl on many machines at one moment."""
+
+    url: str
+    prefix: str
+    crawl: str
+    generation: str
+    name: str
+    lease_s: float
+    configuration_version: int
+    is_whole: bool
+    """Whether the register has been in Redis since it was made. Otherwise machines have written it again."""
+    is_first_server: bool
+    """Whether the server is the process in which it was made."""
+    coordinator: str | None
+    parts: list[PartOnMachine]
+    machines: list[Machine]
+    advice: list[str] = []
+
+
+class ClusterAdopted(msgspec.Struct, frozen=True, kw_only=True):
+    """Parts that have a new lineage."""
+
+    parts: list[int]
+    directory: str | None = None
+    """Where the directory is that was taken; None if they are made anew."""

@@ -1,0 +1,74 @@
+"""Makes a crawl on many machines: its register, from which machines take everything else."""
+
+import secrets
+from typing import Any
+
+import msgspec
+
+from config import Loaded, render_toml
+from crawler.cluster.values import Identity
+from crawler.operate.cluster.forms import ClusterMade
+from crawler.operate.cluster.reaching import server_of
+from crawler.operate.refused import FAILED, Refused
+from crawler.url.hosts import installed_suffixes
+from crawler.wiring.crawl import check_configuration
+from crawler.wiring.parts import number_of_parts
+
+
+async def make_cluster(loaded: Loaded, *, fresh: bool = False) -> ClusterMade:
+    """Make the crawl of a configuration, whose `[exchange]` names the server. With `fresh`, another that uses the
+    prefix is forgotten, if nobody runs it; its directories stay. Raises `ConfigError` and `Refused`."""
+    check_configuration(loaded)
+    exchange, parts = loaded.config.exchange, number_of_parts(loaded.config)
+    identity = Identity(
+        crawl=secrets.token_hex(8),
+        generation=secrets.token_hex(8),
+        lineages=tuple(range(1, parts + 1)),
+        next_lineage=parts + 1,
+        lease_s=exchange.lease_s,
+        configuration=render_toml(_with_seeds(loaded).lasting),
+        suffixes=installed_suffixes(),
+    )
+    async with server_of(loaded) as client:
+        from crawler.cluster.register import Register, find_generation  # noqa: PLC0415 - needs an extra
+
+        before = await find_generation(client, exchange.prefix)
+        if before is not None:
+            await _replace(Register(client, prefix=exchange.prefix, generation=before), loaded, fresh=fresh)
+        register = Register(client, prefix=exchange.prefix, generation=identity.generation)
+        await register.create(identity)
+        if await find_generation(client, exchange.prefix) != identity.generation:
+            await register.remove()
+            raise _taken(loaded)
+    return ClusterMade(
+        crawl=identity.crawl,
+        generation=identity.generation,
+        parts=parts,
+        prefix=exchange.prefix,
+        url=exchange.url,
+        lease_s=exchange.lease_s,
+    )
+
+
+async def _replace(register: Any, loaded: Loaded, *, fresh: bool) -> None:
+    """Forget the crawl that uses the prefix."""
+    if not fresh:
+        raise _taken(loaded)
+    if (holder := await register.remove()) is not None:
+        raise Refused(f"the crawl that is to be replaced runs: {holder} holds a part of it. Stop it first", FAILED)
+
+
+def _taken(loaded: Loaded) -> Refused:
+    prefix = loaded.config.exchange.prefix
+    return Refused(
+        f"Redis at {loaded.config.exchange.url} has a crawl with the prefix {prefix!r} already: choose another by "
+        "--set exchange.prefix=NAME, or replace it by --fresh. Its machines keep their directories",
+        FAILED,
+    )
+
+
+def _with_seeds(loaded: Loaded) -> Loaded:
+    """The configuration with all seeds in it: other machines do not have the files."""
+    seeds = tuple(seed.url for seed in loaded.seeds)
+    crawl = msgspec.structs.replace(loaded.config.crawl, seeds=seeds, seed_files=())
+    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, crawl=crawl))

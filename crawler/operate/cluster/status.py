@@ -1,0 +1,82 @@
+"""Reads how a crawl on many machines is."""
+
+import asyncio
+import tomllib
+from typing import Any
+
+import msgspec
+
+from config import Loaded
+from crawler.cluster.values import Cluster, PartState
+from crawler.operate.cluster.advice import advice_of
+from crawler.operate.cluster.forms import ClusterStatus, Machine, PartOnMachine, State
+from crawler.operate.cluster.reaching import reached
+from crawler.parts.exchange.redis_connection import keys_of
+
+
+async def read_status(loaded: Loaded) -> ClusterStatus:
+    """The crawl that `[exchange]` names. Raises `ConfigError` and `Refused`."""
+    async with reached(loaded) as there:
+        cluster: Cluster = await there.register.read()
+        prefix = f"{loaded.config.exchange.prefix}:{cluster.identity.generation}"
+        under_way = await _under_way(there.client, prefix, cluster.identity.parts)
+    exchange, identity = loaded.config.exchange, cluster.identity
+    status = ClusterStatus(
+        url=exchange.url,
+        prefix=exchange.prefix,
+        crawl=identity.crawl,
+        generation=identity.generation,
+        name=_name(identity.configuration),
+        lease_s=identity.lease_s,
+        configuration_version=identity.configuration_version,
+        is_whole=cluster.is_whole,
+        is_first_server=cluster.is_first_server,
+        coordinator=None if cluster.coordinator is None else cluster.coordinator.holder,
+        parts=[_part(cluster, part, under_way[part.number]) for part in cluster.parts],
+        machines=[
+            Machine(
+                holder=holder,
+                host=agent.host,
+                pid=agent.pid,
+                directory=agent.directory,
+                silent_s=max(0.0, cluster.now - agent.told_at),
+                parts=sorted(agent.parts),
+            )
+            for holder, agent in sorted(cluster.agents.items())
+        ],
+    )
+    return msgspec.structs.replace(status, advice=advice_of(status))
+
+
+async def _under_way(client: Any, prefix: str, parts: int) -> list[int]:
+    return list(await asyncio.gather(*(client.xlen(keys_of(prefix, part)[1]) for part in range(parts))))
+
+
+def _part(cluster: Cluster, part: PartState, under_way: int) -> PartOnMachine:
+    lease, number = part.lease, part.number
+    said = {holder: agent.parts[number] for holder, agent in cluster.agents.items() if number in agent.parts}
+    says = "; ".join(said.values()) if lease is None or lease.holder not in said else said[lease.holder]
+    return PartOnMachine(
+        part=number,
+        state=_state(part),
+        epoch=part.opened,
+        lineage=part.lineage,
+        holder=None if lease is None else lease.holder,
+        left_s=None if lease is None else lease.left_s,
+        last_holder=part.last_holder,
+        says=says or None,
+        under_way=under_way,
+    )
+
+
+def _state(part: PartState) -> State:
+    if part.lease is not None:
+        return "held" if part.lease.stands else "opening"
+    if part.may_be_made:
+        return "to be made"
+    return "free" if part.opened else "unmade"
+
+
+def _name(configuration: str) -> str:
+    name = tomllib.loads(configuration).get("crawl", {}).get("name")
+    return name if isinstance(name, str) else "crawl"

@@ -1,0 +1,226 @@
+"""What an operator does with a crawl on many machines: make it, look at it, adopt parts that are lost."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import pytest
+import redis
+
+from crawler.cluster.machine import MachineDirectory, begin_machine
+from crawler.cluster.notes import read_note
+from crawler.cluster.register import Register, find_generation
+from crawler.cluster.values import Agent, Denied, Granted, Identity
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.cluster.forms import ClusterAdopted, ClusterMade, ClusterStatus
+from crawler.redis.client import connected
+from crawler.redis.server import Server
+from crawler.wiring.configuration import load
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, Ended, assert_told
+from tests.e2e.operating import command_here
+from tests.redis_server import RedisServer, running_redis
+
+SITE = """
+[crawl]
+name = "web"
+seed_files = ["seeds.txt"]
+
+[fetch]
+user_agent = "onceover/1.0 (+https://example.org/about-our-crawler)"
+"""
+_Answer = TypeVar("_Answer")
+
+A, B = "host-a:17:cafe", "host-b:18:beef"
+
+
+class Site:
+    """A configuration, and a server to make its crawl at."""
+
+    def __init__(self, server: RedisServer, folder: Path) -> None:
+        self.server = server
+        self.folder = folder
+        self.file = folder / "site.toml"
+        self.file.write_text(SITE)
+        (folder / "seeds.txt").write_text("http://a.test/\nhttp://b.test/  # the second\n")
+
+    def run(self, *arguments: str) -> Ended:
+        return command_here("cluster", *arguments, "--url", self.server.url)
+
+    def init(self, *more: str, parts: int = 3) -> Ended:
+        return self.run("init", str(self.file), "--parts", str(parts), *more)
+
+    def status(self) -> ClusterStatus:
+        ended = self.run("status", "--json")
+        assert_told(ended, COMPLETE)
+        return msgspec.json.decode(ended.out, type=ClusterStatus)
+
+    def ask(self, question: Callable[[Register], Awaitable[_Answer]]) -> _Answer:
+        """What the register answers."""
+
+        async def answer() -> _Answer:
+            async with connected(Server(url=self.server.url)) as client:
+                generation = await find_generation(client, "onceover")
+                assert generation is not None
+                return await question(Register(client, prefix="onceover", generation=generation))
+
+        return asyncio.run(answer())
+
+    def identity(self) -> Identity:
+        return self.ask(lambda register: register.read()).identity
+
+    def claim(self, part: int, holder: str, *, stored: int = 0) -> Granted | Denied:
+        return self.ask(
+            lambda register: register.claim(
+                part, holder=holder, claim=holder, stored=stored, makes=not stored, lease_s=3600
+            )
+        )
+
+    def open(self, part: int, holder: str, *, stored: int = 0) -> Granted:
+        """Claim a part, as if its waiting time were over."""
+        granted = self.claim(part, holder, stored=stored)
+        assert isinstance(granted, Granted), granted
+        assert self.ask(lambda register: register.confirm(part, claim=holder, epoch=granted.epoch, lease_s=3600))
+        return granted
+
+    def release(self, part: int, holder: str) -> None:
+        self.ask(lambda register: register.release(part, claim=holder))
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with running_redis() as server:
+        yield Site(server, tmp_path)
+
+
+def test_a_crawl_is_made_with_all_that_other_machines_need(site: Site) -> None:
+    ended = site.init("--set", "exchange.lease_s=7", "--json")
+    made = msgspec.json.decode(ended.out, type=ClusterMade)
+    identity = site.identity()
+    assert (identity.crawl, identity.generation) == (made.crawl, made.generation)
+    assert (identity.lineages, identity.next_lineage, identity.lease_s) == ((1, 2, 3), 4, 7.0)
+    elsewhere = site.folder / "elsewhere.toml"
+    elsewhere.write_text(identity.configuration)
+    (site.folder / "seeds.txt").unlink()
+    loaded = load(elsewhere, environ={})
+    assert [seed.url for seed in loaded.seeds] == ["http://a.test/", "http://b.test/"]
+    assert (loaded.config.crawl.parts, loaded.config.exchange.backend) == (3, "redis")
+    assert b"co.uk" in identity.suffixes
+
+
+def test_a_prefix_has_one_crawl_until_that_is_replaced(site: Site) -> None:
+    first = msgspec.json.decode(site.init("--json").out, type=ClusterMade)
+    assert_told(site.init(), FAILED, "has a crawl with the prefix 'onceover' already", "--fresh")
+    assert site.status().crawl == first.crawl
+    assert "--set exchange.prefix=other" in site.init("--set", "exchange.prefix=other").out
+    second = msgspec.json.decode(site.init("--fresh", "--json", parts=2).out, type=ClusterMade)
+    assert second.generation != first.generation
+    assert len(site.status().parts) == 2
+    with redis.Redis.from_url(site.server.url) as client:
+        assert not list(client.scan_iter(f"*{first.generation}*"))
+
+
+def test_a_crawl_that_somebody_runs_is_not_replaced(site: Site) -> None:
+    site.init()
+    site.open(1, A)
+    ended = site.init("--fresh")
+    assert_told(ended, FAILED, f"the crawl that is to be replaced runs: {A}")
+    assert (site.status()).parts[1].holder == A
+
+
+def test_the_status_says_who_runs_what_and_what_to_do(site: Site) -> None:
+    site.init()
+    found = site.status()
+    assert [part.state for part in found.parts] == ["unmade"] * 3
+    assert found.advice == [f"no machine runs the crawl: start `onceover crawl --cluster {site.server.url}` on each"]
+    site.open(0, A)
+    site.claim(1, B)
+    site.open(2, B)
+    site.release(2, B)
+    agent = Agent(host="host-a", pid=17, directory="/srv/crawl", parts={0: "12 pages"})
+    site.ask(lambda register: register.tell(A, agent))
+    found = site.status()
+    assert [part.state for part in found.parts] == ["held", "opening", "free"]
+    assert found.parts[0].says == "12 pages"
+    assert [(machine.host, machine.parts) for machine in found.machines] == [("host-a", [0])]
+    assert len(found.advice) == 1
+    assert found.advice[0].startswith("part 2 is not run: start `onceover crawl --cluster` on the machine that has its")
+    assert B in found.advice[0]
+    shown = (site.run("status")).out
+    assert f"part 0  run by {A} · epoch 1 · lease for 3600 s more · 12 pages" in shown
+    assert f"part 1  claimed by {B}" in shown
+    assert f"part 2  run by nobody · epoch 1 · last by {B}" in shown
+
+
+def test_another_server_process_makes_parts_unsure(site: Site) -> None:
+    site.server.kill()
+    site.server.start("--appendonly", "yes", "--appendfsync", "always")
+    site.init()
+    site.open(0, A)
+    site.server.kill()
+    site.server.start("--appendonly", "yes")
+    found = site.status()
+    assert (found.is_whole, found.is_first_server) == (True, False)
+    assert any("each of 2 parts (1 2) may have been made and forgotten" in each for each in found.advice)
+    denied = site.claim(1, A)
+    assert isinstance(denied, Denied)
+    assert "Redis may have forgotten that it was made" in denied.why
+    assert_told(site.run("adopt", "1", "--yes"), COMPLETE)
+    site.open(1, A)
+
+
+def test_a_lost_part_is_adopted_once_somebody_has_read_what_that_loses(site: Site) -> None:
+    site.init()
+    site.open(2, A)
+    assert_told(site.run("adopt", "2"), FAILED, f"{A} holds part 2")
+    site.release(2, A)
+    told = site.run("adopt", "2")
+    assert_told(told, USAGE, "begins again with an empty directory", "fetched again", "--yes")
+    assert (site.status()).parts[2].lineage == 3
+    assert_told(site.run("adopt", "2", "--yes"), COMPLETE)
+    part = (site.status()).parts[2]
+    assert (part.state, part.lineage) == ("to be made", 4)
+    old = site.claim(2, A, stored=1)
+    assert isinstance(old, Denied)
+    assert "older than the part" in old.why
+    granted = site.open(2, B)
+    assert (granted.epoch, granted.lineage) == (3, 4)
+    assert_told(site.run("adopt", "7"), USAGE, "expected parts 0 to 2, found 7")
+
+
+def test_an_older_directory_is_adopted_where_it_is(site: Site) -> None:
+    site.init()
+    site.open(0, A)
+    site.release(0, A)
+    site.open(0, B, stored=1)
+    site.release(0, B)
+    identity = site.identity()
+    place = site.folder / "crawl"
+    with CrawlDirectory(place) as directory:
+        begin_machine(directory, identity, url=site.server.url, prefix="onceover")
+        machine = MachineDirectory(directory, lambda _cluster, _epochs: ())
+        machine.store(0, epoch=1, lineage=1)
+    missing = command_here("cluster", "adopt", "0", "--dir", str(place))
+    assert_told(missing, REFUSED, "expected a frontier in")
+    (place / "part-0" / "frontier").mkdir()
+    (place / "part-0" / "frontier" / "CURRENT").touch()
+    told = command_here("cluster", "adopt", "0", "--dir", str(place))
+    assert_told(told, USAGE, "its epoch is 1, and the part is in epoch 2", "links that other parts have sent since")
+    done = command_here("cluster", "adopt", "0", "--dir", str(place), "--yes", "--json")
+    assert msgspec.json.decode(done.out, type=ClusterAdopted).directory == str(place)
+    note = read_note(CrawlDirectory(place / "part-0"))
+    assert note is not None
+    assert (note.epoch, note.lineage) == (3, 4)
+    assert (site.open(0, A, stored=3)).epoch == 4
+    found = command_here("cluster", "status", str(place), "--json")
+    assert msgspec.json.decode(found.out, type=ClusterStatus).parts[0].holder == A
+
+
+def test_what_names_no_crawl_is_refused(site: Site, tmp_path: Path) -> None:
+    assert_told(site.run("status"), FAILED, "knows no crawl with the prefix 'onceover'", "onceover cluster init")
+    assert_told(command_here("cluster", "status"), USAGE, "name the server by --url")
+    assert_told(command_here("cluster", "status", str(tmp_path)), USAGE, "has no crawl on many machines")
+    site.server.kill()
+    assert_told(site.run("status"), USAGE, "can't be reached")
+    site.server.start()
