@@ -19,6 +19,10 @@ class PdfContent(msgspec.Struct, frozen=True, kw_only=True):
     pages_read: int
 
 
+ReadPdf = Callable[..., PdfContent]
+"""Reads a document, as `PdfProcesses.read`."""
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What to read beside the default links and metadata."""
 

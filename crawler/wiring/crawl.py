@@ -26,7 +26,7 @@ from crawler.url.urls import UrlReader
 from crawler.wiring import seeding, storage
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
-from crawler.wiring.components import discovering, fetching, processing, rendering, repeating
+from crawler.wiring.components import content, discovering, fetching, processing, rendering, repeating
 from crawler.wiring.components.disk_space import disk_space
 from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
@@ -218,16 +218,17 @@ async def _components(
     planning, visiting = revisits(loaded, directory, kept.state, frontier, scope=latest.scope)
     pdf = PdfProcesses()
     stack.callback(pdf.close)
+    read_pdf = content.pdf_reading(config, pdf)
     components = Components(
         frontier=shared.frontier,
         fetcher=rendering_fetcher,
-        extractor=additions.extractor(processing.extractor(loaded, pdf)),
+        extractor=additions.extractor(processing.extractor(loaded, read_pdf)),
         robots=robots,
         discovery=TrapCounter(LatestDiscovery(latest), refusals),
         sink=sinks.sink,
         policy_for=latest.policy,
         queue_key=partial(discovering.queue_key, urls),
-        read_content=processing.content_reading(pdf),
+        read_content=content.content_reading(config, read_pdf),
         repeats=repeating.repeats(config, fingerprints, urls, frontier),
         addresses=http if "ip" in grouping(config).limits else None,
         quota=QuotaCounter(PageQuota(notes, latest.page_limits), refusals),

@@ -1,6 +1,7 @@
 """That a configuration becomes the parts it names, and that what was opened is closed."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -15,7 +16,9 @@ from crawler.cli.inspect import inspect
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.engine import Ending
+from crawler.read.pdf.processes import PdfProcesses
 from crawler.url.canonical_rules import DEFAULT_RULES
+from crawler.wiring.components.content import content_reading
 from crawler.wiring.components.processing import open_sinks
 from crawler.wiring.crawl import check_configuration, open_crawl
 from crawler.wiring.queue_settings import grouping
@@ -358,3 +361,15 @@ async def test_bodies_below_the_size_for_revisits_are_archived_each_time_and_tak
 def test_a_setting_of_the_archive_that_can_not_be_is_refused(setting: str) -> None:
     with pytest.raises(ConfigError, match=setting.partition("=")[0]):
         loaded(setting)
+
+
+@pytest.mark.parametrize(("setting", "is_loaded"), [("output.text=true", True), ("output.links=true", False)])
+def test_what_reads_texts_is_imported_before_the_first_page_and_only_if_texts_are_wanted(
+    setting: str, is_loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "crawler.read.content.reading"
+    monkeypatch.setitem(sys.modules, name, sys)  # so that it comes back
+    monkeypatch.delitem(sys.modules, name)
+    config = load(None, overrides=['crawl.seeds=["http://a.test/"]', setting], environ={}).config
+    content_reading(config, PdfProcesses().read)
+    assert (name in sys.modules) == is_loaded

@@ -1,7 +1,5 @@
 """Reads what is wanted of a page."""
 
-from collections.abc import Callable
-
 from crawler.page import Content, Extract, Page, Wanted
 from crawler.page.anchors import packed
 from crawler.read.content.anchors import anchor_names, broken_fragments
@@ -9,13 +7,11 @@ from crawler.read.content.document import document_of
 from crawler.read.content.limits import cut_note, limited
 from crawler.read.content.main_text import main_element, markdown, plain_text
 from crawler.read.content.structured_data import json_ld, open_graph
-from crawler.read.options import PdfContent
+from crawler.read.options import ReadPdf
 from crawler.read.pdf.processes import PdfFailed
 from crawler.read.sniff import is_html, is_pdf
 
 _NOTHING = Content()
-
-ReadPdf = Callable[..., PdfContent]
 
 
 def read_content(page: Page, extract: Extract, wanted: Wanted, /, *, pdf: ReadPdf | None = None) -> Content:

@@ -14,12 +14,12 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_index, earlier_places
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.fetch.robots.rules import product_token
-from crawler.page import Content, Extract, Fetched, Page, Wanted
-from crawler.protocols import ContentReading, LinkExtractor, Sink
+from crawler.page import Fetched
+from crawler.protocols import LinkExtractor, Sink
 from crawler.read.descriptor import Descriptor as ExtractorDescriptor
 from crawler.read.descriptor import Parameters as ExtractorParameters
 from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.options import Options
+from crawler.read.options import Options, ReadPdf
 from crawler.read.pdf.processes import PdfProcesses
 from crawler.seams import Begins, IsTold
 from crawler.wiring.plugins.catalog import find
@@ -33,11 +33,11 @@ from crawler.write.descriptor import Refers, Written
 from crawler.write.fanout import Sinks
 
 
-def extractor(loaded: Loaded, pdf: PdfProcesses | None = None) -> LinkExtractor:
-    """The extractor of the configuration. `pdf` may be in use elsewhere, too. Raises `ConfigError`."""
+def extractor(loaded: Loaded, pdf: ReadPdf | None = None) -> LinkExtractor:
+    """The extractor of the configuration. `pdf` reads documents, as `PdfProcesses.read`. Raises `ConfigError`."""
     check_pdf(loaded)
     config = loaded.config
-    agent, reads = product_token(config.fetch.user_agent), _options(loaded, pdf or PdfProcesses())
+    agent, reads = product_token(config.fetch.user_agent), _options(loaded, pdf or PdfProcesses().read)
     parameters = ExtractorParameters(
         agent=agent, reads=reads, make_default=lambda: LexborExtractor(agent=agent, options=reads)
     )
@@ -50,7 +50,7 @@ def extractor(loaded: Loaded, pdf: PdfProcesses | None = None) -> LinkExtractor:
     return made if backend.is_ours else GuardedExtractor(made, backend.title)
 
 
-def _options(loaded: Loaded, pdf: PdfProcesses) -> Options:
+def _options(loaded: Loaded, pdf: ReadPdf) -> Options:
     scope, duplicates = loaded.config.scope, loaded.config.duplicates
     return Options(
         forms=scope.forms,
@@ -59,7 +59,7 @@ def _options(loaded: Loaded, pdf: PdfProcesses) -> Options:
         data_links=scope.data_links,
         amp_images=scope.amp_images,
         fingerprint_words=None if duplicates.near == "off" else duplicates.near_min_words,
-        pdf=pdf.read if scope.pdf else None,
+        pdf=pdf if scope.pdf else None,
     )
 
 
@@ -69,17 +69,6 @@ def check_pdf(loaded: Loaded) -> None:
     for key, is_wanted in wanted.items():
         if is_wanted and find_spec("pypdf") is None:
             raise loaded.refuse(key, "pypdf is not installed: pip install 'onceover-crawler[pdf]'")
-
-
-def content_reading(pdf: PdfProcesses) -> ContentReading:
-    """What reads the content of pages."""
-
-    def read(page: Page, extract: Extract, wanted: Wanted, /) -> Content:
-        from crawler.read.content import reading  # noqa: PLC0415 - takes a while to import, and few crawls need it
-
-        return reading.read_content(page, extract, wanted, pdf=pdf.read)
-
-    return read
 
 
 class _Chosen(msgspec.Struct, frozen=True):

@@ -10,8 +10,8 @@ from crawler.components import PipelineOptions
 from crawler.engine import Engine, Limits
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots.robots_txt import RobotsTxt
-from crawler.page import Wanted
 from crawler.record import ArchiveFilter
+from crawler.wiring.components.content import wanted_content
 from crawler.wiring.components.disk_space import DiskSpace
 from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.live.values import Latest, Values
@@ -105,14 +105,7 @@ def pipeline_options(config: Config) -> PipelineOptions:
         references=config.output.links,
         link_details=config.output.link_details or config.output.check_fragments,
         refusals=config.output.refusals,
-        wanted=Wanted(
-            text=config.output.text,
-            markdown=config.output.markdown,
-            pdf_text=config.output.pdf_text,
-            structured_data=config.output.structured_data,
-            anchors=config.output.check_fragments,
-            max_bytes=config.output.text_max_bytes,
-        ),
+        wanted=wanted_content(config),
         archive_filter=_archive_filter(config),
         sitemaps=config.scope.sitemaps,
     )

@@ -13,9 +13,10 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 from crawler.page import Content, Wanted
 from crawler.read.content.reading import read_content
 from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.options import Options
+from crawler.read.options import Options, PdfContent
 from crawler.read.pdf import processes
 from crawler.read.pdf.document import read_pdf
+from crawler.read.pdf.once import PdfReadOnce
 from crawler.read.pdf.processes import PdfFailed, PdfProcesses
 from tests.unit.read.suites import page
 
@@ -53,6 +54,31 @@ def read(body: bytes, wanted: Wanted = TEXT, **limits: float) -> Content:
 def test_the_text_of_all_pages_is_read() -> None:
     assert read(pdf("First page", "Second page")) == Content(text="First page\n\nSecond page")
     assert read(pdf("First page"), Wanted(text=True)) == Content()
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_document_whose_links_and_text_are_wanted_is_read_once(is_broken: bool) -> None:
+    documents, orders = PdfProcesses(), []
+
+    def counted(body: bytes, /, **order: Any) -> PdfContent:
+        orders.append(order)
+        return documents.read(body, **order)
+
+    once = PdfReadOnce(counted, text_bytes=101)
+    extractor = LexborExtractor(options=Options(pdf=once.read))
+    body = b"%PDF-1.7 nothing" if is_broken else pdf("First page", "Second page")
+    document = page(body, headers=(("Content-Type", "application/pdf"),))
+    extract = extractor.extract(document)
+    for count in (1, 2):  # what it remembers is of one document
+        found = read_content(document, extract, Wanted(pdf_text=True, max_bytes=100), pdf=once.read)
+        assert (found.text is None) == is_broken
+        assert (extract.error is not None) == (found.troubles != ()) == is_broken
+        assert len(orders) == count
+        extract = extractor.extract(document)
+    assert len(orders) == 3
+    read_content(document, extract, Wanted(pdf_text=True, max_bytes=1000), pdf=once.read)  # longer than was foreseen
+    assert len(orders) == 4
+    documents.close()
 
 
 def test_a_long_text_is_cut() -> None:

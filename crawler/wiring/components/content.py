@@ -1,0 +1,47 @@
+"""Makes what reads the content of pages, and documents."""
+
+from importlib import import_module
+from typing import Final
+
+from config import Config
+from crawler.page import Content, Extract, Page, Wanted
+from crawler.protocols import ContentReading
+from crawler.read.options import ReadPdf
+from crawler.read.pdf.once import PdfReadOnce
+from crawler.read.pdf.processes import PdfProcesses
+
+_READING: Final = "crawler.read.content.reading"
+
+
+def pdf_reading(config: Config, pdf: PdfProcesses) -> ReadPdf:
+    """What reads documents for their links, and for their text: once, if both are wanted."""
+    if not (config.scope.pdf and config.output.pdf_text):
+        return pdf.read
+    return PdfReadOnce(pdf.read, text_bytes=config.output.text_max_bytes + 1).read
+
+
+def content_reading(config: Config, pdf: ReadPdf) -> ContentReading:
+    """What reads the content of pages. If it is wanted, the libraries for that are imported now: that takes a while,
+    and later the event loop would stand still meanwhile."""
+    if wanted_content(config).anything:
+        import_module(_READING)
+
+    def read(page: Page, extract: Extract, wanted: Wanted, /) -> Content:
+        from crawler.read.content import reading  # noqa: PLC0415 - takes a while to import, and few crawls need it
+
+        return reading.read_content(page, extract, wanted, pdf=pdf)
+
+    return read
+
+
+def wanted_content(config: Config) -> Wanted:
+    """What is read of the content of pages."""
+    output = config.output
+    return Wanted(
+        text=output.text,
+        markdown=output.markdown,
+        pdf_text=output.pdf_text,
+        structured_data=output.structured_data,
+        anchors=output.check_fragments,
+        max_bytes=output.text_max_bytes,
+    )
