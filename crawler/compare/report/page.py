@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from string import Template
 
 from crawler.compare.report.colours import colour_of
 from crawler.compare.report.summary import Row
 from crawler.compare.report.table import share
 from crawler.compare.report.value import Report, ReportedWork
 from crawler.compare.statistics import Spread
+from crawler.html_document import html_document
 from crawler.status import size
 
 _COSTS = ("set", "memory", "bytes/URL", "process", "peak", "disk", "lost", "rate", "own estimate", "agrees")
@@ -26,7 +26,7 @@ def page(report: Report, plots: Mapping[str, Sequence[str]]) -> str:
     body.append(_findings(report))
     rest = "" if report.complete else " The run was stopped; what is missing here was not measured yet."
     when = report.measured_at[:16].replace("T", " ")
-    return Template(here.joinpath("report.html").read_text(encoding="utf-8")).substitute(
+    return html_document(
         title="Visited sets compared",
         subtitle=escape(f"Measured {when} UTC on {report.machine['cpu']}, {report.machine['cores']} cores.{rest}"),
         style=here.joinpath("report.css").read_text(encoding="utf-8"),

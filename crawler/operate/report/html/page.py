@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.resources import files
-from string import Template
 
 from crawler.course.text import left_text
+from crawler.html_document import html_document
 from crawler.operate.report.forms import Report, Summary
 from crawler.operate.report.html.lists import host_table, sections
 from crawler.operate.report.html.plots import figures
@@ -26,7 +26,7 @@ def html_page(report: Report) -> str:
     ]
     state = "runs" if report.running else "does not run"
     source = "its records" if report.source == "records" else "its ledger, because it has no records"
-    return Template(here.joinpath("report.html").read_text(encoding="utf-8")).substitute(
+    return html_document(
         title=text(report.directory),
         subtitle=text(f"As of {report.at[:19]}Z, when the crawl {state}; from {source}."),
         style=here.joinpath("report.css").read_text(encoding="utf-8"),
