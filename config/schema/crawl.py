@@ -221,9 +221,9 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     dedupe_against: Annotated[
         tuple[Text, ...],
         Meta(
-            description="Earlier crawls: their directories, folders with WARC and CDXJ files, or single CDXJ files. A "
-            "page whose body one of them has archived, at any URL, gets a revisit record without the body. Relative "
-            "paths start from the configuration file."
+            description="Earlier crawls: their directories, folders with WARC and CDXJ files, single CDXJ files, also "
+            "compressed (.cdxj.gz), or WACZ files. A page whose body one of them has archived, at any URL, gets a "
+            "revisit record without the body. Relative paths start from the configuration file."
         ),
     ] = ()
     records_max_bytes: Annotated[

@@ -2,6 +2,8 @@
 
 import time
 import tomllib
+from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -21,6 +23,7 @@ from crawler.export.links import links_table
 from crawler.export.pages import pages_table
 from crawler.export.tables import Exported, TableExport, export_table, is_file
 from crawler.export.wacz.packing import WaczExport, earlier_archives, export_wacz
+from crawler.export.wacz.unpacking import is_wacz, unpacked
 from crawler.export.writers import Format
 from crawler.protocols import ContentReading
 from crawler.read.html.lexbor import LexborExtractor
@@ -77,10 +80,10 @@ def _columns(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--earlier",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=click.Path(path_type=Path, exists=True),
     metavar="DIR",
-    help="For wacz and --text-by: an earlier crawl, or a folder of WARC files, that revisit records refer to. "
-    "By default, those of output.dedupe_against.",
+    help="For wacz and --text-by: an earlier crawl, a folder of WARC files or a WACZ file that revisit records refer "
+    "to. By default, those of output.dedupe_against.",
 )
 @click.option("--incomplete", is_flag=True, help="For wacz: leave out what revisit records refer to and nobody has.")
 @click.option(
@@ -130,11 +133,12 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
         use_suffixes(crawl.suffixes.read_bytes())
     read_content = None if options.text_by is None else _reader(options.text_by)
     is_located = options.locations and options.table == "pages" and form != "jsonl"
-    if read_content is not None:
-        archives = _archives_with_text(directory, options)
-    else:
+    with ExitStack() as stack:
         archives = archives_of(directory, options.part) if is_located else []
-    with Captures(directory, archives, _tell) as captures:
+        if read_content is not None:
+            places = options.earlier or _compared_with(crawl)
+            archives = _archives_with_text(directory, options, stack.enter_context(unpacked(places, to)))
+        captures = stack.enter_context(Captures(directory, archives, _tell))
         find = captures.find if is_located else _nowhere
         table = pages_table(find, crawl=_name(crawl)) if options.table == "pages" else links_table()
         texts = None
@@ -161,9 +165,8 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
     _report(made, to, options.table, in_folder=not is_file(to, form))
 
 
-def _archives_with_text(directory: Path, options: _Options) -> list[Archive]:
+def _archives_with_text(directory: Path, options: _Options, places: Sequence[Path]) -> list[Archive]:
     """Those of the crawl come last, because they count."""
-    places = options.earlier or _compared_with(CrawlDirectory(directory))
     earlier = [each for place in places for each in earlier_archives(place)]
     return [*earlier, *archives_of(directory, options.part)]
 
@@ -191,9 +194,14 @@ def _reader(name: str) -> ContentReading:
 
 
 def _pack(directory: Path, to: Path, options: _Options) -> None:
-    read_content = None if options.text_by is None else _reader(options.text_by)
     places = options.earlier or _compared_with(CrawlDirectory(directory))
-    archives, texts = [] if read_content is None else _archives_with_text(directory, options), None
+    with unpacked(places, to) as folders:
+        _pack_with(directory, to, options, folders)
+
+
+def _pack_with(directory: Path, to: Path, options: _Options, places: Sequence[Path]) -> None:
+    read_content = None if options.text_by is None else _reader(options.text_by)
+    archives, texts = [] if read_content is None else _archives_with_text(directory, options, places), None
     with Captures(directory, archives, _tell) as captures:
         if read_content is not None:
             texts = ArchivedText(directory, captures, LexborExtractor(), read_content)
@@ -239,7 +247,7 @@ def _compared_with(crawl: CrawlDirectory) -> tuple[Path, ...]:
     """The earlier crawls with which the archive was compared, as far as they are still there."""
     named = _setting(crawl, "output", "dedupe_against")
     places = [Path(each) for each in named if isinstance(each, str)] if isinstance(named, list) else []
-    return tuple(place for place in places if place.exists() and earlier_archives(place))
+    return tuple(place for place in places if is_wacz(place) or (place.exists() and earlier_archives(place)))
 
 
 def _setting(crawl: CrawlDirectory, section: str, name: str) -> object:

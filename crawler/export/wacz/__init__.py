@@ -8,6 +8,7 @@ of pages, and `datapackage.json` with the digests of all.
     package            writes members of the ZIP, with their digests
     compressed_index   writes the index in blocks
     packing            packs a crawl
+    unpacking          takes WARC files out of the packages of earlier crawls
 
 Records of pages are read before the archive. A page is archived before its record is written, so each page in the list
 is in the archive, also while the crawl runs.

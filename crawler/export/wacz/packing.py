@@ -15,6 +15,7 @@ from crawler.export.wacz.compressed_index import write_index
 from crawler.export.wacz.heads import read_head
 from crawler.export.wacz.index import Capture, Index
 from crawler.export.wacz.package import Member, Package
+from crawler.export.wacz.unpacking import is_wacz
 from crawler.export.writers import ExportRefused
 from crawler.page import PageRecord
 from crawler.record import rfc3339
@@ -201,6 +202,8 @@ def _pages(snapshot: Snapshot, rewrite: Callable[[bytes], bytes] | None) -> Iter
 
 def earlier_archives(place: Path) -> list[Archive]:
     """The files of an earlier crawl, or of a folder of WARC files, or those beside an index."""
+    if is_wacz(place):
+        return []  # as long as it is not unpacked
     if place.is_file():
         return archives_in(place.parent, "")
     return archives_of(place, None) or archives_in(place, "")

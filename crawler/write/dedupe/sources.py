@@ -2,8 +2,11 @@
 
 import base64
 import binascii
+import gzip
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +17,10 @@ from crawler.write.cdxj.making import OPEN, SUFFIX, archives, index_of, lines_of
 
 _OF_ONE_ARCHIVE: Final = f".warc.gz{SUFFIX}"
 """How the index of one archive ends. It means nothing without that."""
+_COMPRESSED: Final = f"{SUFFIX}.gz"
+_WACZ: Final = ".wacz"
+_IN_WACZ: Final = (SUFFIX, _COMPRESSED, ".cdx", ".cdx.gz")
+_BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _SHA1: Final = "sha1:"
 _SHA1_CHARACTERS: Final = 32
 _MOMENT_DIGITS: Final = 14
@@ -55,8 +62,8 @@ def sources_in(places: Sequence[Path]) -> list[Source]:
         here = _files_in(place)
         if not here:
             raise ValueError(
-                f"{place}: expected the directory of a crawl, a folder with *.warc.gz or *{SUFFIX}, or such an index; "
-                f"found {'none of these' if place.exists() else 'nothing there'}"
+                f"{place}: expected the directory of a crawl, a folder with *.warc.gz or *{SUFFIX}, such an index, "
+                f"or a WACZ file; found {'none of these' if place.exists() else 'nothing there'}"
             )
         found |= dict.fromkeys(here)
     sources = []
@@ -69,12 +76,12 @@ def sources_in(places: Sequence[Path]) -> list[Source]:
 
 def _files_in(place: Path) -> list[Path]:
     if place.is_file():
-        return [place] if place.name.endswith(SUFFIX) else []
+        return [place] if place.name.endswith((SUFFIX, _COMPRESSED, _WACZ)) else []
     if not place.is_dir():
         return []
     of_archives = [_index_or_archive(archive) for archive in archives(place)]
-    indexes = (path for path in place.glob(f"*{SUFFIX}") if path.is_file())
-    alone = sorted(path for path in indexes if not path.name.endswith(_OF_ONE_ARCHIVE))
+    indexes = (path for end in (SUFFIX, _COMPRESSED) for path in place.glob(f"*{end}") if path.is_file())
+    alone = sorted(path for path in indexes if not path.name.endswith((_OF_ONE_ARCHIVE, _OF_ONE_ARCHIVE + ".gz")))
     return [*of_archives, *alone]
 
 
@@ -94,11 +101,28 @@ def responses_in(path: Path) -> Iterator[Response]:
     path = _now(path)
     if not path.exists():
         return
-    if path.name.endswith(SUFFIX):
-        with path.open("rb") as lines:
-            yield from _read(lines)
+    if path.name.endswith((SUFFIX, _COMPRESSED, _WACZ)):
+        with ExitStack() as opened:
+            try:
+                yield from _read(line for lines in _indexes_in(path, opened) for line in lines)
+            except _BROKEN as error:
+                raise OSError(f"{path} can't be read: {error}; it may be damaged, or incomplete") from error
     else:
         yield from _read(lines_of(path))
+
+
+def _indexes_in(path: Path, opened: ExitStack) -> Iterator[Iterable[bytes]]:
+    """The index, plain or compressed, or those in a WACZ file."""
+    if path.name.endswith(SUFFIX):
+        yield opened.enter_context(path.open("rb"))
+    elif path.name.endswith(_COMPRESSED):
+        yield opened.enter_context(gzip.GzipFile(path))
+    else:
+        package = opened.enter_context(zipfile.ZipFile(path))
+        for name in package.namelist():
+            if name.startswith("indexes/") and name.endswith(_IN_WACZ):
+                member = opened.enter_context(package.open(name))
+                yield opened.enter_context(gzip.GzipFile(fileobj=member)) if name.endswith(".gz") else member
 
 
 def _read(lines: Iterable[bytes]) -> Iterator[Response]:

@@ -1,5 +1,6 @@
 """Bodies that earlier crawls, or earlier runs of this one, have archived."""
 
+import gzip
 import os
 import sqlite3
 import threading
@@ -98,6 +99,15 @@ async def test_folders_indexes_and_archives_without_index_are_read(tmp_path: Pat
     for place in (alone, alone.parent):
         found = await written(tmp_path / f"b-{place.name}", page(2, body), options=against(place))
         assert found[0].fields["WARC-Refers-To-Date"] == "2020-01-01T00:00:00Z"
+    packed = alone.with_name("some.cdxj.gz")
+    packed.write_bytes(gzip.compress(alone.read_bytes()[:50]) + gzip.compress(alone.read_bytes()[50:]))
+    alone.unlink()
+    for place in (packed, packed.parent):
+        found = await written(tmp_path / f"c-{place.name}", page(2, body), options=against(place))
+        assert found[0].fields["WARC-Refers-To-Date"] == "2020-01-01T00:00:00Z"
+    packed.write_bytes(packed.read_bytes()[:-10])
+    with pytest.raises(OSError, match=r"some\.cdxj\.gz can't be read"):
+        list(responses_in(packed))
     for empty in (tmp_path / "nowhere", tmp_path):
         with pytest.raises(ValueError, match=r"expected the directory of a crawl, a folder with \*\.warc\.gz or"):
             sources_in([empty])

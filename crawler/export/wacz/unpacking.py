@@ -1,0 +1,51 @@
+"""Takes the WARC files out of WACZ files."""
+
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from crawler.export.writers import ExportRefused
+
+SUFFIX: Final = ".wacz"
+_BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+
+
+@contextmanager
+def unpacked(places: Sequence[Path], beside: Path) -> Iterator[tuple[Path, ...]]:
+    """Places with WARC files, with a temporary folder for each WACZ file. It lies beside that path, and takes as much
+    space. Raises `ExportRefused` and `OSError`."""
+    if not any(is_wacz(place) for place in places):
+        yield tuple(places)
+        return
+    folder = beside if beside.is_dir() else beside.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".wacz-", dir=folder) as name:
+        found = []
+        for number, place in enumerate(places):
+            found.append(_unpack(place, Path(name) / str(number)) if is_wacz(place) else place)
+        yield tuple(found)
+
+
+def is_wacz(place: Path) -> bool:
+    return place.name.endswith(SUFFIX) and place.is_file()
+
+
+def _unpack(wacz: Path, folder: Path) -> Path:
+    folder.mkdir()
+    try:
+        with zipfile.ZipFile(wacz) as package:
+            for entry in package.infolist():
+                path = PurePosixPath(entry.filename)
+                if path.parts[:-1] == ("archive",) and path.name.endswith(".warc.gz"):
+                    with package.open(entry) as source, (folder / path.name).open("wb") as target:
+                        shutil.copyfileobj(source, target)
+    except _BROKEN as error:
+        raise ExportRefused(f"{wacz} can't be read as a WACZ file: {error}") from error
+    if not any(folder.iterdir()):
+        raise ExportRefused(f"{wacz} has no WARC files to look into: expected archive/*.warc.gz in it")
+    return folder

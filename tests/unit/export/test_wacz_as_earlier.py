@@ -1,0 +1,56 @@
+"""A WACZ file is an earlier crawl like any other: bodies are found in it, and copied from it."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from crawler.cli import onceover
+from crawler.export.writers import ExportRefused
+from crawler.write.dedupe.sources import responses_in, sources_in
+from tests.unit.export.test_tables import run
+from tests.unit.export.test_wacz import Opened, archived_crawl
+from tests.unit.write.samples import page
+
+BODY = b"<p>the same" * 100
+
+
+async def test_what_refers_to_a_wacz_is_packed_whole_and_read_from_there(tmp_path: Path) -> None:
+    wacz = tmp_path / "earlier.wacz"
+    run(await archived_crawl(tmp_path / "earlier", page(1, BODY), page(2)), "wacz", wacz)
+    crawl = await archived_crawl(tmp_path / "crawl", page(3, BODY), against=[wacz])
+    with (crawl / "crawl.toml").open("a") as configuration:
+        configuration.write(f'[output]\ndedupe_against = ["{wacz}"]\n')
+    assert [each.url for each in responses_in(Path(sources_in([wacz])[0].path))] == [page(1).url, page(2).url]
+
+    run(crawl, "wacz", tmp_path / "a.wacz", "--text-by", "turbohtml")
+    opened = Opened(tmp_path / "a.wacz")
+    assert [kind for kind, _, _ in opened.captures()] == ["response", "revisit"]
+    assert opened.payloads()[page(3).url] == BODY
+    assert opened.pages[0]["text"].startswith("the same")
+    opened.close()
+    run(crawl, "wacz", tmp_path / "b.wacz", "--earlier", str(wacz))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.wacz", "b.wacz", "crawl", "earlier", "earlier.wacz"]
+
+
+@pytest.mark.parametrize("keep", [30, -40])
+async def test_a_broken_wacz_is_told(tmp_path: Path, keep: int) -> None:
+    wacz, crawl = tmp_path / "earlier.wacz", await archived_crawl(tmp_path / "crawl", page(1))
+    run(crawl, "wacz", wacz)
+    wacz.write_bytes(wacz.read_bytes()[:keep])
+    with pytest.raises(OSError, match=r"earlier\.wacz can't be read"):
+        list(responses_in(wacz))
+    command = ["export", str(crawl), "--format", "wacz", "--to", str(tmp_path / "a.wacz"), "--earlier", str(wacz)]
+    ended = CliRunner().invoke(onceover, command)
+    assert "can't be read as a WACZ file" in str(ended.exception) + ended.output
+
+
+async def test_nothing_but_archives_is_taken_out_of_a_wacz(tmp_path: Path) -> None:
+    wacz, crawl = tmp_path / "earlier.wacz", await archived_crawl(tmp_path / "crawl", page(1))
+    with zipfile.ZipFile(wacz, "w") as package:
+        for name in ("../out.warc.gz", "archive/../../out.warc.gz", "/archive/out.warc.gz", "archive/x/out.warc.gz"):
+            package.writestr(name, b"x")
+    with pytest.raises(ExportRefused, match=r"has no WARC files to look into: expected archive/\*\.warc\.gz"):
+        run(crawl, "wacz", tmp_path / "a.wacz", "--earlier", str(wacz))
+    assert not list(tmp_path.parent.glob("out.warc.gz"))
