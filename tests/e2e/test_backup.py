@@ -118,8 +118,8 @@ def test_a_crawl_in_parts_is_restored_with_all_links_between_its_parts(tmp_path:
 
 
 def storm(folder: Path, events: int, seed: int) -> None:
-    """Copy a crawl again and again while it runs, kill the backup or the crawl at any moment, restore what is whole, and
-    go on with the restored crawl or with the first. In the end nothing is missing, and nothing was settled twice."""
+    """Copy a crawl again and again while it runs, kill the backup or the crawl at any moment, restore what is whole,
+    and go on with the restored crawl or the first. In the end nothing is missing, and nothing was settled twice."""
     random, copy = Random(seed), folder / "copies"
     settings = (*ROUGH_SETTINGS, "scope.sitemaps=false", "politeness.min_delay_s=0.1")
     with victim(folder, ROUGH_WORLD, *settings) as crawl:
