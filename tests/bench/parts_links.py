@@ -15,14 +15,16 @@ LINKS = 40
 _LOOK_S = 0.01
 
 
-async def cost_of_links(folder: Path, pages: int, *, crosses: bool) -> None:
+async def cost_of_links(
+    folder: Path, pages: int, *, crosses: bool, links: int = LINKS, pause_s: float = 0.0, sync_s: float = 0.2
+) -> None:
     """Add the links of some pages to the first part, and wait until all of them are in the part that they belong to,
-    and no longer on their way."""
+    and no longer on their way. Pauses between pages."""
     directories = [folder / "0", folder / "1"]
     frontiers = [await _open(directories[number], number) for number in range(2)]
     exchanges = [LocalExchange(each, directories.__getitem__) for each in directories]
     carriers = [
-        Carrier(frontier.part_links, exchange, frontier.pauses, agreement={}, sync_s=0.2)
+        Carrier(frontier.part_links, exchange, frontier.pauses, agreement={}, sync_s=sync_s)
         for frontier, exchange in zip(frontiers, exchanges, strict=True)
         if frontier.part_links is not None
     ]
@@ -30,10 +32,10 @@ async def cost_of_links(folder: Path, pages: int, *, crosses: bool) -> None:
     first, other = frontiers
     assert first.part_links is not None
     for page in range(pages):
-        await first.add([_link(page, number, owner=int(crosses)) for number in range(LINKS)])
-        await asyncio.sleep(0)
+        await first.add([_link(page, number, owner=int(crosses)) for number in range(links)])
+        await asyncio.sleep(pause_s)
     receiver = other if crosses else first
-    while first.part_links.waiting(1) or receiver.describe().admitted < pages * LINKS:  # noqa: ASYNC110 - nothing tells
+    while first.part_links.waiting(1) or receiver.describe().admitted < pages * links:  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(_LOOK_S)
     for task in running:
         task.cancel()

@@ -47,7 +47,7 @@ _RENEW: Final = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 """
-_WRITE: Final = """
+WRITE: Final = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 for at = 2, #ARGV do redis.call('XADD', KEYS[2], '*', 'f', ARGV[at]) end
 return 1
@@ -254,7 +254,7 @@ class RedisExchange(Generic[_Message]):
         for address, frames in list(self._to_send.items()):
             part, other = address
             packed = [_pack(frame) for frame in frames]
-            stands = await self._eval(_WRITE, part, other, *packed)
+            stands = await self._eval(WRITE, part, other, *packed)
             # Frames may have come meanwhile. Those that were written leave only now: a full memory loses none.
             del frames[: len(packed)]
             if not stands:

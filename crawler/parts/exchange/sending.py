@@ -16,11 +16,20 @@ log = logging.getLogger(__name__)
 MESSAGE_BYTES: Final = 1 << 17
 """No other parcel joins a message that has this many bytes."""
 GATHER_S: Final = 0.05
-"""How long parcels gather before they are sent. Parcels that arrive together are admitted together, so that a link
-costs about half as much."""
+"""How long parcels gather before they are sent, in a crawl of few parts. Parcels that arrive together are admitted
+together, so that a link costs about half as much."""
+GATHERING_PARTS: Final = 8
+"""In a crawl of more parts, each of them gets less from each other one. So parcels gather for longer, and there are not
+ever more messages for as many links."""
+MAX_GATHER_S: Final = 1.0
 FIRST_RETRY_S: Final = 0.1
 LAST_RETRY_S: Final = 1.0
 """How long to wait before connecting again: twice as long each time, up to this."""
+
+
+def gather_s(parts: int) -> float:
+    """How long parcels gather in a crawl of so many parts."""
+    return min(MAX_GATHER_S, GATHER_S * max(1.0, parts / GATHERING_PARTS))
 
 
 class PartsDisagree(Exception):
@@ -52,6 +61,7 @@ class Sending:
         self._agreement = agreement
         self._on_trimmed = on_trimmed
         self._may_send = asyncio.Event()
+        self._gather_s = gather_s(links.part.parts)
 
     def append(self, parcels: int) -> None:
         """Parcels for the receiver are in the outbox."""
@@ -101,7 +111,7 @@ class Sending:
                 parcels = self._links.parcels(sender.receiver, *found, max_bytes=MESSAGE_BYTES)
                 await connection.send(sender.begin(found[0], parcels))
             await self._may_send.wait()
-            await asyncio.sleep(GATHER_S)
+            await asyncio.sleep(self._gather_s)
 
     async def _listen(self, connection: Connection) -> None:
         receiver = self.sender.receiver
