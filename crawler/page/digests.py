@@ -15,8 +15,15 @@ def body_digest(*pieces: bytes) -> str:
 
 def digest_text(sha1: bytes, /) -> str:
     """A SHA-1 as `body_digest` writes it."""
-    bits = int.from_bytes(sha1)
-    return "sha1:" + "".join([_BASE32[bits >> at & 0x3FF] for at in range(150, -1, -10)])
+    # Written out, and in two halves because it shifts shorter numbers: 1.2 us instead of 6 for a loop over the whole. A
+    # page that is archived needs four.
+    of, one, two = _BASE32, int.from_bytes(sha1[:10]), int.from_bytes(sha1[10:])
+    return (
+        f"sha1:{of[one >> 70]}{of[one >> 60 & 0x3FF]}{of[one >> 50 & 0x3FF]}{of[one >> 40 & 0x3FF]}"
+        f"{of[one >> 30 & 0x3FF]}{of[one >> 20 & 0x3FF]}{of[one >> 10 & 0x3FF]}{of[one & 0x3FF]}"
+        f"{of[two >> 70]}{of[two >> 60 & 0x3FF]}{of[two >> 50 & 0x3FF]}{of[two >> 40 & 0x3FF]}"
+        f"{of[two >> 30 & 0x3FF]}{of[two >> 20 & 0x3FF]}{of[two >> 10 & 0x3FF]}{of[two & 0x3FF]}"
+    )
 
 
 def body_sha1(*pieces: bytes) -> bytes:

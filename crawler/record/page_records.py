@@ -1,5 +1,6 @@
 """The record of a URL, once it is settled."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ from crawler.record.dates import header_time, w3c_time
 from crawler.record.headers import expires_at, media_type, record_headers
 from frontier import Lease, UrlState
 
+_DONE = UrlState.DONE.name.lower()
+_END_OF_AUTHORITY = re.compile("[/?#]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LISTED_IN_SITEMAPS = frozenset({LinkKind.LISTED, LinkKind.SITEMAP, LinkKind.FEED})
 
@@ -70,7 +73,7 @@ def fetched_record(
         **({} if repeat is None else _fields_of_repeat(repeat)),
         **({} if content is None else _fields_of_content(content)),
         resolved_url=resolved_url(fetched.url, fetched.ip, fetched.port),
-        state=UrlState.DONE.name.lower(),
+        state=_DONE,
         status=fetched.status,
         message="; ".join(filter(None, _messages(lease, fetched, extract, content))) or None,
         fetched_at=rfc3339(fetched.fetched_at),
@@ -203,7 +206,8 @@ def resolved_url(url: str, ip: str | None, port: int | None, /) -> str | None:
     scheme, separator, rest = url.partition("://")
     if ip is None or not separator:
         return None
-    end = min((position for mark in "/?#" if (position := rest.find(mark)) >= 0), default=len(rest))
+    found = _END_OF_AUTHORITY.search(rest)
+    end = len(rest) if found is None else found.start()
     authority = f"[{ip}]" if ":" in ip else ip
     if port is not None and port != _DEFAULT_PORTS.get(scheme):
         authority = f"{authority}:{port}"

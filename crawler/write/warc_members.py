@@ -18,6 +18,7 @@ from crawler.page import body_digest
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _PIECE_BYTES: Final = 1 << 20
 _LINE_BREAKS: Final = re.compile(r"[\r\n]+[ \t]*")
+_VARIANT: Final = {f"{digit:x}": "89ab"[digit & 3] for digit in range(16)}
 
 Field = tuple[str, str]
 
@@ -41,14 +42,13 @@ def member(kind: bytes, lines: bytes, *block: bytes, level: int, urn: str) -> li
 
 def new_urns(count: int) -> list[str]:
     """As many random UUIDs, drawn at once, in the form `uuid:…` (RFC 9562, version 4)."""
-    drawn = os.urandom(16 * count)
-    return [_urn(drawn[at : at + 16].hex()) for at in range(0, len(drawn), 16)]
-
-
-def _urn(digits: str) -> str:
     # A `uuid.UUID` takes six times as long.
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+    drawn = os.urandom(16 * count).hex()
+    return [
+        f"uuid:{drawn[at : at + 8]}-{drawn[at + 8 : at + 12]}-4{drawn[at + 13 : at + 16]}"
+        f"-{_VARIANT[drawn[at + 16]]}{drawn[at + 17 : at + 20]}-{drawn[at + 20 : at + 32]}"
+        for at in range(0, len(drawn), 32)
+    ]
 
 
 def _compress(parts: list[bytes], level: int) -> list[bytes]:
