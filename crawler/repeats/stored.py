@@ -22,6 +22,7 @@ from crawler.page import Fetched, PageRecord
 from crawler.repeats.similar import make_similar_index
 
 _log = logging.getLogger(__name__)
+_LINES: Final = "fingerprints.txt"
 _ENTRY_BYTES: Final = 16
 _DIGITS: Final = 16
 _LOOKED_AT: Final = 1000
@@ -49,7 +50,7 @@ class StoredFingerprints:
         its next visit."""
         self._name_of = name_of
         directory.mkdir(parents=True, exist_ok=True)
-        self._path = directory / "fingerprints.txt"
+        self._path = directory / _LINES
         self._only_archived = only_archived
         self._index = make_similar_index()
         with ExitStack() as opened:
@@ -94,6 +95,9 @@ class StoredFingerprints:
             self.add(int(record.simhash, 16), number=record.number, url=record.url)
 
     async def aclose(self) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._closing.close()
 
     def _has(self, fingerprint: int, name: str) -> bool:
@@ -159,6 +163,18 @@ class StoredFingerprints:
             read = _read_line(line[:-1])
             if read is not None:
                 yield read[0], end
+
+
+def read_fingerprints(directory: Path) -> Iterator[tuple[int, int, str]]:
+    """The fingerprints in a directory, with the number and the URL of each page; nothing of damaged lines. Raises
+    `OSError`."""
+    path = directory / _LINES
+    if path.exists():
+        with path.open("rb") as lines:
+            for line in lines:
+                read = _read_line(line.removesuffix(b"\n"))
+                if read is not None and line.endswith(b"\n"):
+                    yield read[0], int(line.split(b" ", 2)[1]), read[1]
 
 
 def _open(path: Path) -> BinaryIO:

@@ -2,8 +2,8 @@
 
 The new parts are made in directories of their own, beside what is there. One step makes them the parts of the crawl:
 `parts.json` is replaced. Before it, the crawl is as it was, but can't be run until it is divided or that is given up.
-After it, what is left is to delete the old frontiers. `parts.next.json` exists from before the first change until the
-last, so that the same call goes on after a crash.
+After it, what is left is to delete the old frontiers, visited sets and fingerprints. `parts.next.json` exists from
+before the first change until the last, so that the same call goes on after a crash.
 
 The old output stays where it is. `parts.json` lists its directories.
 """
@@ -23,6 +23,7 @@ from crawler.disk.layout import Layout, part_at, read_division, read_layout, wri
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep.places import lock_places
+from crawler.repeats.dividing import divide_fingerprints
 from crawler.status import number_of, size
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.configuration import load
@@ -80,6 +81,12 @@ async def divide(path: Path, parts: int, *, progress: Progress) -> Divided:
         use_suffixes_of(CrawlDirectory(path))
         job = _job(path, layout, division, loaded, progress)
         done = await _regroup(path, job, division, loaded)
+        divide_fingerprints(
+            [CrawlDirectory(each).fingerprints for each in _directories(path, layout)],
+            [CrawlDirectory(each).fingerprints for each in division.directories(path)],
+            owner_of=job.routing.owner_of_settled,
+            progress=lambda count: progress("fingerprints", count),
+        )
         write_layout(path, division)
     _finish(path)
     return Divided(
@@ -233,7 +240,7 @@ def _finish(path: Path) -> None:
         directory.write_configuration(render_toml(_with_parts(path, len(layout.parts)).lasting))
         for name in layout.earlier:
             source = CrawlDirectory(path / name)
-            for folder in (source.frontier, source.visited):
+            for folder in (source.frontier, source.visited, source.fingerprints):
                 if folder.exists():
                     shutil.rmtree(folder)
         directory.division.unlink()

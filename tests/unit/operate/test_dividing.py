@@ -11,13 +11,15 @@ from config import load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import clear_crawl, part_directories, read_division, read_layout, record_directories
 from crawler.operate.upkeep import dividing
+from crawler.parts.ownership import Ownership
+from crawler.repeats.stored import StoredFingerprints, read_fingerprints
 from crawler.url.hosts import installed_suffixes, use_suffixes
 from crawler.write.records import read_records
 from frontier import StoreFull
 from frontier.regroup import regroup as steps
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, Ended
 from tests.e2e.operating import command_here
-from tests.unit.operate.stored_crawls import HOSTS, SETTLED, StoredCrawl, make
+from tests.unit.operate.stored_crawls import HOSTS, SETTLED, StoredCrawl, make, queue_of
 
 
 class Stopped(BaseException):
@@ -62,6 +64,27 @@ def test_a_crawl_gets_parts_and_loses_them_again_and_stays_the_same(crawl: Store
     lineages = 4 + 3 + 1
     assert layout.next_lineage == lineages + 1
     assert len(layout.earlier) == 1 + 4 + 3
+
+
+def test_each_part_gets_the_fingerprints_of_its_pages(crawl: StoredCrawl) -> None:
+    known = StoredFingerprints(CrawlDirectory(crawl.directory).fingerprints)
+    for number, host in enumerate(HOSTS):
+        known.add(number << 40, number=number, url=f"http://{host}/a b")
+    known.close()
+    for into in (3, 2, 1):
+        assert parts(crawl, into).code == COMPLETE
+        owner = Ownership(into).owner
+        found: list[tuple[int, int, str]] = []
+        for part, directory in enumerate(part_directories(crawl.directory)):
+            folder = CrawlDirectory(directory).fingerprints
+            found += read_fingerprints(folder)
+            divided = StoredFingerprints(folder)
+            for number, host in enumerate(HOSTS):
+                near = divided.find(number << 40 | 1, 1, url="http://other.test/")
+                assert (near is not None) == (owner(queue_of(host)) == part)
+            divided.close()
+        assert sorted(found) == [(number << 40, number, f"http://{host}/a b") for number, host in enumerate(HOSTS)]
+    assert not CrawlDirectory(crawl.directory).fingerprints.exists()
 
 
 def test_old_output_stays_and_is_read(crawl: StoredCrawl) -> None:
