@@ -1,0 +1,80 @@
+"""That parts of one crawl on many machines keep their promises when a machine sleeps, or Redis forgets everything."""
+
+import os
+import signal
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.crawling import COMPLETE, assert_told
+from tests.e2e.parts.in_parts import UNHURRIED, assert_fetched_once
+from tests.e2e.parts.on_machines import LEASE_S, Machine, on_machines
+from tests.e2e.parts.test_machines import DELAY_S
+from tests.e2e.parts.test_shared_limits import IP_DELAY_S, ONE_ADDRESS, PLAIN
+from tests.e2e.test_politeness import gaps_s
+
+
+def _sleep(machine: Machine, seconds: float) -> tuple[float, float]:
+    """Stop all processes of a machine for some time. Returns from when to when."""
+    parts = [pid for part in machine.parts() if (pid := machine.pid_of(part)) is not None]
+    for pid in (machine.process.pid, *parts):
+        os.kill(pid, signal.SIGSTOP)
+    began = time.monotonic()
+    time.sleep(seconds)  # what is shown is that this long sleep changes nothing
+    ended = time.monotonic()
+    for pid in (*parts, machine.process.pid):
+        os.kill(pid, signal.SIGCONT)
+    return began, ended
+
+
+@pytest.mark.long
+def test_a_machine_that_slept_beyond_its_leases_asks_nobody_before_it_has_them_again(tmp_path: Path) -> None:
+    with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
+        for machine in crawl.machines:
+            machine.start()
+        crawl.wait_until_all_crawl()
+        decides = crawl.wait_for_coordinator()
+        sleeper = next(machine for machine in crawl.machines if machine is not decides)
+        hosts = {record.url.split("/")[2] for part in sleeper.records() for record in part}
+        began, ended = _sleep(sleeper, 5.0)
+        for machine in crawl.machines:
+            assert_told(machine.wait(), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+        assert min(gaps_s(crawl.requests())) >= DELAY_S
+        mine = [request.at_s for request in crawl.requests() if request.host.partition(":")[0] in hosts]
+        # The lease had ended in its sleep. A claim must stand for a lease and a tenth.
+        assert not [at_s for at_s in mine if began + 0.1 < at_s < ended + 1.1 * LEASE_S]
+        assert "its lease was lost" in sleeper.err
+
+
+@pytest.mark.long
+def test_redis_may_forget_everything_in_the_middle(tmp_path: Path) -> None:
+    with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
+        for machine in crawl.machines:
+            machine.start()
+        crawl.wait_until_all_crawl()
+        crawl.wait_for_coordinator()
+        crawl.redis.kill()
+        crawl.redis.start()
+        for machine in crawl.machines:
+            assert_told(machine.wait(), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+        assert min(gaps_s(crawl.requests())) >= DELAY_S
+
+
+@pytest.mark.long
+def test_machines_keep_the_pace_of_an_address_together_although_the_one_that_decides_dies(tmp_path: Path) -> None:
+    with on_machines(tmp_path, *ONE_ADDRESS, "politeness.robots=false", machines=2, params=PLAIN) as crawl:
+        for machine in crawl.machines:
+            machine.start()
+        crawl.wait_until(lambda: len(crawl.requests()) >= 10, "ten requests")
+        first = crawl.wait_for_coordinator()
+        first.kill()
+        first.start()
+        for machine in crawl.machines:
+            assert_told(machine.wait(), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+        times = sorted(request.at_s for request in crawl.requests())
+        assert min(after - before for before, after in pairwise(times)) >= IP_DELAY_S
