@@ -2,5 +2,5 @@
 
 command   the group
 server    how they name the server
-making, showing, adopting   its commands
+making, showing, stopping, adopting   its commands
 """

@@ -5,12 +5,13 @@ import click
 from crawler.cli.cluster.adopting import adopt
 from crawler.cli.cluster.making import init
 from crawler.cli.cluster.showing import status
+from crawler.cli.cluster.stopping import stop
 
 
 @click.group()
 def cluster() -> None:
-    """Make and watch a crawl on many machines, which meet at a server of Redis."""
+    """Make, watch and stop a crawl on many machines, which meet at a server of Redis."""
 
 
-for _command in (init, status, adopt):
+for _command in (init, status, stop, adopt):
     cluster.add_command(_command)

@@ -5,5 +5,6 @@ making     makes a crawl
 forms      what is said of a crawl
 status     reads it
 advice     what to do about it; pure
+stopping   ends the run of all machines
 adopting   lets a part that is lost be made again, or an older directory of it be taken
 """

@@ -20,6 +20,14 @@ class ClusterMade(msgspec.Struct, frozen=True, kw_only=True):
     lease_s: float
 
 
+class ClusterStopping(msgspec.Struct, frozen=True, kw_only=True):
+    """All machines were told to end."""
+
+    machines: list[str]
+    """Those that held parts."""
+    parts: list[int]
+
+
 class PartOnMachine(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the crawl."""
 

@@ -12,25 +12,21 @@ from pathlib import Path
 
 import msgspec
 
-from config import render_toml
-from crawler.cluster.register import Register
-from crawler.cluster.values import Cluster, Identity
+from crawler.cluster.register import Register, find_generation
+from crawler.cluster.values import Cluster
 from crawler.page import PageRecord
 from crawler.redis.client import connected
 from crawler.redis.server import Server
 from crawler.simweb.log import LogEntry, read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
-from crawler.url.hosts import installed_suffixes
-from crawler.wiring.configuration import load
 from crawler.write.records import read_records
-from tests.e2e.crawling import ONCEOVER, TIMEOUT_S, Ended, Web, environment
+from tests.e2e.crawling import COMPLETE, ONCEOVER, TIMEOUT_S, Ended, Web, assert_told, environment, onceover, setting
 from tests.e2e.parts.in_parts import WORLD
 from tests.redis_server import RedisServer, running_redis
 
 LEASE_S = 2.0
 PREFIX = "onceover"
-GENERATION = "e2e"
 
 
 class Machine:
@@ -146,12 +142,9 @@ class Machines(msgspec.Struct, frozen=True):
 
 async def _read(url: str) -> Cluster:
     async with connected(Server(url=url)) as client:
-        return await Register(client, prefix=PREFIX, generation=GENERATION).read()
-
-
-async def _create(url: str, identity: Identity) -> None:
-    async with connected(Server(url=url)) as client:
-        assert await Register(client, prefix=PREFIX, generation=GENERATION).create(identity)
+        generation = await find_generation(client, PREFIX)
+        assert generation is not None
+        return await Register(client, prefix=PREFIX, generation=generation).read()
 
 
 @contextmanager
@@ -163,20 +156,11 @@ def on_machines(
     log = folder / "requests.jsonl"
     with running_redis() as redis, running(params, log_path=log) as port:
         web = Web(port, params)
-        seeds, options = web.options[1], web.options[2:]
-        values = [*options[1::2], 'scope.within="any"', *settings, 'exchange.backend="redis"']
-        loaded = load(None, overrides=[*values, f'exchange.url="{redis.url}"', f'crawl.seeds=["{seeds}"]'])
         parts = machines * max_parts
-        identity = Identity(
-            crawl="e2e",
-            generation=GENERATION,
-            lineages=tuple(range(1, parts + 1)),
-            next_lineage=parts + 1,
-            lease_s=LEASE_S,
-            configuration=render_toml(loaded.config),
-            suffixes=installed_suffixes(),
-        )
-        asyncio.run(_create(redis.url, identity))
+        options = setting('scope.within="any"', *settings, f"exchange.lease_s={LEASE_S}")
+        (folder / "site.toml").write_text(f'[crawl]\nseeds = ["{web.options[1]}"]\n')
+        made = ["cluster", "init", "site.toml", "--parts", str(parts), "--url", redis.url]
+        assert_told(onceover(*made, *web.options[2:], *options, cwd=folder), COMPLETE)
         more = ["--max-parts", str(max_parts)]
         all_machines = [Machine(folder / f"machine-{number}", redis.url, *more) for number in range(machines)]
         try:

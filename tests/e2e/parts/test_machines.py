@@ -73,6 +73,23 @@ def test_a_limit_of_pages_is_met_exactly_although_the_one_that_decides_dies(tmp_
 
 
 @pytest.mark.long
+def test_all_machines_stop_together_and_go_on_later(tmp_path: Path) -> None:
+    with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
+        for machine in crawl.machines:
+            machine.start()
+        crawl.wait_until_all_crawl()
+        stopped = onceover("cluster", "stop", "--url", crawl.redis.url, "--json", cwd=tmp_path)
+        assert stopped.json()["parts"] == [0, 1]
+        for machine in crawl.machines:
+            assert_told(machine.wait(), STOPPED)
+        for machine in crawl.machines:
+            machine.start()
+        for machine in crawl.machines:
+            assert_told(machine.wait(), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+
+
+@pytest.mark.long
 def test_a_part_moves_with_its_directory_and_commands_work_on_each_machine(tmp_path: Path) -> None:
     with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
         one, other = crawl.machines

@@ -301,3 +301,21 @@ def test_a_limit_that_is_reached_already_is_reached_while_pages_are_in_flight() 
     bank.set_limit(8)
     talk(bank, parts, leases=0)
     assert bank.is_reached
+
+
+def test_a_bank_that_goes_on_counts_from_the_beginning_of_the_run() -> None:
+    """Another bank has shared 10 pages of a run that began after 5; the parts have 4 and 7 by now."""
+    bank = Bank(limit=10, parts=2)
+    bank.go_on(5)
+    orders = {part: bank.greeting(part).order for part in (0, 1)}
+    pages = {0: 4, 1: 7}
+    for part, order in orders.items():
+        bank.hear(part, Statement(order=Order(epoch=3), allowed=pages[part], used=pages[part], pages=pages[part]))
+        assert order == Order()
+    assert not bank.is_reached
+    for part, instruction in bank.instructions().items():
+        state = Statement(order=instruction.order, allowed=pages[part], used=pages[part], pages=pages[part])
+        bank.hear(part, state)
+    assert (bank.before, bank.total, bank.is_reached) == (5, 15, False)
+    bank.go_on(1)  # an older word changes nothing
+    assert bank.before == 5

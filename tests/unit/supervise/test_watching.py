@@ -90,3 +90,12 @@ def test_the_supervisor_hears_the_first_warnings_of_each_kind() -> None:
         f"warning: {number} is slow" for number in range(REPORTED_PER_KIND)
     ]
     assert len({each.kind for each in told}) == 2
+
+
+def test_what_an_agent_says_again_is_not_counted_twice_and_what_another_has_said_is_kept() -> None:
+    part = WatchedPart()
+    for agent, pages in (("one", 3), ("one", 5), ("other", 2), ("other", 4)):
+        part.attach(opened(), status(pages=pages), agent)
+    found = part.status()
+    assert found is not None
+    assert found.pages == 5 + 4
