@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Final, Protocol
 
 import msgspec
@@ -71,7 +72,7 @@ class Home(Protocol):
         """The crawl, as the directory of this machine stores it."""
 
     def epochs(self) -> Mapping[int, int]:
-        """The stored epochs of all directories of parts that are here."""
+        """The stored epochs of all directories of parts that are here, and were opened."""
 
     def want(self, cluster: Cluster) -> Iterable[Wanted]:
         """The parts that this machine would run, among them those that it runs. What is missing here and held is
@@ -146,37 +147,48 @@ class LeaseKeeper:
 
     async def run(self) -> None:
         """Keep the leases until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            # A directory that is stored for long must not keep leases from being renewed.
+            group.create_task(self._keep_renewing())
+            group.create_task(self._keep_claiming())
+
+    async def _keep_renewing(self) -> None:
+        while True:
+            await self._try(self._renew)
+            await asyncio.sleep(self._pause_s())
+
+    async def _keep_claiming(self) -> None:
         while True:
             self._wake.clear()
-            self._let_end()
-            try:
-                await self._work()
-                self._trouble = None
-            except (RedisError, OSError) as error:
-                # TimeoutError is an OSError.
-                if self._trouble is None:
-                    log.warning("leases can't be renewed, because Redis can't be used: %s", error)
-                self._trouble = str(error) or type(error).__name__
-            await self._wait()
+            await self._try(self._work)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pause_s()):
+                    await self._wake.wait()
 
-    async def _wait(self) -> None:
+    async def _try(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._let_end()
+        try:
+            await work()
+            self._trouble = None
+        except (RedisError, OSError) as error:
+            # TimeoutError is an OSError.
+            if self._trouble is None:
+                log.warning("leases can't be renewed, because Redis can't be used: %s", error)
+            self._trouble = str(error) or type(error).__name__
+
+    def _pause_s(self) -> float:
+        """Until the next turn: often enough to renew, and in time for what happens to a lease."""
         pause_s = self._lease_s / _RENEWALS
         if (event := self._leases.next_event()) is not None:
             pause_s = min(pause_s, max(self._lease_s / 100, event - self._clock()))
-        try:
-            async with asyncio.timeout(pause_s):
-                await self._wake.wait()
-        except TimeoutError:
-            return
+        return pause_s
 
     def _let_end(self) -> None:
         for part in self._leases.ended(self._clock()):
             self._lose(part, f"it could not be renewed in time: {self._trouble or 'this process was stopped'}")
 
     async def _work(self) -> None:
-        """One turn with Redis. Each command may take no longer than what it is for."""
-        async with asyncio.timeout(self._lease_s / 2):
-            await self._renew()
+        """Let claims stand that have waited, and make others."""
         await self._let_stand()
         async with asyncio.timeout(self._lease_s / 2):
             try:
@@ -190,7 +202,8 @@ class LeaseKeeper:
     async def _renew(self) -> None:
         claims = self._leases.claims
         sent_at = self._clock()
-        answers = await self._register.renew(claims, lease_s=self._lease_s)
+        async with asyncio.timeout(self._lease_s / 2):
+            answers = await self._register.renew(claims, lease_s=self._lease_s)
         for (part, claim), holds in zip(claims.items(), answers, strict=True):
             if self._leases.find(part, claim) is None:
                 continue

@@ -89,13 +89,19 @@ class MachineDirectory:
         )
 
     def epochs(self) -> Mapping[int, int]:
-        """A directory that was replaced by adopting its part elsewhere does not count."""
+        """A directory that was replaced by adopting its part elsewhere does not count, nor does one that was made and
+        never opened: another may have been made instead."""
+        return {part: epoch for part, epoch in self._claimed().items() if CrawlDirectory(self._path(part)).has_state()}
+
+    def _claimed(self) -> dict[int, int]:
         notes = ((part, note) for part, note in self._notes.items() if note is not None)
         return {part: note.epoch for part, note in notes if note.lineage == self._layout.parts[part].lineage}
 
     def want(self, cluster: Cluster) -> Iterable[Wanted]:
         self._learn(cluster.identity)
-        return self._choose(cluster, self.epochs())
+        # One that was never opened is the part nevertheless if Redis has confirmed its claim.
+        confirmed = {part: epoch for part, epoch in self._claimed().items() if epoch == cluster.parts[part].opened}
+        return self._choose(cluster, confirmed | dict(self.epochs()))
 
     def store(self, part: int, *, epoch: int, lineage: int) -> None:
         if self._layout.parts[part].lineage != lineage:

@@ -1,11 +1,12 @@
 """The directory that a machine has of a crawl."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from crawler.cluster.keeper import Wanted
 from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.notes import read_note
 from crawler.cluster.values import Cluster, Identity, PartState
@@ -25,9 +26,16 @@ def begin(directory: CrawlDirectory, identity: Identity = IDENTITY) -> MachineDi
     return MachineDirectory(directory, lambda _cluster, _epochs: ())
 
 
-def cluster_of(identity: Identity) -> Cluster:
+def open_part(directory: CrawlDirectory, name: str) -> None:
+    """What opening a part leaves there."""
+    with CrawlDirectory(directory.path / name) as part:
+        part.frontier.mkdir()
+        (part.frontier / "CURRENT").touch()
+
+
+def cluster_of(identity: Identity, opened: int = 0) -> Cluster:
     parts = tuple(
-        PartState(number=number, lineage=lineage, opened=0, claimed=0, may_be_made=False, lease=None)
+        PartState(number=number, lineage=lineage, opened=opened, claimed=0, may_be_made=False, lease=None)
         for number, lineage in enumerate(identity.lineages)
     )
     return Cluster(
@@ -48,9 +56,28 @@ def test_a_machine_begins_with_no_part_and_can_write_the_register_again(director
 def test_a_stored_epoch_is_known_to_the_next_process(directory: CrawlDirectory) -> None:
     machine = begin(directory)
     machine.store(1, epoch=4, lineage=2)
+    open_part(directory, "part-1")
     machine.store(1, epoch=5, lineage=2)
     assert begin(directory).epochs() == {1: 5}
     assert part_directories(directory.path) == [directory.path / "part-1"]
+
+
+def test_a_directory_that_was_made_and_never_opened_counts_only_if_redis_has_confirmed_it(
+    directory: CrawlDirectory,
+) -> None:
+    offered: list[dict[int, int]] = []
+    begin(directory)
+
+    def choose(_: Cluster, epochs: Mapping[int, int]) -> Iterable[Wanted]:
+        offered.append(dict(epochs))
+        return ()
+
+    machine = MachineDirectory(directory, choose)
+    machine.store(1, epoch=4, lineage=2)
+    assert machine.epochs() == {}
+    machine.want(cluster_of(IDENTITY, opened=3))
+    machine.want(cluster_of(IDENTITY, opened=4))
+    assert offered == [{}, {1: 4}]
 
 
 def test_the_directory_of_another_crawl_is_refused(directory: CrawlDirectory) -> None:
@@ -76,8 +103,7 @@ def test_a_part_without_a_note_is_not_taken_for_a_new_one(directory: CrawlDirect
     begin(directory).store(0, epoch=1, lineage=1)
     with CrawlDirectory(directory.path / "part-0") as part:
         part.claim.unlink()
-        part.frontier.mkdir()
-        (part.frontier / "CURRENT").touch()
+    open_part(directory, "part-0")
     machine = begin(directory)
     assert machine.epochs() == {}
     with pytest.raises(DirectoryRefused, match=r"expected .*claim\.json"):
@@ -87,6 +113,8 @@ def test_a_part_without_a_note_is_not_taken_for_a_new_one(directory: CrawlDirect
 def test_a_part_that_another_machine_has_adopted_is_not_this_ones_any_more(directory: CrawlDirectory) -> None:
     machine = begin(directory)
     machine.store(0, epoch=3, lineage=1)
+    open_part(directory, "part-0")
+    assert machine.epochs() == {0: 3}
     adopted = msgspec.structs.replace(IDENTITY, lineages=(4, 2, 3), next_lineage=5, configuration_version=2)
     list(machine.want(cluster_of(adopted)))
     assert machine.epochs() == {}

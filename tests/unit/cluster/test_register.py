@@ -1,0 +1,127 @@
+"""That the scripts in Redis decide as the model does with which histories are tested."""
+
+import asyncio
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+import redis
+
+from crawler.cluster.register import Register
+from crawler.cluster.values import Denied, Forgotten, Granted
+from crawler.redis.client import connected
+from crawler.redis.server import Server
+from tests.redis_server import RedisServer, running_redis
+from tests.unit.cluster.homes import IDENTITY
+from tests.unit.cluster.model_register import EXISTS, FORGOTTEN, HELD, OLD, UNSURE, ModelRegister
+
+LEASE_S = 3600.0
+WORDS = {HELD: "holds it", EXISTS: "made already", UNSURE: "Redis may have forgotten", OLD: "older than the part"}
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    with running_redis() as running:
+        yield running
+
+
+class Both:
+    """The same question to the scripts and to the model."""
+
+    def __init__(self, register: Register, dice: Random) -> None:
+        self.register = register
+        self.model = ModelRegister()
+        self.dice = dice
+        self.claims = [f"claim {number}" for number in range(6)]
+
+    async def ask(self) -> None:
+        part, claim, number = self.dice.randrange(2), self.dice.choice(self.claims), self.dice.randrange(6)
+        match self.dice.choice(("claim", "claim", "claim", "confirm", "confirm", "renew", "release", "raise", "write")):
+            case "claim":
+                await self._claim(part, claim, stored=number, makes=self.dice.random() < 0.3)
+            case "confirm":
+                expected = self.model.confirm(part, claim, number, lease_s=LEASE_S)
+                assert await self.register.confirm(part, claim=claim, epoch=number, lease_s=LEASE_S) == expected
+            case "renew":
+                expected = self.model.renew(part, claim, lease_s=LEASE_S)
+                assert list(await self.register.renew({part: claim}, lease_s=LEASE_S)) == [expected]
+            case "release":
+                self.model.release(part, claim)
+                await self.register.release(part, claim=claim)
+            case "raise":
+                if self.model.raise_to(part, number):
+                    await self.register.raise_to(IDENTITY, {part: number})
+                else:
+                    with pytest.raises(Forgotten):
+                        await self.register.raise_to(IDENTITY, {part: number})
+            case _:
+                expected = self.model.create(is_new=False)
+                assert await self.register.create(IDENTITY, is_new=False) == expected
+
+    async def _claim(self, part: int, claim: str, *, stored: int, makes: bool) -> None:
+        expected = self.model.claim(part, "machine", claim, stored=stored, makes=makes, lease_s=LEASE_S)
+        asked = self.register.claim(part, holder="machine", claim=claim, stored=stored, makes=makes, lease_s=LEASE_S)
+        if expected == FORGOTTEN:
+            with pytest.raises(Forgotten):
+                await asked
+            return
+        found = await asked
+        if isinstance(expected, int):
+            assert isinstance(found, Granted)
+            assert found.epoch == expected
+        else:
+            assert isinstance(found, Denied)
+            assert WORDS[expected] in found.why
+
+
+async def _compare(server: RedisServer, dice: Random) -> None:
+    async with connected(Server(url=server.url)) as client:
+        for _ in range(25):
+            await client.flushall()
+            both = Both(Register(client, prefix="test", generation=IDENTITY.generation), dice)
+            if dice.random() < 0.8:
+                assert both.model.create(is_new=True)
+                assert await both.register.create(IDENTITY)
+            for _ in range(40):
+                await both.ask()
+
+
+def test_the_scripts_decide_as_the_model(server: RedisServer) -> None:
+    asyncio.run(_compare(server, Random(7)))
+
+
+async def _renew_with_full_memory(server: RedisServer) -> None:
+    async with connected(Server(url=server.url)) as client:
+        register = Register(client, prefix="test", generation=IDENTITY.generation)
+        await register.create(IDENTITY)
+        await register.claim(0, holder="machine", claim="one", stored=0, makes=True, lease_s=LEASE_S)
+        await client.config_set("maxmemory", 1)
+        with pytest.raises(redis.exceptions.OutOfMemoryError):
+            await register.claim(1, holder="machine", claim="two", stored=0, makes=True, lease_s=LEASE_S)
+        assert list(await register.renew({0: "one", 1: "two"}, lease_s=2 * LEASE_S)) == [True, False]
+        await client.config_set("maxmemory", 0)
+        lease = (await register.read()).parts[0].lease
+        assert lease is not None
+        assert lease.left_s > LEASE_S
+
+
+def test_a_lease_is_renewed_also_when_the_memory_of_redis_is_full(server: RedisServer) -> None:
+    asyncio.run(_renew_with_full_memory(server))
+
+
+async def _wait_for_expiry(server: RedisServer) -> None:
+    async with connected(Server(url=server.url)) as client:
+        register = Register(client, prefix="test", generation=IDENTITY.generation)
+        await register.create(IDENTITY)
+        assert isinstance(
+            await register.claim(0, holder="machine", claim="one", stored=0, makes=True, lease_s=0.05), Granted
+        )
+        while not isinstance(
+            await register.claim(0, holder="other", claim="two", stored=0, makes=True, lease_s=LEASE_S), Granted
+        ):
+            pass
+        assert list(await register.renew({0: "one"}, lease_s=LEASE_S)) == [False]
+
+
+def test_a_lease_expires_in_redis(server: RedisServer) -> None:
+    asyncio.run(_wait_for_expiry(server))
