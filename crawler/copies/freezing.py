@@ -115,24 +115,21 @@ class Freezing:
                     self._freeze_file(entry, f"{name}/{entry.name}" if name else entry.name)
 
     def _freeze_file(self, entry: os.DirEntry[str], name: str) -> None:
-        if name.startswith(f"{self._directory.sinks.name}/") and _is_sqlite(entry.path):
-            database = sqlite3.connect(entry.path, check_same_thread=False, isolation_level=None)
+        if name.startswith(f"{self._directory.sinks.name}/") and (database := _snapshot(entry)) is not None:
             self._databases.append((name, database))
-            # From this read on, the connection sees the database as it is now.
-            database.execute("BEGIN")
-            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
             return
-        link, status = self._content / name, Path(entry.path).stat()
+        source = Path(entry.path).resolve() if entry.is_symlink() else Path(entry.path)
+        link, status = self._content / name, source.stat()
         place = str(link)
         try:
             link.parent.mkdir(parents=True, exist_ok=True)
             if not link.exists() or link.stat().st_ino != status.st_ino:
                 link.unlink(missing_ok=True)
-                link.hardlink_to(entry.path)
+                link.hardlink_to(source)
         except FileNotFoundError:
             raise
         except OSError:  # it lies on another disk
-            place = str(Path(entry.path).absolute())
+            place = str(source.absolute())
         self._frozen.append(FrozenFile(name=name, bytes=status.st_size, modified_ns=status.st_mtime_ns, place=place))
 
     def finish(self) -> Path:
@@ -204,6 +201,20 @@ def _files_in(folder: Path) -> list[os.DirEntry[str]]:
         ]
 
 
-def _is_sqlite(path: str) -> bool:
-    with Path(path).open("rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
+def _snapshot(entry: os.DirEntry[str]) -> sqlite3.Connection | None:
+    """A connection that sees a file of SQLite as it is now; None if it is no such file.
+
+    Only SQLite may open it in this process. Whoever closes a file drops all locks that the process has on it (POSIX),
+    those of a sink, too. The next process that has read it would then delete the sink's write-ahead log."""
+    if entry.stat().st_size < len(_SQLITE):
+        return None  # SQLite takes an empty file for a database
+    database = sqlite3.connect(entry.path, check_same_thread=False, isolation_level=None)
+    try:
+        database.execute("BEGIN")
+        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        database.close()
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            return None
+        raise
+    return database

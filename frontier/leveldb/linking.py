@@ -6,6 +6,7 @@ may still compact: then the manifest grows, and the files are linked again. An i
 read, inflate and write every record; links cost some microseconds for each file of 2 MB.
 """
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -60,6 +61,16 @@ def _state(source: Path) -> tuple[str, int] | None:
 
 def _link(source: Path, target: Path) -> int:
     """Returns the length of the file."""
-    with suppress(FileExistsError):
+    try:
         target.hardlink_to(source)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+        raise StoreFailed(
+            f"{source.parent} can't be copied while it may change: its files can't be linked into {target.parent} "
+            f"({error.strerror}), because it lies on another disk, or on one without hard links. Let the crawl end, "
+            "then copy its directory, and what links in it lead to"
+        ) from error
     return source.stat().st_size

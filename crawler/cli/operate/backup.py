@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from crawler.cli.operate.options import as_json, directory, part
+from crawler.cli.operate.options import as_json, directory, part, place
 from crawler.cli.run.progress import bytes_progress
 from crawler.cli.run.streams import say
 from crawler.operate.upkeep.backing_up import back_up
@@ -29,6 +29,7 @@ def backup(directory: Path, to: Path, part: int | None, as_json: bool) -> None:
     COPY holds one whole copy at a time; until the new one is whole, the last one stays. `onceover restore` makes a
     crawl of it. Each part of a crawl in parts has a moment of its own, and no link between them is lost.
     """
+    place(directory, part)
     with bytes_progress("copied") as progress:
         done = back_up(directory, to, part=part, progress=progress)
     if as_json:

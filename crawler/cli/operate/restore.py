@@ -63,6 +63,6 @@ def _tell_checked(checked: Checked, *, as_json: bool) -> None:
         click.echo(msgspec.json.encode(checked))
         return
     for _, why in checked.damaged:
-        say(why)
+        say(f"{why}. Delete it: the next backup copies it anew, if the crawl still has that file as it was")
     damaged = number_of(len(checked.damaged), "damaged file") if checked.damaged else "none is damaged"
     say(f"{checked.copy}: {number_of(checked.files, 'file')} of {size(checked.bytes)}; {damaged}")

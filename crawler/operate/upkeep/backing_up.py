@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -18,6 +19,9 @@ from crawler.disk.layout import Layout, part_directory, read_division, read_layo
 from crawler.disk.lineages import Block, name_crawl, set_aside
 from crawler.operate.reach import reach
 from crawler.record import rfc3339
+
+_NONE: Final = Block(first=1, last=0)
+"""A part that is restored gets its numbers from its crawl."""
 
 
 class BackedUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +81,6 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
         _check_last(folder, last, crawl, part)
         for directory in source.states:
             stack.enter_context(frozen_folder(CrawlDirectory(directory)))
-        lineages = _lineages(source, last)
         with reach(source.place, to_change=True) as reached:
             frozen = reached.ask(Freeze(), Frozen)
         files = list(_files(source, frozen))
@@ -87,6 +90,8 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
         with _explained(folder, writer):
             writer.begin()
             copied = writer.copy(files, progress=progress)
+            # Not before: a backup that fails every night must not use them up.
+            lineages = _lineages(whole, last) if part is None else _NONE
             copy = CopyList(
                 crawl=crawl,
                 directory=str(whole.absolute()),
@@ -135,12 +140,13 @@ def _check_last(folder: Folder, last: CopyList | None, crawl: str, part: int | N
         raise CopyRefused(f"{folder.path} holds a copy of {what}: give this one another folder")
 
 
-def _lineages(source: _Source, last: CopyList | None) -> Block:
+def _lineages(whole: Path, last: CopyList | None) -> Block:
     """Those for crawls that are restored from the copy. What no restore has taken from the last copy stays."""
-    parts, used_below = (1, 1) if source.layout is None else (len(source.layout.parts), source.layout.next_lineage)
+    layout = read_layout(whole)  # the crawl may have been divided anew meanwhile, and have used more
+    parts, used_below = (1, 1) if layout is None else (len(layout.parts), layout.next_lineage)
     if last is not None and len(last.lineages) >= parts:
         return last.lineages
-    return set_aside(source.whole, parts=parts, used_below=used_below)
+    return set_aside(whole, parts=parts, used_below=used_below)
 
 
 def _files(source: _Source, frozen: Frozen) -> Iterator[FrozenFile]:
@@ -178,13 +184,13 @@ def _explained(folder: Folder, writer: CopyWriter) -> Iterator[None]:
         yield
     except OSError as error:
         writer.give_up()
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise OSError(
-                error.errno,
-                f"{error.strerror}: the copy in {folder.path} was not made; a whole one from before is still there. "
-                "Free some space on its disk, then try again",
-            ) from error
-        raise
+        if error.filename is not None:
+            raise
+        advice = ". Free some space on its disk, then try again" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        raise OSError(
+            error.errno,
+            f"{error.strerror}: the copy in {folder.path} was not made; a whole one from before is still there{advice}",
+        ) from error
     except BaseException:
         writer.give_up()
         raise

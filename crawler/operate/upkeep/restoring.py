@@ -46,6 +46,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 def check_copy(path: Path, *, progress: Progress) -> Checked:
     """Read a whole copy. Raises `CopyRefused` if there is none."""
     folder = Folder(path)
+    _whole(folder)  # before anything is written there
     with folder.locked(to_write=False):
         copy = _whole(folder)
         damaged = list(damaged_files(folder, copy.files, progress=progress))
@@ -59,6 +60,7 @@ def restore(path: Path, to: Path, *, part: int | None = None, progress: Progress
     Raises `CopyRefused`, `DirectoryRefused`, `ConfigError`, `StoreFailed`, `StoreRefused` and `OSError`.
     """
     folder = Folder(path)
+    _whole(folder)  # before anything is written there
     with folder.locked(to_write=False) as can_write:
         copy = _whole(folder)
         if part is not None:

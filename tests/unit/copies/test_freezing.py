@@ -1,0 +1,103 @@
+"""What is copied of a crawl, and what a backup leaves as it is: its sinks, its record numbers, and what is no copy."""
+
+import errno
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from crawler.copies.freezing import Freezing, frozen_folder, read_frozen
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.lineages import MAX_LINEAGE, read_lineages
+from crawler.operate.upkeep.backing_up import back_up
+from crawler.operate.upkeep.restoring import restore
+from frontier.leveldb.linking import link_database, link_tables
+from tests.e2e.crawling import FAILED, REFUSED, USAGE, assert_told
+from tests.e2e.operating import command_here
+from tests.unit.operate.stored_crawls import PARTS, make
+
+
+def silent(_done: int, _total: int) -> None:
+    return
+
+
+def test_backups_that_fail_use_no_record_numbers_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = make(tmp_path / "crawl", parts=PARTS).directory
+
+    def full(*_: object) -> None:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("crawler.copies.writing.stream", full)
+        with pytest.raises(OSError, match="was not made"):
+            back_up(crawl, tmp_path / "copy", progress=silent)
+    assert read_lineages(crawl).last == MAX_LINEAGE
+    back_up(crawl, tmp_path / "copy-of-part", part=1, progress=silent)  # restored, it gets numbers of its crawl
+    assert read_lineages(crawl).last == MAX_LINEAGE
+    back_up(crawl, tmp_path / "copy", progress=silent)
+    assert read_lineages(crawl).last < MAX_LINEAGE
+
+
+def test_a_link_in_the_directory_is_copied_as_what_it_leads_to(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    (crawl / "latest.toml").symlink_to("../crawl/crawl.toml")
+    (crawl / "nowhere").symlink_to("missing")
+    back_up(crawl, tmp_path / "copy", progress=silent)
+    restore(tmp_path / "copy", tmp_path / "restored", progress=silent)
+    assert (tmp_path / "restored" / "latest.toml").read_bytes() == (crawl / "crawl.toml").read_bytes()
+
+
+def test_a_frontier_on_another_disk_is_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = make(tmp_path / "crawl").directory
+
+    def elsewhere(*_: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "hardlink_to", elsewhere)
+        ended = command_here("backup", str(crawl), "--to", str(tmp_path / "copy"))
+    assert_told(ended, FAILED, "lies on another disk", "Let the crawl end, then copy its directory")
+
+
+def test_what_is_no_copy_is_not_touched(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for more in (("--check",), ("--to", str(tmp_path / "restored"))):
+        assert_told(command_here("restore", str(mine), *more), REFUSED, "there is no whole copy in")
+    assert not list(mine.iterdir())
+    crawl = make(tmp_path / "crawl").directory
+    ended = command_here("backup", str(crawl), "--part", "1", "--to", str(tmp_path / "copy"))
+    assert_told(ended, USAGE, "--part 1", "is not in parts")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_sink_keeps_its_locks_while_it_is_copied(tmp_path: Path) -> None:
+    """If it lost them, the next process that reads its file would delete its write-ahead log."""
+    directory = CrawlDirectory(make(tmp_path / "crawl").directory)
+    path = directory.sinks / "sqlite" / "pages.sqlite"
+    path.parent.mkdir(parents=True)
+    (path.parent / "notes.txt").write_text("no database, and longer than the head of one")
+    (path.parent / "empty").touch()
+    program = (
+        f"import sqlite3; d = sqlite3.connect({str(path)!r}); print(d.execute('SELECT count(*) FROM t').fetchone())"
+    )
+    with closing(sqlite3.connect(path, isolation_level=None)) as sink:
+        sink.executescript("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t VALUES (1)")
+        with frozen_folder(directory):
+            freezing = Freezing(directory)
+            freezing.prepare(link_tables)
+            freezing.freeze(link_database)
+            frozen = {file.name: Path(file.place) for file in read_frozen(freezing.finish())}
+            freezing.close()
+            assert frozen["sinks/sqlite/notes.txt"].read_text().startswith("no database")
+            assert not frozen["sinks/sqlite/empty"].read_bytes()
+            with closing(sqlite3.connect(frozen["sinks/sqlite/pages.sqlite"])) as copy:
+                assert copy.execute("SELECT x FROM t").fetchall() == [(1,)]
+        for rows in (1, 2):
+            counted = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+            assert counted.stdout.strip() == f"({rows},)"
+            sink.execute("INSERT INTO t VALUES (2)")
