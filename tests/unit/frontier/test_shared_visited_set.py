@@ -37,11 +37,11 @@ def pages(*numbers: int) -> list[CrawlUrl]:
     ]
 
 
-def shared(server: RedisServer) -> RedisSet:
+def shared(server: RedisServer, **more: str) -> RedisSet:
     parameters = Parameters(
         capacity=300, error_rate=1e-9, site_of=host_of, domain_of=domain_of, connect=connect_redis, recent=10
     )
-    made: LocalSet = make_set(descriptor("redis-exact"), parameters, {"url": server.url, "share": "test"})
+    made: LocalSet = make_set(descriptor("redis-exact"), parameters, {"url": server.url, "share": "test", **more})
     assert isinstance(made, RedisSet)
     return made
 
