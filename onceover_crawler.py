@@ -30,6 +30,7 @@ def main() -> None:
             signal.signal(number, _end)
     _refuse_hidden_packages()
     _refuse_small_address_space()
+    _need_no_threads_for_matrices()
     from crawler.cli import main as command  # noqa: PLC0415 - see above
 
     command()
@@ -71,6 +72,12 @@ def _refuse_small_address_space() -> None:
             "memory. Raise that limit, and limit the memory by a control group, as with systemd-run -p MemoryMax=1G",
             _FAILED,
         )
+
+
+def _need_no_threads_for_matrices() -> None:
+    """NumPy would start a thread for each core, for products of matrices, of which we have none. They wait actively at
+    first: a tenth of the processor time of a start on two cores, and more on more."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _refuse(message: str, exit_code: int) -> None:

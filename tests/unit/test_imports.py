@@ -1,5 +1,6 @@
 """Importing a package must not load what its parts stand on: import-linter sees the arrows, this the effect."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -58,3 +59,17 @@ def test_the_contract_suites_name_the_extra_that_they_need(repository: Path) -> 
     assert ended.stderr.splitlines()[-1] == (
         "ModuleNotFoundError: crawler.testing needs pytest and hypothesis: pip install 'onceover-crawler[testing]'"
     )
+
+
+def test_the_command_starts_no_threads_that_multiply_matrices(repository: Path) -> None:
+    script = """
+import os, sys, onceover_crawler
+sys.argv[1:] = ["--version"]
+try:
+    onceover_crawler.main()
+except SystemExit:
+    import numpy
+    assert len(os.listdir("/proc/self/task")) == 1, os.listdir("/proc/self/task")
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS")}
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=repository, env=environment)
