@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from crawler.cli.codes import COMPLETE, FAILED
+from crawler.cli.operate.options import note_elsewhere
 from crawler.cli.run.streams import say
 from crawler.disk.layout import part_at
 from crawler.operate.upkeep.checking import FoundProblem, check
@@ -45,6 +46,7 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
         if refetch:
             asyncio.run(fetch_again(places, _say))
         report, notes = asyncio.run(check(places, output=output))
+        note_elsewhere(path)
     for note in notes:
         _say(f"note: {_part(note)}{note.kind} {note.where}: {note.message}")
     if as_json:
@@ -77,6 +79,7 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
         if to_repair:
             asyncio.run(repair_databases(places, _say))
         report = asyncio.run(check_agreement(places, limit=limit))
+        note_elsewhere(path)
     if as_json:
         say(msgspec.json.encode(report).decode())
     else:

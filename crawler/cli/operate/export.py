@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, get_args
 import click
 import msgspec
 
-from crawler.cli.operate.options import directory, part
+from crawler.cli.operate.options import directory, note_elsewhere, part
 from crawler.cli.run.streams import say
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import part_directory
@@ -101,6 +101,7 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
     """
     chosen = _Options(**options)
     _check(directory, chosen.part)
+    note_elsewhere(directory)
     if chosen.text_by is not None and chosen.table != "pages":
         raise click.UsageError("--text-by is for the table of pages, and for wacz")
     if chosen.partition_by and (form in (_WACZ, _CDXJ) or chosen.table != "pages"):

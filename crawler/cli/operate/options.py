@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from crawler.disk.layout import part_directory
+from crawler.disk.layout import part_directory, read_layout
 
 directory = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -21,6 +21,14 @@ def place(directory: Path, part: int | None) -> Path:
         return directory if part is None else part_directory(directory, part)
     except ValueError as error:
         raise click.UsageError(f"--part {part}: {error}") from error
+
+
+def note_elsewhere(directory: Path) -> None:
+    """Say which parts of a crawl on many machines this one does not have, so that nobody takes what is here for all."""
+    layout = read_layout(directory)
+    if layout is not None and (numbers := layout.elsewhere(directory)):
+        noun = "part" if len(numbers) == 1 else "parts"
+        click.echo(f"note: without {noun} {', '.join(map(str, numbers))} of the crawl, on other machines", err=True)
 
 
 def alias(command: click.Command, name: str, means: str) -> click.Command:

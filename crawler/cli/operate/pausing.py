@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from crawler.cli.operate.options import as_json, directory, part, place
+from crawler.cli.operate.options import as_json, directory, note_elsewhere, part, place
 from crawler.control.replies import CrawlStatus, PartStatus, PauseState, Stopping
 from crawler.control.requests import MAX_REASON, GetStatus, Pause, Resume, Stop
 from crawler.course.text import course_rows, left_text
@@ -27,6 +27,7 @@ _WIDTH = 80
 def status(directory: Path, part: int | None, as_json: bool) -> None:
     """Show whether the crawl in DIR runs, how far it is, and why it waits."""
     directory = place(directory, part)
+    note_elsewhere(directory)
     with reach(directory) as crawl:
         found = crawl.ask(GetStatus(), CrawlStatus)
     found = msgspec.structs.replace(found, course=course_of(directory, found))

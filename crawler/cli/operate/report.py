@@ -7,7 +7,7 @@ from typing import Final
 import click
 import msgspec
 
-from crawler.cli.operate.options import as_json, directory, part, place
+from crawler.cli.operate.options import as_json, directory, note_elsewhere, part, place
 from crawler.cli.run.terminal import results_console
 from crawler.operate.report.forms import Report
 from crawler.operate.report.html.page import html_page
@@ -57,6 +57,7 @@ def report(
     if html is not None:
         if sections or as_csv or as_json:
             raise click.UsageError("--html writes all sections; give it without SECTION, --csv and --json.")
+        note_elsewhere(place(directory, part))
         _write_page(make_report(place(directory, part), LISTS, limit=limit or PAGE_ROWS), html)
         return
     wanted = sections or _SUMMED_UP
@@ -64,7 +65,9 @@ def report(
         raise click.UsageError(
             "--csv prints one section, such as dead-links, and not summary; name it, without --json."
         )
-    found = make_report(place(directory, part), wanted, limit=limit)
+    directory = place(directory, part)
+    note_elsewhere(directory)
+    found = make_report(directory, wanted, limit=limit)
     if as_csv:
         write_csv(found, wanted[0], sys.stdout)
     elif as_json:

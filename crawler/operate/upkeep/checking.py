@@ -45,7 +45,7 @@ async def check(places: Places, *, output: bool) -> tuple[FsckReport, list[Found
     config = places.loaded.config
     with open_states(places) as (states, broken):
         found = [
-            FoundProblem(kind="damaged", where=str(places.directories[part]), message=why, part=part)
+            FoundProblem(kind="damaged", where=str(places.directory_of(part)), message=why, part=part)
             for part, why in broken.items()
         ]
         reports = {part: _check(config, state) for part, state in states.items()}

@@ -109,6 +109,11 @@ def _lock_all(path: Path) -> Iterator[None]:
         places = stack.enter_context(lock_places(path, to_repair=True))
         for number, why in places.broken.items():
             raise DirectoryRefused(f"all parts are needed, and part {number} can't be used: {why}")
+        if places.elsewhere:
+            raise DirectoryRefused(
+                f"all parts are needed, and {path} does not have {', '.join(map(str, places.elsewhere))}, which other "
+                "machines have: stop the crawl on all machines, move the directories of its parts here, and try again"
+            )
         for place in places.each:
             if not place.directory.has_state():
                 raise DirectoryRefused(

@@ -8,7 +8,7 @@ import msgspec
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
-from crawler.disk.layout import output_directories, part_at, part_directories, read_layout
+from crawler.disk.layout import output_directories, part_at, read_layout
 from crawler.operate.opening import lock_directory, lock_stored
 from crawler.parts.ownership import Ownership
 from crawler.wiring.backends import lacks
@@ -43,7 +43,9 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     broken: Mapping[int, str]
     """Parts whose directory can't be used, and why."""
     count: int
-    """Of the parts, broken ones included."""
+    """Of the parts, broken ones and those of other machines included."""
+    elsewhere: Sequence[int] = ()
+    """The parts that other machines have."""
 
     @property
     def loaded(self) -> Loaded:
@@ -53,10 +55,10 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     def is_in_parts(self) -> bool:
         return self.each[0].part is not None
 
-    @property
-    def directories(self) -> list[Path]:
-        """Of the parts, by number; of a crawl that is not in parts, its own."""
-        return part_directories(self.path)
+    def directory_of(self, part: int) -> Path:
+        """That of a part, as it is named in the directory of the crawl."""
+        layout = read_layout(self.path)
+        return self.path if layout is None else layout.directories(self.path)[part]
 
     @property
     def outputs(self) -> list[CrawlDirectory]:
@@ -89,7 +91,7 @@ def lock_places(path: Path, *, to_repair: bool = False) -> Iterator[Places]:
         use_suffixes_of(CrawlDirectory(path))
         places: list[Place] = []
         broken: dict[int, str] = {}
-        for number, named in enumerate(layout.directories(path)):
+        for number, named in layout.directories_here(path).items():
             try:
                 directory, loaded = stack.enter_context(lock_stored(named, to_repair=to_repair))
             except DirectoryInUse:
@@ -99,8 +101,9 @@ def lock_places(path: Path, *, to_repair: bool = False) -> Iterator[Places]:
             else:
                 places.append(Place(part=number, directory=directory, loaded=loaded))
         if not places:
-            raise DirectoryRefused("; ".join(f"part {number}: {why}" for number, why in broken.items()))
-        yield Places(path=path, each=places, broken=broken, count=len(layout.parts))
+            why = "; ".join(f"part {number}: {why}" for number, why in broken.items())
+            raise DirectoryRefused(why or f"{path} has no part of the crawl yet: other machines may have them")
+        yield Places(path=path, each=places, broken=broken, count=len(layout.parts), elsewhere=layout.elsewhere(path))
 
 
 @contextmanager

@@ -45,7 +45,7 @@ async def verify(places: Places, *, limit: int) -> AgreementReport:
     """Compare everything; list up to `limit` problems. Raises `ConfigError` for a frontier that can't list its
     ledger."""
     with open_states(places) as (states, broken):
-        problems = [Problem("damaged", str(places.directories[part]), why) for part, why in broken.items()]
+        problems = [Problem("damaged", str(places.directory_of(part)), why) for part, why in broken.items()]
         if broken:
             # What is in the output of the others may belong to a broken part.
             return AgreementReport(told=[], problem_count=len(problems), problems=problems[:limit])

@@ -84,7 +84,7 @@ class CrawlAgent:
 
     def status(self) -> Status | None:
         """The parts that were here in this run; None before one was open."""
-        parts = [each for each in self.here.watched.values() if each.status() is not None]
+        parts = {number: each for number, each in self.here.watched.items() if each.status() is not None}
         return status_of_all(parts, time.monotonic() - self._began) if parts else None
 
     async def change(self, settings: list[str], *, dry_run: bool) -> Reconfigured | Refusal:

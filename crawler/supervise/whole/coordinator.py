@@ -103,7 +103,7 @@ class Coordinator:
 
     def status(self) -> Status | None:
         """The crawl at this moment; None before all parts were open once."""
-        return status_of_all(self._parts, time.monotonic() - self._began)
+        return status_of_all(dict(enumerate(self._parts)), time.monotonic() - self._began)
 
     def stop(self, ending: Ending, *, now: bool = False) -> None:
         """Let all parts finish what is in flight, or drop it."""

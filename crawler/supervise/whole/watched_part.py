@@ -1,6 +1,6 @@
 """What the coordinator knows of a part."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -87,10 +87,10 @@ def lacks_of_all(parts: Iterable[WatchedPart]) -> dict[str, str]:
     return {key: reason for each in opened for key, reason in each.lacks.items()}
 
 
-def status_of_all(parts: Iterable[WatchedPart], elapsed_s: float) -> Status | None:
-    """The crawl at this moment; None before all parts were open once."""
+def status_of_all(parts: Mapping[int, WatchedPart], elapsed_s: float) -> Status | None:
+    """Of these parts, by number, at this moment; None before all of them were open once."""
     statuses: dict[int, Status] = {}
-    for number, part in enumerate(parts):
+    for number, part in parts.items():
         status = part.status()
         if status is None:
             return None

@@ -34,12 +34,12 @@ def opened() -> Opened:
 def test_what_a_process_has_done_counts_after_its_death() -> None:
     part, other = WatchedPart(), WatchedPart()
     other.open(opened())
-    assert status_of_all([part, other], 1.0) is None  # one was not open yet
+    assert status_of_all(dict(enumerate([part, other])), 1.0) is None  # one was not open yet
     for pages in (5, 7):
         part.open(opened())
         part.note(status(pages=pages - 1))
         part.note(status(pages=pages))
-    found = status_of_all([part, other], 4.0)
+    found = status_of_all(dict(enumerate([part, other])), 4.0)
     assert found is not None
     assert (found.pages, found.pages_per_s) == (12, 3.0)
     assert found.frontier.admitted == 20  # the frontier counts the whole crawl, not a run

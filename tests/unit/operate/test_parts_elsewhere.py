@@ -1,0 +1,68 @@
+"""Commands take the parts of a crawl that a machine has, and say which ones it lacks."""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.disk.layout import ClusterPlace, read_layout, write_layout
+from tests.e2e.crawling import COMPLETE, REFUSED, Ended
+from tests.e2e.operating import command_here
+from tests.unit.operate.stored_crawls import StoredCrawl, make
+
+ON_MACHINES = ClusterPlace(
+    crawl="c", url="redis://127.0.0.1:1/0", prefix="onceover", lease_s=30.0, configuration_version=1
+)
+NOTE = "without parts 0, 2 of the crawl, on other machines"
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> StoredCrawl:
+    """Part 1 of three."""
+    made = make(tmp_path / "crawl")
+    assert command_here("parts", str(made.directory), "--into", "3").code == COMPLETE
+    layout = read_layout(made.directory)
+    assert layout is not None
+    layout = msgspec.structs.replace(layout, cluster=ON_MACHINES, earlier=())
+    write_layout(made.directory, layout)
+    for part in (0, 2):
+        shutil.rmtree(layout.directories(made.directory)[part])
+    return made
+
+
+def run(crawl: StoredCrawl, *command: str) -> Ended:
+    return command_here(*(str(crawl.directory) if each == "DIR" else each for each in command))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("inspect", "DIR", "fsck", "--no-output"),
+        ("inspect", "DIR", "fsck", "--no-output", "--json"),
+        ("status", "DIR"),
+        ("report", "DIR"),
+    ],
+)
+def test_what_is_here_is_told_and_what_is_not_named(crawl: StoredCrawl, command: tuple[str, ...]) -> None:
+    ended = run(crawl, *command)
+    assert ended.code == COMPLETE, ended
+    assert NOTE in ended.err
+    assert NOTE not in ended.out
+
+
+def test_a_broken_part_is_named_by_its_number_and_its_own_directory(crawl: StoredCrawl) -> None:
+    layout = read_layout(crawl.directory)
+    assert layout is not None
+    broken = layout.directories(crawl.directory)[1]
+    (broken / "frontier" / "CURRENT").write_text("nothing\n")
+    for command in ("fsck", "verify"):
+        ended = run(crawl, "inspect", "DIR", command)
+        assert f"damaged: {broken}: " in ended.out, ended
+        assert NOTE in ended.err
+
+
+def test_a_crawl_is_not_divided_without_all_of_its_parts(crawl: StoredCrawl) -> None:
+    ended = run(crawl, "parts", "DIR", "--into", "2")
+    assert ended.code == REFUSED
+    assert "does not have 0, 2, which other machines have" in ended.err
