@@ -1,23 +1,19 @@
 """Puts the text of pages into their records, read from the archive."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from crawler.export.archived_pages import page_of_capture
-from crawler.export.captures import Captures, Location
+from crawler.export.captures import Captures
+from crawler.export.revisited import MAX_RECORD_BYTES, RevisitedCaptures, is_first
 from crawler.page import WITH_DOCUMENT, Page, PageRecord, Wanted
 from crawler.protocols import ContentReading, LinkExtractor
 from crawler.read.sniff import is_html
-from crawler.write.warc_reader import Capture, captures_at
+from crawler.write.warc_reader import Capture
 
-MAX_RECORD_BYTES: Final = 64_000_000
-"""Of a WARC record."""
 _BOTH: Final = Wanted(text=True, markdown=True)
-_OPEN: Final = ".open"
-_END: Final = b"\r\n\r\n"
 
 
 class ArchivedText:
@@ -26,8 +22,8 @@ class ArchivedText:
     def __init__(
         self, directory: Path, captures: Captures, extractor: LinkExtractor, read_content: ContentReading
     ) -> None:
-        self._directory = directory
         self._captures = captures
+        self._revisited = RevisitedCaptures(directory, captures)
         self._extractor = extractor
         self._read_content = read_content
         self._decoder = msgspec.json.Decoder(PageRecord)
@@ -59,31 +55,10 @@ class ArchivedText:
         if location is None:
             return None
         is_rendered = record.rendering in WITH_DOCUMENT
-        capture = self._capture(location, is_wanted=_is_document if is_rendered else _is_first)
+        capture = self._revisited.read(location, is_wanted=_is_document if is_rendered else is_first)
         if capture is not None and capture.kind == "revisit":
-            capture = self._with_payload(capture)
+            capture = self._revisited.with_payload(capture)
         return None if capture is None else page_of_capture(capture, max_body_bytes=MAX_RECORD_BYTES)
-
-    def _with_payload(self, revisit: Capture) -> Capture | None:
-        """A revisit record with the payload that it refers to: URL and headers are its own."""
-        locations = () if revisit.refers_to is None else self._captures.find_all(*revisit.refers_to)
-        found = (self._capture(each, is_wanted=_is_first) for each in locations)
-        # The URL may have been fetched twice within a second, and then this may be a revisit record itself.
-        original = next((each for each in found if each is not None and each.kind != "revisit"), None)
-        if original is None:
-            return None
-        head, end, _ = revisit.block.partition(_END)
-        block = b"".join((head, end, original.block.partition(_END)[2]))
-        return msgspec.structs.replace(revisit, kind=original.kind, block=block, truncated=original.truncated)
-
-    def _capture(self, location: Location, *, is_wanted: Callable[[Capture], bool]) -> Capture | None:
-        path = self._directory / location.filename
-        for place in (path, path.with_name(path.name + _OPEN), path):  # the crawl may finish it meanwhile
-            try:
-                return next(filter(is_wanted, captures_at(place, location.offset, max_bytes=MAX_RECORD_BYTES)), None)
-            except FileNotFoundError:
-                continue
-        return None
 
 
 def _has_text(record: PageRecord) -> bool:
@@ -94,10 +69,6 @@ def _has_text(record: PageRecord) -> bool:
         and record.content_type is not None
         and is_html(record.content_type)
     )
-
-
-def _is_first(_: Capture) -> bool:
-    return True
 
 
 def _is_document(capture: Capture) -> bool:

@@ -85,7 +85,7 @@ async def divide(path: Path, parts: int, *, progress: Progress) -> Divided:
             [CrawlDirectory(each).fingerprints for each in _directories(path, layout)],
             [CrawlDirectory(each).fingerprints for each in division.directories(path)],
             owner_of=job.routing.owner_of_settled,
-            progress=lambda count: progress("fingerprints", count),
+            progress=lambda count: progress("fingerprints divided", count),
         )
         write_layout(path, division)
     _finish(path)

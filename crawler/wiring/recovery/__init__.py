@@ -6,6 +6,7 @@
     verification     compares them record by record, and with the tables of sinks, for `inspect verify`
     indexes          compares the indexes of archives with these
     facts            what they tell about each number, side by side
+    bodies           what revisit records refer to, for `recover`
 
 They share `record_urls` (the URLs of records, as the frontier names them), `entries` (ledger entries from records and
 archived pages), `ledgers` (those of all parts, as one) and `depths`.

@@ -23,6 +23,7 @@ from crawler.steps import at_once
 from crawler.wiring import seeding, storage
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering, processing
+from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.entries import batches, entry_of_capture, entry_of_failure, entry_of_record
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.wiring.sites import Sites
@@ -102,6 +103,7 @@ async def recover(
         finally:
             await frontier.aclose()
     finally:
+        output.close()
         await visited.aclose()
     return Recovered(
         records=output.records,
@@ -125,6 +127,7 @@ class _Output:
         self._urls = RecordUrls(urls, discovering.parallel_queues(loaded.config, urls))
         self._discovery: Discovery = discovering.discovery(loaded, sites, urls, seeding.seeds(loaded, urls))
         self._extractor: LinkExtractor = processing.extractor(loaded)
+        self._bodies = Bodies(loaded, sources.newest_first[::-1])
         self._recorded = NumberSet()
         self._read = NumberSet()
         """Pages whose links are known."""
@@ -132,6 +135,9 @@ class _Output:
         """Pages of other parts whose links are not known yet."""
         self.records = 0
         """Records read so far, and pages of the archive without a record."""
+
+    def close(self) -> None:
+        self._bodies.close()
 
     def count_unknown(self, pruned: NumberSet) -> int:
         """Of numbers whose records were deleted, those that have no other record."""
@@ -253,6 +259,8 @@ class _Output:
         for number, group in groupby(self._captures(directory, whole=True), key=attrgetter("number")):
             if number not in self._read:
                 found = {capture.kind: capture for capture in group}
+                if "revisit" in found and (page := self._bodies.with_payload(found["revisit"])) is not None:
+                    found["response"] = page
                 documents = [found[kind] for kind in ("response", "conversion") if kind in found]
                 facts = _facts(found)
                 if documents and FAILURE not in facts:

@@ -1,0 +1,39 @@
+"""A frontier that was lost gets back the links of pages for which the archive has only revisit records."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from tests.e2e.operating import command_here
+from tests.e2e.test_text import crawled
+from tests.servers import Script, Seen, page, raw_server
+
+HTML = b"Content-Type: text/html"
+SETTINGS = {"limits.pages": 2, "fetch.concurrency": 1, "crawl.seeds": ["http://a.test/", "http://a.test/copy/"]}
+
+
+def answer(seen: Seen) -> Script:
+    return [page(b"<a href=1>1</a><a href=2>2</a><a href=3>3</a>" + b" " * 100, HTML)]
+
+
+def rebuilt(crawl: Path) -> tuple[int, str]:
+    shutil.rmtree(crawl / "frontier")
+    ended = command_here("frontier", "rebuild", str(crawl), "--from-records")
+    return ended.code, ended.out
+
+
+async def crawl_both(earlier: Path, crawl: Path) -> None:
+    async with raw_server(answer) as server:
+        await crawled(server, earlier, {**SETTINGS, "output.warc_revisits": 9})
+        await crawled(server, crawl, {**SETTINGS, "output.dedupe_against": [str(earlier)]})
+
+
+def test_links_are_read_from_the_bodies_to_which_revisits_refer(tmp_path: Path) -> None:
+    earlier, crawl = tmp_path / "earlier", tmp_path / "crawl"
+    asyncio.run(crawl_both(earlier, crawl))
+    # Two pages with three links each: where they lead is said by the URL of each, not by that of the body.
+    assert rebuilt(earlier) == (0, "8 URLs, 6 pending\n")
+    assert rebuilt(crawl) == (0, "8 URLs, 6 pending\n")
+    shutil.rmtree(earlier)
+    code, told = rebuilt(crawl)
+    assert (code, told) == (1, "2 URLs, 0 pending\n")
