@@ -1,6 +1,6 @@
 """What all parts of a crawl must agree on, also while it changes. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -11,6 +11,8 @@ class Difference(msgspec.Struct, frozen=True):
     name: str
     own: str | None
     found: str | None
+    passes: bool = False
+    """Whether it passes by itself."""
 
 
 class Agreement:
@@ -20,8 +22,10 @@ class Agreement:
     and when it has adopted the new ones, others may still have the old ones, until the next change is proposed.
     """
 
-    def __init__(self, values: Mapping[str, str]) -> None:
+    def __init__(self, values: Mapping[str, str], *, passing: Collection[str] = ()) -> None:
+        """Differences of what is named in `passing` pass by themselves: a part that has missed a change gets it."""
         self.values = values
+        self._passing = passing
         self._other: Mapping[str, str] | None = None
 
     def propose(self, values: Mapping[str, str]) -> None:
@@ -43,5 +47,5 @@ class Agreement:
             return None
         for name in sorted({*self.values, *found}):
             if self.values.get(name) != found.get(name):
-                return Difference(name, self.values.get(name), found.get(name))
+                return Difference(name, self.values.get(name), found.get(name), name in self._passing)
         return None

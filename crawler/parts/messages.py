@@ -79,6 +79,8 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
     """The receiver takes nothing from this sender. The message says what was expected and what was found."""
 
     message: str
+    passes: bool = False
+    """Whether that passes by itself, so that the sender may try again."""
 
 
 class ProtocolBroken(Exception):

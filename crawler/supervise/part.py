@@ -48,7 +48,7 @@ from crawler.supervise.part_settings import PartSettings
 from crawler.wiring.additions import Additions
 from crawler.wiring.components.exchanging import open_exchange
 from crawler.wiring.configuration import load
-from crawler.wiring.parts import agreement, use_suffixes_of
+from crawler.wiring.parts import CONFIGURATION, agreement, use_suffixes_of
 from frontier import PartLinks
 
 log = logging.getLogger(__name__)
@@ -204,7 +204,9 @@ class _RunningPart:
                 )
                 stack.push_async_callback(exchange.aclose)
                 agreement = self._agreement(run, self._begin.configuration)
-                carrier = Carrier(links, exchange, run.crawl.frontier.pauses, agreement=agreement)
+                # On many machines, a part may miss a change of the settings; its agent gives it another process then.
+                passing = () if self._begin.lease is None else (CONFIGURATION,)
+                carrier = Carrier(links, exchange, run.crawl.frontier.pauses, agreement=agreement, passing=passing)
                 taker = ConfigurationTaker(self._settings(run, carrier), carrier.gate)
                 self._open(run, carrier, taker)
                 try:

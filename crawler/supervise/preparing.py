@@ -12,7 +12,7 @@ import msgspec
 from config import Config, Loaded, render_toml, values_of
 from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
-from crawler.disk.layout import Layout, clear_crawl, part_at, read_layout, write_layout
+from crawler.disk.layout import ClusterPlace, Layout, clear_crawl, part_at, read_layout, write_layout
 from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
 from crawler.wiring.crawl import check_configuration
@@ -106,7 +106,10 @@ def lock_parts(
             f"{shlex.quote(str(path.parent))}`"
         )
     with CrawlDirectory(path) as directory:
-        if (before := read_layout(path)) is not None:
+        before = read_layout(path)
+        if before is not None and before.cluster is not None:
+            raise DirectoryRefused(_on_many_machines(path, before.cluster))
+        if before is not None:
             wait_for_parts(before.directories(path), on_wait)
         if fresh:
             clear_crawl(directory)
@@ -115,6 +118,15 @@ def lock_parts(
         _check_places(directory, layout)
         use_suffixes_of(directory)
         yield Plan(loaded=loaded, directory=directory, layout=layout, version=version, rebuild=rebuild, start=start)
+
+
+def _on_many_machines(path: Path, cluster: ClusterPlace) -> str:
+    """Without leases, another machine could run the same part."""
+    prefix = "" if cluster.prefix == "onceover" else f" --set exchange.prefix={cluster.prefix}"
+    return (
+        f"{path} has parts of a crawl on many machines, and runs only with leases of them: `onceover crawl --cluster "
+        f"{shlex.quote(cluster.url)}{prefix} --dir {shlex.quote(str(path))}`"
+    )
 
 
 def wait_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -> None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from hashlib import blake2b
 from importlib.metadata import version
+from typing import Final
 
 from config import Config, ConfigError, Loaded, Problem
 from crawler.disk.directory import CrawlDirectory
@@ -15,6 +16,9 @@ from crawler.url.hosts import has_registered_domain, installed_suffixes, split_p
 from crawler.wiring.components.discovering import queue_prefixes
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import CANONICAL_RULE
+
+CONFIGURATION: Final = "the configuration"
+"""The name by which parts agree on it."""
 
 
 def number_of_parts(config: Config) -> int:
@@ -110,7 +114,7 @@ def agreement(
         "the number of parts": str(len(layout.parts)),
         "the division of the crawl": layout.generation,
         "the list of public suffixes": _digest(suffixes),
-        "the configuration": _digest(configuration.encode()),
+        CONFIGURATION: _digest(configuration.encode()),
     }
 
 

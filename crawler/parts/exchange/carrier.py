@@ -1,7 +1,7 @@
 """Carries the links of one part to the other parts, and takes theirs."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from crawler.parts.agreement import Agreement
@@ -32,12 +32,14 @@ class Carrier:
         pauses: Pauses,
         *,
         agreement: Mapping[str, str],
+        passing: Collection[str] = (),
         sync_s: float = SYNC_S,
         max_waiting: int = MAX_WAITING,
     ) -> None:
-        """`agreement` is what all parts of the crawl must agree on, by name."""
+        """`agreement` is what all parts of the crawl must agree on, by name. What differs for a moment
+        only is named in `passing`."""
         self.gate = Gate()
-        self.agreement = Agreement(agreement)
+        self.agreement = Agreement(agreement, passing=passing)
         self._links = links
         self._exchange = exchange
         self._pauses = pauses

@@ -61,8 +61,8 @@ class Receiving:
                 return
             if not isinstance(hello, Hello):
                 raise ProtocolBroken(f"expected hello, found {type(hello).__name__}")
-            if (message := self._refusal(hello)) is not None:
-                await self._refuse(connection, message)
+            if (refusal := self._refusal(hello)) is not None:
+                await self._refuse(connection, refusal)
                 return
             await self._serve(hello, _Incoming(hello.sender, order, connection))
         except (ExchangeBroken, ProtocolBroken) as error:
@@ -70,21 +70,23 @@ class Receiving:
         finally:
             connection.close()
 
-    def _refusal(self, hello: Hello) -> str | None:
+    def _refusal(self, hello: Hello) -> Refused | None:
         """Why a sender is refused; None if it is not."""
         part = self._links.part
         if hello.receiver != part.number or not 0 <= hello.sender < part.parts or hello.sender == part.number:
-            return f"part {hello.sender} has called part {hello.receiver}, and reached {part}"
+            return Refused(message=f"part {hello.sender} has called part {hello.receiver}, and reached {part}")
         if (differs := self._agreement.difference(hello.agreement)) is not None:
-            return (
-                f"all parts of a crawl must agree on {differs.name}: part {part.number} has {differs.own!r}, and part "
-                f"{hello.sender} has {differs.found!r}; stop all parts, and start them with one configuration"
+            return Refused(
+                message=f"all parts of a crawl must agree on {differs.name}: part {part.number} has {differs.own!r}, "
+                f"and part {hello.sender} has {differs.found!r}; stop all parts, and start them with one configuration",
+                passes=differs.passes,
             )
         return None
 
-    async def _refuse(self, connection: Connection, message: str) -> None:
-        log.error("another part was refused: %s", message)
-        await connection.send(Refused(message=message))
+    async def _refuse(self, connection: Connection, refusal: Refused) -> None:
+        level = logging.INFO if refusal.passes else logging.ERROR
+        log.log(level, "another part was refused: %s", refusal.message)
+        await connection.send(refusal)
         # The sender ends the connection when it has read that.
         while await connection.receive() is not None:
             pass
@@ -104,7 +106,7 @@ class Receiving:
         try:
             await self._listen(incoming)
         except (Misrouted, ValueError) as error:
-            await self._refuse(incoming.connection, str(error))
+            await self._refuse(incoming.connection, Refused(message=str(error)))
         finally:
             confirming.cancel()
             await asyncio.wait({confirming})

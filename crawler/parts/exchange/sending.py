@@ -129,6 +129,8 @@ class Sending:
                         await connection.send(skip)
                 case Confirm():
                     await self._take(message)
+                case Refused(passes=True):
+                    raise ExchangeBroken(message.message)
                 case Refused():
                     raise PartsDisagree(message.message)
                 case _:

@@ -5,7 +5,18 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.crawling import COMPLETE, FAILED, LIMIT, STOPPED, USAGE, Ended, assert_sound, assert_told, onceover
+from tests.e2e.crawling import (
+    COMPLETE,
+    FAILED,
+    LIMIT,
+    REFUSED,
+    STOPPED,
+    USAGE,
+    Ended,
+    assert_sound,
+    assert_told,
+    onceover,
+)
 from tests.e2e.parts.in_parts import UNHURRIED, assert_fetched_once, crossed
 from tests.e2e.parts.on_machines import Machine, on_machines
 from tests.e2e.test_politeness import gaps_s
@@ -20,6 +31,7 @@ def test_two_machines_crawl_together_and_end_together(tmp_path: Path) -> None:
             machine.start()
         for machine in crawl.machines:
             assert_told(machine.wait(), COMPLETE)
+            assert_told(onceover("crawl", "--dir", "crawl", cwd=machine.folder), REFUSED, "onceover crawl --cluster")
         records = crawl.records()
         assert_fetched_once(records, crawl.web.pages)
         assert crossed(records) > 0

@@ -54,6 +54,7 @@ class Crawl:
     def __init__(self, directory: Path, world: World) -> None:
         self.world = world
         self.agreement: Mapping[str, str] = AGREEMENT
+        self.passing: tuple[str, ...] = ()
         self.owner: Callable[[str], int] = world.ownership.owner
         self.max_waiting = 1000
         self._prefix = str(directory)
@@ -92,6 +93,7 @@ class Crawl:
             exchange,
             frontier.pauses,
             agreement=self.agreement,
+            passing=self.passing,
             sync_s=0.01,
             max_waiting=self.max_waiting,
         )

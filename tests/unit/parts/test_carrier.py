@@ -1,6 +1,7 @@
 """Links that travel between real frontiers, over the sockets of one machine."""
 
 import asyncio
+import logging
 import shutil
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -204,6 +205,21 @@ async def test_parts_that_do_not_agree_refuse_each_other_with_both_values(
             async with crawl.running(1, crawls=False) as second:
                 await until(lambda: first.carrying.done() or second.carrying.done())
     assert raised.group_contains(PartsDisagree, match="all parts of a crawl must agree on (urls.rules|suffixes): part")
+
+
+@in_event_loop
+async def test_parts_whose_difference_passes_try_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    world = World(3, pages=50, parts=2)
+    crawl = Crawl(tmp_path, world)
+    crawl.agreement, crawl.passing = {"the configuration": "old"}, ("the configuration",)
+    async with crawl.running(1, crawls=False) as second:
+        crawl.agreement = {"the configuration": "new"}
+        async with crawl.running(0, crawls=False) as first:
+            await first.frontier.add([page_of(foreign_page(world, 0))])
+            await until(lambda: "another part was refused: all parts of a crawl must agree" in caplog.text)
+            second.carrier.agreement.propose(crawl.agreement)
+            await until(lambda: first.links.waiting(1) == 0)
 
 
 @in_event_loop
