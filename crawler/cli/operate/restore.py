@@ -54,6 +54,10 @@ def _tell(restored: Restored) -> None:
         named = "" if each.part is None else f"part {each.part}: "
         say(f"{named}as of {each.at}: {number_of(each.settled, 'settled URL')}, {each.queued:,} queued")
     say(f"{restored.directory}: {number_of(restored.files, 'file')} of {size(restored.bytes)}")
+    if restored.must_be_adopted:
+        (part,) = restored.parts
+        whole = Path(restored.directory).parent
+        say(f"then: `onceover cluster adopt {part.part} --dir {whole}` lets the part go on from here")
     if not restored.is_noted:
         say("the copy can't be written to: another crawl that is restored from it will give the same record numbers")
 

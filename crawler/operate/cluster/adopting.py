@@ -7,10 +7,13 @@ from config import Loaded
 from crawler.cluster.machine import MachineDirectory
 from crawler.cluster.values import Denied
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import read_layout
 from crawler.operate.cluster.forms import ClusterAdopted, ClusterStatus, PartOnMachine
 from crawler.operate.cluster.reaching import reached
 from crawler.operate.cluster.status import read_status
+from crawler.operate.opening import stored_configuration
 from crawler.operate.refused import FAILED, Refused
+from crawler.wiring.backends import frontier_backend
 
 
 async def losses(loaded: Loaded, parts: Sequence[int], directory: Path | None) -> list[str]:
@@ -74,8 +77,18 @@ async def adopt(loaded: Loaded, parts: Sequence[int], directory: Path | None) ->
             for part in parts:
                 adopted = await there.register.adopt(part, is_made=True)
                 _check(part, adopted)
+                _set_lineage(directory, part, adopted.lineage)
                 machine.adopt(part, epoch=adopted.epoch, lineage=adopted.lineage)
     return ClusterAdopted(parts=list(parts), directory=str(directory))
+
+
+def _set_lineage(directory: Path, part: int, lineage: int) -> None:
+    """Let the state that is adopted give numbers that it has not given since. Done first: if the rest is interrupted,
+    the state is refused until it is adopted again."""
+    change = frontier_backend(stored_configuration(directory).config).upkeep.set_lineage
+    layout = read_layout(directory)
+    if change is not None and layout is not None:
+        change(CrawlDirectory(layout.directories(directory)[part]).frontier, lineage)
 
 
 def _check(part: int, answer: object) -> None:

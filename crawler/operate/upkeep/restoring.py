@@ -30,6 +30,8 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     is_noted: bool = True
     """Whether the copy says now which record numbers the crawl has. If not, another restore of it has the same."""
+    must_be_adopted: bool = False
+    """Whether it is a part of a crawl on many machines, which goes on after `onceover cluster adopt`."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,9 +141,14 @@ def _restore_part(folder: Folder, copy: CopyList, whole: Path, part: int, progre
     with lock_directory(whole, to_change=True), restoring(directory):
         chosen = list(_files_of(copy, found))
         restore_files(folder, [(file, whole / file.name) for file in chosen], progress=progress)
-        _renumber_part(whole, layout, found)
+        if layout.cluster is None:
+            _renumber_part(whole, layout, found)
     return Restored(
-        directory=str(directory), parts=[found], files=len(chosen), bytes=sum(file.bytes for file in chosen)
+        directory=str(directory),
+        parts=[found],
+        files=len(chosen),
+        bytes=sum(file.bytes for file in chosen),
+        must_be_adopted=layout.cluster is not None,
     )
 
 
@@ -164,11 +171,6 @@ def _check_whole(whole: Path, copy: CopyList, found: CopiedPart) -> Layout:
         raise CopyRefused(
             f"there is no crawl in parts in {whole}: name the directory of the whole crawl, which has parts.json; "
             "without --part, all parts are restored"
-        )
-    if layout.cluster is not None:
-        raise CopyRefused(
-            f"the crawl in {whole} is on many machines, and its register has other record numbers than a restored part "
-            "would get: this version can't restore parts of such a crawl"
         )
     if layout.generation != copy.generation or layout.parts[found.part or 0].directory != found.directory:
         raise CopyRefused(

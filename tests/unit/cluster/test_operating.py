@@ -1,6 +1,7 @@
 """What an operator does with a crawl on many machines: make it, look at it, adopt parts that are lost."""
 
 import asyncio
+import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -15,10 +16,14 @@ from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import Agent, Denied, Granted, Identity
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.cluster.forms import ClusterAdopted, ClusterMade, ClusterStatus
+from crawler.operate.opening import open_stored, stored_configuration
+from crawler.parts.ownership import Ownership
 from crawler.redis.client import connected
 from crawler.redis.server import Server
 from crawler.wiring.configuration import load
-from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, Ended, assert_told
+from crawler.wiring.storage import open_state, visited_set
+from frontier import CrawlUrl, Damaged, LedgerReads
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, Ended, assert_sound, assert_told
 from tests.e2e.operating import command_here
 from tests.redis_server import RedisServer, running_redis
 
@@ -203,8 +208,7 @@ def test_an_older_directory_is_adopted_where_it_is(site: Site) -> None:
         machine.store(0, epoch=1, lineage=1)
     missing = command_here("cluster", "adopt", "0", "--dir", str(place))
     assert_told(missing, REFUSED, "expected a frontier in")
-    (place / "part-0" / "frontier").mkdir()
-    (place / "part-0" / "frontier" / "CURRENT").touch()
+    asyncio.run(begin_part(place / "part-0"))
     told = command_here("cluster", "adopt", "0", "--dir", str(place))
     assert_told(told, USAGE, "its epoch is 1, and the part is in epoch 2", "links that other parts have sent since")
     done = command_here("cluster", "adopt", "0", "--dir", str(place), "--yes", "--json")
@@ -212,9 +216,51 @@ def test_an_older_directory_is_adopted_where_it_is(site: Site) -> None:
     note = read_note(CrawlDirectory(place / "part-0"))
     assert note is not None
     assert (note.epoch, note.lineage) == (3, 4)
+    with open_stored(place / "part-0") as (_, _, state):  # its numbers are of the new lineage
+        assert isinstance(state, LedgerReads)
+        assert [known.entry.number for known in state.all_known() if not isinstance(known, Damaged)] == [(1 << 40) + 1]
     assert (site.open(0, A, stored=3)).epoch == 4
     found = command_here("cluster", "status", str(place), "--json")
     assert msgspec.json.decode(found.out, type=ClusterStatus).parts[0].holder == A
+
+
+async def begin_part(directory: Path) -> None:
+    """Its frontier, with one URL."""
+    with CrawlDirectory(directory) as place:
+        loaded = stored_configuration(directory)
+        state = open_state(loaded.config, place, may_begin=True)
+        frontier = await state.open_frontier(visited_set(loaded.config, place, state.knows_many))
+        owner = Ownership(3).owner
+        host = next(host for number in range(99) if owner(f"test,{(host := f'h{number}')}") == 0)
+        url = f"http://{host}.test/"
+        await frontier.add([CrawlUrl(url=url, canonical=url, queue_key=f"test,{host}")])
+        await frontier.aclose()
+
+
+def test_a_part_is_restored_from_a_copy_and_adopted(site: Site) -> None:
+    site.init()
+    site.open(0, A)
+    site.release(0, A)
+    place, copy = site.folder / "crawl", site.folder / "copy"
+    with CrawlDirectory(place) as directory:
+        begin_machine(directory, site.identity(), url=site.server.url, prefix="onceover")
+        MachineDirectory(directory, lambda _cluster, _epochs: ()).store(0, epoch=1, lineage=1)
+    asyncio.run(begin_part(place / "part-0"))
+    assert_told(command_here("backup", str(place), "--to", str(copy)), COMPLETE)
+    site.open(0, B, stored=1)
+    site.release(0, B)
+    shutil.rmtree(place / "part-0")
+    whole = command_here("restore", str(copy), "--to", str(site.folder / "new"))
+    assert_told(whole, REFUSED, "a crawl on many machines", "--part")
+    done = command_here("restore", str(copy), "--part", "0", "--to", str(place))
+    assert_told(done, COMPLETE)
+    assert f"onceover cluster adopt 0 --dir {place}" in done.out
+    note = read_note(CrawlDirectory(place / "part-0"))
+    assert note is not None
+    assert note.epoch == 1
+    assert_told(command_here("cluster", "adopt", "0", "--dir", str(place), "--yes"), COMPLETE)
+    assert_sound(place / "part-0")
+    assert site.open(0, A, stored=3).epoch == 4
 
 
 def test_what_names_no_crawl_is_refused(site: Site, tmp_path: Path) -> None:
