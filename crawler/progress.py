@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+import msgspec
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -43,6 +44,8 @@ class Gauge:
         self._monotonic = monotonic
         self._began = monotonic()
         self._samples: deque[tuple[float, int]] = deque([(self._began, 0)])
+        self.links_wait: Callable[[], str | None] = lambda: None
+        """Says why links do not reach other parts. A part replaces it."""
 
     def status(self) -> Status:
         now = self._monotonic()
@@ -51,7 +54,7 @@ class Gauge:
             self._samples.popleft()
         then, pages = self._samples[0]
         elapsed_s = now - self._began
-        return status_of(
+        status = status_of(
             self._counters,
             self._frontier(),
             self._visited(),
@@ -59,6 +62,7 @@ class Gauge:
             recent_pages_per_s=(self._counters.pages - pages) / max(now - then, 1e-9),
             monotonic=now,
         )
+        return msgspec.structs.replace(status, links_wait=self.links_wait())
 
 
 class HasStatus(Protocol):
@@ -93,9 +97,14 @@ def line(status: Status) -> str:
     ]
     if status.failures or status.failed:
         texts.append(f"errors: {_counts(status.failures)}; {status.failed:,} given up")
-    if status.waiting:
-        texts.append(status.waiting)
+    texts += why(status)
     return " · ".join(texts)
+
+
+def why(status: Status) -> list[str]:
+    """Why the crawl waits, or its links do."""
+    links = None if status.links_wait is None else f"links wait: {status.links_wait}"
+    return [each for each in (status.waiting, links) if each is not None]
 
 
 def table(status: Status) -> Group:
@@ -106,7 +115,7 @@ def table(status: Status) -> Group:
     for name, value in rows_of(status):
         grid.add_row(name, Text(value))
     # The last line is always there, so that the lines above do not jump.
-    return Group(grid, Text(status.waiting or "", style="yellow"))
+    return Group(grid, Text(" · ".join(why(status)), style="yellow"))
 
 
 def rows_of(status: Status) -> list[tuple[str, str]]:

@@ -35,6 +35,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     visited: VisitedStats
     waiting: str | None
     """Why nothing happens, in words; None while something does."""
+    links_wait: str | None = None
+    """Why links do not reach other parts, in words; None while they do."""
 
 
 def status_of(

@@ -79,6 +79,10 @@ class MemoryExchange:
     async def accept(self) -> MemoryConnection | None:
         return None if self._parts.get(self._number) is not self else await self._accepted.get()
 
+    @property
+    def trouble(self) -> str | None:
+        return None
+
     async def aclose(self) -> None:
         if self._parts.get(self._number) is self:
             del self._parts[self._number]

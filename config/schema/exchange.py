@@ -29,8 +29,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         Text,
         Meta(
             description="The server of Redis: redis://USER@HOST:PORT/DATABASE, rediss:// with TLS, or unix:///PATH. "
-            "One node of a cluster is enough. sentinel://HOST:PORT,HOST:PORT/NAME asks Sentinels; sentinels:// has "
-            "TLS. A password does not belong here, because crawl.toml keeps this text."
+            "redis://HOST:PORT,HOST:PORT names nodes of a cluster; one is enough. sentinel://HOST:PORT,HOST:PORT/NAME "
+            "asks Sentinels; sentinels:// has TLS. A password does not belong here, because crawl.toml keeps this text."
         ),
     ] = "redis://127.0.0.1:6379/0"
     password_file: Annotated[

@@ -91,4 +91,5 @@ def _fields(status: Status) -> dict[str, object]:
         "responses": status.responses,
         "failures": status.failures,
         "waiting": status.waiting,
+        "links_wait": status.links_wait,
     }

@@ -1,20 +1,21 @@
 """Makes clients of Redis."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from random import sample
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from redis.asyncio import Redis, RedisCluster, Sentinel
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisClusterException, RedisError
 
 from crawler.redis.server import SCHEMES, Server
 
 Client = Redis | RedisCluster
-FAILURES: Final = (RedisError, OSError)
+FAILURES: Final = (RedisError, RedisClusterException, OSError)
 """What the calls of a client raise when the server does not do what it is told. `TimeoutError` is among them."""
 TIMEOUT_S: Final = 10.0
 """How long to wait for an answer. Longer than any command waits in Redis."""
@@ -29,18 +30,36 @@ async def connected(server: Server) -> AsyncIterator[Client]:
     Answers are bytes in the form of RESP2. The client repeats nothing, because whoever sends a command must know
     whether it was repeated. Nor does it limit how long a command may take: with Python 3.11, its way to do so loses
     cancellations (`asyncio.wait_for`)."""
-    cluster: RedisCluster | None = None
     async with AsyncExitStack() as stack:
-        client = _client_of(server, stack)
-        stack.push_async_callback(client.aclose)
-        async with asyncio.timeout(TIMEOUT_S):
-            found: dict[str, Any] = await client.info("cluster")
-            if found.get("cluster_enabled"):
-                await client.aclose()
-                cluster = RedisCluster.from_url(server.url, **_options(server))
-                stack.push_async_callback(_close, cluster)
+        client, found, url = await _first_that_answers(server, stack)
+        if found.get("cluster_enabled"):
+            await client.aclose()
+            cluster: RedisCluster = RedisCluster.from_url(url, **_options(server))
+            stack.push_async_callback(_close, cluster)
+            async with asyncio.timeout(TIMEOUT_S):
                 _ = await cluster.initialize()
-        yield client if cluster is None else cluster
+            yield cluster
+        else:
+            yield client
+
+
+async def _first_that_answers(server: Server, stack: AsyncExitStack) -> tuple[Redis, Mapping[str, Any], str]:
+    """A client, what its server tells about clusters, and the URL of that server."""
+    urls = server.urls()
+    failure: Exception = RedisError(f"{server} names no server")
+    for url in sample(urls, len(urls)):
+        async with AsyncExitStack() as attempt:
+            client = _client_of(url, server, attempt)
+            attempt.push_async_callback(client.aclose)
+            try:
+                async with asyncio.timeout(TIMEOUT_S / len(urls)):
+                    found = await client.info("cluster")
+            except FAILURES as error:
+                failure = error
+                continue
+            await stack.enter_async_context(attempt.pop_all())
+            return client, found, url
+    raise failure
 
 
 async def _close(cluster: RedisCluster) -> None:
@@ -57,13 +76,13 @@ def reason_of(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _client_of(server: Server, stack: AsyncExitStack) -> Redis:
-    parsed = urlsplit(server.url)
+def _client_of(url: str, server: Server, stack: AsyncExitStack) -> Redis:
+    parsed = urlsplit(url)
     if parsed.scheme not in SCHEMES:
         expected = ", ".join(f"{scheme}://" for scheme in SCHEMES)
         raise ValueError(f"expected a URL that begins with one of {expected}, found {server}")
     if not parsed.scheme.startswith("sentinel"):
-        client: Redis = Redis.from_url(server.url, **_options(server))
+        client: Redis = Redis.from_url(url, **_options(server))
         return client
     options = _options(server)
     if parsed.username:

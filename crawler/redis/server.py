@@ -14,7 +14,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
     url: str
     """`redis://[USER@]HOST:PORT/DATABASE`, `rediss://` with TLS, `unix:///PATH`, or
-    `sentinel://HOST:PORT,HOST:PORT/NAME/DATABASE` (`sentinels://` with TLS)."""
+    `sentinel://HOST:PORT,HOST:PORT/NAME/DATABASE` (`sentinels://` with TLS). `redis://HOST:PORT,HOST:PORT` names
+    several nodes of a cluster, of which some may be down."""
     password: str | None = None
     tls_ca: Path | None = None
     """Certificates of those who may have signed the server's. None for those that this machine trusts."""
@@ -29,6 +30,14 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
             return self.url
         user, _, place = found.netloc.rpartition("@")
         return urlunsplit(found._replace(netloc=f"{user.partition(':')[0]}@{place}"))
+
+    def urls(self) -> list[str]:
+        """One for each node that it names."""
+        found = urlsplit(self.url)
+        if found.scheme not in ("redis", "rediss"):
+            return [self.url]
+        user, at, nodes = found.netloc.rpartition("@")
+        return [urlunsplit(found._replace(netloc=f"{user}{at}{node}")) for node in nodes.split(",")]
 
     @property
     def has_tls(self) -> bool:

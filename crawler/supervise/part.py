@@ -245,6 +245,7 @@ class _RunningPart:
 
     def _open(self, run: Run, carrier: Carrier, taker: ConfigurationTaker) -> None:
         self._run, self._carrier = run, carrier
+        run.crawl.gauge.links_wait = carrier.trouble
         self._services = PartServices((*run.crawl.services, taker), self._line.send)
         self._line.send(
             Opened(

@@ -44,6 +44,8 @@ def status_lines(found: CrawlStatus, directory: Path) -> list[str]:
     rows = frontier_rows(found.frontier) if found.run is None else rows_of(found.run)
     if found.run is not None and found.run.waiting is not None:
         rows.append(("waits", found.run.waiting))
+    if found.run is not None and found.run.links_wait is not None:
+        rows.append(("links wait", found.run.links_wait))
     if found.remaining is not None:
         share = "" if found.share_done is None else f"{found.share_done:.1%} of what is known · "
         rows.append(("done", f"{share}left: {left_text(found.remaining)}"))

@@ -17,7 +17,7 @@ from crawler.control.replies import CrawlStatus, HostList
 from crawler.control.requests import MAX_ITEMS, GetStatus, Top
 from crawler.disk.layout import part_directories
 from crawler.operate.reach import ReachedCrawl, reach
-from crawler.progress import frontier_rows
+from crawler.progress import frontier_rows, why
 from crawler.status import rate
 
 _LINES_BESIDE_HOSTS = 8
@@ -70,7 +70,7 @@ def screen(status: CrawlStatus, hosts: HostList, directory: Path) -> Group:
     lines = [_heading(status, directory)]
     lines += [f"{name:>5}  {value}" for name, value in frontier_rows(status.frontier)]
     lines += [f"{name}  {value}" for name, value in part_rows(status)]
-    lines.append("" if status.run is None else status.run.waiting or "")
+    lines.append("" if status.run is None else " · ".join(why(status.run)))
     table = Table(box=None, pad_edge=False)
     in_parts = any(host.part is not msgspec.UNSET for host in hosts.hosts)
     for name in ("host", *(["part"] if in_parts else []), "state", "URLs", "spent", "until"):

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from crawler.status import Status
+from crawler.status import Status, number_of
 from frontier import FrontierStats
 from visited import VisitedStats
 
@@ -102,6 +102,7 @@ def sum_statuses(parts: Mapping[int, Status]) -> Status:
         frontier=sum_frontiers({number: each.frontier for number, each in parts.items()}),
         visited=sum_visited([each.visited for each in runs]),
         waiting=_why_waiting(parts),
+        links_wait=_why_links_wait(parts),
     )
 
 
@@ -110,6 +111,16 @@ def _sum_counts(counts: Iterable[Mapping[_Key, int]]) -> dict[_Key, int]:
     for each in counts:
         total.update(each)
     return dict(total)
+
+
+def _why_links_wait(parts: Mapping[int, Status]) -> str | None:
+    """Why links between parts wait: what the first part says for which they do."""
+    waiting = {number: each.links_wait for number, each in parts.items() if each.links_wait is not None}
+    if not waiting:
+        return None
+    first = next(iter(waiting))
+    others = f", and {number_of(len(waiting) - 1, 'other part')}" if len(waiting) > 1 else ""
+    return f"part {first}{others}: {waiting[first]}"
 
 
 def _why_waiting(parts: Mapping[int, Status]) -> str | None:

@@ -9,12 +9,15 @@ from crawler.parts.ending import Gate, Report
 from crawler.parts.exchange.protocol import Exchange
 from crawler.parts.exchange.receiving import Receiving
 from crawler.parts.exchange.sending import Sending
+from crawler.status import duration, number_of
 from frontier import PartLinks, Pauses
 
 SYNC_S: Final = 1.0
 """Between two syncs of what was admitted from other parts."""
 MAX_WAITING: Final = 200_000
 """Parcels in the outbox for one receiver, beyond which the part fetches nothing: some hundred MB of disk."""
+_SHOWN_S: Final = 5.0
+"""How long another part must be silent until people are told."""
 _PAUSES: Final = "outbox"
 
 
@@ -75,6 +78,23 @@ class Carrier:
             welcomed_by={each.receiver: each.welcomed_by for each in senders if each.welcomed_by is not None},
             unconfirmed={each.receiver: each.end for each in senders if each.waiting},
         )
+
+    def trouble(self) -> str | None:
+        """Why links do not reach other parts, for people; None while they do."""
+        waiting = sum(each.sender.waiting for each in self._sendings.values())
+        parcels = f"; {number_of(waiting, 'parcel')} of links {'waits' if waiting == 1 else 'wait'}"
+        if (trouble := self._exchange.trouble) is not None:
+            return trouble + (parcels if waiting else "")
+        now = asyncio.get_running_loop().time()
+        silent = {
+            number: now - each.lacks_since
+            for number, each in self._sendings.items()
+            if each.sender.waiting and each.lacks_since is not None and now - each.lacks_since >= _SHOWN_S
+        }
+        if not silent:
+            return None
+        names = f"part {next(iter(silent))} does" if len(silent) == 1 else f"parts {', '.join(map(str, silent))} do"
+        return f"{names} not answer, for {duration(max(silent.values()))}{parcels}"
 
     @property
     def _is_idle(self) -> bool:

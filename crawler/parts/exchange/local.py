@@ -110,6 +110,10 @@ class LocalExchange:
             await asyncio.sleep(_NO_DESCRIPTOR_S)
         return None
 
+    @property
+    def trouble(self) -> str | None:
+        return None
+
     async def _open(self, connected: socket.socket) -> LocalConnection:
         try:
             reader, writer = await asyncio.open_unix_connection(sock=connected)

@@ -49,6 +49,11 @@ class Exchange(Protocol):
         closed."""
         ...
 
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing is carried now, for people; None while the exchange works."""
+        ...
+
     async def aclose(self) -> None:
         """Accept no more, and end all connections. Closing twice is harmless."""
         ...

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import secrets
 from contextlib import AsyncExitStack, suppress
+from random import uniform
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -25,6 +26,7 @@ from crawler.parts.exchange.way import Address, Frame, FrameKind
 from crawler.parts.exchange.wire import Wire
 from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
 from crawler.redis.server import Server
+from crawler.status import duration
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,9 @@ _GOODBYE_S: Final = 1.0
 _FIRST_RETRY_S: Final = 0.1
 _LAST_RETRY_S: Final = 2.0
 _READ_FRAMES: Final = 128
+_SLOW_S: Final = 2.0
+"""After how long without an answer people are told."""
+_FULL: Final = "the memory of Redis is full (let it have more by `maxmemory`, or make room)"
 
 _REGISTER: Final = """
 redis.call('DEL', KEYS[2])
@@ -95,8 +100,10 @@ class RedisExchange(Generic[_Message]):
         self._accepted: asyncio.Queue[RedisConnection[_Message] | None] = asyncio.Queue()
         self._closed = False
         self._first_try = asyncio.Event()
-        self._has_told = False
-        """Whether the log says that Redis can't be reached."""
+        self._trouble: tuple[str, float] | None = None
+        """What is wrong, and since when."""
+        self._asked_at: dict[object, float] = {}
+        """When those commands were sent that are not answered yet."""
         self._working = asyncio.get_running_loop().create_task(self._work())
         self._working.add_done_callback(lambda _: self._accepted.put_nowait(None))
 
@@ -133,6 +140,15 @@ class RedisExchange(Generic[_Message]):
             self._working.result()
         return connection
 
+    @property
+    def trouble(self) -> str | None:
+        now = asyncio.get_running_loop().time()
+        if self._trouble is not None:
+            reason, since = self._trouble
+            return f"{reason}, for {duration(now - since)}"
+        asked_at = min(self._asked_at.values(), default=now)
+        return None if now - asked_at < _SLOW_S else f"Redis has not answered for {duration(now - asked_at)}"
+
     async def aclose(self) -> None:
         if self._closed:
             return
@@ -168,23 +184,25 @@ class RedisExchange(Generic[_Message]):
     # with Redis
 
     async def _work(self) -> None:
-        wait_s = _FIRST_RETRY_S
+        wait_s, now = _FIRST_RETRY_S, asyncio.get_running_loop().time
         while True:
+            began = now()
             try:
                 self._client = await self._life.enter_async_context(connected(self._server))
                 await self._register()
                 self._first_try.set()
-                self._has_told = False
-                wait_s = _FIRST_RETRY_S
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._read())
                     group.create_task(self._write())
                     group.create_task(self._renew())
             except* (*FAILURES, _Forgotten) as errors:
-                self._break_all("; ".join(reason_of(error) for error in errors.exceptions))
+                self._break_all("; ".join(dict.fromkeys(reason_of(error) for error in errors.exceptions)))
             await self._disconnect()
             self._first_try.set()
-            await asyncio.sleep(wait_s)
+            if now() - began > _LAST_RETRY_S:
+                wait_s = _FIRST_RETRY_S
+            # Not all parts begin again at the same moment.
+            await asyncio.sleep(wait_s * uniform(0.5, 1.0))
             wait_s = min(2 * wait_s, _LAST_RETRY_S)
 
     async def _disconnect(self) -> None:
@@ -198,13 +216,24 @@ class RedisExchange(Generic[_Message]):
         self._registration = registration
 
     def _break_all(self, reason: str) -> None:
-        if not self._has_told:
-            log.warning("links to other parts wait, because Redis can't be used: %s", reason)
-            self._has_told = True
+        self._begin_trouble(f"Redis can't be used ({reason})")
         self._registration = None
         self._to_send.clear()
         for connection in list(self._connections.values()):
             connection.break_off(reason)
+
+    def _begin_trouble(self, what: str) -> None:
+        since = asyncio.get_running_loop().time()
+        if self._trouble is None:
+            log.warning("links to other parts wait: %s", what)
+        else:
+            since = self._trouble[1]
+        self._trouble = what, since
+
+    def _end_trouble(self) -> None:
+        if self._trouble is not None:
+            log.info("links to other parts go on: Redis can be used again")
+        self._trouble = None
 
     async def _read(self) -> None:
         stream = self._keys(self._number)[1]
@@ -244,10 +273,11 @@ class RedisExchange(Generic[_Message]):
             self._has_frames.clear()
             try:
                 await self._flush()
-            except OutOfMemoryError as error:
-                log.warning("links to other parts wait, because the memory of Redis is full: %s", error)
+            except OutOfMemoryError:
+                self._begin_trouble(_FULL)
                 await asyncio.sleep(_LAST_RETRY_S)
                 continue
+            self._end_trouble()
             await self._has_frames.wait()
 
     async def _flush(self) -> None:
@@ -290,8 +320,13 @@ class RedisExchange(Generic[_Message]):
         return self._client
 
     async def _eval(self, script: str, part: Address, registration: int, *rest: bytes | int) -> int | None:
-        async with asyncio.timeout(TIMEOUT_S):
-            answer: int | None = await self._reached.eval(script, 2, *self._keys(part), registration, *rest)
+        asked = object()
+        self._asked_at[asked] = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                answer: int | None = await self._reached.eval(script, 2, *self._keys(part), registration, *rest)
+        finally:
+            del self._asked_at[asked]
         return answer
 
     def _keys(self, part: Address) -> tuple[str, str]:

@@ -62,6 +62,8 @@ class Sending:
         self._on_trimmed = on_trimmed
         self._may_send = asyncio.Event()
         self._gather_s = gather_s(links.part.parts)
+        self.lacks_since: float | None = asyncio.get_running_loop().time()
+        """Since when there is no connection to the receiver; None while there is one. By the clock of the loop."""
 
     def append(self, parcels: int) -> None:
         """Parcels for the receiver are in the outbox."""
@@ -82,6 +84,7 @@ class Sending:
                     log.info("the connection to part %d has ended: %s", self.sender.receiver, error)
                 finally:
                     connection.close()
+                    self.lacks_since = self.lacks_since or asyncio.get_running_loop().time()
                     if self.sender.welcomed_by is not None:
                         wait_s = FIRST_RETRY_S
                     self.sender.disconnect()
@@ -118,6 +121,7 @@ class Sending:
         while (message := await connection.receive()) is not None:
             match message:
                 case Welcome():
+                    self.lacks_since = None
                     self._links.forget_sent(receiver)
                     if (skip := self.sender.connect(message)) is not None:
                         log.error(

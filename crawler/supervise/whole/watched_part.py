@@ -77,6 +77,7 @@ class WatchedPart:
             frontier=status.frontier,
             visited=status.visited,
             waiting=status.waiting,
+            links_wait=status.links_wait,
             recent_pages_per_s=status.recent_pages_per_s,
         )
 

@@ -14,8 +14,9 @@ from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from tests.redis_server import RedisServer, running_redis
-from tests.unit.parts.carrying import Crawl, wait_for_end
+from tests.unit.parts.carrying import Crawl, until, wait_for_end
 from tests.unit.parts.model import World
+from tests.unit.parts.stored import page_of
 from tests.unit.parts.test_carrier import check_complete
 
 FAULTS = ("flush", "kill", "hold", "full", "evict", "replica", "part")
@@ -117,3 +118,43 @@ async def test_nothing_is_left_in_redis(server: RedisServer, tmp_path: Path) -> 
         await wait_for_end(parts)
     with redis.Redis.from_url(server.url) as client:
         assert client.keys() == []
+
+
+@in_event_loop
+async def test_it_is_told_why_links_wait_and_no_more_once_they_go_on(tmp_path: Path) -> None:
+    with running_redis() as server:
+        crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
+        crawl.redis = server.url
+        async with crawl.running(0) as part:
+
+            def says(*words: str) -> bool:
+                told = part.carrier.trouble() or ""
+                return all(word in told for word in words)
+
+            await until(lambda: says("part 1 does not answer", "of links wait"))
+            server.kill()
+            await until(lambda: says("Redis can't be used", "parcels of links wait"))
+            await asyncio.to_thread(server.start)
+            await until(lambda: says("part 1 does not answer"))
+            server.hold()
+            await until(lambda: says("Redis has not answered for"))
+            server.go_on()
+            await until(lambda: says("part 1 does not answer"))
+            async with crawl.running(1):
+                await until(lambda: part.carrier.trouble() is None)
+
+
+@in_event_loop
+async def test_it_is_told_that_the_memory_of_redis_is_full(tmp_path: Path) -> None:
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
+        crawl.redis = server.url
+        async with crawl.running(0, crawls=False) as part, crawl.running(1, crawls=False) as other:
+            await until(lambda: part.carrier.trouble() is None and other.carrier.trouble() is None)
+            client.config_set("maxmemory", 1)
+            foreign = next(page for page in range(50) if crawl.world.owner(page) == 1)
+            await part.frontier.add([page_of(foreign)])
+            await until(lambda: "maxmemory" in (part.carrier.trouble() or ""))
+            client.config_set("maxmemory", 0)
+            await until(lambda: other.frontier.describe().pending == 1)
+            await until(lambda: part.carrier.trouble() is None)

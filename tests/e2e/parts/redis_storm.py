@@ -1,0 +1,101 @@
+"""What can happen to the parts of a crawl, to a server of Redis between them, and to the way there."""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+from typing import Final
+
+import redis
+
+from tests.e2e.parts.in_parts import PartsOfWeb, send
+from tests.redis_server import RedisServer
+from tests.tcp_proxy import Proxy
+
+FAULTS: Final = ("kill", "flush", "older", "hold", "pause", "full", "cut", "half", "deaf", "late")
+"""Of Redis, and of the way there."""
+PART_FAULTS: Final = ("kill part", "stop part")
+
+
+class Storm:
+    """Events in the life of a crawl whose parts reach `server` over `proxy`."""
+
+    def __init__(self, crawl: PartsOfWeb, server: RedisServer, proxy: Proxy, random: Random) -> None:
+        self._crawl = crawl
+        self._server = server
+        self._proxy = proxy
+        self._random = random
+        self._copy = server.folder / "older.rdb"
+
+    def strike(self, event: str) -> None:
+        """Let it happen, and be over."""
+        happens: dict[str, Callable[[], None]] = {
+            "kill": self._kill,
+            "flush": lambda: self._ask("FLUSHALL"),
+            "older": self._restore_older,
+            "hold": lambda: self._for_a_moment(self._server.hold, self._server.go_on),
+            "pause": lambda: self._ask("CLIENT", "PAUSE", self._random.randrange(50, 1000)),
+            "full": lambda: self._for_a_moment(lambda: self._limit(1), lambda: self._limit(0)),
+            "cut": lambda: self._for_a_moment(self._proxy.cut, self._proxy.heal),
+            "half": self._proxy.end_half,
+            "deaf": lambda: self._for_a_moment(self._proxy.deafen, self._end_deafness),
+            "late": lambda: self._for_a_moment(self._proxy.hold, self._proxy.heal),
+            "kill part": self._kill_part,
+            "stop part": self._stop_part,
+        }
+        happens[event]()
+
+    def _for_a_moment(self, begin: Callable[[], object], end: Callable[[], object]) -> None:
+        begin()
+        try:
+            time.sleep(self._random.uniform(0.05, 0.5))
+        finally:
+            end()
+
+    def _kill(self) -> None:
+        self._for_a_moment(self._server.kill, self._server.start)
+
+    def _restore_older(self) -> None:
+        """What Redis holds becomes what it held when this was called last."""
+        dump = self._server.folder / "dump.rdb"
+        self._ask("SAVE")
+        newer = self._server.folder / "newer.rdb"
+        shutil.copy(dump, newer)
+        self._server.kill()
+        if self._copy.exists():
+            shutil.copy(self._copy, dump)
+        newer.replace(self._copy)
+        self._server.start()
+
+    def _limit(self, max_bytes: int) -> None:
+        self._ask("CONFIG", "SET", "maxmemory", max_bytes)
+
+    def _end_deafness(self) -> None:
+        """Answers that came too late never come."""
+        self._proxy.cut_once()
+        self._proxy.heal()
+
+    def _signal_part(self, number: int) -> int | None:
+        pids = self._crawl.pids()
+        if not pids:
+            return None
+        pid = self._random.choice(pids)
+        send(pid, number)
+        return pid
+
+    def _kill_part(self) -> None:
+        self._signal_part(signal.SIGKILL)
+
+    def _stop_part(self) -> None:
+        pid = self._signal_part(signal.SIGSTOP)
+        time.sleep(self._random.uniform(0.05, 1.0))
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+    def _ask(self, *command: str | int) -> None:
+        with redis.Redis.from_url(self._server.url) as client:
+            client.execute_command(*command)
