@@ -48,6 +48,13 @@ class Node:
             found: dict[str, object] = client.info()
             return found
 
+    def is_up(self) -> bool:
+        try:
+            self.ask("PING")
+        except redis.exceptions.RedisError:
+            return False
+        return True
+
     def is_master(self) -> bool:
         return self.info()["role"] == "master"
 
@@ -78,7 +85,7 @@ class Nodes:
 
     @property
     def url(self) -> str:
-        return f"redis://127.0.0.1:{self.all[0].port}"
+        return "redis://" + ",".join(f"127.0.0.1:{node.port}" for node in self.all)
 
     def id_of(self, node: Node) -> str:
         found = node.ask("CLUSTER", "MYID")
@@ -87,7 +94,7 @@ class Nodes:
 
     def owner_of(self, slot: int) -> Node:
         """The master that has a slot, as the others see it."""
-        slots = self.all[0].ask("CLUSTER", "SLOTS")
+        slots = next(node for node in self.all if node.is_up()).ask("CLUSTER", "SLOTS")
         assert isinstance(slots, list)
         port = next(place[1] for first, last, place, *_ in slots if first <= slot <= last)
         return next(each for each in self.all if each.port == port)

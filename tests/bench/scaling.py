@@ -22,7 +22,7 @@ import numpy as np
 import redis
 from matplotlib import pyplot as plt
 
-from crawler.parts.exchange.redis import WRITE
+from crawler.parts.exchange.redis_streams import WRITE
 from crawler.parts.exchange.sending import GATHER_S, gather_s
 from crawler.parts.ownership import Ownership
 from tests.bench.parts_links import LINKS, cost_of_links

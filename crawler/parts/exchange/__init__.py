@@ -8,7 +8,7 @@ its senders wait, and their outboxes grow on their disks.
     protocol   what an exchange promises
     local      the exchange between the processes of one machine: Unix sockets
     redis      the exchange through a server of Redis, which the room `crawler.redis` reaches. `redis_connection` is one
-               end of a connection, for which `way` decides
+               end of a connection, for which `way` decides; `redis_streams` has what is stored there, and the commands
     wire       messages as bytes
     carrier    moves parcels from the outbox of a part to the others, and admits theirs
     sending, receiving   the two ends of a connection, as the carrier uses them

@@ -12,54 +12,31 @@ its memory is full, frames wait here.
 import asyncio
 import logging
 import secrets
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from random import uniform
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
-from redis.asyncio import RedisCluster
 from redis.exceptions import OutOfMemoryError
 
 from crawler.parts.exchange.protocol import Unreachable
-from crawler.parts.exchange.redis_connection import RedisConnection, keys_of
+from crawler.parts.exchange.redis_connection import RedisConnection
+from crawler.parts.exchange.redis_streams import LEASE_S, NotConnected, Streams
 from crawler.parts.exchange.way import Address, Frame, FrameKind
 from crawler.parts.exchange.wire import Wire
-from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
+from crawler.redis.client import FAILURES, reason_of
 from crawler.redis.server import Server
 from crawler.status import duration
 
 log = logging.getLogger(__name__)
 
-LEASE_S: Final = 10.0
-"""How long a part can be reached after it has last renewed its registration."""
 _RENEW_S: Final = LEASE_S / 4
-_BLOCK_S: Final = 2.0
-"""How long a read waits in Redis."""
 _GOODBYE_S: Final = 1.0
 _FIRST_RETRY_S: Final = 0.1
 _LAST_RETRY_S: Final = 2.0
-_READ_FRAMES: Final = 128
 _SLOW_S: Final = 2.0
 """After how long without an answer people are told."""
 _FULL: Final = "the memory of Redis is full (let it have more by `maxmemory`, or make room)"
-
-_REGISTER: Final = """
-redis.call('DEL', KEYS[2])
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-"""
-# Expiring a key is permitted when the memory is full; setting one is not.
-_RENEW: Final = """
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2])
-"""
-WRITE: Final = """
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-for at = 2, #ARGV do redis.call('XADD', KEYS[2], '*', 'f', ARGV[at]) end
-return 1
-"""
-_LEAVE: Final = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1], KEYS[2]) end
-"""
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(Frame).decode
@@ -76,20 +53,17 @@ class _Forgotten(Exception):
     """Redis has no registration of this part, or that of another process."""
 
 
+_FAILURES: Final = (*FAILURES, NotConnected, _Forgotten)
+
+
 class RedisExchange(Generic[_Message]):
     """The `Exchange` of part `number`, or of whoever has that name, in the keys below `prefix`, which no other crawl or
     generation may use. `wire` writes its messages."""
 
     def __init__(self, server: Server, number: Address, *, prefix: str, wire: Wire[_Message]) -> None:
-        self._server = server
-        self._client: Client | None = None
-        """None while Redis can't be reached. After each failure, a new one: another server may answer then, or be the
-        one that takes writes."""
-        self._life = AsyncExitStack()
-        """Closes the client."""
+        self._streams = Streams(server, prefix=prefix)
         self._number = number
         self._wire = wire
-        self._prefix = prefix
         self._registration: int | None = None
         """None while Redis has none of this part."""
         self._connections: dict[tuple[Address, int], RedisConnection[_Message]] = {}
@@ -102,8 +76,6 @@ class RedisExchange(Generic[_Message]):
         self._first_try = asyncio.Event()
         self._trouble: tuple[str, float] | None = None
         """What is wrong, and since when."""
-        self._asked_at: dict[object, float] = {}
-        """When those commands were sent that are not answered yet."""
         self._working = asyncio.get_running_loop().create_task(self._work())
         self._working.add_done_callback(lambda _: self._accepted.put_nowait(None))
 
@@ -118,16 +90,15 @@ class RedisExchange(Generic[_Message]):
         return exchange
 
     async def connect(self, part: Address, /) -> RedisConnection[_Message]:
-        if self._client is None or self._registration is None:
+        if self._registration is None:
             raise Unreachable("Redis can't be reached")
         try:
-            async with asyncio.timeout(TIMEOUT_S):
-                found = await self._client.get(self._keys(part)[0])
-        except FAILURES as error:
+            found = await self._streams.find(part)
+        except _FAILURES as error:
             raise Unreachable(f"Redis can't be reached: {reason_of(error)}") from error
         if found is None or self._registration is None:
             raise Unreachable(f"{name_of(part)} has not registered in Redis")
-        connection = RedisConnection(self, part, int(found), secrets.randbits(63), self._wire)
+        connection = RedisConnection(self, part, found, secrets.randbits(63), self._wire)
         self._connections[part, connection.number] = connection
         self.put(connection, FrameKind.OPEN)
         return connection
@@ -146,8 +117,8 @@ class RedisExchange(Generic[_Message]):
         if self._trouble is not None:
             reason, since = self._trouble
             return f"{reason}, for {duration(now - since)}"
-        asked_at = min(self._asked_at.values(), default=now)
-        return None if now - asked_at < _SLOW_S else f"Redis has not answered for {duration(now - asked_at)}"
+        silent_s = self._streams.silent_s
+        return None if silent_s < _SLOW_S else f"Redis has not answered for {duration(silent_s)}"
 
     async def aclose(self) -> None:
         if self._closed:
@@ -157,12 +128,12 @@ class RedisExchange(Generic[_Message]):
             connection.close()
         self._working.cancel()
         await asyncio.wait({self._working})
-        with suppress(*FAILURES):
+        with suppress(*_FAILURES):
             async with asyncio.timeout(_GOODBYE_S):
                 if self._registration is not None:
                     await self._flush()
-                    await self._eval(_LEAVE, self._number, self._registration)
-        await self._disconnect()
+                    await self._streams.leave(self._number, self._registration)
+        await self._streams.disconnect()
         if not self._working.cancelled():
             self._working.result()
 
@@ -188,16 +159,16 @@ class RedisExchange(Generic[_Message]):
         while True:
             began = now()
             try:
-                self._client = await self._life.enter_async_context(connected(self._server))
+                await self._streams.connect()
                 await self._register()
                 self._first_try.set()
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._read())
                     group.create_task(self._write())
                     group.create_task(self._renew())
-            except* (*FAILURES, _Forgotten) as errors:
+            except* _FAILURES as errors:
                 self._break_all("; ".join(dict.fromkeys(reason_of(error) for error in errors.exceptions)))
-            await self._disconnect()
+            await self._streams.disconnect()
             self._first_try.set()
             if now() - began > _LAST_RETRY_S:
                 wait_s = _FIRST_RETRY_S
@@ -205,14 +176,9 @@ class RedisExchange(Generic[_Message]):
             await asyncio.sleep(wait_s * uniform(0.5, 1.0))
             wait_s = min(2 * wait_s, _LAST_RETRY_S)
 
-    async def _disconnect(self) -> None:
-        self._client = None
-        with suppress(*FAILURES):
-            await self._life.aclose()
-
     async def _register(self) -> None:
         registration = secrets.randbits(63)
-        await self._eval(_REGISTER, self._number, registration, int(LEASE_S * 1000))
+        await self._streams.register(self._number, registration)
         self._registration = registration
 
     def _break_all(self, reason: str) -> None:
@@ -236,19 +202,9 @@ class RedisExchange(Generic[_Message]):
         self._trouble = None
 
     async def _read(self) -> None:
-        stream = self._keys(self._number)[1]
-        after = "0"
-        while True:
-            async with asyncio.timeout(TIMEOUT_S):
-                found = await self._xread(stream, after)
-            for _, entries in found:
-                for _, fields in entries:
-                    self._take(fields[b"f"])
-                last = entries[-1][0].decode()
-                after = last
-                milliseconds, _, count = last.partition("-")
-                async with asyncio.timeout(TIMEOUT_S):
-                    await self._reached.xtrim(stream, minid=f"{milliseconds}-{int(count) + 1}", approximate=False)
+        async for frames in self._streams.read(self._number):
+            for frame in frames:
+                self._take(frame)
 
     def _take(self, content: bytes) -> None:
         try:
@@ -284,7 +240,7 @@ class RedisExchange(Generic[_Message]):
         for address, frames in list(self._to_send.items()):
             part, other = address
             packed = [_pack(frame) for frame in frames]
-            stands = await self._eval(WRITE, part, other, *packed)
+            stands = await self._streams.write(part, other, packed)
             # Frames may have come meanwhile. Those that were written leave only now: a full memory loses none.
             del frames[: len(packed)]
             if not stands:
@@ -296,7 +252,7 @@ class RedisExchange(Generic[_Message]):
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(_RENEW_S)
-            if not await self._eval(_RENEW, self._number, self._registration or 0, int(LEASE_S * 1000)):
+            if not await self._streams.renew(self._number, self._registration or 0):
                 raise _Forgotten("Redis has lost the registration of this part, as after a flush or a failover")
             # Writing shows this end whether the other is still there, and a frame shows the other what was lost.
             for connection in self._connections.values():
@@ -304,30 +260,3 @@ class RedisExchange(Generic[_Message]):
                 if connection.way.is_waiting:
                     connection.tell()
             self._has_frames.set()
-
-    async def _xread(self, stream: str, after: str) -> Any:
-        """The next entries. The client of a cluster does not know by itself where this command leads to."""
-        client, options = self._reached, {}
-        if isinstance(client, RedisCluster):
-            options = {"target_nodes": client.get_node_from_key(stream)}
-        arguments = ("COUNT", _READ_FRAMES, "BLOCK", int(_BLOCK_S * 1000), "STREAMS", stream, after)
-        return await client.execute_command("XREAD", *arguments, **options) or []
-
-    @property
-    def _reached(self) -> Client:
-        if self._client is None:
-            raise _Forgotten("Redis can't be reached")
-        return self._client
-
-    async def _eval(self, script: str, part: Address, registration: int, *rest: bytes | int) -> int | None:
-        asked = object()
-        self._asked_at[asked] = asyncio.get_running_loop().time()
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                answer: int | None = await self._reached.eval(script, 2, *self._keys(part), registration, *rest)
-        finally:
-            del self._asked_at[asked]
-        return answer
-
-    def _keys(self, part: Address) -> tuple[str, str]:
-        return keys_of(self._prefix, part)

@@ -56,6 +56,7 @@ async def test_a_node_that_dies_is_followed_by_its_replica_and_no_link_is_lost(t
                 replica = nodes.replica_of(dies)
                 dies.kill()
                 await asyncio.to_thread(wait_until, replica.is_master)
+                await asyncio.to_thread(wait_until, lambda: nodes.owner_of(slot_of(crawl, number)) is replica)  # noqa: B023 - called now
                 dies.restart()
                 await asyncio.to_thread(wait_until, dies.follows)
 

@@ -128,6 +128,16 @@ async def test_a_server_is_asked_over_tls_with_certificates_of_its_own(tmp_path:
         await use(Server(url=secure.url, tls_ca=secure.ca))
 
 
+@in_event_loop
+async def test_of_several_servers_one_that_answers_is_enough() -> None:
+    down, up = free_port(), free_port()
+    with running_redis(port=up):
+        for url in (f"redis://127.0.0.1:{down},127.0.0.1:{up}/1", f"redis://127.0.0.1:{up},127.0.0.1:{down}/1"):
+            await use(Server(url=url))
+    with pytest.raises(ServerRefused, match="can't be reached"):
+        await use(Server(url=url))
+
+
 def test_the_docs_show_the_line_that_gives_permissions() -> None:
     assert permissions("onceover") in Path("docs/parts.md").read_text(encoding="utf-8")
 
