@@ -52,6 +52,8 @@ class VisitedStats(msgspec.Struct, frozen=True, kw_only=True):
 
     Includes freed memory that the C library keeps, if the set can know it.
     """
+    server_bytes: int = 0
+    """Memory of a server that the set's data take, by the server's own account; 0 if it was not asked."""
     disk_bytes: int = 0
     fill: float | None = None
     """Share of the structure in use, 0..1: of a filter the bits set, of a table the slots in use."""

@@ -30,6 +30,8 @@ _FIRST_BITS: Final = 6
 """At least 64 leaves, so that a batch is spread."""
 _SPLITS: Final = 6
 """Leaves that a call may split. A batch of 512 new URLs needs 2.6 on average."""
+_SAMPLED: Final = 64
+"""Leaves whose memory is asked."""
 _BYTES_PER_URL: Final = 9.6
 
 _BEGIN: Final = """
@@ -134,6 +136,14 @@ class ExactForm:
 
     def forget(self, urls: Sequence[str], set_id: str) -> Step:
         return self._step(_FORGET, urls, set_id)
+
+    def sample(self, _urls: Sequence[str], _count: int) -> tuple[Sequence[str], float]:
+        bits = self._leaves.bit_length() - 1
+        split = 2 * (self._leaves - (1 << bits))
+        first, whole = 1 << bits + 1, (1 << bits) + split // 2
+        every = max(1, self._leaves // _SAMPLED)
+        nodes = [*range(first, first + split, every), *range(whole, 1 << bits + 1, every)]
+        return [self._key(node) for node in nodes], self._leaves / len(nodes)
 
     def error_rate(self, count: int) -> float:
         return count / 2.0**64

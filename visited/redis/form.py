@@ -54,6 +54,10 @@ class Form(Protocol):
         """Raises `CannotForget`."""
         ...
 
+    def sample(self, urls: Sequence[str], count: int) -> tuple[Sequence[str], float]:
+        """Some keys of a set of `count` URLs, `urls` among them, and how many times as much all keys take."""
+        ...
+
     def error_rate(self, count: int) -> float:
         """The probability that a new URL is called known."""
         ...

@@ -67,6 +67,11 @@ class DigestForm:
     def forget(self, urls: Sequence[str], set_id: str) -> Step:
         return self._step(self._forget, urls, set_id)
 
+    def sample(self, urls: Sequence[str], count: int) -> tuple[Sequence[str], float]:
+        if self._in_one_key:
+            return [self._place.key("digests")], 1.0
+        return list(map(self._place.key, _digests(urls))), count / len(urls)
+
     def error_rate(self, count: int) -> float:
         return count / 2.0**128
 

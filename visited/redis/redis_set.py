@@ -24,6 +24,14 @@ end
 return redis.call('HGETALL', KEYS[1])
 """
 
+_MEASURE_AFTER: Final = 1.02
+"""Growth after which a temporary set, which is to be measured, asks for its memory."""
+_USAGE: Final = """
+local sum = 0
+for _, key in ipairs(KEYS) do sum = sum + (redis.call('MEMORY', 'USAGE', key) or 0) end
+return sum
+"""
+
 
 class RedisSet:
     """A `VisitedSet` that is a `SharedSet`. It closes the channel.
@@ -33,7 +41,7 @@ class RedisSet:
     def __init__(
         self, form: Form, channel: Channel, place: Place, *, recent: int = 0, is_temporary: bool = False
     ) -> None:
-        """A temporary set is deleted when it is closed. The last `recent` URLs are known here too."""
+        """A temporary set is measured, and deleted when it is closed. The last `recent` URLs are known here too."""
         self._form = form
         self._channel = channel
         self._place = place
@@ -46,6 +54,9 @@ class RedisSet:
         """None while there is no connection."""
         self._trusted: str | None = None
         self._count = 0
+        self._server_bytes = 0
+        self._measured_at = 0
+        """The count at which `_server_bytes` was measured."""
         self._member: Member | None = None
         """While this crawl is one of those who share the set."""
 
@@ -117,6 +128,8 @@ class RedisSet:
         for piece in _pieces(asked):
             answer = await self._ask_once(piece, is_first=not verdicts)
             verdicts.update(zip(piece, map(_YES.__eq__, answer.verdicts), strict=True))
+            if self._is_temporary and answer.count > _MEASURE_AFTER * self._measured_at:
+                await self._measure(piece, answer.count)
         self._hits += len(urls) - len(asked)
         self._asked += len(asked)
         self._recent.see(batch, asked)
@@ -159,6 +172,7 @@ class RedisSet:
             count=self._count,
             capacity=None,
             memory_bytes=self._recent.memory_bytes,
+            server_bytes=self._server_bytes,
             false_positive_rate=rate,
             expected_lost=rate * self._count / 2,
             details={
@@ -188,6 +202,12 @@ class RedisSet:
             self._memory = None
             self._recent.clear()
             await self._channel.aclose()
+
+    async def _measure(self, urls: Sequence[str], count: int) -> None:
+        """Ask how much memory the server needs."""
+        keys, times = self._form.sample(urls, count)
+        self._server_bytes = int(times * await self._channel.run(Step(_USAGE, keys, [])))
+        self._measured_at = count
 
     async def _ask_once(self, urls: Sequence[str], *, is_first: bool) -> Answer:
         try:

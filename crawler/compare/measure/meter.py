@@ -11,8 +11,9 @@ _UNKNOWN = -1
 
 
 def reported_bytes(stats: VisitedStats) -> int | None:
-    """The memory that a set reports for itself; None if it reports none, like sets of other libraries."""
-    return stats.memory_bytes or None
+    """The memory that a set reports for itself, on its server too; None if it reports none, like sets of other
+    libraries."""
+    return stats.memory_bytes + stats.server_bytes or None
 
 
 class Meter:

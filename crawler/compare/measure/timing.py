@@ -102,7 +102,7 @@ async def _measure_filling(
     return {
         "new_per_s": new.per_s,
         "known_per_s": known.per_s,
-        "steady_bytes": steady,
+        "steady_bytes": None if stats.server_bytes else steady,  # this process does not hold what a server does
         # Noise separates the two, because they have different baselines. What remained was there at the peak too.
         "peak_bytes": None if peak is None else max(peak, steady or 0),
         "reported_bytes": reported_bytes(stats),

@@ -19,6 +19,7 @@ from crawler.compare.measure.timing import ReportProgress, measure_time
 from crawler.compare.measure.trial import Failed, Outcome, Trial
 from crawler.status import size
 from crawler.url.urls import domain_of, host_of
+from crawler.wiring.components.remembering import connect_redis
 from crawler.wiring.plugins.blame import PluginFailed, blaming
 from crawler.wiring.plugins.catalog import descriptor, find
 from crawler.wiring.plugins.kinds import VISITED
@@ -32,14 +33,17 @@ _REPORT_STEP = 0.02
 
 def make_set(competitor: Competitor, distinct: int, directory: Path) -> LocalSet:
     """The visited set of a competitor, for a work with `distinct` URLs; see `crawler.compare.measure.making.Maker`."""
+    described = descriptor(VISITED, competitor.backend)
     parameters = Parameters(
         capacity=distinct,
         error_rate=competitor.error_rate,
-        directory=directory,
+        # A set on a server that has no directory is deleted when it is closed.
+        directory=None if "server" in described.needs else directory,
         site_of=host_of,
         domain_of=domain_of,
+        connect=connect_redis,
     )
-    return make_described(descriptor(VISITED, competitor.backend), parameters, competitor.all_options)
+    return make_described(described, parameters, competitor.all_options)
 
 
 async def _measure(trial: Trial, scratch: Path, report: ReportProgress) -> Outcome:
