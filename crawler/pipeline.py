@@ -136,10 +136,12 @@ class Pipeline:
             await self._relocate(lease, prerequisite)
         if self._options.sitemaps and lease.url.kind != LinkKind.EXTERNAL:
             await self._admit_sitemaps(lease)
-        asked_url = prerequisite or url
-        rest_s = components.policy_for(asked_url).after_robots_s(
-            verdict, crawl_delay_s=components.robots.crawl_delay(asked_url)
-        )
+        rest_s = 0.0
+        if verdict.asked:
+            asked_url = prerequisite or url
+            rest_s = components.policy_for(asked_url).after_robots_s(
+                verdict, crawl_delay_s=components.robots.crawl_delay(asked_url)
+            )
         if not verdict.known or (verdict.allowed and (verdict.asked or prerequisite is not None)):
             # A host has just had a request, or this lease holds the turn of another host than it now needs.
             own_rest_s = rest_s if prerequisite is None else 0.0
