@@ -95,11 +95,16 @@ return 1
 TELL: Final = """
 local time = redis.call('TIME')
 local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
+local agent = cjson.decode(ARGV[2])
 local all = redis.call('HGETALL', KEYS[1])
 for at = 1, #all, 2 do
-  if now - cjson.decode(all[at + 1])['told_at'] > tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], all[at]) end
+  local other = cjson.decode(all[at + 1])
+  local is_old = now - other['told_at'] > tonumber(ARGV[3])
+  -- A directory has one process at a time: another one there has died.
+  if is_old or (other['host'] == agent['host'] and other['directory'] == agent['directory']) then
+    redis.call('HDEL', KEYS[1], all[at])
+  end
 end
-local agent = cjson.decode(ARGV[2])
 agent['told_at'] = now
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(agent))
 """

@@ -24,6 +24,13 @@ _STATES = {
     "to be made": "adopted; not made yet",
 }
 
+_ENDINGS = {
+    "complete": "nothing was left to fetch",
+    "limit": "by a limit",
+    "signal": "it was stopped",
+    "stopped": "it was stopped",
+}
+
 
 @click.command()
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
@@ -55,7 +62,11 @@ def lines_of(found: ClusterStatus) -> list[str]:
     held = sum(part.state == "held" for part in found.parts)
     parts = number_of(len(found.parts), "part")
     lines = [f"{found.name} in {parts}, {held} of them run (prefix {found.prefix}, at {found.url})"]
-    rows = [("decides", found.coordinator or "nobody: the crawl can't end or change its settings until a machine does")]
+    if found.last_ending is None:
+        decides = found.coordinator or "nobody: the crawl can't end or change its settings until a machine does"
+        rows = [("decides", decides)]
+    else:
+        rows = [("ended", _ENDINGS.get(found.last_ending, found.last_ending))]
     rows += [(f"part {part.part}", _part(part)) for part in found.parts]
     rows += [(machine.host, _machine(machine.silent_s, machine.directory, machine.parts)) for machine in found.machines]
     rows += [("to do", text) for text in found.advice]

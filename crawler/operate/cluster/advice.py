@@ -6,12 +6,15 @@ from config.schema.exchange import Exchange
 from crawler.operate.cluster.forms import ClusterStatus, Machine, PartOnMachine
 from crawler.status import number_of
 
+_COMPLETE = "complete"
 _SILENT_LEASES = 3
 """A machine that has said nothing for so many leases is not expected any more."""
 
 
 def advice_of(status: ClusterStatus) -> list[str]:
-    """One sentence for each thing that a person could do. Empty if all parts run."""
+    """One sentence for each thing that a person could do. Empty if all parts run, or the crawl is complete."""
+    if status.last_ending == _COMPLETE:
+        return list(_unsure(status))
     if all(machine.silent_s > _SILENT_LEASES * status.lease_s for machine in status.machines):
         return [*_unsure(status), f"no machine runs the crawl: start `{_crawl(status)}` on each", *_silent(status)]
     return [*_unsure(status), *_adopted(status), *_unmade(status), *_free(status), *_silent(status)]

@@ -74,6 +74,8 @@ class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
     is_first_server: bool
     """Whether the server is the process in which it was made."""
     coordinator: str | None
+    last_ending: str | None
+    """How the run ended that was ended last on all machines; None while one is on."""
     parts: list[PartOnMachine]
     machines: list[Machine]
     advice: list[str] = []

@@ -32,6 +32,7 @@ async def read_status(loaded: Loaded) -> ClusterStatus:
         is_whole=cluster.is_whole,
         is_first_server=cluster.is_first_server,
         coordinator=None if cluster.coordinator is None else cluster.coordinator.holder,
+        last_ending=_last_ending(cluster),
         parts=[_part(cluster, part, under_way[part.number]) for part in cluster.parts],
         machines=[
             Machine(
@@ -50,6 +51,12 @@ async def read_status(loaded: Loaded) -> ClusterStatus:
 
 async def _under_way(client: Any, prefix: str, parts: int) -> list[int]:
     return list(await asyncio.gather(*(client.xlen(keys_of(prefix, part)[1]) for part in range(parts))))
+
+
+def _last_ending(cluster: Cluster) -> str | None:
+    # Machines that leave in order take back what they have said.
+    is_over = not cluster.agents and cluster.coordinator is None and all(part.lease is None for part in cluster.parts)
+    return cluster.ending.ending if is_over and cluster.ending is not None else None
 
 
 def _part(cluster: Cluster, part: PartState, under_way: int) -> PartOnMachine:

@@ -13,7 +13,7 @@ import redis
 from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.notes import read_note
 from crawler.cluster.register import Register, find_generation
-from crawler.cluster.values import Agent, Denied, Granted, Identity
+from crawler.cluster.values import Agent, Denied, EndingMark, Granted, Identity
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.cluster.forms import ClusterAdopted, ClusterMade, ClusterStatus
 from crawler.operate.opening import open_stored, stored_configuration
@@ -71,6 +71,10 @@ class Site:
                 return await question(Register(client, prefix="onceover", generation=generation))
 
         return asyncio.run(answer())
+
+    def tell(self, holder: str, agent: Agent) -> None:
+        """A machine says how it is."""
+        self.ask(lambda register: register.tell(holder, agent))
 
     def identity(self) -> Identity:
         return self.ask(lambda register: register.read()).identity
@@ -144,7 +148,7 @@ def test_the_status_says_who_runs_what_and_what_to_do(site: Site) -> None:
     site.open(2, B)
     site.release(2, B)
     agent = Agent(host="host-a", pid=17, directory="/srv/crawl", parts={0: "12 pages"})
-    site.ask(lambda register: register.tell(A, agent))
+    site.tell(A, agent)
     found = site.status()
     assert [part.state for part in found.parts] == ["held", "opening", "free"]
     assert found.parts[0].says == "12 pages"
@@ -156,6 +160,29 @@ def test_the_status_says_who_runs_what_and_what_to_do(site: Site) -> None:
     assert f"part 0  run by {A} · epoch 1 · lease for 3600 s more · 12 pages" in shown
     assert f"part 1  claimed by {B}" in shown
     assert f"part 2  run by nobody · epoch 1 · last by {B}" in shown
+
+
+def test_a_machine_that_starts_again_takes_the_place_of_its_dead_process(site: Site) -> None:
+    site.init()
+    for pid, directory in ((17, "/srv/crawl"), (18, "/srv/crawl"), (19, "/srv/other")):
+        site.tell(f"host-a:{pid}", Agent(host="host-a", pid=pid, directory=directory, parts={0: "12 pages"}))
+    assert [machine.pid for machine in site.status().machines] == [18, 19]
+
+
+def test_the_status_says_how_the_crawl_has_ended(site: Site) -> None:
+    site.init()
+    site.open(0, A)
+    site.ask(lambda register: register.end(EndingMark(mark="m", ending="complete")))
+    assert site.status().last_ending is None  # a part still runs
+    site.release(0, A)
+    found = site.status()
+    assert (found.last_ending, found.advice) == ("complete", [])
+    assert "ended  nothing was left to fetch" in site.run("status").out
+    agent = Agent(host="host-a", pid=17, directory="/srv/crawl", parts={0: "12 pages"})
+    site.tell(A, agent)  # the next run
+    found = site.status()
+    assert found.last_ending is None
+    assert found.advice
 
 
 def test_another_server_process_makes_parts_unsure(site: Site) -> None:
