@@ -26,7 +26,7 @@ async def make_cluster(loaded: Loaded, *, fresh: bool = False) -> ClusterMade:
         lineages=tuple(range(1, parts + 1)),
         next_lineage=parts + 1,
         lease_s=exchange.lease_s,
-        configuration=render_toml(_with_seeds(loaded).lasting),
+        configuration=render_toml(_with_seeds(loaded).config),
         suffixes=installed_suffixes(),
     )
     async with server_of(loaded) as client:
