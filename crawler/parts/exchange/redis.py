@@ -73,6 +73,8 @@ class RedisExchange(Generic[_Message]):
         self._has_frames = asyncio.Event()
         self._accepted: asyncio.Queue[RedisConnection[_Message] | None] = asyncio.Queue()
         self._closed = False
+        self._tasks: list[asyncio.Task[None]] = []
+        """What works while Redis can be used."""
         self._first_try = asyncio.Event()
         self._trouble: tuple[str, float] | None = None
         """What is wrong, and since when."""
@@ -127,7 +129,11 @@ class RedisExchange(Generic[_Message]):
         for connection in list(self._connections.values()):
             connection.close()
         self._working.cancel()
-        await asyncio.wait({self._working})
+        while not self._working.done():
+            # The client of Sentinels may swallow a cancellation, and a group of tasks passes on only the first.
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait({self._working}, timeout=_GOODBYE_S)
         with suppress(*_FAILURES):
             async with asyncio.timeout(_GOODBYE_S):
                 if self._registration is not None:
@@ -163,9 +169,7 @@ class RedisExchange(Generic[_Message]):
                 await self._register()
                 self._first_try.set()
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(self._read())
-                    group.create_task(self._write())
-                    group.create_task(self._renew())
+                    self._tasks = [group.create_task(work) for work in (self._read(), self._write(), self._renew())]
             except* _FAILURES as errors:
                 self._break_all("; ".join(dict.fromkeys(reason_of(error) for error in errors.exceptions)))
             await self._streams.disconnect()
