@@ -58,6 +58,7 @@ def test_a_crawl_that_is_stopped_and_resumed_is_complete_with_a_set_of_its_own(
     assert_sound(tmp_path / "crawl")
 
 
+@pytest.mark.long
 def test_what_can_not_be_is_refused_with_what_to_do(tmp_path: Path, web: Web, server: RedisServer) -> None:
     memory = onceover("crawl", *web.options, *settings(server), *setting("frontier.backend=memory"), cwd=tmp_path)
     assert_told(memory, USAGE, "memory can't keep what it asks a server, as redis-exact needs")
@@ -121,6 +122,7 @@ class Crawls:
         return found
 
 
+@pytest.mark.long
 def test_crawls_that_share_a_set_fetch_each_page_once_and_keep_the_pace_of_hosts_together(
     tmp_path: Path, server: RedisServer
 ) -> None:
@@ -145,6 +147,7 @@ def test_crawls_that_share_a_set_fetch_each_page_once_and_keep_the_pace_of_hosts
     assert min(after - before for each in at_s.values() for before, after in pairwise(sorted(each))) > 0.04
 
 
+@pytest.mark.long
 def test_a_crawl_that_keeps_another_pace_may_not_share_the_set(tmp_path: Path, server: RedisServer) -> None:
     with running(SMALL) as port:
         crawls = Crawls(tmp_path, port, SMALL, server, "politeness.min_delay_s=30")
@@ -169,6 +172,7 @@ def test_a_crawl_that_keeps_another_pace_may_not_share_the_set(tmp_path: Path, s
             crawls.stop()
 
 
+@pytest.mark.long
 def test_killed_crawls_and_a_restarted_server_lose_nothing(tmp_path: Path, server: RedisServer) -> None:
     storm(tmp_path, server, SMALL, kills=2)
 
