@@ -52,7 +52,7 @@ from visited.protocol import (
     VisitedStats,
     list_urls,
 )
-from visited.shared import Forgotten, Member, MembersSet, SharedSet, Unanswered, Unreachable
+from visited.shared import Forgotten, Member, MembersSet, MeteredSet, SharedSet, Unanswered, Unreachable
 
 __all__ = [
     "CannotForget",
@@ -65,6 +65,7 @@ __all__ = [
     "LocalSet",
     "Member",
     "MembersSet",
+    "MeteredSet",
     "SharedSet",
     "SnapshotRefused",
     "Unanswered",

@@ -52,6 +52,16 @@ class SharedSet(Protocol):
         ...
 
 
+@runtime_checkable
+class MeteredSet(Protocol):
+    """A set whose server tells what it spends."""
+
+    async def server_cpu_s(self) -> float:
+        """Processor time that the server has spent since it was started, in seconds, for whoever asked. Raises what a
+        `SharedSet` raises."""
+        ...
+
+
 class Member(msgspec.Struct, frozen=True, kw_only=True):
     """One of the crawls that share a set."""
 

@@ -126,6 +126,16 @@ class RedisChannel:
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(asyncio.run, ask()).result()
 
+    async def cpu_s(self) -> float:
+        if self._connection is None:
+            raise Unreachable("Redis is not connected")
+        try:
+            found = _fields(await self._ask("INFO", "cpu"))
+        except FAILURES as error:
+            await self._disconnect()
+            raise Unanswered(f"Redis has not answered: {reason_of(error)}") from error
+        return float(found["used_cpu_user"]) + float(found["used_cpu_sys"])
+
     async def delete(self, start: str, /) -> None:
         if self._connection is None:
             raise Unreachable("Redis is not connected")

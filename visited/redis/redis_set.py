@@ -119,6 +119,10 @@ class RedisSet:
     def _members(self) -> str:
         return self._place.key("members")
 
+    async def server_cpu_s(self) -> float:
+        await self.connect()
+        return await self._channel.cpu_s()
+
     # what every visited set promises
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:

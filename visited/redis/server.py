@@ -77,6 +77,11 @@ class Channel(Protocol):
         """The same, over a connection of its own, for callers that can't wait in an event loop."""
         ...
 
+    async def cpu_s(self) -> float:
+        """Processor time that the server has spent since it was started, in seconds. Raises `Unreachable` and
+        `Unanswered`."""
+        ...
+
     async def delete(self, start: str, /) -> None:
         """Delete all keys that begin with `start`. Raises `Unreachable` and `Unanswered`."""
         ...

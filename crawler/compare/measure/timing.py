@@ -30,7 +30,7 @@ from crawler.compare.measure.work import (
     new_batches,
 )
 from crawler.compare.statistics import percentile
-from visited import CannotForget, LocalSet, Unsaved
+from visited import CannotForget, LocalSet, MeteredSet, Unsaved
 
 READ_AHEAD = 4096
 """Links that are read before they are timed. They are few, because they count in the memory of the process."""
@@ -62,7 +62,9 @@ async def measure_time(trial: Trial, make: Maker, scratch: Path, report: ReportP
     filling = await _measure_filling(trial, make, capacity, scratch, lambda share: report(0.6 * share))
     with _directory(scratch) as directory:
         visited = make(competitor, capacity, directory)
+        before_s = await _server_cpu_s(visited)
         run = await _add(visited, batches(work), lambda links: report(0.6 + 0.4 * links / work.survey.links))
+        after_s = await _server_cpu_s(visited)
         forgotten_per_s = await _forget(visited, work)
         await visited.aclose()
     durations = sorted(run.durations_ns)
@@ -75,6 +77,7 @@ async def measure_time(trial: Trial, make: Maker, scratch: Path, report: ReportP
         p999_s=percentile(durations, 0.999) / 1e9,
         slowest_s=durations[-1] / 1e9,
         forgotten_per_s=forgotten_per_s,
+        server_cpu_s=None if before_s is None or after_s is None else (after_s - before_s) / max(1, run.links),
         noise_bytes=max(_NOISE_BYTES, grain_bytes()),
     )
 
@@ -106,6 +109,7 @@ async def _measure_filling(
         # Noise separates the two, because they have different baselines. What remained was there at the peak too.
         "peak_bytes": None if peak is None else max(peak, steady or 0),
         "reported_bytes": reported_bytes(stats),
+        "server_bytes": stats.server_bytes or None,
         "disk_bytes": stats.disk_bytes,
         "snapshot_bytes": snapshot_bytes,
         "dump_s": dump_s,
@@ -196,6 +200,10 @@ async def _snapshot(
     finally:
         path.unlink(missing_ok=True)
     return size, dump_s, load_s
+
+
+async def _server_cpu_s(visited: LocalSet) -> float | None:
+    return await visited.server_cpu_s() if isinstance(visited, MeteredSet) else None
 
 
 async def _forget(visited: LocalSet, work: Work) -> float | None:

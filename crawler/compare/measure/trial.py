@@ -86,6 +86,10 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, tag="time"):
     """Growth of the process once all URLs are in the set."""
     peak_bytes: int | None
     reported_bytes: int | None = msgspec.field(name="told_bytes")
+    server_bytes: int | None = None
+    """Memory of the server; None if the set lies on none."""
+    server_cpu_s: float | None = None
+    """Processor time of the server for each link of the work, repeats included."""
     noise_bytes: int = 0
     """Growth of the process that may have other reasons."""
     disk_bytes: int

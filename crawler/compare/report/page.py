@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from crawler.compare.report.colours import colour_of
 from crawler.compare.report.summary import Row
-from crawler.compare.report.table import share
+from crawler.compare.report.table import cpu_of, share
 from crawler.compare.report.value import Report, ReportedWork
 from crawler.compare.statistics import Spread
 from crawler.html_document import html_document
@@ -66,6 +66,8 @@ def _work(report: Report, work: ReportedWork, plots: Sequence[str], colours: Map
         elements.append("<h3>Growth</h3>" + _table(_GROWTH, (_growth_cells(row, colours) for row in measured)))
     if work.stands_for:
         elements.append(_extrapolation(work.stands_for, rows, colours))
+    if any(row.server_cpu_s is not None for row in rows):
+        elements.append(_on_servers(rows, colours))
     if any(row.forgotten is not None for row in rows):
         elements.append(_forgetting(rows, colours))
     if work.problems:
@@ -129,6 +131,22 @@ def _extrapolation(urls: int, rows: Sequence[Row], colours: Mapping[str, str]) -
     )
     head = f"<h3>Extrapolated to {urls:,} URLs, in proportion (not measured)</h3>"
     return head + _table(("set", f"at {urls:,} (extrapolated)", "measured here"), cells)
+
+
+def _on_servers(rows: Sequence[Row], colours: Mapping[str, str]) -> str:
+    cells = (
+        [
+            _name(row, colours),
+            _cell(_bytes(row.server_bytes)),
+            _cell("" if row.server_bytes is None else f"{row.server_bytes / max(1, row.distinct):.2f}"),
+            _cell(cpu_of(row.server_cpu_s)),
+            _cell(f"{1 / max(1e-9, row.server_cpu_s.median):,.0f}"),
+        ]
+        for row in rows
+        if row.server_cpu_s is not None
+    )
+    columns = ("set", "memory", "bytes/URL", "CPU/link", "links/s of a core")
+    return "<h3>On the server</h3>" + _table(columns, cells)
 
 
 def _forgetting(rows: Sequence[Row], colours: Mapping[str, str]) -> str:

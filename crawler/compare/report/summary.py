@@ -44,6 +44,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     noise_bytes: int = 0
     """How much of `steady_bytes` may have other reasons."""
     peak_bytes: int | None = None
+    server_bytes: int | None = None
+    """How much of `reported_bytes` is memory of a server; None if the set lies on none."""
+    server_cpu_s: Spread | None = None
+    """Processor time of the server for each link of the work."""
     disk_bytes: int | None = None
     snapshot_bytes: int | None = None
     dump_s: Spread | None = None
@@ -165,6 +169,7 @@ def _timing_fields(work: Work, timings: Sequence[Timing]) -> dict[str, object]:
             "dump_s",
             "load_s",
             "forgotten_per_s",
+            "server_cpu_s",
         )
     }
     steady, peak = _median(timings, "steady_bytes"), _median(timings, "peak_bytes")
@@ -177,6 +182,7 @@ def _timing_fields(work: Work, timings: Sequence[Timing]) -> dict[str, object]:
         "steady_bytes": steady,
         "noise_bytes": max(each.noise_bytes for each in timings),
         "peak_bytes": peak,
+        "server_bytes": _median(timings, "server_bytes"),
         "disk_bytes": disk,
         "snapshot_bytes": _median(timings, "snapshot_bytes"),
         "bytes_per_url": None if memory is None else memory / max(1, work.survey.distinct),

@@ -119,6 +119,11 @@ def _time(found: Spread | None) -> str:
     return f"{found.median * 1e6:.0f} µs" if found.median < 1e-3 else f"{found.median * 1e3:.1f} ms"
 
 
+def cpu_of(found: Spread | None) -> str:
+    """Processor time for a link as short text."""
+    return "" if found is None else f"{found.median * 1e6:.1f} µs"
+
+
 _SPEED_FIGURES: tuple[_Figure, ...] = (
     ("links/s", lambda row: _rate(row.links_per_s)),
     ("new/s", lambda row: _rate(row.new_per_s)),
@@ -129,6 +134,7 @@ _SPEED_FIGURES: tuple[_Figure, ...] = (
 _COST_FIGURES: tuple[_Figure, ...] = (
     ("memory", _memory),
     ("B/URL", _bytes_per_url),
+    ("server CPU", lambda row: cpu_of(row.server_cpu_s)),
     ("lost", lambda row: _number(row.lost)),
     ("rate", lambda row: share(row.rate)),
     ("beyond", lambda row: share(row.rate_past)),

@@ -7,8 +7,11 @@ import redis
 
 from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.meter import reported_bytes
+from crawler.compare.measure.timing import measure_time
+from crawler.compare.measure.trial import Effort, Trial
 from crawler.wiring.comparing.worker import make_set
 from tests.redis_server import running_redis
+from tests.unit.compare.making import work
 from visited import LocalSet
 
 
@@ -22,6 +25,23 @@ def test_a_set_on_a_server_is_compared_by_the_memory_of_the_server_and_leaves_no
         assert reported_bytes(visited.describe()) == visited.describe().server_bytes + visited.describe().memory_bytes
         with redis.Redis.from_url(server.url) as client:
             assert not list(client.scan_iter("*visited*"))
+
+
+async def test_the_processor_time_of_the_server_is_measured_for_each_link(tmp_path: Path) -> None:
+    with running_redis() as server:
+        competitor = Competitor(name="remote", backend="redis-exact", options={"url": server.url})
+        trial = Trial(kind="time", work=work(3_000), competitor=competitor, effort=Effort(looks=2, known=100))
+        with redis.Redis.from_url(server.url) as client:
+            before = client.info("cpu")
+            found = await measure_time(trial, make_set, tmp_path, lambda _share: None)
+            after = client.info("cpu")
+        spent_s = sum(after[name] - before[name] for name in ("used_cpu_user", "used_cpu_sys"))
+        assert found.server_cpu_s is not None
+        assert 0 < found.server_cpu_s * trial.work.survey.links < spent_s
+        assert found.server_bytes is not None
+        local = Trial(kind="time", work=work(300), competitor=Competitor(name="exact", backend="exact"))
+        found = await measure_time(local, make_set, tmp_path, lambda _share: None)
+        assert (found.server_bytes, found.server_cpu_s) == (None, None)
 
 
 async def _fill(visited: LocalSet, urls: list[str]) -> None:

@@ -180,6 +180,29 @@ def test_the_table_tells_rows_failures_expectations_and_what_to_take(report: Rep
     assert re.search(r'bloom"</b> +88 +2 ', text)
 
 
+def test_a_set_on_a_server_is_shown_with_the_memory_and_processor_time_of_the_server() -> None:
+    remote = msgspec.structs.replace(timing(), server_bytes=960_000, server_cpu_s=2.5e-6)
+    shown = report_of(
+        [work(100_000)],
+        [],
+        SETS[:2],
+        [done("exact", timing()), done(SETS[1].name, remote)],
+        requirements=Requirements(max_loss=1e-4, max_memory_bytes=None),
+        expected=[],
+        circumstances=Circumstances(seed=1, measured_at="2026-01-01T00:00:00+00:00", complete=True),
+    )
+    text = page(shown, {})
+    _, on_server = text.split("<h3>On the server</h3>")
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", on_server.split("</table>")[0])
+    assert cells[-3:] == ["9.60", "2.5 µs", "400,000"]
+    assert len(re.findall("<tr", on_server.split("</table>")[0])) == 2
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(render(shown, 200))
+    assert "server CPU" in capture.get()
+    assert "2.5 µs" in capture.get()
+
+
 @pytest.mark.parametrize("columns", [80, 100, 120, 160])
 def test_no_figure_is_cut_however_narrow_the_terminal(report: Report, columns: int) -> None:
     measured = msgspec.structs.replace(report.rows[1], competitor="a Bloom filter with a long name, for this crawl")
