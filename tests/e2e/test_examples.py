@@ -25,6 +25,7 @@ import yaml
 from click.testing import CliRunner
 from rich.console import Console
 
+from config.schema.exchange import Exchange
 from crawler.cli import onceover as command_line
 from crawler.cli.operate.pausing import status_lines
 from crawler.cli.operate.top import screen
@@ -37,6 +38,7 @@ from crawler.library.log_form import log_form
 from crawler.operate.parts.sums import sum_statuses
 from crawler.page import PageRecord
 from crawler.progress import line as progress_line
+from crawler.redis.checks import permissions
 from crawler.serve.api.forms import CrawlForm, CrawlList
 from crawler.status import Status, status_of
 from crawler.write.database.postgres import PostgresOptions, PostgresSink
@@ -418,6 +420,10 @@ def check_scrape_configuration(block: Block, folder: Path, shell: Shell) -> None
     assert all((REPOSITORY / "deploy" / name).exists() for name in shown["rule_files"])
 
 
+def check_permissions(block: Block, folder: Path, shell: Shell) -> None:
+    assert block.text.strip() == permissions(Exchange().prefix)  # tests/unit/redis/test_checks.py tries that line
+
+
 def check_places(block: Block, folder: Path, shell: Shell) -> None:
     places = [re.split(r"  +", line)[0] for line in block.text.splitlines()]
     (folder / "places.txt").write_text("\n".join(places))
@@ -606,6 +612,7 @@ SHOWN_ELSEWHERE = {
     ("docs/output.md", "SELECT url_host"): check_query_of_tables,
     ("docs/output.md", "FROM read_parquet"): check_query_of_partitions,
     ("docs/parts.md", "crawls/web/"): check_directory_of_parts,
+    ("docs/parts.md", "ACL SETUSER"): check_permissions,
     ("docs/reading.md", "www.example.org "): check_places,
 }
 """Blocks that are neither settings nor Python nor commands, by page and beginning; and what checks them."""
