@@ -52,7 +52,7 @@ from visited.protocol import (
     VisitedStats,
     list_urls,
 )
-from visited.shared import Forgotten, Member, MembersSet, MeteredSet, SharedSet, Unanswered, Unreachable
+from visited.shared import Forgotten, Member, MembersSet, MeteredSet, OwnedSet, SharedSet, Unanswered, Unreachable
 
 __all__ = [
     "CannotForget",
@@ -66,6 +66,7 @@ __all__ = [
     "Member",
     "MembersSet",
     "MeteredSet",
+    "OwnedSet",
     "SharedSet",
     "SnapshotRefused",
     "Unanswered",

@@ -53,6 +53,16 @@ class SharedSet(Protocol):
 
 
 @runtime_checkable
+class OwnedSet(Protocol):
+    """A `SharedSet` that may belong to one crawl alone."""
+
+    async def delete(self) -> None:
+        """Delete all that the server has of a set that belongs to this crawl alone; of one that is shared, nothing.
+        A set of which only a part could be deleted has another memory. Raises what a `SharedSet` raises."""
+        ...
+
+
+@runtime_checkable
 class MeteredSet(Protocol):
     """A set whose server tells what it spends."""
 

@@ -13,7 +13,7 @@ from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload
 from crawler.copies.freezing import delete_leftovers
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import clear_crawl, part_at, read_layout
+from crawler.disk.layout import part_at, read_layout
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
@@ -31,6 +31,7 @@ from crawler.wiring.configuration import load
 from crawler.wiring.crawl import OpenedCrawl, RebuildProgress, check_configuration, open_crawl
 from crawler.wiring.filter_size import filter_warnings
 from crawler.wiring.parts import number_of_parts
+from crawler.wiring.storage import start_over
 from frontier import Pausing
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ def lock_crawl(loaded: Loaded, *, fresh: bool = False, as_part: bool = False) ->
         _check_is_whole(loaded, fresh=fresh)
     with CrawlDirectory(Path(loaded.config.crawl.directory)) as directory:
         if fresh:
-            clear_crawl(directory)
+            start_over(directory)
         _check_output(directory, loaded.config)
         yield directory
 

@@ -12,11 +12,12 @@ import msgspec
 from config import Config, Loaded, render_toml, values_of
 from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
-from crawler.disk.layout import ClusterPlace, Layout, clear_crawl, part_at, read_layout, write_layout
+from crawler.disk.layout import ClusterPlace, Layout, part_at, read_layout, write_layout
 from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.parts import begin_suffixes, number_of_parts, use_suffixes_of
+from crawler.wiring.storage import start_over
 
 WAIT_S: Final = 40.0
 """How long the parts of a supervisor that has died may take to finish what is in flight."""
@@ -112,7 +113,7 @@ def lock_parts(
         if before is not None:
             wait_for_parts(before.directories(path), on_wait)
         if fresh:
-            clear_crawl(directory)
+            start_over(directory)
         layout = read_layout(path) or _begin(directory, loaded)
         _check_number(directory, layout, loaded)
         _check_places(directory, layout)

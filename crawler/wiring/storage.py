@@ -1,7 +1,9 @@
-"""Opens what a crawl keeps between runs: the state of the frontier, and the visited set."""
+"""Opens what a crawl keeps between runs: the state of the frontier, and the visited set. Deletes it, too."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,14 +11,15 @@ import msgspec
 
 from config import Config, ConfigError, Problem
 from crawler.discover.recanonicalize import Recanonicalizer
-from crawler.disk.directory import CrawlDirectory
-from crawler.disk.layout import part_at
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import clear_crawl, output_directories, part_at
 from crawler.parts.ownership import Ownership
 from crawler.url.urls import VERSIONS, UrlReader, domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.components.discovering import canonical_rules, queue_identity
 from crawler.wiring.components.remembering import connect_redis
+from crawler.wiring.configuration import load
 from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import VISITED
@@ -26,7 +29,7 @@ from frontier.descriptor import Parameters as FrontierParameters
 from frontier.descriptor import RepairResult, checked_options
 from frontier.state import FrontierState
 from frontier.terms import Terms
-from visited import Forgotten, Unanswered, Unavailable, Unreachable, VisitedSet
+from visited import Forgotten, OwnedSet, Unanswered, Unavailable, Unreachable, VisitedSet
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
 from visited.digests.exact import ExactSet
@@ -219,3 +222,58 @@ def _make_chosen(chosen: Descriptor, config: Config, directory: CrawlDirectory) 
         return make_set(chosen, parameters, {"site_bytes": visited.site_bytes, **visited.options})
     except (Unavailable, ValueError) as error:
         raise ConfigError([Problem(str(error), key="visited")]) from error
+
+
+def start_over(directory: CrawlDirectory) -> None:
+    """Delete state and output of the crawl in a locked directory, those of its parts included, and the visited sets on
+    servers that belong to it alone. If a server can't be reached, it keeps them, and the log says so.
+
+    Raises `DirectoryInUse` if a process still runs a part.
+    """
+    # The sets go first: a crash in between leaves a crawl, which fills its set again, and not keys that nobody knows.
+    found = list(_own_sets(directory))
+    if found:
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, _delete_all(found)).result()
+    clear_crawl(directory)
+
+
+def _own_sets(directory: CrawlDirectory) -> Iterator[tuple[Path, VisitedSet]]:
+    for path in dict.fromkeys((directory.path, *output_directories(directory.path))):
+        place = CrawlDirectory(path)
+        if not place.visited.is_dir():
+            continue
+        try:
+            file = place.earlier_configuration or directory.earlier_configuration
+            visited = None if file is None else _own_set(load(file, require_seeds=False).config, place)
+        except (ConfigError, DirectoryRefused) as error:
+            log.warning("if the crawl in %s had its visited set on a server, that keeps it: %s", path, error)
+        else:
+            if visited is not None:
+                yield path, visited
+
+
+async def _delete_all(found: list[tuple[Path, VisitedSet]]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for path, visited in found:
+            group.create_task(_delete(path, visited))
+
+
+async def _delete(path: Path, visited: VisitedSet) -> None:
+    try:
+        if isinstance(visited, OwnedSet):
+            await visited.delete()
+    except (Unanswered, Unavailable, Unreachable) as error:
+        log.warning("the server keeps the visited set of the crawl in %s, which is deleted: %s", path, error)
+    finally:
+        await visited.aclose()
+
+
+def _own_set(config: Config, directory: CrawlDirectory) -> VisitedSet | None:
+    """The visited set on a server that a crawl has begun, by its configuration; None if it has none. Raises
+    `ConfigError`."""
+    config, _ = choose_backend(config, directory)
+    chosen = _chosen_set(config)
+    if not _is_on_server(chosen) or chosen.folder is None or not (directory.visited / chosen.folder).is_dir():
+        return None
+    return _make_chosen(chosen, config, directory)

@@ -7,6 +7,7 @@ begins it, asks only about URLs that its cache lacks, and notices when the serve
     literature   the forms that books give: one Redis set of MD5 digests, or one key for each URL
     form         what a form is
     redis_set    a set of any form
+    making       makes such a set, and gives it a name
     members      the crawls that share a set
     server       where the server is, and what is asked of a channel to it
 

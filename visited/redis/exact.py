@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from visited.bits.kernel import Kernel, best_kernel
 from visited.descriptor import Cost, Descriptor, Parameters
 from visited.redis.form import Place
-from visited.redis.redis_set import RedisSet, make_redis_set
+from visited.redis.making import make_redis_set
+from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
 
 BACKEND: Final = "redis-exact"

@@ -11,7 +11,8 @@ from typing import Any, Final
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
 from visited.redis.form import Place
-from visited.redis.redis_set import RedisSet, make_redis_set
+from visited.redis.making import make_redis_set
+from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
 
 _BEGIN: Final = """

@@ -3,15 +3,13 @@
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from visited.batch import check_batch
-from visited.descriptor import Parameters
 from visited.protocol import Unavailable, Unsaved, VisitedStats
 from visited.redis.form import GONE, Answer, Form, Place
 from visited.redis.members import check_entered, entering, leaving
-from visited.redis.server import Channel, ServerOptions, Step
+from visited.redis.server import Channel, Step
 from visited.shared import Forgotten, Member, Unanswered, Unreachable
 from visited.url_cache import UrlCache
 
@@ -24,6 +22,7 @@ end
 return redis.call('HGETALL', KEYS[1])
 """
 
+_DELETE: Final = "return redis.call('DEL', KEYS[1])"
 _MEASURE_AFTER: Final = 1.02
 """Growth after which a temporary set, which is to be measured, asks for its memory."""
 _USAGE: Final = """
@@ -39,13 +38,22 @@ class RedisSet:
     Without `trust` it asks any memory: for callers that keep no ledger from which they could fill it."""
 
     def __init__(
-        self, form: Form, channel: Channel, place: Place, *, recent: int = 0, is_temporary: bool = False
+        self,
+        form: Form,
+        channel: Channel,
+        place: Place,
+        *,
+        recent: int = 0,
+        is_temporary: bool = False,
+        is_shared: bool = False,
     ) -> None:
-        """A temporary set is measured, and deleted when it is closed. The last `recent` URLs are known here too."""
+        """A temporary set is measured, and deleted when it is closed. A shared one belongs to several crawls.
+        The last `recent` URLs are known here too."""
         self._form = form
         self._channel = channel
         self._place = place
         self._is_temporary = is_temporary
+        self._is_shared = is_shared
         self._recent = UrlCache(recent)
         self._hits = 0
         self._asked = 0
@@ -118,6 +126,20 @@ class RedisSet:
     @property
     def _members(self) -> str:
         return self._place.key("members")
+
+    async def delete(self) -> None:
+        self._recent.clear()
+        self._memory = None
+        if self._is_shared:
+            return
+        try:
+            await self._channel.connect()
+            # First the head: whoever finds only a part of the keys must not take it for the set.
+            await self._channel.run(Step(_DELETE, [self._place.head], []))
+            await self._channel.delete(f"{self._place.tag}:")
+        except (Unanswered, Unavailable, Unreachable) as error:
+            by_hand = f"redis-cli --scan --pattern '{self._place.tag}:*' | xargs redis-cli UNLINK"
+            raise Unreachable(f"{error}; to delete it later: {by_hand}") from error
 
     async def server_cpu_s(self) -> float:
         await self.connect()
@@ -254,34 +276,3 @@ _YES: Final = ord("1")
 
 def _pieces(urls: Sequence[str]) -> list[Sequence[str]]:
     return [urls[start : start + PIECE] for start in range(0, len(urls), PIECE)]
-
-
-def make_redis_set(form_of: Callable[[Place], Form], parameters: Parameters, options: ServerOptions) -> RedisSet:
-    """A set of the form that `form_of` makes for a place. Raises ValueError if nothing can connect."""
-    if parameters.connect is None:
-        raise ValueError("expected something that connects to a server, found none; a set in Redis needs it")
-    name = options.share or _own_name(parameters.directory)
-    place = Place(tag=f"{{{options.prefix}:visited:{name or secrets.token_hex(8)}}}")
-    return RedisSet(
-        form_of(place),
-        parameters.connect(options, place.head),
-        place,
-        recent=parameters.recent,
-        is_temporary=name is None,
-    )
-
-
-def _own_name(directory: Path | None) -> str | None:
-    """The name of the set that belongs to the files in this directory; None if there are no files."""
-    if directory is None:
-        return None
-    file = directory / "name"
-    try:
-        return file.read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        name = f"own-{secrets.token_hex(8)}"
-        directory.mkdir(parents=True, exist_ok=True)
-        new = file.with_suffix(".new")
-        new.write_text(name, encoding="ascii")
-        new.replace(file)
-        return name

@@ -1,0 +1,68 @@
+"""A crawl that begins anew deletes the visited set that it alone has on a server."""
+
+import logging
+from pathlib import Path
+
+import pytest
+import redis
+
+from config import Loaded
+from crawler.disk.directory import CrawlDirectory
+from crawler.library.opening import lock_crawl
+from crawler.wiring.configuration import load
+from crawler.wiring.storage import visited_set
+from tests.redis_server import RedisServer, running_redis
+
+
+def configured(directory: Path, server: RedisServer, *, share: str | None = None) -> Loaded:
+    shared = "" if share is None else f'share = "{share}"'
+    file = directory.with_suffix(".toml")
+    file.write_text(
+        f"""[crawl]
+directory = "{directory}"
+seeds = ["http://a.example/"]
+[visited]
+backend = "redis-exact"
+capacity = 1000
+[visited.options]
+url = "{server.url}"
+{shared}
+"""
+    )
+    return load(file)
+
+
+async def begin(loaded: Loaded) -> None:
+    with CrawlDirectory(Path(loaded.config.crawl.directory)) as directory:
+        directory.write_configuration(directory.path.with_suffix(".toml").read_text())
+        visited = visited_set(loaded.config, directory, lambda urls: [False] * len(urls))
+        assert await visited.add_many(["http://a.example/"]) == [True]
+        await visited.aclose()
+
+
+async def test_its_keys_are_deleted_and_no_others(tmp_path: Path) -> None:
+    with running_redis("--appendonly", "yes") as server, redis.Redis.from_url(server.url) as client:
+        mine, other = (configured(tmp_path / name, server) for name in ("mine", "other"))
+        shared = configured(tmp_path / "shared", server, share="library")
+        for each in (other, shared):
+            await begin(each)
+        before = set(client.keys("*visited*"))
+        await begin(mine)
+        assert set(client.keys("*visited*")) > before
+        for each in (mine, shared):
+            with lock_crawl(each, fresh=True) as directory:
+                assert not directory.visited.exists()
+        assert set(client.keys("*visited*")) == before
+
+
+async def test_a_server_that_is_gone_keeps_them_and_the_log_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running_redis() as server:
+        mine = configured(tmp_path / "mine", server)
+        await begin(mine)
+        server.kill()
+        with caplog.at_level(logging.WARNING), lock_crawl(mine, fresh=True) as directory:
+            assert not directory.visited.exists()
+        assert "{onceover:visited:own-" in caplog.text
+        assert "redis-cli" in caplog.text

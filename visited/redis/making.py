@@ -1,0 +1,42 @@
+"""Makes a visited set in Redis, of any form, and gives it a name."""
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from visited.descriptor import Parameters
+from visited.redis.form import Form, Place
+from visited.redis.redis_set import RedisSet
+from visited.redis.server import ServerOptions
+
+
+def make_redis_set(form_of: Callable[[Place], Form], parameters: Parameters, options: ServerOptions) -> RedisSet:
+    """A set of the form that `form_of` makes for a place. Raises ValueError if nothing can connect."""
+    if parameters.connect is None:
+        raise ValueError("expected something that connects to a server, found none; a set in Redis needs it")
+    name = options.share or _own_name(parameters.directory)
+    place = Place(tag=f"{{{options.prefix}:visited:{name or secrets.token_hex(8)}}}")
+    return RedisSet(
+        form_of(place),
+        parameters.connect(options, place.head),
+        place,
+        recent=parameters.recent,
+        is_temporary=name is None,
+        is_shared=options.share is not None,
+    )
+
+
+def _own_name(directory: Path | None) -> str | None:
+    """The name of the set that belongs to the files in this directory; None if there are no files."""
+    if directory is None:
+        return None
+    file = directory / "name"
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        name = f"own-{secrets.token_hex(8)}"
+        directory.mkdir(parents=True, exist_ok=True)
+        new = file.with_suffix(".new")
+        new.write_text(name, encoding="ascii")
+        new.replace(file)
+        return name
