@@ -163,8 +163,10 @@ def _without_file(
     Seeds are added to those of the crawl, or replace them with `fresh`.
     """
     load_given = partial(load, overrides=settings, environ=os.environ, preset=preset)
-    loaded = load_given(None, options=options | _only_seeds(seeds), require_seeds=False)
-    directory = loaded.config.crawl.directory
+    _, directory = options.get("crawl.directory", (None, None))
+    if not isinstance(directory, str):
+        loaded = load_given(None, options=options | _only_seeds(seeds), require_seeds=False)
+        directory = loaded.config.crawl.directory
     earlier = CrawlDirectory(Path(directory)).earlier_configuration
     if earlier is None:
         if not seeds:

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from crawler.control.replies import Refusal
-from crawler.control.requests import AnyRequest
+from crawler.control.requests import Add, AnyRequest, Forget
 from crawler.control.wire import END, MAX_REQUEST_BYTES, WORKING, decode_request, encode_reply
 
 log = logging.getLogger(__name__)
@@ -124,6 +124,11 @@ class ControlServer:
         try:
             while not (await asyncio.wait({answering}, timeout=self._bounds.heartbeat_s))[0]:
                 await client.write(WORKING)
+        except (OSError, TimeoutError):
+            if isinstance(request, Add | Forget):
+                # It may have begun, and wait for disk space or a server. To cancel it then would end the crawl.
+                await asyncio.wait({answering})
+            raise
         finally:
             answering.cancel()
             await asyncio.wait({answering})

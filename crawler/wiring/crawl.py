@@ -125,7 +125,10 @@ async def open_crawl(
         links = _part_links(frontier, directory)
         new_seeds = await frontier.add(own_seeds(frontier, values))
         if not new_seeds and not frontier.describe().admitted and isinstance(kept.visited, SharedSet):
-            log.warning("all seeds are known to the visited set: another crawl that shares it fetches them")
+            log.warning(
+                "all seeds are known to the visited set: another crawl that shares it fetches them, or this "
+                "one did before --fresh"
+            )
         live = LiveSettings(
             loaded,
             adjusted,

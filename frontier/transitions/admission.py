@@ -31,7 +31,7 @@ from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.readmission import find_readmissible, find_settled
-from frontier.transitions.uncancellable import run_uncancellable
+from frontier.transitions.uncancellable import run_in_turn
 from frontier.transitions.url_checks import check_urls
 from frontier.values import CrawlUrl, LedgerEntry, StoreFull, UrlState
 from visited import VisitedSet
@@ -117,7 +117,7 @@ class Admission:
             await self._finish(self._admit_claims())
 
     async def _finish(self, step: Coroutine[object, object, int]) -> int:
-        count = await run_uncancellable(step, on_cancel=self._commit.give_up_waiting)
+        count = await run_in_turn(self.lock, step, on_cancel=self._commit.give_up_waiting)
         await self._commit.sync()
         return count
 
@@ -130,64 +130,59 @@ class Admission:
         force: bool = False,
         drop_validators: bool = False,
     ) -> int:
-        async with self.lock:
-            canonicals = [url.canonical for url in batch]
-            verdicts: Sequence[bool] = ()
-            if batch:
-                verdicts = await self._asking.ask(batch, canonicals)
-            new = [url for url, is_new in zip(batch, verdicts, strict=True) if is_new]
-            admitted = 0
-            if not force:
-                self._link_counts.add(batch, canonicals, verdicts)
-            if new or force or chosen or position is not None:
-                admit = partial(self._admit, batch, new, chosen, position, force=force, drop_validators=drop_validators)
-                admitted = await self._commit.run(admit, is_required=True)
-            now = self._active.now()
-            if self._link_counts.must_write(now):
-                # At least as many as came, so that there are never more than twice the maximum.
-                at_once = len(batch) + _LINK_COUNTS_WRITTEN
-                with suppress(StoreFull):
-                    await self._commit.run(partial(self._link_counts.write, self._store, at_once=at_once, now=now))
-            return admitted
+        canonicals = [url.canonical for url in batch]
+        verdicts: Sequence[bool] = ()
+        if batch:
+            verdicts = await self._asking.ask(batch, canonicals)
+        new = [url for url, is_new in zip(batch, verdicts, strict=True) if is_new]
+        admitted = 0
+        if not force:
+            self._link_counts.add(batch, canonicals, verdicts)
+        if new or force or chosen or position is not None:
+            admit = partial(self._admit, batch, new, chosen, position, force=force, drop_validators=drop_validators)
+            admitted = await self._commit.run(admit, is_required=True)
+        now = self._active.now()
+        if self._link_counts.must_write(now):
+            # At least as many as came, so that there are never more than twice the maximum.
+            at_once = len(batch) + _LINK_COUNTS_WRITTEN
+            with suppress(StoreFull):
+                await self._commit.run(partial(self._link_counts.write, self._store, at_once=at_once, now=now))
+        return admitted
 
     async def _admit_claims(self) -> int:
-        async with self.lock:
-            urls = await self._asking.claimed()
-            log.info("the crawl had asked about %d URLs that the frontier lacks; they are admitted", len(urls))
-            change = partial(self._write, urls, {}) if urls else self._store.claims.clear
-            await self._commit.run(change, is_required=True)
+        urls = await self._asking.claimed()
+        log.info("the crawl had asked about %d URLs that the frontier lacks; they are admitted", len(urls))
+        change = partial(self._write, urls, {}) if urls else self._store.claims.clear
+        await self._commit.run(change, is_required=True)
         return 0
 
     async def _readmit(self, batch: Sequence[CrawlUrl], *, drop_validators: bool) -> int:
-        async with self.lock:
-            self._commit.check()
-            admit = partial(self._admit_settled, batch, drop_validators=drop_validators)
-            return await self._commit.run(admit, is_required=True)
+        self._commit.check()
+        admit = partial(self._admit_settled, batch, drop_validators=drop_validators)
+        return await self._commit.run(admit, is_required=True)
 
     async def _forget(self, canonicals: Iterable[str]) -> int:
-        async with self.lock:
-            self._commit.check()
-            with self._commit.fail_on_error:
-                entries = [self._store.reads.entry(canonical) for canonical in canonicals]
-            settled = [entry for entry in entries if entry is not None and entry.state is not UrlState.PENDING]
-            names = [entry.canonical for entry in settled]
-            if not names:
-                return 0
-            await self._asking.forget(names)
-            await self._commit.run(partial(self._remove_entries, settled), is_required=True)
-            for name in names:
-                self._link_counts.pop(name)
-            if self._outgoing is not None:
-                self._outgoing.note_forgotten()
-            return len(names)
+        self._commit.check()
+        with self._commit.fail_on_error:
+            entries = [self._store.reads.entry(canonical) for canonical in canonicals]
+        settled = [entry for entry in entries if entry is not None and entry.state is not UrlState.PENDING]
+        names = [entry.canonical for entry in settled]
+        if not names:
+            return 0
+        await self._asking.forget(names)
+        await self._commit.run(partial(self._remove_entries, settled), is_required=True)
+        for name in names:
+            self._link_counts.pop(name)
+        if self._outgoing is not None:
+            self._outgoing.note_forgotten()
+        return len(names)
 
     async def _record(self, batch: dict[str, LedgerEntry]) -> int:
-        async with self.lock:
-            verdicts = await self._asking.enter(list(batch))
-            new = [entry for entry, is_new in zip(batch.values(), verdicts, strict=True) if is_new]
-            if new:
-                await self._commit.run(partial(self._enter, new), is_required=True)
-            return len(new)
+        verdicts = await self._asking.enter(list(batch))
+        new = [entry for entry, is_new in zip(batch.values(), verdicts, strict=True) if is_new]
+        if new:
+            await self._commit.run(partial(self._enter, new), is_required=True)
+        return len(new)
 
     # transitions
 

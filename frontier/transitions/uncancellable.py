@@ -57,6 +57,22 @@ async def run_uncancellable(step: Coroutine[object, object, _Result], *, on_canc
     return task.result()
 
 
+async def run_in_turn(
+    lock: asyncio.Lock, step: Coroutine[object, object, _Result], *, on_cancel: Callable[[], None]
+) -> _Result:
+    """The same, holding a lock. A caller that is cancelled before its turn has changed nothing: the step never begins,
+    and `on_cancel` is not called."""
+    try:
+        await lock.acquire()
+    except BaseException:
+        step.close()
+        raise
+    try:
+        return await run_uncancellable(step, on_cancel=on_cancel)
+    finally:
+        lock.release()
+
+
 def _set_ended(ended: asyncio.Future[None], task: asyncio.Task[object]) -> None:
     if not task.cancelled():
         task.exception()  # marks it as retrieved: a cancelled caller does not retrieve it, and asyncio would warn

@@ -10,6 +10,9 @@ from config import COMPARE_BACKENDS, load, render_show, render_toml, settings
 from config.backends import OwnBackends
 from config.loading.options import options_of
 from crawler.wiring.comparing.competitors import competitors
+from tests.e2e.crawling import USAGE, assert_told
+from tests.e2e.operating import command_here
+from tests.unit.operate.stored_crawls import make
 from tests.unit.test_config_loader import MINIMAL, SEED, problems_of, written
 from visited.backends import BACKENDS, PEERS, REMOTE
 
@@ -143,3 +146,12 @@ def test_each_option_has_a_meaning_and_its_default_is_valid(backend: str) -> Non
 def test_a_configuration_is_read_without_numpy() -> None:
     code = "import sys, config; config.load(None, require_seeds=False); print('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_set_with_dir_alone_changes_an_option_of_the_backend_of_that_crawl(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    text = (crawl / "crawl.toml").read_text()
+    before, section, after = text.partition("[visited]")
+    (crawl / "crawl.toml").write_text(before + section + after.replace('backend = "exact"', 'backend = "per-site"', 1))
+    ended = command_here("crawl", "--dir", str(crawl), "--set", "visited.options.by=nobody")
+    assert_told(ended, USAGE, "visited.options.by: expected", "nobody")

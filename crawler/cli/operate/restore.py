@@ -58,6 +58,11 @@ def _tell(restored: Restored) -> None:
         (part,) = restored.parts
         whole = Path(restored.directory).parent
         say(f"then: `onceover cluster adopt {part.part} --dir {whole}` lets the part go on from here")
+    if restored.shares is not None:
+        say(
+            f"the crawl shares the visited set {restored.shares!r}, which knows what was found since the copy: no "
+            "crawl would fetch that. Start it with another name: --set visited.options.share=NAME"
+        )
     if not restored.is_noted:
         say("the copy can't be written to: another crawl that is restored from it will give the same record numbers")
 

@@ -28,6 +28,8 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     parts: list[CopiedPart]
     files: int
     bytes: int
+    shares: str | None = None
+    """The name of the visited set that it shares with other crawls, which may know URLs that this one has lost."""
     is_noted: bool = True
     """Whether the copy says now which record numbers the crawl has. If not, another restore of it has the same."""
     must_be_adopted: bool = False
@@ -82,7 +84,19 @@ def restore(path: Path, to: Path, *, part: int | None = None, progress: Progress
             files = [(file, to / file.name) for file in copy.files]
             restore_files(folder, files, progress=progress)
             _give_lineages(to, copy, taken)
-    return Restored(directory=str(to), parts=list(copy.parts), files=len(files), bytes=copy.size, is_noted=can_write)
+    return Restored(
+        directory=str(to),
+        parts=list(copy.parts),
+        files=len(files),
+        bytes=copy.size,
+        shares=_shares(to),
+        is_noted=can_write,
+    )
+
+
+def _shares(whole: Path) -> str | None:
+    name = stored_configuration(whole).config.visited.options.get("share")
+    return name if isinstance(name, str) else None
 
 
 def _whole(folder: Folder) -> CopyList:

@@ -16,7 +16,7 @@ from crawler.disk.lineages import MAX_LINEAGE, read_lineages
 from crawler.operate.upkeep.backing_up import back_up
 from crawler.operate.upkeep.restoring import restore
 from frontier.leveldb.linking import link_database, link_tables
-from tests.e2e.crawling import FAILED, REFUSED, USAGE, assert_told
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import PARTS, make
 
@@ -101,3 +101,19 @@ def test_a_sink_keeps_its_locks_while_it_is_copied(tmp_path: Path) -> None:
             counted = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
             assert counted.stdout.strip() == f"({rows},)"
             sink.execute("INSERT INTO t VALUES (2)")
+
+
+def test_a_restored_crawl_that_shares_a_set_is_told_so(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    text = (crawl / "crawl.toml").read_text()
+    for old, new in (
+        ('backend = "exact"', 'backend = "redis-exact"'),
+        ("options = {}", 'options = { share = "library" }'),
+    ):
+        before, section, after = text.partition("[visited]")
+        text = before + section + after.replace(old, new, 1)
+    (crawl / "crawl.toml").write_text(text)
+    back_up(crawl, tmp_path / "copy", progress=silent)
+    ended = command_here("restore", str(tmp_path / "copy"), "--to", str(tmp_path / "restored"))
+    assert_told(ended, COMPLETE)
+    assert "shares the visited set 'library'" in ended.out

@@ -203,6 +203,27 @@ async def test_a_crawl_waits_while_the_server_is_gone_and_says_so(tmp_path: Path
     await first.close()
 
 
+async def test_who_is_cancelled_behind_a_crawl_that_waits_ends_only_its_own_wait(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    first = Crawler(tmp_path / "1", server)
+    frontier = await first.open()
+    server.kill()
+    adding = asyncio.create_task(frontier.add(pages(1)))
+    await reason_to_wait(frontier)
+    behind = asyncio.create_task(frontier.add(pages(2)))
+    await asyncio.sleep(0)
+    behind.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await behind
+    await asyncio.to_thread(server.start, "--appendonly", "yes")
+    async with asyncio.timeout(MAX_WAIT_S):
+        assert await adding == 1
+    assert await frontier.add(pages(3)) == 1
+    assert first.ledger == ["1", "3"]
+    await first.close()
+
+
 async def test_a_crawl_that_is_stopped_while_it_waits_ends_and_loses_nothing(
     tmp_path: Path, server: RedisServer
 ) -> None:

@@ -1,0 +1,47 @@
+"""Clients that go away before they have their reply."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from crawler.control.replies import PauseState
+from crawler.control.requests import AnyRequest, Forget
+from crawler.control.server import Bounds
+from tests.unit.control.answering import PAUSE, raw, serving
+
+
+async def test_a_client_that_goes_away_does_not_cancel_what_it_has_changed(tmp_path: Path) -> None:
+    ended, may_end, began = list[type[AnyRequest]](), asyncio.Event(), asyncio.Event()
+    gone = asyncio.Event()
+
+    async def wait(request: AnyRequest) -> msgspec.Struct:
+        began.set()
+        try:
+            await may_end.wait()
+        except asyncio.CancelledError:
+            gone.set()
+            raise
+        ended.append(type(request))
+        gone.set()
+        return PauseState(paused=None, running=True)
+
+    async with serving(tmp_path, wait, bounds=Bounds(heartbeat_s=0)):
+        for line in (PAUSE % b"x", b'{"version":1,"request":{"type":"forget","urls":["http://h/"]}}\n'):
+            began.clear()
+            gone = asyncio.Event()
+            _, writer = await raw(tmp_path)
+            writer.write(line)
+            await began.wait()
+            writer.transport.abort()
+            if b"pause" in line:
+                await gone.wait()
+        # Its heart beats fail, and it goes on nevertheless.
+        for _ in range(20):
+            reader, writer = await raw(tmp_path)
+            writer.write(b"nonsense\n")
+            await reader.readline()
+            writer.close()
+        may_end.set()
+        await gone.wait()
+    assert ended == [Forget]
