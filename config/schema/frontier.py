@@ -182,7 +182,8 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
             "and lose some pages: bloom; blocked, which is faster and a little larger; counting, "
             "with counters of 4, 8 or 32 bits, which can forget URLs; dsbf, which grows as needed; "
             "per-site, with a fixed filter for each host. exact-leveldb is exact with store leveldb. "
-            "redis-exact lies on a server, and several crawls may share it; so do redis-set and redis-keys. The "
+            "redis-exact lies on a server, and several crawls may share it; so do redis-bloom, a Bloom "
+            "filter of the server, redis-set and redis-keys. The "
             "others are sets of the literature, for comparison. auto chooses among candidates, once "
             "for a crawl, the first that fits into memory_bytes. It may also be the name or the path of a plug-in.",
         ),

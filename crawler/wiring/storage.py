@@ -172,7 +172,7 @@ def _shared_set(chosen: Descriptor, config: Config, directory: CrawlDirectory) -
     if not frontier_backend(config).asks_servers:
         raise lacks(config, f"keep what it asks a server, as {chosen.name} needs")
     if config.visited.white_list:
-        problem = f"expected none, as {chosen.name} is exact or shared, found {len(config.visited.white_list)} URLs"
+        problem = f"expected none, as {chosen.name} lies on a server, found {len(config.visited.white_list)} URLs"
         raise ConfigError([Problem(problem, key="visited.white_list")])
     return _make_chosen(chosen, config, directory)
 

@@ -4,6 +4,7 @@ A set is a *form*, the way in which URLs lie in Redis, below `redis_set`, which 
 begins it, asks only about URLs that its cache lacks, and notices when the server has another memory than before.
 
     exact        64-bit fingerprints, in many Redis sets of integers: about 9.6 bytes for each URL
+    bloom        the server's own Bloom filter
     literature   the forms that books give: one Redis set of MD5 digests, or one key for each URL
     form         what a form is
     redis_set    a set of any form

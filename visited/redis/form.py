@@ -32,6 +32,14 @@ class Form(Protocol):
     @property
     def name(self) -> str: ...
 
+    def probe(self) -> Step | None:
+        """Asks the server, before the set is joined, whether it has what the form needs; None if any server has."""
+        ...
+
+    def check(self, answer: Any) -> None:
+        """Raises `Unavailable` if the answer to `probe` tells that the server lacks something."""
+        ...
+
     def first_layout(self) -> Mapping[str, str | int]:
         """The fields of the head of an empty set."""
         ...

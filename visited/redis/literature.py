@@ -50,6 +50,12 @@ class DigestForm:
         self._add, self._ask, self._forget = scripts
         self._in_one_key = in_one_key
 
+    def probe(self) -> Step | None:
+        return None
+
+    def check(self, answer: Any) -> None:
+        """It asks nothing before it is used."""
+
     def first_layout(self) -> Mapping[str, str | int]:
         return {}
 
@@ -98,7 +104,7 @@ def _describe(name: str, scripts: tuple[str, str, str], *, in_one_key: bool) -> 
         make=make,
         options=ServerOptions,
         needs=frozenset({"server"}),
-        folder="redis",
+        folder=name,
         is_exact=True,
         can_forget=True,
     )

@@ -82,6 +82,8 @@ class RedisSet:
         first = [str(each) for pair in self._form.first_layout().items() for each in pair]
         joining = Step(_JOIN, [self._place.head], [self._form.name, secrets.token_hex(8), "count", 0, *first])
         try:
+            if (probe := self._form.probe()) is not None:
+                self._form.check(await self._channel.run(probe))
             found: list[bytes] = await self._channel.run(joining)
         except Unanswered as error:
             raise Unreachable(str(error)) from error  # to join twice does no harm
