@@ -1,16 +1,16 @@
 """Asks a visited set on a server."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
 from frontier.snapshots.filling import fill
 from frontier.store import Store
 from frontier.transitions.commit import Commit
-from frontier.values import CrawlUrl, StoreFull
-from visited import Forgotten, SharedSet, Unanswered, Unreachable, VisitedSet
+from frontier.values import CrawlUrl, StoreFailed, StoreFull
+from visited import Forgotten, SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -64,14 +64,14 @@ class SharedAsking:
 
     async def forget(self, canonicals: Sequence[str], /) -> None:
         self._commit.check()
-        with self._commit.fail_on_error:
+        with self._commit.fail_on_error, _failing_with_server():
             # To forget twice does no harm.
             await self._wait(partial(self._visited.forget_many, canonicals), repeats=True)
 
     async def _ask(self, canonicals: Sequence[str]) -> list[str] | None:
         """The URLs that the server calls new; None if nobody knows. It has remembered all of them then."""
         self._is_certain = True
-        with self._commit.fail_on_error:
+        with self._commit.fail_on_error, _failing_with_server():
             try:
                 verdicts = await self._wait(partial(self._visited.add_many, canonicals))
             except Unanswered as error:
@@ -130,3 +130,15 @@ class SharedAsking:
                 wait_s = min(2 * wait_s, _LAST_WAIT_S)
             else:
                 return
+
+
+@contextmanager
+def _failing_with_server() -> Iterator[None]:
+    """A server that will never do what is asked ends the crawl. The claims stay, so the next start admits them."""
+    try:
+        yield
+    except Unavailable as error:
+        raise StoreFailed(
+            f"the visited set can't be used any more: {error}; mend its server or choose another set, and start the "
+            "crawl again: nothing is lost"
+        ) from error

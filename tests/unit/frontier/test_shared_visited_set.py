@@ -263,3 +263,21 @@ async def test_damaged_claims_stop_the_opening(tmp_path: Path, server: RedisServ
     with pytest.raises(StoreFailed, match=r"is damaged: what it has asked the visited set.*--repair"):
         await again.open()
     await again.die()
+
+
+async def test_a_set_that_can_not_be_used_any_more_ends_the_crawl_with_what_to_do_and_loses_nothing(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    first = Crawler(tmp_path / "1", server)
+    frontier = await first.open()
+    await frontier.add(pages(1))
+    with redis.Redis.from_url(server.url) as client:
+        client.set("{onceover:visited:test}:set", "of another program")
+        with pytest.raises(StoreFailed, match=r"WRONGTYPE.*choose another set, and start the crawl again"):
+            await frontier.add(pages(2, 3))
+        await first.die()
+        client.delete("{onceover:visited:test}:set")
+    again = Crawler(tmp_path / "1", server)
+    await again.open()
+    assert again.ledger == ["1", "2", "3"]
+    await again.close()
