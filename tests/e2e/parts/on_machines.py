@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -22,8 +22,9 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE, ONCEOVER, TIMEOUT_S, Ended, Web, assert_told, environment, onceover, setting
-from tests.e2e.parts.in_parts import WORLD
+from tests.e2e.parts.in_parts import WORLD, host_of
 from tests.redis_server import RedisServer, running_redis
+from tests.tcp_proxy import Proxy, proxied, to_path
 
 LEASE_S = 2.0
 PREFIX = "onceover"
@@ -75,16 +76,31 @@ class Machine:
         code = self.process.wait(TIMEOUT_S)
         return Ended(code, (self.folder / "stdout").read_text(), self.err)
 
+    def signal(self, number: int) -> None:
+        """To all its processes."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
     def parts(self) -> list[int]:
         """Those that have directories here."""
         return sorted(int(path.name.removeprefix("part-")) for path in self.directory.glob("part-*"))
 
     def pid_of(self, part: int) -> int | None:
-        """The process of a part that runs here."""
+        """The process of a part that runs here. None also if another process has got its number."""
         try:
-            return int((self.directory / f"part-{part}" / "lock").read_text())
+            pid = int((self.directory / f"part-{part}" / "lock").read_text())
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except (OSError, ValueError):
             return None
+        return pid if b"run-part" in command else None
+
+    def pids(self) -> list[int]:
+        """The processes of the parts that run here."""
+        return [pid for part in self.parts() if (pid := self.pid_of(part)) is not None]
+
+    def hosts(self) -> set[str]:
+        """Of which its parts have records."""
+        return {host_of(record.url) for part in self.records() for record in part}
 
     def records(self) -> list[list[PageRecord]]:
         """Of each part: the last copy of each record."""
@@ -99,6 +115,8 @@ class Machines(msgspec.Struct, frozen=True):
     log: Path
     redis: RedisServer
     machines: Sequence[Machine]
+    proxies: Sequence[Proxy]
+    """The way of each machine to Redis."""
     parts: int
 
     def read(self) -> Cluster:
@@ -154,7 +172,7 @@ def on_machines(
     """A crawl that was made, with one part for each that the machines may run. They are not started, and are killed at
     the end."""
     log = folder / "requests.jsonl"
-    with running_redis() as redis, running(params, log_path=log) as port:
+    with running_redis() as redis, running(params, log_path=log) as port, ExitStack() as ways:
         web = Web(port, params)
         parts = machines * max_parts
         options = setting('scope.within="any"', *settings, f"exchange.lease_s={LEASE_S}")
@@ -162,9 +180,13 @@ def on_machines(
         made = ["cluster", "init", "site.toml", "--parts", str(parts), "--url", redis.url]
         assert_told(onceover(*made, *web.options[2:], *options, cwd=folder), COMPLETE)
         more = ["--max-parts", str(max_parts)]
-        all_machines = [Machine(folder / f"machine-{number}", redis.url, *more) for number in range(machines)]
+        proxies = [ways.enter_context(proxied(to_path(str(redis.socket)))) for _ in range(machines)]
+        all_machines = [
+            Machine(folder / f"machine-{number}", f"redis://127.0.0.1:{proxy.port}", *more)
+            for number, proxy in enumerate(proxies)
+        ]
         try:
-            yield Machines(web, log, redis, all_machines, parts)
+            yield Machines(web, log, redis, all_machines, proxies, parts)
         finally:
             for machine in all_machines:
                 machine.kill()

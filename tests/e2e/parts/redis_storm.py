@@ -4,14 +4,14 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Final
 
 import redis
 
-from tests.e2e.parts.in_parts import PartsOfWeb, send
+from tests.e2e.parts.in_parts import send
 from tests.redis_server import RedisServer
 from tests.tcp_proxy import Proxy
 
@@ -21,23 +21,35 @@ PART_FAULTS: Final = ("kill part", "stop part")
 
 
 class Storm:
-    """Events in the life of a crawl whose parts reach `server` over `proxy`."""
+    """Events in the life of a crawl whose parts reach `server` over proxies."""
 
-    def __init__(self, crawl: PartsOfWeb, server: RedisServer, proxy: Proxy, random: Random) -> None:
-        self._crawl = crawl
+    def __init__(
+        self,
+        pids: Callable[[], list[int]],
+        server: RedisServer,
+        proxies: Sequence[Proxy],
+        random: Random,
+        *,
+        longest_s: float = 0.5,
+    ) -> None:
+        """`pids` are those of the parts that run. Each event strikes one proxy, and lasts for `longest_s` at most."""
+        self._pids = pids
         self._server = server
-        self._proxy = proxy
+        self._proxies = proxies
+        self._proxy = proxies[0]
         self._random = random
+        self._longest_s = longest_s
         self._copy = server.folder / "older.rdb"
 
     def strike(self, event: str) -> None:
         """Let it happen, and be over."""
+        self._proxy = self._random.choice(self._proxies)
         happens: dict[str, Callable[[], None]] = {
             "kill": self._kill,
             "flush": lambda: self._ask("FLUSHALL"),
             "older": self._restore_older,
             "hold": lambda: self._for_a_moment(self._server.hold, self._server.go_on),
-            "pause": lambda: self._ask("CLIENT", "PAUSE", self._random.randrange(50, 1000)),
+            "pause": lambda: self._ask("CLIENT", "PAUSE", self._random.randrange(50, int(2000 * self._longest_s))),
             "full": lambda: self._for_a_moment(lambda: self._limit(1), lambda: self._limit(0)),
             "cut": lambda: self._for_a_moment(self._proxy.cut, self._proxy.heal),
             "half": self._proxy.end_half,
@@ -51,15 +63,20 @@ class Storm:
     def _for_a_moment(self, begin: Callable[[], object], end: Callable[[], object]) -> None:
         begin()
         try:
-            time.sleep(self._random.uniform(0.05, 0.5))
+            time.sleep(self._random.uniform(0.05, self._longest_s))
         finally:
             end()
 
     def _kill(self) -> None:
         self._for_a_moment(self._server.kill, self._server.start)
 
+    def keep_copy(self) -> None:
+        """Of what Redis holds, to be restored later."""
+        self._ask("SAVE")
+        shutil.copy(self._server.folder / "dump.rdb", self._copy)
+
     def _restore_older(self) -> None:
-        """What Redis holds becomes what it held when this was called last."""
+        """What Redis holds becomes what it held when this, or `keep_copy`, was called last."""
         dump = self._server.folder / "dump.rdb"
         self._ask("SAVE")
         newer = self._server.folder / "newer.rdb"
@@ -79,7 +96,7 @@ class Storm:
         self._proxy.heal()
 
     def _signal_part(self, number: int) -> int | None:
-        pids = self._crawl.pids()
+        pids = self._pids()
         if not pids:
             return None
         pid = self._random.choice(pids)
@@ -91,7 +108,7 @@ class Storm:
 
     def _stop_part(self) -> None:
         pid = self._signal_part(signal.SIGSTOP)
-        time.sleep(self._random.uniform(0.05, 1.0))
+        time.sleep(self._random.uniform(0.05, 2 * self._longest_s))
         if pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)

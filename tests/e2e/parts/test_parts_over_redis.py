@@ -40,7 +40,7 @@ def check_whole(crawl: PartsOfWeb) -> None:
 def test_whatever_redis_does_costs_nothing_and_is_told(tmp_path: Path) -> None:
     events = ["older", "kill", "stop part", "full", "cut", "half", "deaf", "late", "older", "kill part"]
     with over_redis(tmp_path, *UNHURRIED, parts=2) as (crawl, server, proxy):
-        storm = Storm(crawl, server, proxy, Random(1))
+        storm = Storm(crawl.pids, server, [proxy], Random(1))
         with crawl.started() as supervisor:
             crawl.wait_until_all_crawl(supervisor)
             for event in events:
@@ -66,7 +66,7 @@ def test_ten_more_events_cost_nothing(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     events = random.choices([*FAULTS, *PART_FAULTS, *PART_FAULTS, "kill all"], k=10)
     with over_redis(tmp_path, *UNHURRIED, parts=3) as (crawl, server, proxy):
-        storm, left = Storm(crawl, server, proxy, random), events
+        storm, left = Storm(crawl.pids, server, [proxy], random), events
         while left:
             with crawl.started() as supervisor:
                 left = live_through(left, crawl, supervisor, storm, random)
