@@ -19,11 +19,14 @@ Choose = Callable[[Cluster, Mapping[int, int]], Iterable[Wanted]]
 
 
 def begin_machine(directory: CrawlDirectory, identity: Identity, *, url: str, prefix: str) -> None:
-    """Make a locked directory that of a machine of this crawl, unless it is. Raises `DirectoryRefused` if it has
-    another crawl."""
+    """Make a locked directory that of a machine of this crawl, unless it is; let it say where the server is now. Raises
+    `DirectoryRefused` if it has another crawl."""
     layout = read_layout(directory.path)
     if layout is not None:
-        _check_crawl(directory.path, layout, identity)
+        place = _check_crawl(directory.path, layout, identity)
+        if (place.url, place.prefix) != (url, prefix):
+            moved = msgspec.structs.replace(place, url=url, prefix=prefix)
+            write_layout(directory.path, msgspec.structs.replace(layout, cluster=moved))
         return
     if directory.has_state() or directory.has_output():
         raise DirectoryRefused(
@@ -45,7 +48,7 @@ def begin_machine(directory: CrawlDirectory, identity: Identity, *, url: str, pr
     )
 
 
-def _check_crawl(path: Path, layout: Layout, identity: Identity) -> None:
+def _check_crawl(path: Path, layout: Layout, identity: Identity) -> ClusterPlace:
     if layout.cluster is None:
         raise DirectoryRefused(f"{path} has a crawl in parts that is on this machine alone; name another by --dir")
     if (layout.cluster.crawl, layout.generation) != (identity.crawl, identity.generation):
@@ -54,6 +57,7 @@ def _check_crawl(path: Path, layout: Layout, identity: Identity) -> None:
             f"{identity.generation}), found {layout.cluster.crawl} ({layout.generation}). Name another directory by "
             "--dir, or another prefix of keys"
         )
+    return layout.cluster
 
 
 class MachineDirectory:

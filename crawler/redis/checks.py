@@ -47,9 +47,10 @@ def permissions(prefix: str) -> str:
 
 
 @asynccontextmanager
-async def checked(server: Server, *, prefix: str) -> AsyncIterator[Client]:
-    """A client of a server that a crawl can use, in keys that begin with `{PREFIX:`. Raises `ServerRefused`, and
-    `ValueError` for what is no URL of a server.
+async def checked(server: Server, *, prefix: str, only_reads: bool = False) -> AsyncIterator[Client]:
+    """A client of a server that a crawl can use, in keys that begin with `{PREFIX:`. A client that `only_reads` gets
+    any server that answers: one whose memory is full, for example. Raises `ServerRefused`, and `ValueError` for what is
+    no URL of a server.
 
     Errors of the block are not translated."""
     async with AsyncExitStack() as stack:
@@ -57,9 +58,10 @@ async def checked(server: Server, *, prefix: str) -> AsyncIterator[Client]:
             client = await stack.enter_async_context(connected(server))
             async with asyncio.timeout(TIMEOUT_S):
                 for place, found in (await _information(client, server)).items():
-                    if (message := complaint(found, place)) is not None:
+                    if not only_reads and (message := complaint(found, place)) is not None:
                         raise ServerRefused(message)
-                await _probe(client, server, prefix)
+                if not only_reads:
+                    await _probe(client, server, prefix)
         except NoPermissionError as error:
             raise ServerRefused(
                 f"the user of Redis at {server} lacks a permission: {error}. Give it what a crawl needs, on each node "

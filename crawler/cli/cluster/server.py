@@ -31,4 +31,4 @@ def settings_of_server(directory: Path | None, url: str | None, settings: Sequen
         return load(None, overrides=settings, options=options_of(url), environ=os.environ, require_seeds=False)
     if directory is None:
         raise click.UsageError("name the server by --url URL, or the directory of a machine of the crawl")
-    return settings_of_machine(directory)
+    return settings_of_machine(directory, settings)

@@ -1,6 +1,7 @@
 """Finds the register of a crawl on many machines."""
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ import msgspec
 
 from config import Loaded
 from crawler.cluster.values import Forgotten
+from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
-from crawler.operate.opening import stored_configuration
 from crawler.operate.refused import FAILED, Refused
 from crawler.wiring.components.exchanging import checked_redis
+from crawler.wiring.configuration import load
 
 
 class Reached(msgspec.Struct, frozen=True):
@@ -24,27 +26,34 @@ class Reached(msgspec.Struct, frozen=True):
     loaded: Loaded
 
 
-def settings_of_machine(directory: Path) -> Loaded:
+def settings_of_machine(directory: Path, settings: Sequence[str] = ()) -> Loaded:
     """The configuration that a machine of a crawl has in its directory, with the server and the prefix of its keys.
-    Raises `Refused`, `DirectoryRefused` and `ConfigError`."""
+    `settings` override it: they say how to reach the server from here, with a password for example. Raises `Refused`,
+    `DirectoryRefused` and `ConfigError`."""
     layout = read_layout(directory)
     if layout is None or layout.cluster is None:
         raise Refused(
             f"{directory} has no crawl on many machines: expected the directory of `onceover crawl --cluster`; or name "
             "the server by --url"
         )
-    loaded = stored_configuration(directory)
-    exchange = msgspec.structs.replace(
-        loaded.config.exchange, backend="redis", url=layout.cluster.url, prefix=layout.cluster.prefix
+    given = {setting.partition("=")[0].strip() for setting in settings}
+    stored = {"backend": "redis", "url": layout.cluster.url, "prefix": layout.cluster.prefix}
+    exchange = {key: value for key, value in stored.items() if f"exchange.{key}" not in given}
+    return load(
+        CrawlDirectory(directory).configuration,
+        overrides=settings,
+        tables=[("the directory of the machine", {"exchange": exchange})],
+        environ=os.environ,
+        require_seeds=False,
     )
-    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, exchange=exchange))
 
 
 @asynccontextmanager
-async def reached(loaded: Loaded) -> AsyncIterator[Reached]:
-    """The crawl that uses the server and the prefix of `[exchange]`. Raises `ConfigError` if the server can't be used,
+async def reached(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[Reached]:
+    """The crawl that uses the server and the prefix of `[exchange]`. With `only_reads`, the server may refuse writes,
+    because its memory is full for example. Raises `ConfigError` if the server can't be used,
     and `Refused` if it knows no such crawl, or fails."""
-    async with server_of(loaded) as client:
+    async with server_of(loaded, only_reads=only_reads) as client:
         # redis is an extra, which may not be installed; `checked_redis` has said so.
         from crawler.cluster.register import Register, find_generation  # noqa: PLC0415
 
@@ -59,9 +68,9 @@ async def reached(loaded: Loaded) -> AsyncIterator[Reached]:
 
 
 @asynccontextmanager
-async def server_of(loaded: Loaded) -> AsyncIterator[Any]:
+async def server_of(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[Any]:
     """A client of the server. Raises `ConfigError` if it can't be used, and `Refused` if it fails later."""
-    async with checked_redis(loaded) as client:
+    async with checked_redis(loaded, only_reads=only_reads) as client:
         from redis.exceptions import RedisError  # noqa: PLC0415 - as above
 
         try:

@@ -23,14 +23,17 @@ _REGISTER: Final = """
 redis.call('DEL', KEYS[2])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 """
-# Expiring a key is permitted when the memory is full; setting one is not.
+# The stream of a process that was killed expires, too, but never before its registration. Expiring a key is permitted
+# when the memory is full; setting one is not.
 _RENEW: Final = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 """
-WRITE: Final = """
+WRITE: Final = f"""
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 for at = 2, #ARGV do redis.call('XADD', KEYS[2], '*', 'f', ARGV[at]) end
+if redis.call('PTTL', KEYS[2]) < 0 then redis.call('PEXPIRE', KEYS[2], {_LEASE_MS}) end
 return 1
 """
 _LEAVE: Final = """

@@ -50,13 +50,16 @@ def redis_server(loaded: Loaded) -> Server:
     except KeyError as error:
         raise loaded.refuse("exchange.password_env", f"the environment has no variable {error}") from error
     except OSError as error:
-        raise loaded.refuse("exchange.password_file", f"it can't be read: {error.strerror or error}") from error
+        raise loaded.refuse(
+            "exchange.password_file", f"{loaded.config.exchange.password_file} can't be read: {error.strerror or error}"
+        ) from error
 
 
 @asynccontextmanager
-async def checked_redis(loaded: Loaded) -> AsyncIterator[Any]:
+async def checked_redis(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[Any]:
     """A client (`crawler.redis.client.Client`) of the server that `[exchange]` names, for keys that begin with
-    `{PREFIX:`. Raises `ConfigError` if the server can't be used."""
+    `{PREFIX:`. One that `only_reads` gets a server that refuses writes, too. Raises `ConfigError` if the server can't
+    be used."""
     try:
         from crawler.redis.checks import ServerRefused, checked  # noqa: PLC0415 - an extra, which may not be installed
     except ModuleNotFoundError as error:
@@ -65,7 +68,8 @@ async def checked_redis(loaded: Loaded) -> AsyncIterator[Any]:
         ) from error
     server, reaching = redis_server(loaded), AsyncExitStack()
     try:
-        client = await reaching.enter_async_context(checked(server, prefix=loaded.config.exchange.prefix))
+        prefix = loaded.config.exchange.prefix
+        client = await reaching.enter_async_context(checked(server, prefix=prefix, only_reads=only_reads))
     except (ServerRefused, ValueError) as error:
         raise loaded.refuse("exchange.url", str(error)) from error
     async with reaching:

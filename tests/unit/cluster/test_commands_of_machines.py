@@ -3,16 +3,19 @@
 from pathlib import Path
 
 import msgspec
+import redis
 
 from config import render_toml
 from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.cluster.reaching import settings_of_machine
 from crawler.parts.ownership import Ownership
 from crawler.testing.loops import run_in_virtual_time
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import open_crawl
-from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, assert_told
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
+from tests.redis_server import running_redis
 from tests.unit.cluster.homes import IDENTITY
 
 HOSTS = [f"h{number}.test" for number in range(8)]
@@ -73,3 +76,24 @@ def test_commands_take_the_parts_that_are_here_and_say_which_are_not(tmp_path: P
     assert "part 1 is on another machine" in added.out + added.err
     assert_told(command_here("parts", directory, "--into", "2"), REFUSED, "all parts are needed")
     assert_told(command_here("report", directory), COMPLETE, NOTE)
+
+
+def test_the_directory_of_a_machine_names_the_server_and_settings_say_how_to_reach_it(tmp_path: Path) -> None:
+    directory, missing = made(tmp_path), tmp_path / "no-password"
+    assert settings_of_machine(directory).config.exchange.url == "redis://127.0.0.1/0"
+    found = settings_of_machine(directory, ["exchange.prefix=other", "exchange.password_env=SECRET"]).config.exchange
+    assert (found.url, found.prefix, found.password_env) == ("redis://127.0.0.1/0", "other", "SECRET")
+    for command in ("status", "stop"):
+        ended = command_here("cluster", command, str(directory), "--set", f"exchange.password_file={missing}")
+        assert_told(ended, USAGE, "no-password")
+
+
+def test_the_status_of_a_crawl_can_be_read_while_the_memory_of_redis_is_full(tmp_path: Path) -> None:
+    site = tmp_path / "site.toml"
+    site.write_text('[crawl]\nseeds = ["http://a.test/"]\n')
+    with running_redis() as server:
+        assert_told(command_here("cluster", "init", str(site), "--parts", "2", "--url", server.url), COMPLETE)
+        with redis.Redis.from_url(server.url) as client:
+            client.config_set("maxmemory", 1)
+        assert_told(command_here("cluster", "status", "--url", server.url), COMPLETE, "not made yet")
+        assert_told(command_here("cluster", "stop", "--url", server.url), USAGE, "maxmemory")

@@ -86,6 +86,15 @@ def test_the_directory_of_another_crawl_is_refused(directory: CrawlDirectory) ->
         begin(directory, msgspec.structs.replace(IDENTITY, crawl="another"))
 
 
+def test_a_machine_knows_where_the_server_is_after_it_has_moved(directory: CrawlDirectory) -> None:
+    begin(directory)
+    begin_machine(directory, IDENTITY, url="redis://elsewhere.test/0", prefix="test")
+    layout = read_layout(directory.path)
+    assert layout is not None
+    assert layout.cluster is not None
+    assert layout.cluster.url == "redis://elsewhere.test/0"
+
+
 def test_a_crawl_on_one_machine_is_no_machine_of_a_crawl_on_many(directory: CrawlDirectory) -> None:
     write_layout(directory.path, Layout.begin(2))
     with pytest.raises(DirectoryRefused, match="on this machine alone"):

@@ -10,6 +10,8 @@ import pytest
 import redis
 
 from crawler.parts.exchange.redis import RedisExchange
+from crawler.parts.exchange.redis_connection import keys_of
+from crawler.parts.exchange.redis_streams import Streams
 from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
@@ -121,6 +123,25 @@ async def test_nothing_is_left_in_redis(server: RedisServer, tmp_path: Path) -> 
 
 
 @in_event_loop
+async def test_what_a_killed_process_leaves_in_redis_expires(server: RedisServer) -> None:
+    reached, killed = Server(url=server.url), "agent-17"
+    streams = Streams(reached, prefix="test")
+    await streams.connect()
+    try:
+        await streams.register(killed, 1)
+        assert await streams.write(killed, 1, [b"a frame"])
+        keys = keys_of("test", killed)
+        with redis.Redis.from_url(server.url) as client:
+            for renews in (False, True):
+                if renews:
+                    client.pexpire(keys[1], 100_000)
+                    assert await streams.renew(killed, 1)
+                registration, stream = (client.pttl(key) for key in keys)
+                assert 0 < registration <= stream <= 10_000
+    finally:
+        await streams.disconnect()
+
+
 async def test_it_is_told_why_links_wait_and_no_more_once_they_go_on(tmp_path: Path) -> None:
     with running_redis() as server:
         crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
