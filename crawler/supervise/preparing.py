@@ -12,6 +12,7 @@ import msgspec
 from config import Config, Loaded, render_toml, values_of
 from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
+from crawler.disk.going_on import how_to_run_machine
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_layout, write_layout
 from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
@@ -123,10 +124,9 @@ def lock_parts(
 
 def _on_many_machines(path: Path, cluster: ClusterPlace) -> str:
     """Without leases, another machine could run the same part."""
-    prefix = "" if cluster.prefix == "onceover" else f" --set exchange.prefix={cluster.prefix}"
     return (
-        f"{path} has parts of a crawl on many machines, and runs only with leases of them: `onceover crawl --cluster "
-        f"{shlex.quote(cluster.url)}{prefix} --dir {shlex.quote(str(path))}`"
+        f"{path} has parts of a crawl on many machines, and runs only while it holds their leases: "
+        f"`{how_to_run_machine(path, cluster)}`"
     )
 
 

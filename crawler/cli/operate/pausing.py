@@ -11,6 +11,7 @@ from crawler.cli.operate.options import as_json, directory, note_elsewhere, part
 from crawler.control.replies import CrawlStatus, PartStatus, PauseState, Stopping
 from crawler.control.requests import MAX_REASON, GetStatus, Pause, Resume, Stop
 from crawler.course.text import course_rows, left_text
+from crawler.disk.going_on import how_to_go_on
 from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.course import course_of
 from crawler.operate.reach import CrawlEnded, reach
@@ -96,9 +97,8 @@ def _part(part: PartStatus) -> str:
 
 
 def _how_to_go_on(directory: Path, *, is_paused: bool) -> str:
-    where = shlex.quote(str(directory))
-    go_on = f"onceover crawl --dir {where}"
-    return f"onceover resume {where}, then {go_on}" if is_paused else go_on
+    go_on = how_to_go_on(directory)
+    return f"onceover resume {shlex.quote(str(directory))}, then {go_on}" if is_paused else go_on
 
 
 def _check_reason(_context: click.Context, _parameter: click.Parameter, value: str) -> str:

@@ -10,6 +10,7 @@ from crawler.cli.completion import complete_setting
 from crawler.cli.operate.options import as_json, directory
 from crawler.control.replies import Reconfigured
 from crawler.control.requests import MAX_SETTINGS, AnyRequest, Reload, Set
+from crawler.disk.going_on import how_to_go_on
 from crawler.operate.reach import reach
 from crawler.operate.settings.lines import change_lines
 
@@ -58,4 +59,4 @@ def _ask(directory: Path, request: AnyRequest, as_json: bool) -> None:
         click.echo("Nothing was changed: this was --dry-run.")
     elif changed.running and any(each.holds == "restart" for each in changed.changes):
         where = shlex.quote(str(directory))
-        click.echo(f"To start again: onceover stop {where}, then onceover crawl --dir {where}")
+        click.echo(f"To start again: onceover stop {where}, then {how_to_go_on(directory)}")

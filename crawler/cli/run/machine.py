@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import shlex
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from crawler.cli.run.messages import warn_of_address_space
 from crawler.cli.run.running import in_event_loop, keep_running, print_result
 from crawler.cli.run.streams import say
 from crawler.cli.run.terminal import lasting_console
+from crawler.disk.going_on import how_to_go_on
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_progress
 from crawler.library.log_form import log_form
@@ -44,9 +44,8 @@ def run_on_machine(reached: Loaded, directory: Path, *, max_parts: int, as_json:
     code. Raises `PartFailed` if a part can't go on, `ConfigError` and `DirectoryRefused`."""
     console = lasting_console()
     result = in_event_loop(_run(reached, directory, max_parts, console))
-    again = f"onceover crawl --cluster {shlex.quote(reached.config.exchange.url)} --dir {shlex.quote(str(directory))}"
     if isinstance(result, CrawlResult):
-        print_result(result, as_json=as_json, again=again)
+        print_result(result, as_json=as_json, again=how_to_go_on(directory))
     elif as_json:
         say(msgspec.json.encode(result))
     else:

@@ -18,7 +18,7 @@ from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.line.messages import End, Stop
 from crawler.redis.client import FAILURES
-from crawler.status import Status
+from crawler.status import Status, number_of
 from crawler.supervise.cluster.choosing import choose
 from crawler.supervise.cluster.deciding import Deciding
 from crawler.supervise.cluster.joining import Joined
@@ -64,6 +64,8 @@ class CrawlAgent:
         self.ending: Ending | None = None
         """Why this machine's work ends, once that is known."""
         self._failure: PartFailed | None = None
+        self._surplus: set[int] = set()
+        """Parts that have directories here, beyond those that this machine may run."""
         self._leaves = asyncio.Event()
         self._drops = asyncio.Event()
 
@@ -181,7 +183,16 @@ class CrawlAgent:
         self._hear(cluster)
         if self._leaves.is_set():
             return []
-        return choose(cluster, here, max_parts=self._max_parts, name=self._leases.holder)
+        wanted = list(choose(cluster, here, max_parts=self._max_parts, name=self._leases.holder))
+        surplus = here.keys() - {each.part for each in wanted}
+        for part in sorted(surplus - self._surplus):
+            self._tell(f"part {part} waits: {self._no_room}.")
+        self._surplus = surplus
+        return wanted
+
+    @property
+    def _no_room(self) -> str:
+        return f"this machine runs no more than {number_of(self._max_parts, 'part')} (--max-parts)"
 
     def _hear(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -237,6 +248,7 @@ class CrawlAgent:
 
     def _agent(self) -> Agent:
         parts = dict.fromkeys(self._joined.parts_here(), "waits for its lease")
+        parts |= dict.fromkeys(self._surplus, self._no_room)
         for number, part in self.here.watched.items():
             parts[number] = _words(part.status()) if number in self.here.numbers else "has ended"
         return Agent(

@@ -85,13 +85,15 @@ async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[
             layout = read_layout(path)
             if layout is not None:
                 wait_for_parts(list(layout.directories_here(path).values()), on_wait)
-            register, cluster = await _find(reached, client, directory)
+            register, cluster = await _find(reached, client, directory, on_wait)
             begin_machine(directory, cluster.identity, url=str(redis_server(reached)), prefix=prefix)
             use_suffixes_of(directory)
             yield Joined(reached, register, cluster, directory, version)
 
 
-async def _find(reached: Loaded, client: Any, directory: CrawlDirectory) -> tuple[Register, Cluster]:
+async def _find(
+    reached: Loaded, client: Any, directory: CrawlDirectory, tell: Callable[[str], object]
+) -> tuple[Register, Cluster]:
     """The register of the crawl. If Redis has forgotten it, the directory of a machine is enough to write it again."""
     prefix = reached.config.exchange.prefix
     generation = await find_generation(client, prefix)
@@ -108,6 +110,10 @@ async def _find(reached: Loaded, client: Any, directory: CrawlDirectory) -> tupl
         )
     home = MachineDirectory(directory, lambda _cluster, _here: ())
     register = Register(client, prefix=prefix, generation=layout.generation)
+    tell(
+        f"Redis at {redis_server(reached)} has no register of this crawl, as after a flush, or it is the wrong server. "
+        "This machine writes the register again."
+    )
     await register.create(home.identity(), is_new=False)
     await register.raise_to(home.identity(), home.epochs())
     return register, await register.read()

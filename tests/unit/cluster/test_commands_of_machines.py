@@ -1,5 +1,6 @@
 """That commands on the directory of a machine speak of the parts that are there, and say which are not."""
 
+import asyncio
 from pathlib import Path
 
 import msgspec
@@ -7,15 +8,23 @@ import redis
 
 from config import render_toml
 from crawler.cluster.machine import MachineDirectory, begin_machine
+from crawler.cluster.values import Cluster
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.going_on import how_to_go_on
+from crawler.engine import Ending
 from crawler.operate.cluster.reaching import settings_of_machine
+from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.ownership import Ownership
+from crawler.supervise.cluster.agent import CrawlAgent
+from crawler.supervise.cluster.joining import join
+from crawler.supervise.cluster.messages import WIRE
 from crawler.testing.loops import run_in_virtual_time
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import open_crawl
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
 from tests.redis_server import running_redis
+from tests.timeouts import MAX_WAIT_S
 from tests.unit.cluster.homes import IDENTITY
 
 HOSTS = [f"h{number}.test" for number in range(8)]
@@ -95,5 +104,55 @@ def test_the_status_of_a_crawl_can_be_read_while_the_memory_of_redis_is_full(tmp
         assert_told(command_here("cluster", "init", str(site), "--parts", "2", "--url", server.url), COMPLETE)
         with redis.Redis.from_url(server.url) as client:
             client.config_set("maxmemory", 1)
-        assert_told(command_here("cluster", "status", "--url", server.url), COMPLETE, "not made yet")
+        assert "not made yet" in command_here("cluster", "status", "--url", server.url).out
         assert_told(command_here("cluster", "stop", "--url", server.url), USAGE, "maxmemory")
+
+
+def test_a_machine_goes_on_with_the_server_and_the_prefix_of_its_crawl(tmp_path: Path) -> None:
+    directory = made(tmp_path)
+    go_on = f"onceover crawl --cluster redis://127.0.0.1/0 --set exchange.prefix=test --dir {directory}"
+    assert how_to_go_on(directory) == go_on
+    assert " ".join(command_here("status", str(directory)).out.split()).startswith(
+        f"{directory} does not run. To go on: {go_on}"
+    )
+    assert_told(command_here("crawl", "--dir", str(directory)), REFUSED, go_on)
+    assert how_to_go_on(tmp_path) == f"onceover crawl --dir {tmp_path}"
+
+
+async def _tell_of_parts(directory: Path, url: str) -> tuple[list[str], Cluster]:
+    """What a machine that runs one part says until it knows which."""
+    options = {
+        "exchange.url": ("a test", url),
+        "exchange.prefix": ("a test", "test"),
+        "exchange.backend": ("a test", "redis"),
+    }
+    reached, told = load(None, options=options, environ={}, require_seeds=False), list[str]()
+    told_enough = asyncio.Event()
+
+    def tell(text: str) -> None:
+        told.append(text)
+        if "--max-parts" in text:
+            told_enough.set()
+
+    async with join(reached, directory, version="1", on_wait=tell) as joined:
+        exchange = await RedisExchange.begin(joined.server, "agent", prefix=joined.exchange_prefix, wire=WIRE)
+        agent = CrawlAgent(joined, exchange, max_parts=1, tell=tell)
+        running = asyncio.create_task(agent.run())
+        async with asyncio.timeout(MAX_WAIT_S):
+            await told_enough.wait()
+            while "--max-parts" not in str((cluster := await joined.register.read()).agents):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        agent.stop(Ending.SIGNAL)
+        await running
+        await exchange.aclose()
+    return told, cluster
+
+
+def test_a_machine_says_what_redis_has_forgotten_and_which_parts_it_has_no_room_for(tmp_path: Path) -> None:
+    directory = made(tmp_path)
+    with running_redis() as server:
+        told, cluster = asyncio.run(_tell_of_parts(directory, server.url))
+    assert "has no register of this crawl" in told[0]
+    assert told[1:] == ["part 2 waits: this machine runs no more than 1 part (--max-parts)."]
+    [agent] = cluster.agents.values()
+    assert agent.parts == {0: "waits for its lease", 2: "this machine runs no more than 1 part (--max-parts)"}
