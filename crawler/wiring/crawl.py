@@ -123,8 +123,9 @@ async def open_crawl(
                 shared.allowance.owe(owed)
                 shared.allowance.owe(await numbers_owed_by_replaced_output(loaded.config, directory, frontier, urls))
         links = _part_links(frontier, directory)
-        new_seeds = await frontier.add(own_seeds(frontier, values))
-        if not new_seeds and not frontier.describe().admitted and isinstance(kept.visited, SharedSet):
+        seeds = own_seeds(frontier, values)
+        new_seeds = await frontier.add(seeds)
+        if seeds and not new_seeds and not frontier.describe().admitted and isinstance(kept.visited, SharedSet):
             log.warning(
                 "all seeds are known to the visited set: another crawl that shares it fetches them, or this "
                 "one did before --fresh"

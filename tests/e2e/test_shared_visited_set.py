@@ -59,6 +59,25 @@ def test_a_crawl_that_is_stopped_and_resumed_is_complete_with_a_set_of_its_own(
 
 
 @pytest.mark.long
+def test_each_part_has_a_set_of_its_own_and_begins_another_when_the_crawl_begins_anew(
+    tmp_path: Path, web: Web, server: RedisServer
+) -> None:
+    options = [*web.options, "--dir", "crawl", *settings(server), *setting("crawl.parts=2")]
+    with redis.Redis.from_url(server.url) as client:
+        first = onceover("crawl", *options, cwd=tmp_path)
+        assert first.code == COMPLETE
+        assert "all seeds are known" not in first.err  # one part has no seeds
+        sets = set(client.keys("*:set"))
+        assert len(sets) == 2
+        assert onceover("crawl", *options, "--fresh", cwd=tmp_path).code == COMPLETE
+        parts = [each.parent for each in (tmp_path / "crawl").glob("part-*/records")]
+        assert sum(map(fetched, parts), Counter()) == dict.fromkeys(web.pages, 1)
+        tags = {each.rpartition(b":")[0] for each in client.keys("*:visited:*")}
+        assert len(tags) == 2
+        assert not tags & {each.rpartition(b":")[0] for each in sets}
+
+
+@pytest.mark.long
 def test_what_can_not_be_is_refused_with_what_to_do(tmp_path: Path, web: Web, server: RedisServer) -> None:
     memory = onceover("crawl", *web.options, *settings(server), *setting("frontier.backend=memory"), cwd=tmp_path)
     assert_told(memory, USAGE, "memory can't keep what it asks a server, as redis-exact needs")
