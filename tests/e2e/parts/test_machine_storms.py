@@ -24,6 +24,8 @@ from tests.e2e.test_politeness import gaps_s
 LASTING: Final = msgspec.structs.replace(WORLD, pages_per_host=20, slow=0.5, delay_s=0.4)
 """It lasts for all events, and they find requests in flight."""
 MACHINE_FAULTS: Final = ("kill machine", "kill agent", "stop machine", "cut machine off")
+MEANWHILE: Final = ("", "kill", "flush", "older", "hold", "pause", "full")
+"""What may happen to Redis while a machine is stopped or cut off."""
 LONG_S: Final = 5.0
 """Far beyond a lease."""
 ALONE_S: Final = 30.0
@@ -44,8 +46,9 @@ class Unleased(msgspec.Struct, frozen=True):
 class Fleet:
     """Machines, a service manager on each of them, and what happens to them."""
 
-    def __init__(self, crawl: Machines, random: Random) -> None:
+    def __init__(self, crawl: Machines, storm: Storm, random: Random) -> None:
         self._crawl = crawl
+        self._storm = storm
         self._random = random
         self.unleased: list[Unleased] = []
 
@@ -102,7 +105,11 @@ class Fleet:
         hosts = machine.hosts()
         begin()
         began_s = time.monotonic()
-        time.sleep(LONG_S)
+        meanwhile = self._random.choice(MEANWHILE)
+        log.info("meanwhile: %s", meanwhile)
+        if meanwhile:
+            self._storm.strike(meanwhile)
+        time.sleep(max(0.0, began_s + LONG_S - time.monotonic()))
         # A claim after that must stand for a lease and a tenth.
         self.unleased.append(Unleased(event, hosts, began_s + LEASE_S, time.monotonic() + 1.1 * LEASE_S))
         end()
@@ -114,7 +121,6 @@ def test_ten_events_over_four_machines_cost_nothing(tmp_path: Path, seed: int) -
     random = Random(seed)
     events = random.choices([*FAULTS, *PART_FAULTS, *MACHINE_FAULTS, *MACHINE_FAULTS], k=10)
     with on_machines(tmp_path, *UNHURRIED, machines=4, params=LASTING) as crawl:
-        fleet = Fleet(crawl, random)
         storm = Storm(
             lambda: [pid for machine in crawl.machines for pid in machine.pids()],
             crawl.redis,
@@ -122,6 +128,7 @@ def test_ten_events_over_four_machines_cost_nothing(tmp_path: Path, seed: int) -
             random,
             longest_s=1.5 * LEASE_S,
         )
+        fleet = Fleet(crawl, storm, random)
         fleet.start()
         crawl.wait_until_all_crawl()  # Redis makes no part once it has lost anything
         storm.keep_copy()
