@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from crawler.disk.directory import COPYING, CrawlDirectory
+from crawler.disk.durable_file import BESIDE_SQLITE
 from crawler.disk.permissions import why_not_writable
 
 LinkFrontier = Callable[[Path, Path], Mapping[str, int]]
@@ -20,7 +21,6 @@ LinkFrontier = Callable[[Path, Path], Mapping[str, int]]
 _LIST: Final = "files.json"
 _CONTENT: Final = "files"
 _SQLITE: Final = b"SQLite format 3\0"
-_BESIDE_SQLITE: Final = ("-wal", "-shm", "-journal")
 _UNFINISHED: Final = ".new"
 
 
@@ -196,7 +196,7 @@ def _files_in(folder: Path) -> list[os.DirEntry[str]]:
             for each in entries
             if each.name not in ("lock", "control")
             and not each.name.startswith("earlier.sqlite")
-            and not each.name.endswith((_UNFINISHED, *_BESIDE_SQLITE))
+            and not each.name.endswith((_UNFINISHED, *BESIDE_SQLITE))
             and each.is_file()
         ]
 

@@ -34,7 +34,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from crawler.disk.durable_file import replace_file
+from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
 from crawler.disk.permissions import why_not_writable
 
 COPYING, LINEAGES, RESTORING = "copying", "lineages.json", "restoring"
@@ -160,10 +160,8 @@ class CrawlDirectory:
 
     def has_state(self) -> bool:
         """Whether there is a frontier, even if it is damaged."""
-        return self._has_leveldb() or any(
-            path.is_file() and path.stat().st_size and not path.name.startswith(_OF_NEW_LEVELDB)
-            for path in self.frontier.rglob("*")
-        )
+        files = (path for path in self.frontier.rglob("*") if path.is_file() and path.stat().st_size)
+        return self._has_leveldb() or any(not path.name.startswith(_OF_NEW_LEVELDB) for path in files)
 
     def _has_leveldb(self) -> bool:
         return (self.frontier / "CURRENT").exists() or any(
@@ -185,9 +183,9 @@ class CrawlDirectory:
         return self.frontier.rename(self.new_copy())
 
     def has_output(self) -> bool:
-        """Whether there is any output."""
+        """Whether there is any output. A database without rows is none."""
         return any(
-            path.is_file() and path.stat().st_size
+            path.is_file() and path.stat().st_size and not path.name.endswith(BESIDE_SQLITE) and has_rows(path)
             for folder in (self.records, self.warc, self.sinks)
             for path in folder.rglob("*")
         )

@@ -1,7 +1,13 @@
-"""Replaces a file as a whole."""
+"""Files of a crawl: replaces one as a whole, and tells whether one has anything but empty tables of SQLite."""
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Final
+
+BESIDE_SQLITE: Final = ("-wal", "-shm", "-journal")
+"""How the names of files end that SQLite has beside a database."""
 
 
 def replace_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
@@ -20,3 +26,15 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def has_rows(path: Path) -> bool:
+    """Whether a file is anything but a database without rows, as a sink makes it before there is a page. One that
+    can't be read counts as full."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            names = [name.replace('"', '""') for (name,) in tables]
+            return any(database.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchone() for name in names)  # noqa: S608  # a name of its own
+    except sqlite3.Error:
+        return True

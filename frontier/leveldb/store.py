@@ -99,7 +99,7 @@ class LevelDBStore:
     def _check_intact(self, *, may_begin: bool) -> None:
         """Raise `StoreFailed` if batches are missing, counts don't add up, or the store is empty and must not be."""
         directory = self._database.directory
-        if not self.counters.admitted and not may_begin:
+        if not self.counters.admitted and not self.counters.generation and not may_begin:  # nor was all forgotten
             raise empty_error(directory)
         if missing := self.writer.missing_batches():
             raise StoreFailed(

@@ -2,11 +2,14 @@
 
 import errno
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile
 
 
 def tree(path: Path) -> dict[str, bytes | None]:
@@ -129,3 +132,20 @@ def test_a_configuration_that_cannot_be_written_leaves_the_earlier_one(
     with pytest.raises(OSError, match="No space left"):
         directory.write_configuration("new")
     assert directory.configuration.read_text() == "old"
+
+
+def test_a_database_in_which_a_sink_has_only_made_its_tables_is_no_output(tmp_path: Path) -> None:
+    """Or a part that has not had a URL yet could not be opened again."""
+    directory = CrawlDirectory(tmp_path)
+    path = directory.sinks / "sqlite" / FILE_NAME
+    path.parent.mkdir(parents=True)
+    file = SqliteFile(path, durability="process")
+    assert not directory.has_output()
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("INSERT INTO links VALUES (1, 0, 'http://h/')")
+        assert directory.has_output()
+        database.execute("DELETE FROM links")
+        assert not directory.has_output()
+    file.close()
+    (path.parent / "head.csv").write_text("url\n")
+    assert directory.has_output()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from frontier import StoreFailed, StoreFull, StoreRefused
+from frontier import Outcome, StoreFailed, StoreFull, StoreRefused, UrlState
 from frontier.backends import BACKENDS, descriptor
 from frontier.descriptor import Parameters, checked_options
 from frontier.leveldb.database import Batch, Database
@@ -62,6 +62,15 @@ async def test_a_state_is_opened_on_its_terms(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with pytest.raises(StoreFailed, match="it is empty, but the crawl has written output"):
         opened("leveldb", tmp_path / "other", Terms(identity={}, may_begin=False))
+
+
+async def test_a_state_of_which_everything_was_forgotten_is_opened_though_it_is_empty(tmp_path: Path) -> None:
+    frontier = await opened("leveldb", tmp_path).open_frontier(ExactSet())
+    await frontier.add([page("a")])
+    await frontier.done(await anext(frontier), cooldown_s=0, outcome=Outcome(state=UrlState.DONE))
+    assert await frontier.forget([page("a").canonical]) == 1
+    await frontier.aclose()
+    opened("leveldb", tmp_path, Terms(identity={"rules": "1"}, may_begin=False)).close()
 
 
 def test_notes_that_wait_for_space_are_listed_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
