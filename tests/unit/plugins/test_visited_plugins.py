@@ -115,7 +115,7 @@ BROKEN = {
         "its option shards has the name of one that each visited set has"
     ),
     "from visited.descriptor import *; DESCRIPTOR = Descriptor(name='a', make=print, needs={'gold'})": (
-        "needs may have capacity, directory, found gold"
+        "needs may have capacity, directory, server, found gold"
     ),
     "from visited.descriptor import *; DESCRIPTOR = Descriptor(name='a', make=print, folder='../up')": (
         "expected a plain name as folder, found '../up'"
