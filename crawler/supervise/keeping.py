@@ -42,6 +42,10 @@ class Watch(Protocol):
         """It has ended, or will as soon as its line does."""
         ...
 
+    def is_replaced(self, number: int, /) -> bool:
+        """Whether the process was told to end so that another one follows."""
+        ...
+
 
 class PartKeeper:
     """Starts a part again whenever its process dies."""
@@ -109,6 +113,8 @@ class PartKeeper:
     async def _wait_to_restart(self, how: str, ends: asyncio.Event) -> PartFailed | None:
         number = self._number
         if isinstance(self._last, Ended):
+            if self._watch.is_replaced(number):
+                return None
             self._tell(f"part {number} was stopped from outside; it starts again. `onceover stop` stops the crawl.")
             return None
         wait_s = self._restarts.wait_s(time.monotonic())

@@ -122,3 +122,6 @@ class Supervisor:
 
     def end(self, number: int, /) -> None:
         self.whole.end(number)
+
+    def is_replaced(self, _number: int, /) -> bool:
+        return False  # a change of settings reaches all parts, or none

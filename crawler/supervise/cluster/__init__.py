@@ -28,6 +28,7 @@ released. Their directories may move to another machine then.
     liaison      the agent's side
     parts_here   the processes of the parts on this machine
     choosing     which parts a machine would run; pure
+    stored_configuration   replaces the configuration in the register
     agent        leases, processes and the way to the coordinator together, from start to end
     settings     changes of the configuration
     operating    answers commands on this machine

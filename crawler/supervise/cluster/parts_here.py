@@ -75,6 +75,8 @@ class PartsHere:
         """All that were here in this run."""
         self._versions: dict[int, int] = {}
         """Of the configuration with which each process works."""
+        self._replaced: set[int] = set()
+        """Parts whose process was told to end, so that another one begins with a newer configuration."""
         self._ending: End | Stop | None = None
         self.first_open = asyncio.Event()
         self._done: asyncio.Queue[tuple[int, _Here] | None] = asyncio.Queue()
@@ -153,11 +155,16 @@ class PartsHere:
             if has < version and number in self._running:
                 log.info("part %d gets another process, for the configuration that holds now", number)
                 self._versions[number] = version
+                self._replaced.add(number)
                 self.watched[number].send(Stop(now=False))
 
     # the processes
 
+    def is_replaced(self, number: int, /) -> bool:
+        return number in self._replaced
+
     async def prepare(self, number: int, /) -> Begin:
+        self._replaced.discard(number)
         self._versions[number] = self._version()
         begin = self._plan().begin(number, again=self.watched[number].opened is not None)
         lease = self._running[number].lease.descriptor

@@ -7,7 +7,7 @@ from config import Loaded, render_toml
 from crawler.cluster.register import Register
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Set
-from crawler.redis.client import FAILURES, reason_of
+from crawler.supervise.cluster.stored_configuration import StoredConfiguration
 from crawler.supervise.settings import SettingsOfParts, reconfigure
 from crawler.supervise.whole.coordinator import Coordinator
 
@@ -23,8 +23,7 @@ class ClusterSettings:
         """`version` is that of the configuration with which this coordinator begins. Calls `on_adopted` with each new
         one, and the parts that have taken it over."""
         self._whole = whole
-        self._register = register
-        self._version = version
+        self._stored = StoredConfiguration(register, version)
         self._on_adopted = on_adopted
         self._settings = SettingsOfParts(whole, store=self._store, on_adopted=self._tell)
 
@@ -41,13 +40,7 @@ class ClusterSettings:
         return await reconfigure(self._whole, self._settings, Set(settings=list(settings), dry_run=dry_run))
 
     async def _store(self, recorded: Loaded) -> None:
-        try:
-            is_stored = await self._register.replace_configuration(render_toml(recorded.lasting), self._version + 1)
-        except FAILURES as error:
-            raise OSError(f"Redis did not take the configuration: {reason_of(error)}") from error
-        if not is_stored:
-            raise OSError("Redis has a newer configuration, of another machine that decides for the crawl")
-        self._version += 1
+        await self._stored.replace(render_toml(recorded.lasting))
 
     def _tell(self, parts: Sequence[int]) -> None:
-        self._on_adopted(self._version, list(parts))
+        self._on_adopted(self._stored.version, list(parts))
