@@ -288,7 +288,9 @@ def test_a_sink_that_raises_ends_the_crawl_by_a_line_that_names_it_and_loses_not
     assert_told(ended, FAILED, "the sink \"broken:Raising\" failed: KeyError: 'no such shelf' (broken.py, line ")
     assert "Traceback" in (tmp_path / "crawl" / "logs" / "crawl.log").read_text()
     assert_told(crawl(web, *setting("output.sinks=[]"), site=site, cwd=tmp_path), COMPLETE, "Resuming")
-    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+    found = fetched(tmp_path / "crawl")
+    assert found.keys() == dict.fromkeys(web.pages).keys()
+    assert max(found.values()) <= 2  # what was in flight with the page that failed
     assert_sound(tmp_path / "crawl")
 
 
