@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 import msgspec
-from redis.exceptions import RedisError
 
 from crawler.cluster.boottime import boottime
 from crawler.cluster.leases import Claim, Leases
 from crawler.cluster.register import Register
 from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Identity
 from crawler.disk.directory import DirectoryRefused
+from crawler.redis.client import FAILURES
 
 log = logging.getLogger(__name__)
 
@@ -170,8 +170,8 @@ class LeaseKeeper:
         try:
             await work()
             self._trouble = None
-        except (RedisError, OSError) as error:
-            # TimeoutError is an OSError.
+        except FAILURES as error:
+            # TimeoutError is one of them.
             if self._trouble is None:
                 log.warning("leases can't be renewed, because Redis can't be used: %s", error)
             self._trouble = str(error) or type(error).__name__

@@ -71,11 +71,11 @@ async def reached(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[
 async def server_of(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[Any]:
     """A client of the server. Raises `ConfigError` if it can't be used, and `Refused` if it fails later."""
     async with checked_redis(loaded, only_reads=only_reads) as client:
-        from redis.exceptions import RedisError  # noqa: PLC0415 - as above
+        from redis.exceptions import RedisClusterException, RedisError  # noqa: PLC0415 - as above
 
         try:
             yield client
-        except (RedisError, ConnectionError, TimeoutError) as error:
+        except (RedisError, RedisClusterException, ConnectionError, TimeoutError) as error:
             raise Refused(
                 f"Redis at {loaded.config.exchange.url} has failed: {str(error) or 'no answer'}", FAILED
             ) from error

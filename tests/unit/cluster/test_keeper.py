@@ -7,9 +7,11 @@ from typing import TypeVar
 
 import pytest
 import redis
+from redis.exceptions import RedisClusterException
 
 from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed
 from crawler.cluster.register import Register
+from crawler.cluster.values import Cluster
 from crawler.redis.client import connected
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
@@ -29,9 +31,9 @@ def server() -> Iterator[RedisServer]:
 
 
 @asynccontextmanager
-async def open_register(server: RedisServer) -> AsyncIterator[Register]:
+async def open_register(server: RedisServer, kind: type[Register] = Register) -> AsyncIterator[Register]:
     async with connected(Server(url=server.url)) as client:
-        yield Register(client, prefix="test", generation=IDENTITY.generation)
+        yield kind(client, prefix="test", generation=IDENTITY.generation)
 
 
 @asynccontextmanager
@@ -43,9 +45,11 @@ async def crawl_of(server: RedisServer) -> AsyncIterator[Register]:
 
 
 @asynccontextmanager
-async def kept(server: RedisServer, home: MemoryHome, name: str) -> AsyncIterator[LeaseKeeper]:
+async def kept(
+    server: RedisServer, home: MemoryHome, name: str, kind: type[Register] = Register
+) -> AsyncIterator[LeaseKeeper]:
     """A keeper that works. It gives nothing up in the end, as after a crash."""
-    async with open_register(server) as register:
+    async with open_register(server, kind) as register:
         keeper = LeaseKeeper(register, home, name, lease_s=LEASE_S)
         work = asyncio.get_running_loop().create_task(keeper.run())
         try:
@@ -121,3 +125,21 @@ async def test_a_lease_ends_by_the_clock_of_its_holder_when_redis_is_gone(server
         server.kill()
         await lost_because(keeper, "could not be renewed in time")
         assert keeper.until(0) == float("-inf")
+
+
+class WithoutNodes(Register):
+    """Reaches a cluster of nodes whose slots nobody serves at first."""
+
+    failures = 2
+
+    async def read(self) -> Cluster:
+        if self.failures > 0:
+            self.failures -= 1
+            raise RedisClusterException("slots are not covered")
+        return await super().read()
+
+
+@in_event_loop
+async def test_a_cluster_of_nodes_that_can_not_be_used_is_asked_again(server: RedisServer) -> None:
+    async with crawl_of(server), kept(server, MemoryHome(makes=[0]), "a", WithoutNodes) as keeper:
+        assert (await change_of(keeper, Held)).part == 0
