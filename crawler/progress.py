@@ -71,6 +71,18 @@ class HasStatus(Protocol):
     def status(self) -> Status: ...
 
 
+class GaugeOfParts:
+    """The status of several parts. Use it once they were open: before, there is none."""
+
+    def __init__(self, status: Callable[[], Status | None]) -> None:
+        self._status = status
+
+    def status(self) -> Status:
+        status = self._status()
+        assert status is not None
+        return status
+
+
 async def show_progress(gauge: HasStatus, console: Console, *, interval_s: float = 5.0) -> None:
     """Show progress until cancelled."""
     if not console.is_terminal or console.is_dumb_terminal:

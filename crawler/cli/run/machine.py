@@ -21,8 +21,8 @@ from crawler.library.crawl_log import log_progress
 from crawler.library.log_form import log_form
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.parts.exchange.redis import RedisExchange
-from crawler.progress import show_progress
-from crawler.status import Status, number_of
+from crawler.progress import GaugeOfParts, show_progress
+from crawler.status import number_of
 from crawler.supervise.cluster.agent import CrawlAgent
 from crawler.supervise.cluster.joining import Joined, join
 from crawler.supervise.cluster.messages import WIRE
@@ -129,23 +129,11 @@ class _Stopping:
         (self.drop if now else self.drain)("onceover stop")
 
 
-class _Gauge:
-    """The status of the parts of this machine, once there is one."""
-
-    def __init__(self, agent: CrawlAgent) -> None:
-        self._agent = agent
-
-    def status(self) -> Status:
-        status = self._agent.status()
-        assert status is not None
-        return status
-
-
 async def _show(agent: CrawlAgent, console: Console) -> None:
     """Show how the parts of this machine come on."""
     console.print(f"{agent.name}: waiting for leases of parts.", highlight=False)
     await agent.first_open.wait()
-    gauge = _Gauge(agent)
+    gauge = GaugeOfParts(agent.status)
     interval_s = agent.plan.loaded.config.progress.interval_s
     async with asyncio.TaskGroup() as group:
         group.create_task(keep_running(show_progress(gauge, console, interval_s=interval_s)))

@@ -21,8 +21,8 @@ from crawler.library.log_form import log_form
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.lines import log_reload
 from crawler.operate.settings.start import Start
-from crawler.progress import show_progress
-from crawler.status import Status, number_of
+from crawler.progress import GaugeOfParts, show_progress
+from crawler.status import number_of
 from crawler.supervise.operating import answer_operator
 from crawler.supervise.preparing import Plan, lock_parts, stored_parts
 from crawler.supervise.settings import SettingsOfParts, reconfigure
@@ -75,18 +75,6 @@ def keep_parts(loaded: Loaded, *, fresh: bool) -> Loaded:
     crawl = msgspec.structs.replace(loaded.config.crawl, parts=parts)
     origins = loaded.origins | {"crawl.parts": "the crawl in the directory"}
     return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, crawl=crawl), origins=origins)
-
-
-class _Gauge:
-    """The status of a crawl whose parts were all open once."""
-
-    def __init__(self, whole: Coordinator) -> None:
-        self._whole = whole
-
-    def status(self) -> Status:
-        status = self._whole.status()
-        assert status is not None
-        return status
 
 
 async def _run(plan: Plan, console: Console) -> CrawlResult:
@@ -159,7 +147,7 @@ def _stop_on_signals(supervisor: Supervisor, acting: Interrupts, console: Consol
 
 async def _show(whole: Coordinator, console: Console) -> None:
     """Show how the crawl begins, and its progress."""
-    plan, gauge = whole.plan, _Gauge(whole)
+    plan, gauge = whole.plan, GaugeOfParts(whole.status)
     await whole.all_open.wait()
     for choice in whole.choices:
         console.print(f"{choice}.", highlight=False)
