@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
@@ -18,8 +19,10 @@ class AppendFile:
     For one process and one event loop. Errors are `OSError` with number, file and what to do.
     """
 
-    def __init__(self, path: Path, *, durability: Durability) -> None:
+    def __init__(self, path: Path, *, durability: Durability, before_write: Callable[[], object] | None = None) -> None:
+        """`before_write` is called right before each write of the system."""
         self.path = path
+        self._before_write = before_write
         self._power = durability == "power"
         self._fd: int | None = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self.size = os.fstat(self._fd).st_size
@@ -44,6 +47,8 @@ class AppendFile:
             for piece in pieces if sum(map(len, pieces)) > _JOINED_BYTES else [b"".join(pieces)]:
                 rest = memoryview(piece)
                 while rest:
+                    if self._before_write is not None:
+                        self._before_write()
                     written = os.write(fd, rest)
                     if written == 0:
                         raise OSError(errno.EIO, os.strerror(errno.EIO))

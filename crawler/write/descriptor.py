@@ -23,6 +23,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     about: Mapping[str, str] = {}
     """What the output says about the crawl: `software`, `isPartOf` (the name of the crawl), `http-header-user-agent`,
     `robots`, and `settings`, a line for each that is not at its default, without secrets."""
+    before_write: Callable[[], object] | None = None
+    """Ends the process where the crawl may not go on. It is called before each page anyway; a sink that composes for
+    long calls it again right before it writes."""
 
 
 class Written(msgspec.Struct, frozen=True, gc=False):

@@ -46,11 +46,19 @@ class RecordSink:
     `torn_bytes`: how much the opening cut off. `damaged_bytes`: how much it moved to `records-….jsonl.damaged-BYTE`.
     """
 
-    def __init__(self, directory: Path, *, max_bytes: int = 256_000_000, durability: Durability = "process") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        max_bytes: int = 256_000_000,
+        durability: Durability = "process",
+        before_write: Callable[[], object] | None = None,
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._max_bytes = max_bytes
         self._durability = durability
+        self._before_write = before_write
         self._encoder = msgspec.json.Encoder()
         files = record_files(directory)
         self.torn_bytes, self.damaged_bytes = repair_tail(files[-1]) if files else (0, 0)
@@ -82,7 +90,8 @@ class RecordSink:
         self._file, self._serial = self._open(self._serial + 1), self._serial + 1
 
     def _open(self, serial: int) -> AppendFile:
-        return AppendFile(self._directory / f"records-{serial:05d}.jsonl", durability=self._durability)
+        path = self._directory / f"records-{serial:05d}.jsonl"
+        return AppendFile(path, durability=self._durability, before_write=self._before_write)
 
 
 class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +102,12 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def _make(parameters: Parameters, options: RecordOptions) -> RecordSink:
     assert parameters.directory is not None
-    return RecordSink(parameters.directory, max_bytes=options.max_bytes, durability=parameters.durability)
+    return RecordSink(
+        parameters.directory,
+        max_bytes=options.max_bytes,
+        durability=parameters.durability,
+        before_write=parameters.before_write,
+    )
 
 
 DESCRIPTOR: Final = Descriptor(name="records", make=_make, options=RecordOptions, needs=FILES, waits=False)

@@ -75,6 +75,7 @@ class WarcSink:
         durability: Durability = "process",
         info: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
+        before_write: Callable[[], object] | None = None,
     ) -> None:
         if not _PREFIX.fullmatch(options.prefix):
             raise ValueError(f"a WARC prefix consists of letters, digits, '.', '_' and '-'; found {options.prefix!r}")
@@ -84,6 +85,7 @@ class WarcSink:
         self._directory = directory
         self._options = options
         self._durability = durability
+        self._before_write = before_write
         self._info = WarcInfo(info or {}, level=options.level, clock=clock)
         self._clock = clock
         self._known: dict[str, Original] = {}
@@ -199,7 +201,7 @@ class WarcSink:
         self._serial += 1
         if self._options.index:
             self._index = OpenIndex(self._directory / name.removesuffix(_OPEN))
-        return AppendFile(self._directory / name, durability=self._durability)
+        return AppendFile(self._directory / name, durability=self._durability, before_write=self._before_write)
 
     def _finish_file(self) -> None:
         file, index = self._file, self._index
@@ -255,7 +257,13 @@ def _received(fetched: Fetched) -> int:
 
 def _make(parameters: Parameters, options: WarcOptions) -> WarcSink:
     assert parameters.directory is not None
-    return WarcSink(parameters.directory, options, durability=parameters.durability, info=parameters.about)
+    return WarcSink(
+        parameters.directory,
+        options,
+        durability=parameters.durability,
+        info=parameters.about,
+        before_write=parameters.before_write,
+    )
 
 
 DESCRIPTOR: Final = Descriptor(name="warc", make=_make, options=WarcOptions, needs=FILES, waits=False)

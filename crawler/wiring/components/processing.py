@@ -139,7 +139,7 @@ async def open_sinks(
         for each in _chosen_sinks(loaded.config, directory):
             backend = find(SINK, each.backend)
             descriptor: SinkDescriptor = load(backend)
-            made = await _begin(loaded, descriptor, each, opened)
+            made = await _begin(loaded, descriptor, each, opened, before_write=full_disk.before_write)
             if isinstance(made, IsTold):
                 told.append(made)
             if isinstance(made, Refers):
@@ -194,10 +194,20 @@ async def _opened(loaded: Loaded, descriptor: SinkDescriptor, chosen: _Chosen) -
         yield await _begin(loaded, descriptor, chosen, stack)
 
 
-async def _begin(loaded: Loaded, descriptor: SinkDescriptor, chosen: _Chosen, stack: AsyncExitStack) -> Sink:
+async def _begin(
+    loaded: Loaded,
+    descriptor: SinkDescriptor,
+    chosen: _Chosen,
+    stack: AsyncExitStack,
+    *,
+    before_write: Callable[[], object] | None = None,
+) -> Sink:
     """A sink, ready to be written to, which the stack closes. Raises `ConfigError`."""
     try:
-        made = _make_sink(descriptor, chosen, loaded.config)
+        if "directory" in descriptor.needs:
+            chosen.folder.mkdir(parents=True, exist_ok=True)
+        parameters = msgspec.structs.replace(_parameters(descriptor, chosen, loaded.config), before_write=before_write)
+        made = descriptor.make(parameters, msgspec.convert(chosen.options, descriptor.options))
         stack.push_async_callback(made.aclose)
         if isinstance(made, Begins):
             await made.begin()
@@ -237,12 +247,6 @@ def _plugin_sinks(config: Config, directory: Path) -> list[_Chosen]:
         _Chosen(key, each.backend, name := each.name or each.backend.replace(":", "-"), directory / name, each.options)
         for key, each in asked
     ]
-
-
-def _make_sink(descriptor: SinkDescriptor, chosen: _Chosen, config: Config) -> Sink:
-    if "directory" in descriptor.needs:
-        chosen.folder.mkdir(parents=True, exist_ok=True)
-    return descriptor.make(_parameters(descriptor, chosen, config), msgspec.convert(chosen.options, descriptor.options))
 
 
 def _parameters(descriptor: SinkDescriptor, chosen: _Chosen, config: Config) -> SinkParameters:

@@ -12,6 +12,7 @@ from crawler.page import Request
 from crawler.testing.loops import in_event_loop
 from crawler.wiring.additions import Additions
 from crawler.wiring.components.fetching import chosen_fetcher, fetcher, request_limits
+from crawler.wiring.components.processing import open_sinks
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import open_crawl
 from crawler.wiring.storage import open_state
@@ -83,6 +84,32 @@ async def test_no_change_of_the_frontier_is_stored_past_the_check(tmp_path: Path
         state = open_state(loaded.config, directory)
         assert state.knows_many(["http://a.test/", "http://b.test/"]) == [True, False]
         state.close()
+
+
+@in_event_loop
+async def test_nothing_that_was_composed_before_is_written_past_the_check(tmp_path: Path) -> None:
+    """As when the process is stopped while it compresses a page."""
+    looks = 0
+
+    def check() -> None:
+        nonlocal looks
+        looks += 1
+        if looks > 1:
+            raise Ended
+
+    full_disk = FullDiskRetry(pause=lambda _: None, resume=lambda: None, before_write=check)
+    for output in ("warc", "records"):
+        looks = 0
+        options = {"crawl.seeds": ("a test", ["http://a.test/"])}
+        other = {"warc": "records", "records": "warc"}[output]
+        loaded = load(None, overrides=[f"output.{other}=false"], options=options, environ={})
+        with CrawlDirectory(tmp_path / output) as directory:
+            opened = await open_sinks(loaded, directory, full_disk)
+            with pytest.raises(Ended):
+                await opened.sink.write(page(1), record_of(page(1), 1))
+            assert looks == 2
+            assert not any(path.stat().st_size for path in (tmp_path / output / output).iterdir())
+            await opened.sink.aclose()
 
 
 async def test_nothing_is_written_to_a_sink_past_the_check() -> None:

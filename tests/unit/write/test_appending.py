@@ -12,6 +12,23 @@ from crawler.write.appending import AppendFile
 from tests.timeouts import MAX_WAIT_S
 
 
+def test_each_write_of_the_system_is_checked_right_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    real = os.write
+
+    def write(fd: int, data: memoryview) -> int:
+        events.append("written")
+        return real(fd, data[: 1 << 16])
+
+    file = AppendFile(tmp_path / "file", durability="process", before_write=lambda: events.append("checked"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        file.append(b"small", b"pieces")
+        file.append(b"x" * (1 << 17), b"more")  # in three steps
+    file.close()
+    assert events == ["checked", "written"] * 4
+
+
 async def test_a_file_closed_while_it_is_synced_is_safe_for_those_who_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
