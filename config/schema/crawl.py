@@ -178,7 +178,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     warc_prefix: Annotated[WarcPrefix, Meta(description="Beginning of the names of WARC files.")] = "onceover"
     warc_level: Annotated[
         int, Meta(ge=1, le=9, description="Compression of WARC files: 1 is the fastest, 9 gives the smallest files.")
-    ] = 3
+    ] = 2
     warc_index: Annotated[
         bool,
         Meta(description="Write a CDXJ index beside each WARC file, which says where each capture lies."),

@@ -44,7 +44,7 @@ class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     prefix: Annotated[str, Meta(description="Like output.warc_prefix.")] = "onceover"
     max_bytes: Annotated[int, Meta(description="Like output.warc_max_bytes.", extra={"unit": "bytes"})] = 1_000_000_000
-    level: Annotated[int, Meta(description="Like output.warc_level.")] = 3
+    level: Annotated[int, Meta(description="Like output.warc_level.")] = 2
     index: Annotated[bool, Meta(description="Like output.warc_index.")] = True
     revisits: Annotated[int, Meta(description="Like output.warc_revisits.", extra={"unit": "bodies"})] = 0
     dedupe_min_bytes: Annotated[int, Meta(description="Like output.dedupe_min_bytes.", extra={"unit": "bytes"})] = 0

@@ -238,7 +238,7 @@ def test_the_folder_is_read_again_and_the_daemon_tells_what_has_changed(tmp_path
         assert "b: added" in told
         assert 'a: changed\n    daemon.max_memory_bytes is "4 GB"; it was unset' in told
         assert "politeness.min_delay_s is 6.0; it was 5.0\n" in told
-        assert "output.warc_level is 5; it was 3 (its files are open); this holds when the crawl starts again" in told
+        assert "output.warc_level is 5; it was 2 (its files are open); this holds when the crawl starts again" in told
         assert served.pid("a") == pid
         assert_sound(served.directory("gone"))
         # A folder without change, and a configuration that breaks: what runs goes on.

@@ -114,7 +114,7 @@ def test_a_reload_in_mid_crawl_fetches_no_page_twice_and_keeps_those_on_their_wa
             told = reload(served)
             assert told.count("fetch.max_redirects is 3; it was") == 2
             assert (
-                "output.warc_level is 5; it was 3 (its files are open); this holds when the crawl starts again" in told
+                "output.warc_level is 5; it was 2 (its files are open); this holds when the crawl starts again" in told
             )
             assert "has read the folder again: nothing has changed" in reload(served)
             assert len(web.asked) == 2 * 2 * HOSTS
