@@ -25,6 +25,7 @@ from config.schema.duplicates import Duplicates
 from config.schema.exchange import Exchange
 from config.schema.fetch import Fetch
 from config.schema.frontier import Frontier, Visited
+from config.schema.identity import Identity
 from config.schema.politeness import Politeness
 from config.schema.recrawl import Recrawl
 from config.schema.render import Render
@@ -43,6 +44,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     visited: Visited = Visited()
     politeness: Politeness = Politeness()
     fetch: Fetch = Fetch()
+    identity: Identity = Identity()
     render: Render = Render()
     urls: Urls = Urls()
     output: Output = Output()

@@ -35,6 +35,7 @@ _MODULES: Final = {
     "export": "operate.export",
     "forget": "operate.urls",
     "frontier": "frontier",
+    "identity": "identity.command",
     "inspect": "inspect",
     "parts": "parts",
     "pause": "operate.pausing",

@@ -8,6 +8,7 @@ import msgspec
 
 from config import ConfigError, Problem
 from crawler.serve.folder import first_users, read_names, shared_text
+from crawler.wiring.components import signing
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.filter_size import filter_warnings
@@ -69,7 +70,7 @@ def _check(path: Path, settings: Sequence[str]) -> Checked:
         return Checked(valid=False, problems=error.problems)
     return Checked(
         valid=True,
-        warnings=tuple(filter_warnings(loaded)),
+        warnings=(*filter_warnings(loaded), *signing.warnings(loaded)),
         seeds=len(loaded.seeds),
         directory=loaded.config.crawl.directory,
     )

@@ -23,6 +23,7 @@ from crawler.fetch.headers import request_headers
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.request_limits import RequestLimits
 from crawler.fetch.response_reader import SentRequest, answer_before_failure, interpret, read_body
+from crawler.fetch.signing.values import Signed, SignsRequests
 from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
 
 _log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class HttpFetcher:
     `limits` returns the limits for a URL. All bodies together, until their pages are freed, take about
     `max_memory_bytes`, plus one body. `cookie_jar` stores the cookies where the limits allow `cookies`. With `hsts`,
     the fetcher answers an http URL that requires https with a redirect, and asks nobody. `may_ask` says for a URL
-    whether the user agent names a contact, if it must.
+    whether the user agent names a contact, if it must. `signing` signs requests.
 
     Each request is sent once. If it meets a kept connection that the server has closed, that is a failure like any
     other: the caller tries again, because he knows how long the host must rest.
@@ -51,6 +52,7 @@ class HttpFetcher:
         max_memory_bytes: int = 16_000_000,
         cookie_jar: Cookies | None = None,
         hsts: StrictTransport | None = None,
+        signing: SignsRequests | None = None,
         may_ask: Callable[[str], bool] = lambda _: True,
         allows_port: Callable[[int], bool] = lambda _: True,
     ) -> None:
@@ -59,6 +61,7 @@ class HttpFetcher:
         self._budget = BodyBudget(max_memory_bytes)
         self._cookies = cookie_jar
         self._hsts = hsts
+        self._signing = signing
         self._may_ask = may_ask
         self._allows_port = allows_port
 
@@ -79,12 +82,15 @@ class HttpFetcher:
         sent = SentRequest(request.url, fetched_at, started, is_conditional)
         claim = Claim(self._budget)
         limits = self._limits(request)
+        signed: Signed | None = None
         try:
             url = _wire_url(request.url)
             self._refuse(url, request)
             deadline = asyncio.get_running_loop().time() + limits.timeout_s
             async with asyncio.timeout_at(deadline):
                 headers = self._headers(url, limits, request)
+                if self._signing is not None and (signed := await self._signing.sign(url, request.method, headers)):
+                    headers |= signed.headers
                 response = await self._network.ask(
                     url, headers, connect_timeout_s=limits.connect_timeout_s, method=request.method
                 )
@@ -93,6 +99,8 @@ class HttpFetcher:
             if request.is_check:
                 raw, truncated = b"", None
             fetched = await interpret(sent, response, raw, truncated, limits=limits, claim=claim, budget=self._budget)
+            if self._signing is not None and "Accept-Signature" in response.headers:
+                fetched = await self._learn_challenge(url, headers, signed, response, fetched)
             return fetched
         except Exception as error:  # noqa: BLE001
             trouble = _translate(error, request.url)
@@ -149,6 +157,15 @@ class HttpFetcher:
             policy = response.headers.get("Strict-Transport-Security")
             if policy is not None:
                 self._hsts.learn(str(url), policy)
+
+    async def _learn_challenge(
+        self, url: URL, headers: dict[str, str], signed: Signed | None, response: Response, fetched: Fetched
+    ) -> Fetched:
+        """Remember the signature that a server asks for. Marks the page if the request must be repeated with it."""
+        assert self._signing is not None
+        accepted = response.headers.getall("Accept-Signature")
+        again = await self._signing.learn(url, headers, signed, status=response.status, accepted=accepted)
+        return replace(fetched, challenged=True) if again and isinstance(fetched, Page) else fetched
 
     async def address(self, url: str, /) -> str | None:
         return await self._network.address(url)

@@ -108,6 +108,8 @@ class Page(Response, frozen=True, kw_only=True):
     """If `truncated` is `disconnect`: the failure that cut the body."""
     message: str | None = None
     """For people: more about that, or why the body may be incomplete."""
+    challenged: bool = False
+    """Whether the server refused the request because it must be signed, and the next one for this URL will be."""
     rendering: Rendering | None = None
     """How its rendering ended; None if it was not rendered. If there is a document, `body` holds it."""
     links: tuple[Link, ...] = ()

@@ -1,11 +1,12 @@
 """What follows from a response: how long the queue rests, and whether its URL is tried again. Pure.
 
-`pace` has the arithmetic; this module applies it to responses. It tells three kinds of trouble apart:
+`pace` has the arithmetic; this module applies it to responses. It tells four kinds of trouble apart:
 
     of the URL       500, or a body cut short. The URL is tried again later, the others go on, and the host is asked a
                      little less often.
     of the load      429, 503, or any other failure with Retry-After: the server asks the crawl to slow down. The host
                      rests, twice as long each time it asks, and half as long after each good response since.
+    of the request   the server wants it signed: it is repeated with a signature, once the host has rested.
     of the host      no name, no connection, no robots.txt, or `open_after` time-outs in a row: nothing on the host can
                      be fetched, so its *circuit* is open. The whole queue rests, twice as long each time. Then one URL
                      is tried; the others keep their attempts. One response closes the circuit. After `dead_after`
@@ -50,6 +51,8 @@ NO_ANSWER = frozenset({FailureKind.TIMEOUT, FailureKind.DISCONNECTED})
 NO_REQUEST_SENT = REFUSALS | {FailureKind.DNS}
 """Failures before any request was sent."""
 HEAD_REFUSED = "head-refused"
+CHALLENGED = "challenged"
+"""Why a URL is asked for again if its server wants the request to be signed."""
 UNREACHABLE = "unreachable"
 """Why a URL is excluded if its robots.txt can't be fetched."""
 
@@ -114,6 +117,12 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         if cause in TRANSIENT_STATUSES or cause in TRANSIENT_FAILURES:
             return self._after_transient_failure(fetched, cause, plain_s, retry_after_s, lease)
         pressure = max(0, lease.pressure - asked)
+        # Once, however few attempts there are: the fetcher marks no request that was signed as its server wants.
+        if isinstance(fetched, Page) and fetched.challenged and lease.url.attempt + 1 < max(2, self.max_attempts):
+            rest_s = self._backoff_s(plain_s, pressure, lease, retry_after_s=retry_after_s)
+            return Decision(
+                cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=CHALLENGED, answered=True, pressure=pressure
+            )
         return Decision(
             cooldown_s=self._backoff_s(plain_s, pressure, lease, retry_after_s=retry_after_s) if asked else 0.0,
             failed=isinstance(fetched, Failure),

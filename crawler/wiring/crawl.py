@@ -26,7 +26,7 @@ from crawler.url.urls import UrlReader
 from crawler.wiring import seeding, storage
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
-from crawler.wiring.components import content, discovering, fetching, processing, rendering, repeating
+from crawler.wiring.components import content, discovering, fetching, processing, rendering, repeating, signing
 from crawler.wiring.components.disk_space import disk_space
 from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
@@ -210,6 +210,7 @@ async def _components(
         notes,
         limits=latest.request_limits,
         allows_port=latest.allows_port,
+        signing=signing.signing(loaded, notes),
         before_request=additions.check,
     )
     stack.push_async_callback(http.aclose)
@@ -262,6 +263,7 @@ def check_configuration(loaded: Loaded) -> None:
     processing.extractor(loaded)
     processing.check_sinks(loaded)
     fetching.routes(loaded)
+    signing.check(loaded)
     for each in (loaded, *Sites(loaded).alone()):
         fetching.response_policy(each)
     rendering.check(loaded)

@@ -10,6 +10,7 @@ from config import Loaded
 from crawler.discover import quota, refusal_counts
 from crawler.fetch import cookies, hsts
 from crawler.fetch.robots import cache, crawl_delays
+from crawler.fetch.signing import values as signing
 from crawler.notes import NoteKind
 from crawler.parts.ownership import Ownership
 from crawler.revisit import known_pages
@@ -24,6 +25,7 @@ NOTE_KINDS: Final[Mapping[str, NoteKind]] = {
         cookies.NOTES,
         crawl_delays.NOTES,
         hsts.NOTES,
+        signing.NOTES,
         quota.PAGES,
         quota.SITEMAPS,
         quota.SITEMAP_BYTES,

@@ -115,6 +115,9 @@ def test_each_setting_can_come_from_a_file_the_environment_and_the_command_line(
         "exchange.tls_ca": "/dev/null",
         "exchange.tls_cert": "/dev/null",
         "exchange.tls_key": "/dev/null",
+        "identity.email": "us@library.se",
+        "identity.keys": "/srv/keys",
+        "identity.agent": "https://bot.library.se",
     }
     value = examples.get(key, setting.minimum if setting.default is None else setting.default)
     text = toml_value(value)

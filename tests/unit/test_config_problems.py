@@ -209,7 +209,7 @@ def test_all_problems_of_all_sources_are_told_at_once(tmp_path: Path) -> None:
         ),
         (
             "crawl.toml:6: unknown section [zzz]; there are [crawl], [scope], [traps], [focus], [frontier], [visited], "
-            "[politeness], [fetch], [render], [urls], [output], [duplicates], [recrawl], [limits], "
+            "[politeness], [fetch], [identity], [render], [urls], [output], [duplicates], [recrawl], [limits], "
             "[log], [progress], [exchange], [daemon], [compare]"
         ),
         "environment ONCEOVER_FETCH__CONCURENCY: fetch.concurency: unknown key; did you mean fetch.concurrency?",

@@ -16,6 +16,8 @@ from crawler.fetch.cookies import Cookies, StoredCookie
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.status import RobotsStatus
+from crawler.fetch.signing.challenges import Challenges
+from crawler.fetch.signing.values import Wish
 from crawler.notes import Notes
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory.notes import MemoryNotes
@@ -27,6 +29,7 @@ KEYS = {
     "hsts": "hsts a.test",
     "cookies": "cookies a.test",
     "quota": "pages a.test",
+    "signatures": "signatures a.test",
 }
 """Under which key each kind of note stands."""
 
@@ -37,6 +40,7 @@ def learn(notes: Notes) -> None:
     StrictTransport(notes).learn("https://a.test/", "max-age=1000000")
     Cookies(notes).learn(URL("http://a.test/"), ["a=1; Max-Age=1000000"])
     PageQuota(notes, lambda _: PageLimits(per_host=1)).spend("http://a.test/")
+    Challenges(notes).learn("a.test", Wish("sig1", ("@authority",)))
 
 
 def known(notes: Notes) -> dict[str, bool]:
@@ -46,6 +50,7 @@ def known(notes: Notes) -> dict[str, bool]:
         "hsts": StrictTransport(notes).upgrade("http://a.test/") is not None,
         "cookies": Cookies(notes).header(URL("http://a.test/")) is not None,
         "quota": PageQuota(notes, lambda _: PageLimits(per_host=1)).refusal("http://a.test/") is not None,
+        "signatures": Challenges(notes).find("a.test") is not None,
     }
 
 

@@ -267,3 +267,20 @@ def test_a_handshake_that_may_succeed_another_time_is_tried_again() -> None:
     assert after(passing).retry_after_s is not None
     last = after(passing, attempt=3)
     assert (last.failed, last.reason) == (True, "tls")
+
+
+def test_a_challenged_request_is_repeated_once_its_host_has_rested_and_costs_the_host_no_trust() -> None:
+    challenged = msgspec.structs.replace(page(403), challenged=True)
+    decision = after(challenged)
+    assert (decision.retry_after_s, decision.stays, decision.cooldown_s) == (0.0, True, 4.0)
+    assert decision.reason == "challenged"
+    assert decision.server_ok
+    assert not decision.failed
+
+
+def test_a_challenged_request_is_repeated_also_if_urls_have_one_attempt_and_never_without_end() -> None:
+    challenged = msgspec.structs.replace(page(403), challenged=True)
+    once = msgspec.structs.replace(POLICY, max_attempts=1)
+    assert once.after(challenged, lease=lease(), crawl_delay_s=None).retry_after_s == 0.0
+    assert once.after(challenged, lease=lease(attempt=1), crawl_delay_s=None).retry_after_s is None
+    assert after(challenged, attempt=3).retry_after_s is None

@@ -72,6 +72,8 @@ class Guard:
     def __init__(self, *, allow_private: bool = False, networks: Iterable[str] = ()) -> None:
         self.open = allow_private
         self._networks = tuple(ip_network(network) for network in networks)
+        self.is_strict = not self.open and not self._networks
+        """Whether it allows public addresses alone."""
 
     def refusal(self, address: str, /) -> str | None:
         """Why `address`, a literal without brackets, is refused; None if we may connect to it."""

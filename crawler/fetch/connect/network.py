@@ -17,7 +17,7 @@ from yarl import URL
 
 from crawler.fetch.connect.aiohttp_contract import check_client
 from crawler.fetch.connect.connections import Connections
-from crawler.fetch.connect.guard import AddressRefused, Guard
+from crawler.fetch.connect.guard import AddressRefused, Guard, special_use
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
 from crawler.fetch.connect.responses import Response
@@ -142,6 +142,22 @@ class Network:
             why = None if self._static.find(host) is not None else self._guard.refusal_of_name(host)
         if why is not None:
             raise AddressRefused(f"{host} ({why})")
+
+    async def is_public(self, url: URL, /) -> bool:
+        """Whether requests for the URL can only go to public addresses. False if we can't know."""
+        host = url.raw_host or ""
+        if ":" in host or _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
+            return special_use(host) is None
+        if (static := self._static.find(host)) is not None:
+            return special_use(static[0]) is None
+        if self._guard.is_strict:
+            return True  # nothing is sent to another address
+        if self._routes.proxy(host) is not None:
+            return False
+        try:
+            return all(special_use(found["host"]) is None for found in await self._names.resolve(host))
+        except OSError:
+            return False
 
     async def _refuse_name(self, host: str) -> None:
         """Refuse a name that resolves to a private address, before we ask a proxy for it. A name that we can't resolve

@@ -27,7 +27,7 @@ from crawler.fetch.robots.status import (
     verdict,
 )
 from crawler.fetch.singleflight import SingleFlight
-from crawler.page import REFUSALS, Failure, Fetched, Redirect, Request, Verdict
+from crawler.page import REFUSALS, Failure, Fetched, Page, Redirect, Request, Verdict
 from crawler.url.hosts import name_of_site
 from crawler.url.urls import join, origin_of, site_of
 
@@ -178,6 +178,9 @@ class RobotsTxt:
             target = join(hop.url, response.location)
             if target is not None:
                 return self._follow(origin, hop, target, response, pause_s)
+        if isinstance(response, Page) and response.challenged and hop.redirects < MAX_REDIRECTS:
+            # The same request, signed, is one more turn of the host.
+            return self._follow(origin, hop, hop.url, response, pause_s)
         self._hops.pop(origin, None)
         before = self._cache.find(origin)
         status = status_after(
@@ -195,10 +198,10 @@ class RobotsTxt:
         reached, duration_s = _has_reached(response), response.duration_s
         return self._cache.put(origin, status, rules=rules, reached=reached, duration_s=duration_s, pause_s=pause_s)
 
-    def _follow(self, origin: str, hop: Hop, target: str, redirect: Redirect, pause_s: float | None) -> Verdict:
+    def _follow(self, origin: str, hop: Hop, target: str, answer: Redirect | Page, pause_s: float | None) -> Verdict:
         """Remember where the next request goes."""
         unknown = msgspec.structs.replace(
-            hop.verdict, asked=_has_reached(redirect), duration_s=redirect.duration_s, pause_s=pause_s
+            hop.verdict, asked=_has_reached(answer), duration_s=answer.duration_s, pause_s=pause_s
         )
         self._hops[origin] = Hop(url=target, redirects=hop.redirects + 1, verdict=unknown)
         if len(self._hops) > MAX_ORIGINS:

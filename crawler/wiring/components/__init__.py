@@ -2,6 +2,7 @@
 
     discovering   which URLs are crawled: scope, traps, order and quotas
     fetching      connections, routes, robots.txt and politeness
+    signing       what signs requests
     rendering     the fetcher that renders pages in browsers
     processing    the extractor and the sinks
     disk_space    what keeps the crawl within its disk space

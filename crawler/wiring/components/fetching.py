@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache
 
 import msgspec
+from yarl import URL
 
 from config import Config, Fetch, Loaded, has_contact, owned_by_others
 from crawler.fetch.connect.dns import DnsResolver
@@ -21,6 +22,7 @@ from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.fetch.robots.rules import product_token
 from crawler.fetch.robots.status import RobotsLifetimes
+from crawler.fetch.signing.values import SignsRequests
 from crawler.page import Fetched
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace, parse_retry_after
@@ -41,8 +43,10 @@ def fetcher(
     *,
     limits: Callable[[str], RequestLimits],
     allows_port: Callable[[int], bool],
+    signing: Callable[[Callable[[URL], Awaitable[bool]]], SignsRequests] | None = None,
     before_request: Callable[[], object] | None = None,
 ) -> HttpFetcher:
+    """`signing` makes what signs requests, given what tells whether a URL's host is public."""
     fetch = loaded.config.fetch
     network = Network(
         max_connections=connections_for(fetch.concurrency, fetch.spare),
@@ -62,6 +66,7 @@ def fetcher(
         max_memory_bytes=fetch.max_memory_bytes,
         cookie_jar=Cookies(notes),
         hsts=StrictTransport(notes) if fetch.hsts else None,
+        signing=None if signing is None else signing(network.is_public),
         may_ask=_may_ask(fetch),
         allows_port=allows_port,
     )
@@ -94,10 +99,13 @@ def _may_ask(fetch: Fetch) -> Callable[[str], bool]:
     return lambda url: is_ours(origin_of(url))
 
 
-def request_limits(fetch: Fetch) -> RequestLimits:
-    languages = {"Accept-Language": ", ".join(fetch.languages)} if fetch.languages else {}
+def request_limits(config: Config) -> RequestLimits:
+    fetch = config.fetch
+    more = {"Accept-Language": ", ".join(fetch.languages)} if fetch.languages else {}
+    if config.identity.email is not None:
+        more["From"] = config.identity.email
     return RequestLimits(
-        headers=default_headers(fetch.user_agent, languages | fetch.headers),
+        headers=default_headers(fetch.user_agent, more | fetch.headers),
         timeout_s=fetch.timeout_s,
         connect_timeout_s=min(fetch.connect_timeout_s, fetch.timeout_s),
         head_timeout_s=fetch.head_timeout_s,

@@ -60,7 +60,7 @@ def make_values(loaded: Loaded, urls: UrlReader) -> Values:
 def _of_site(there: Loaded) -> OfSite:
     return OfSite(
         policy=fetching.response_policy(there),
-        request_limits=fetching.request_limits(there.config.fetch),
+        request_limits=fetching.request_limits(there.config),
         page_limits=discovering.page_limits(there),
         sitemap_limits=discovering.sitemap_limits(there),
         obeys_robots=there.config.politeness.robots,

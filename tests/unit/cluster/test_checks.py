@@ -53,7 +53,7 @@ async def test_each_request_is_checked_right_before_it_is_written_also_over_a_ke
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     loaded = load(None, overrides=["fetch.allow_private=true"], options={"crawl.seeds": ("a test", [url])}, environ={})
-    limits = request_limits(loaded.config.fetch)
+    limits = request_limits(loaded.config)
     with CrawlDirectory(tmp_path / "crawl") as directory:
         state = open_state(loaded.config, directory)
         http = fetcher(loaded, state.notes, limits=lambda _: limits, allows_port=lambda _: True, before_request=check)

@@ -1,0 +1,103 @@
+"""The folder of keys: who makes, renews and reads it."""
+
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.identity.folder import IdentityRefused, KeyFolder
+from crawler.identity.keys import read_directory
+from tests.signature_check import thumbprint
+
+NOW, DAY_S = 1.7e9, 86_400.0
+
+
+def made(path: Path) -> KeyFolder:
+    folder = KeyFolder(path / "keys")
+    folder.make(now=NOW, valid_s=365 * DAY_S)
+    return folder
+
+
+def test_the_private_key_is_for_its_owner_alone_and_the_directory_is_what_is_published(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    [key] = read_directory(folder.directory_file.read_bytes()).keys
+    assert stat.S_IMODE(folder.key_file(key).stat().st_mode) == 0o600
+    assert key.kid == thumbprint(key.x)
+    [published] = msgspec.json.decode(folder.directory_file.read_bytes())["keys"]
+    assert published == {
+        "kty": "OKP", "crv": "Ed25519", "kid": key.kid, "x": key.x, "use": "sig", "nbf": int(NOW), "exp": key.exp,
+    }  # fmt: skip
+    assert folder.key_file(key).read_text().splitlines()[0] == "-----BEGIN PRIVATE KEY-----"
+
+
+def test_a_folder_with_keys_is_not_overwritten(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    before = {file.name: file.read_bytes() for file in folder.path.iterdir()}
+    with pytest.raises(IdentityRefused, match="exists and was not changed"):
+        folder.make(now=NOW, valid_s=DAY_S)
+    assert {file.name: file.read_bytes() for file in folder.path.iterdir()} == before
+
+
+def test_the_next_key_is_published_a_day_before_it_signs_beside_the_present_one(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    [old] = folder.directory().keys
+    new, gone = folder.renew(now=NOW + 10, valid_s=365 * DAY_S, lead_s=DAY_S)
+    assert gone == ()
+    signs = [folder.signing_key(NOW + after) for after in (20, DAY_S + 5, DAY_S + 11)]
+    assert [key.kid for key, _ in filter(None, signs)] == [old.kid, old.kid, new.kid]
+    kept = {key.kid: key for key in folder.directory().keys}
+    assert kept[old.kid].exp == new.nbf + 7 * DAY_S
+    _, gone = folder.renew(now=NOW + 30 * DAY_S, valid_s=DAY_S, lead_s=DAY_S)
+    assert [key.kid for key in gone] == [old.kid]
+    assert old.kid not in {key.kid for key in folder.directory().keys}
+
+
+def test_a_key_that_is_renewed_too_late_signs_at_once(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    late = NOW + 400 * DAY_S
+    assert folder.signing_key(late) is None
+    new, _ = folder.renew(now=late, valid_s=DAY_S, lead_s=DAY_S)
+    found = folder.signing_key(late)
+    assert found is not None
+    assert found[0] == new
+
+
+def test_a_folder_without_keys_says_how_to_make_them(tmp_path: Path) -> None:
+    with pytest.raises(IdentityRefused, match="onceover identity init"):
+        KeyFolder(tmp_path).directory()
+
+
+@pytest.mark.parametrize("damage", ["cut", "readable", "other", "gone"])
+def test_a_private_key_that_cannot_be_used_is_refused_with_its_file(tmp_path: Path, damage: str) -> None:
+    folder = made(tmp_path)
+    [key] = folder.directory().keys
+    file = folder.key_file(key)
+    match damage:
+        case "cut":
+            file.write_bytes(file.read_bytes()[:50])
+        case "readable":
+            file.chmod(0o644)
+        case "other":
+            other = KeyFolder(tmp_path / "other")
+            file.write_bytes(other.key_file(other.make(now=NOW, valid_s=DAY_S)).read_bytes())
+        case "gone":
+            file.unlink()
+    with pytest.raises(IdentityRefused, match=key.kid):
+        folder.signing_key(NOW)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"keys": [{}]}', "[]"])
+def test_a_damaged_directory_is_refused_with_its_file(tmp_path: Path, text: str) -> None:
+    folder = made(tmp_path)
+    folder.directory_file.write_text(text)
+    with pytest.raises(IdentityRefused, match="http-message-signatures-directory"):
+        folder.directory()
+
+
+def test_a_directory_whose_ids_are_not_those_of_its_keys_is_refused(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    [key] = folder.directory().keys
+    folder.directory_file.write_text(folder.directory_file.read_text().replace(key.kid, "x" * 43))
+    with pytest.raises(IdentityRefused, match="not the thumbprint"):
+        folder.directory()
