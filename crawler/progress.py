@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from crawler.counters import Counters
+from crawler.page import ConnectionCounts
 from crawler.status import Status, duration, number_of, rate, size, status_of
 from frontier import FrontierStats
 from visited import VisitedStats
@@ -46,6 +47,8 @@ class Gauge:
         self._samples: deque[tuple[float, int]] = deque([(self._began, 0)])
         self.links_wait: Callable[[], str | None] = lambda: None
         """Says why links do not reach other parts. A part replaces it."""
+        self.connections: Callable[[], ConnectionCounts] = ConnectionCounts
+        """Counts the connections. A crawl that fetches itself replaces it."""
 
     def status(self) -> Status:
         now = self._monotonic()
@@ -62,7 +65,7 @@ class Gauge:
             recent_pages_per_s=(self._counters.pages - pages) / max(now - then, 1e-9),
             monotonic=now,
         )
-        return msgspec.structs.replace(status, links_wait=self.links_wait())
+        return msgspec.structs.replace(status, links_wait=self.links_wait(), connections=self.connections())
 
 
 class HasStatus(Protocol):
@@ -179,10 +182,17 @@ def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> 
     return [*lines, f"    output  {directory}"]
 
 
+def _tls(connections: ConnectionCounts) -> str:
+    handshakes, resumed = connections.tls_handshakes, connections.tls_resumed
+    return f"{number_of(handshakes, 'handshake')}, {resumed / handshakes:.0%} of them short"
+
+
 def _common_rows(status: Status) -> list[tuple[str, str]]:
     rows = []
     if status.responses:
         rows.append(("answers", _counts({str(code): count for code, count in status.responses.items()})))
+    if status.connections.tls_handshakes:
+        rows.append(("TLS", _tls(status.connections)))
     if status.links:
         rows.append(("links", f"{status.links:,} in scope, {status.admitted:,} of them new"))
     if status.refused:

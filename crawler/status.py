@@ -3,6 +3,7 @@
 import msgspec
 
 from crawler.counters import Counters, InFlight
+from crawler.page import ConnectionCounts
 from frontier import FrontierStats
 from visited import VisitedStats
 
@@ -37,6 +38,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Why nothing happens, in words; None while something does."""
     links_wait: str | None = None
     """Why links do not reach other parts, in words; None while they do."""
+    connections: ConnectionCounts = ConnectionCounts()
 
 
 def status_of(

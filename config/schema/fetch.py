@@ -136,6 +136,16 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
             extra=BYTES,
         ),
     ] = 16_000_000
+    max_connection_bytes: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MOST,
+            description="While all open connections take more memory than about this, idle ones are closed, those "
+            "first that are expected to be used last.",
+            extra=BYTES,
+        ),
+    ] = 64_000_000
     extractor: Annotated[
         Extractor,
         Meta(

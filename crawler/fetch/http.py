@@ -24,7 +24,7 @@ from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.request_limits import RequestLimits
 from crawler.fetch.response_reader import SentRequest, answer_before_failure, interpret, read_body
 from crawler.fetch.signing.values import Signed, SignsRequests
-from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
+from crawler.page import ConnectionCounts, Failure, FailureKind, Fetched, Page, Redirect, Request
 
 _log = logging.getLogger(__name__)
 
@@ -166,6 +166,10 @@ class HttpFetcher:
         accepted = response.headers.getall("Accept-Signature")
         again = await self._signing.learn(url, headers, signed, status=response.status, accepted=accepted)
         return replace(fetched, challenged=True) if again and isinstance(fetched, Page) else fetched
+
+    def connections(self) -> ConnectionCounts:
+        """The connections since the fetcher was made."""
+        return self._network.connections()
 
     async def address(self, url: str, /) -> str | None:
         return await self._network.address(url)

@@ -7,6 +7,7 @@
     content     what is read of a page on request, such as its text
     repeat      what a page repeats, and what follows
     verdict     what robots.txt says of a URL
+    connections connections to servers, as counts
     record      a page record, one line of `records/*.jsonl`
     digests     SHA-1 digests of bodies
     moments     moments as records and archives write them
@@ -14,6 +15,7 @@
 All values are frozen. Every room may import them, from here.
 """
 
+from crawler.page.connections import ConnectionCounts
 from crawler.page.content import Content, Wanted
 from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.extract import Extract
@@ -43,6 +45,7 @@ __all__ = [
     "REPEAT_REASONS",
     "TRANSIENT_FAILURES",
     "WITH_DOCUMENT",
+    "ConnectionCounts",
     "Content",
     "Extract",
     "Failure",

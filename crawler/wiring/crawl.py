@@ -135,11 +135,13 @@ async def open_crawl(
             adjusted,
             make_values=lambda changed: make_values(changed, discovering.url_reader(changed, version=rules_version)),
         )
+        gauge = Gauge(adjusted.engine.counters, shared.frontier.describe, kept.visited.describe)
+        gauge.connections = adjusted.http.connections
         yield OpenedCrawl(
             engine=adjusted.engine,
             frontier=frontier,
             state=kept.state,
-            gauge=Gauge(adjusted.engine.counters, shared.frontier.describe, kept.visited.describe),
+            gauge=gauge,
             new_seeds=new_seeds,
             live=live,
             read_seeds=lambda texts: seeding.added_seeds(live.loaded.config, urls, LatestDiscovery(latest), texts),

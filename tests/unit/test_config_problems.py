@@ -203,7 +203,8 @@ def test_all_problems_of_all_sources_are_told_at_once(tmp_path: Path) -> None:
         (
             "crawl.toml:5: fetch.zzz: unknown key; [fetch] has user_agent, concurrency, spare, processes, "
             "timeout_s, connect_timeout_s, head_timeout_s, min_window_bytes, window_s, max_body_bytes, "
-            "max_sitemap_bytes, max_memory_bytes, extractor, extractor_options, backend, options, allow_private, "
+            "max_sitemap_bytes, max_memory_bytes, max_connection_bytes, extractor, "
+            "extractor_options, backend, options, allow_private, "
             "allow_networks, authorities, hosts, "
             "resolver, unverified, proxies, logins, max_redirects, languages, headers, cookies, hsts"
         ),

@@ -1,10 +1,17 @@
-"""Counts the client's connections, and knows which servers close the connections that we keep."""
+"""Counts the client's connections, and decides which ones are kept."""
 
 from collections.abc import Callable
-from weakref import WeakSet
+from typing import Final, Protocol
+from weakref import ref
 
-from aiohttp.client_proto import ResponseHandler
+import msgspec
 
+from crawler.fetch.connect.keeping import Idle, to_close
+
+MAX_BYTES: Final = 64_000_000
+"""Default limit of what open connections take."""
+_WEIGHT: Final = 0.05
+"""Of the last interval, in the typical one."""
 _MAX_PEERS = 10_000
 _MAX_REUSE_FAILURES = 2
 """After so many failures in a row, connections to this server are not kept any more."""
@@ -12,26 +19,95 @@ _MAX_REUSE_FAILURES = 2
 Peer = tuple[str, int]
 
 
-class Connections:
-    """The open connections, and the servers that close kept connections."""
+class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of all open connections together."""
 
-    def __init__(self, limit: int) -> None:
+    count: int
+    memory_bytes: int = MAX_BYTES
+    """About; see `memory_of`."""
+
+
+class Connection(Protocol):
+    """What is known of an open connection."""
+
+    memory_bytes: int
+    """About what it takes."""
+    interval_s: float | None
+    """The time between its last two requests; None if there was only one."""
+    peer: Peer | None
+
+    def is_idle(self) -> bool:
+        """Whether it waits for another request."""
+        ...
+
+    def idle_s(self, now: float) -> float:
+        """For how long its last request has been sent."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class _Open:
+    """An open connection, and the memory that is counted for it."""
+
+    __slots__ = ("connection", "memory_bytes")
+
+    def __init__(self, connection: "ref[Connection]", memory_bytes: int) -> None:
+        self.connection = connection
+        self.memory_bytes = memory_bytes
+
+
+class Connections:
+    """The open connections, and the servers that close kept connections.
+
+    While there are more than `limit`, or they take more than about `max_bytes`, idle ones are closed, the least useful
+    first.
+    """
+
+    def __init__(self, limit: int, *, max_bytes: int = MAX_BYTES) -> None:
         self.limit = limit
+        self.max_bytes = max_bytes
         self.before_request: Callable[[], object] | None = None
         """Called right before each request is written."""
-        self._open: WeakSet[ResponseHandler] = WeakSet()
+        self.opened = 0
+        """How many connections there have been."""
+        self.memory_bytes = 0
+        """About what the open ones take."""
+        self._open: dict[int, _Open] = {}
+        self._typical_s = 1.0
         self._reuse_failures: dict[Peer, int] = {}
 
-    def add(self, connection: ResponseHandler) -> None:
-        self._open.add(connection)
-
-    def remove(self, connection: ResponseHandler) -> None:
-        self._open.discard(connection)
+    def __len__(self) -> int:
+        return len(self._open)
 
     @property
     def is_crowded(self) -> bool:
-        """Whether more connections are open than allowed."""
-        return len(self._open) > self.limit
+        """Whether more connections are open, or they take more memory, than allowed."""
+        return len(self._open) > self.limit or self.memory_bytes > self.max_bytes
+
+    def add(self, connection: Connection) -> None:
+        self.opened += 1
+        number = id(connection)
+        # Nobody closes the connection under a tunnel, so we forget it when it is freed.
+        self._open[number] = _Open(ref(connection, lambda _: self._forget(number)), connection.memory_bytes)
+        self.memory_bytes += connection.memory_bytes
+
+    def remove(self, connection: Connection) -> None:
+        self._forget(id(connection))
+
+    def _forget(self, number: int) -> None:
+        if (removed := self._open.pop(number, None)) is not None:
+            self.memory_bytes -= removed.memory_bytes
+
+    def note_memory(self, connection: Connection) -> None:
+        """Note that a connection takes more memory than before."""
+        if (opened := self._open.get(id(connection))) is not None:
+            self.memory_bytes += connection.memory_bytes - opened.memory_bytes
+            opened.memory_bytes = connection.memory_bytes
+
+    def note_interval(self, interval_s: float) -> None:
+        """Note the time between two requests over one connection."""
+        self._typical_s += _WEIGHT * (interval_s - self._typical_s)
 
     def note_reuse(self, peer: Peer, *, answered: bool) -> None:
         """Remember whether the server answered another request over a kept connection."""
@@ -42,7 +118,30 @@ class Connections:
             self._reuse_failures.clear()
         self._reuse_failures[peer] = self._reuse_failures.get(peer, 0) + 1
 
-    def may_keep(self, peer: Peer | None) -> bool:
-        """Whether a connection may be kept for another request. A server that again and again closes a kept connection
-        upon a request gets a new one each time; otherwise half of the requests would be lost."""
-        return not self.is_crowded and (peer is None or self._reuse_failures.get(peer, 0) < _MAX_REUSE_FAILURES)
+    def may_keep(self, connection: Connection, now: float) -> bool:
+        """Whether a connection, which is being answered, may be kept for another request. Closes others for it that are
+        less useful.
+
+        A server that again and again closes a kept connection upon a request gets a new one each time; otherwise half
+        of the requests would be lost.
+        """
+        peer = connection.peer
+        if peer is not None and self._reuse_failures.get(peer, 0) >= _MAX_REUSE_FAILURES:
+            return False
+        if not self.is_crowded:
+            return True
+        found = [each for opened in self._open.values() if (each := opened.connection()) is not None]
+        idle = {id(each): each for each in found if each is connection or each.is_idle()}
+        closed = to_close(
+            [Idle(number, each.memory_bytes, each.idle_s(now), each.interval_s) for number, each in idle.items()],
+            typical_s=self._typical_s,
+            excess=len(self._open) - self.limit,
+            limit=self.limit,
+            excess_bytes=self.memory_bytes - self.max_bytes,
+            limit_bytes=self.max_bytes,
+        )
+        for number in closed:
+            if idle[number] is not connection:
+                self._forget(number)
+                idle[number].close()
+        return id(connection) not in closed

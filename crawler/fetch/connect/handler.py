@@ -12,8 +12,10 @@ from aiohttp.streams import StreamReader
 
 from crawler.fetch.connect.connections import Connections, Peer
 from crawler.fetch.connect.failures import TOO_MUCH, BodyBroken, NoResponse
+from crawler.fetch.connect.keeping import memory_of
 from crawler.fetch.connect.response_heads import end_of_head, fix_head, may_be_head
 from crawler.fetch.connect.sockets import has_input, has_unread, lacks_close_notify
+from crawler.fetch.connect.tls.resuming import ResumingTls
 from crawler.url.hosts import same_address
 
 _MAX_OVERHEAD_BYTES = 512 * 1024
@@ -58,6 +60,13 @@ class TolerantHandler(ResponseHandler):
         """The server at its other end."""
         self.requests = 0
         """How many requests went over it, including the current one."""
+        self.memory_bytes = 0
+        self.interval_s: float | None = None
+        self.closes_at: float | None = None
+        """When the server closes it unless it is asked again, in the time of the loop."""
+        self._asked_at = 0.0
+        self._is_tls = False
+        self._largest_piece = 0
         self._spoke_first = False
         self._awaits_head = False
         self._pending = b""
@@ -69,19 +78,38 @@ class TolerantHandler(ResponseHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._is_tls = transport.get_extra_info("ssl_object") is not None
+        self.memory_bytes = memory_of(tls=self._is_tls, largest_piece=0)
         self._connections.add(self)
         name = transport.get_extra_info("peername")
         self.peer = (same_address(name[0]), name[1]) if name else None
 
     def is_connected(self) -> bool:
+        if not super().is_connected():
+            return False
+        if not self._is_idle():
+            return True
+        if self.closes_at is not None and self._loop.time() >= self.closes_at:
+            return False
         # Unread input means that the connection has ended, or that the server spoke unasked.
-        return super().is_connected() and not (self._is_idle() and has_input(self.transport))
+        return not has_input(self.transport)
+
+    def is_idle(self) -> bool:
+        return self.requests > 0 and self._is_idle() and super().is_connected()
+
+    def idle_s(self, now: float) -> float:
+        return now - self._asked_at
 
     def set_response_params(self, **params: Any) -> None:
         if self.requests == 0 and has_unread(self.transport):
             self._distrust()
         self.body_end = BodyEnd()
         self.requests += 1
+        now = self._loop.time()
+        if self.requests > 1:
+            self.interval_s = now - self._asked_at
+            self._connections.note_interval(self.interval_s)
+        self._asked_at = now
         self._awaits_head = True
         self._pending = b""
         self._received_bytes = 0
@@ -99,6 +127,10 @@ class TolerantHandler(ResponseHandler):
                 return
             self._body = payload
             self._in_chunks = message.chunked
+            if self.requests == 1 and self.transport is not None:
+                tls = self.transport.get_extra_info("ssl_object")
+                if isinstance(tls, ResumingTls):
+                    tls.keep_session()
         super().feed_data(data, size)
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
@@ -142,6 +174,8 @@ class TolerantHandler(ResponseHandler):
         if data and self._is_idle():
             self._distrust()
             return
+        if self._is_tls and len(data) > self._largest_piece:
+            self._grow(len(data))
         self._received_bytes += len(data)
         body_bytes = self._body.total_bytes if self._body is not None else 0
         if self._received_bytes - body_bytes > _MAX_OVERHEAD_BYTES + _MAX_OVERHEAD_RATIO * body_bytes:
@@ -179,6 +213,11 @@ class TolerantHandler(ResponseHandler):
                 # Another head follows an informational response.
                 self._awaits_head = self._body is None and self.exception() is None
         return pending
+
+    def _grow(self, piece: int) -> None:
+        self._largest_piece = piece
+        self.memory_bytes = memory_of(tls=True, largest_piece=piece)
+        self._connections.note_memory(self)
 
     def _is_idle(self) -> bool:
         return self.requests == 0 or (self._body is not None and self._body.is_eof())

@@ -4,7 +4,6 @@ here."""
 import asyncio
 import re
 import socket
-import ssl
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from typing import Any, cast
@@ -16,13 +15,16 @@ from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 from crawler.fetch.connect.aiohttp_contract import check_client
-from crawler.fetch.connect.connections import Connections
+from crawler.fetch.connect.connections import ConnectionLimits, Connections
 from crawler.fetch.connect.guard import AddressRefused, Guard, special_use
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
 from crawler.fetch.connect.responses import Response
 from crawler.fetch.connect.routes import HttpProxy, Routes
 from crawler.fetch.connect.socks import RoutedConnector
+from crawler.fetch.connect.tls.contexts import tls_context
+from crawler.fetch.connect.tls.resuming import resume_sessions
+from crawler.page import ConnectionCounts
 from crawler.url.hosts import same_address
 from crawler.url.urls import host_of
 
@@ -30,7 +32,9 @@ _MAX_HEADER_BYTES = 64 * 1024
 """Limit per header line. Browsers accept that much in total; aiohttp's own limit of 8 KiB refuses real sites."""
 _MAX_HEADERS = 512
 MIN_CONNECTIONS = 256
-_KEEP_ALIVE_S = 15.0
+DEFAULT_LIMITS = ConnectionLimits(count=MIN_CONNECTIONS)
+_KEEP_ALIVE_S = 70.0
+"""Longer than nearly every rest of a host, and shorter than servers usually wait: nginx closes after 75 s."""
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 """By the URL standard, a host is an address if its last label is such a number."""
 
@@ -41,7 +45,7 @@ class Network:
     To be made inside the running event loop. Raises `ValueError` for an invalid setting, `ClientRefused` if the
     installed aiohttp does not fit.
 
-    `max_connections`: how many stay open, including idle ones; see `connections_for`. `per_host`: connections per host.
+    `limits` of all connections, including idle ones; see `connections_for`. `per_host`: connections per host.
     `guard` refuses addresses. `hosts`: see `StaticNames`. `resolver` replaces the system's; the network closes it.
     `authorities`: PEM files of certificates that are trusted beside those of the system. `routes`: settings of some
     hosts. `head_timeout_s` returns for a URL how long its server may take for all headers.
@@ -50,7 +54,7 @@ class Network:
     def __init__(
         self,
         *,
-        max_connections: int = MIN_CONNECTIONS,
+        limits: ConnectionLimits = DEFAULT_LIMITS,
         per_host: int = 1,
         guard: Guard,
         hosts: Mapping[str, str] | None = None,
@@ -60,10 +64,12 @@ class Network:
         head_timeout_s: Callable[[str], float],
     ) -> None:
         self._routes = routes or Routes()
-        self._unverified = _tls(verifies=False)
+        unverified, verified = tls_context(verifies=False), tls_context(authorities=authorities)
+        self._unverified = unverified
+        self._sessions = (resume_sessions(verified), resume_sessions(unverified))
         self._guard = guard
         self._static = StaticNames(hosts or {})
-        self._connections = Connections(max_connections)
+        self._connections = Connections(limits.count, max_bytes=limits.memory_bytes)
         self._names = Names(static=self._static, guard=self._guard, system=resolver or SystemResolver())
         connector = RoutedConnector(
             socks=self._routes.socks,
@@ -73,7 +79,7 @@ class Network:
             limit_per_host=per_host,
             keepalive_timeout=_KEEP_ALIVE_S,
             socket_factory=self._socket,
-            ssl=_tls(authorities=authorities),
+            ssl=verified,
         )
         check_client(connector)
         connector._factory = cast(Any, partial(TolerantHandler, self._connections, loop=asyncio.get_running_loop()))
@@ -95,6 +101,16 @@ class Network:
     def set_concurrency(self, concurrency: int, *, spare: int) -> None:
         """Let as many connections stay open as so many requests at once need."""
         self._connections.limit = connections_for(concurrency, spare)
+
+    def connections(self) -> ConnectionCounts:
+        """The connections since the network was made."""
+        return ConnectionCounts(
+            opened=self._connections.opened,
+            open=len(self._connections),
+            memory_bytes=self._connections.memory_bytes,
+            tls_handshakes=sum(each.handshakes for each in self._sessions),
+            tls_resumed=sum(each.resumed for each in self._sessions),
+        )
 
     def call_before_requests(self, before_request: Callable[[], object]) -> None:
         """Call this right before each request is written."""
@@ -209,24 +225,3 @@ def connections_for(concurrency: int, spare: int) -> int:
 @lru_cache
 def _timeout(connect_timeout_s: float) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout_s)
-
-
-def _tls(*, authorities: Iterable[str] = (), verifies: bool = True) -> ssl.SSLContext:
-    """How to speak TLS. Raises `ValueError` for a file of authorities without certificates.
-
-    As browsers do, it offers nothing below TLS 1.2. Without our minimum it would depend on how Python was compiled:
-    Debian's offers older versions, and fails later for other reasons.
-    """
-    # To load the authorities of the system takes longer than all else here.
-    context = ssl.create_default_context() if verifies else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    if not verifies:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    for file in authorities:
-        try:
-            context.load_verify_locations(file)
-        except (OSError, ssl.SSLError) as error:
-            raise ValueError(f"no certificates in PEM can be read from {file}: {error}") from error
-    return context

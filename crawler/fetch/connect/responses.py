@@ -1,6 +1,7 @@
 """Responses that know their peer, and how their body ended."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
@@ -14,6 +15,15 @@ from crawler.fetch.connect.handler import BodyEnd, TolerantHandler
 
 _MAX_HEADERS_BYTES = 256 * 1024
 """All header lines together, as in Chromium."""
+_CLOSING_S = 1.0
+"""So long before the server closes an idle connection, we send no more over it: the request would be lost."""
+_KEEP_ALIVE = re.compile(r"(?:^|[,;\s])timeout\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
+
+
+def keep_alive_s(header: str | None, /) -> int | None:
+    """How long a server keeps an idle connection, by its header Keep-Alive; None if it does not say so."""
+    found = None if header is None else _KEEP_ALIVE.search(header)
+    return None if found is None else int(found[1])
 
 
 class Response(ClientResponse):
@@ -57,7 +67,8 @@ class Response(ClientResponse):
         self.peer = handler.peer
         if self.peer is not None:
             self._prefer(self.url.raw_host or "", self.peer[0])
-        if not self._connections.may_keep(self.peer):
+        now = asyncio.get_running_loop().time()
+        if not self._connections.may_keep(handler, now):
             handler.force_close()
         try:
             started = await super().start(connection)
@@ -69,4 +80,6 @@ class Response(ClientResponse):
             raise ClosedEarly("closed without a response") from error
         if handler.requests > 1 and self.peer is not None:
             self._connections.note_reuse(self.peer, answered=True)
+        kept_s = keep_alive_s(self.headers.get("Keep-Alive"))
+        handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
         return started

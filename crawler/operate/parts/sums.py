@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from crawler.page import ConnectionCounts
 from crawler.status import Status, number_of
 from frontier import FrontierStats
 from visited import VisitedStats
@@ -103,6 +104,13 @@ def sum_statuses(parts: Mapping[int, Status]) -> Status:
         visited=sum_visited([each.visited for each in runs]),
         waiting=_why_waiting(parts),
         links_wait=_why_links_wait(parts),
+        connections=_sum_connections([each.connections for each in runs]),
+    )
+
+
+def _sum_connections(counts: Sequence[ConnectionCounts]) -> ConnectionCounts:
+    return ConnectionCounts(
+        **{name: sum(getattr(each, name) for each in counts) for name in ConnectionCounts.__struct_fields__}
     )
 
 

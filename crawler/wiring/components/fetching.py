@@ -7,6 +7,7 @@ import msgspec
 from yarl import URL
 
 from config import Config, Fetch, Loaded, has_contact, owned_by_others
+from crawler.fetch.connect.connections import ConnectionLimits
 from crawler.fetch.connect.dns import DnsResolver
 from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.names import SystemResolver
@@ -49,7 +50,9 @@ def fetcher(
     """`signing` makes what signs requests, given what tells whether a URL's host is public."""
     fetch = loaded.config.fetch
     network = Network(
-        max_connections=connections_for(fetch.concurrency, fetch.spare),
+        limits=ConnectionLimits(
+            count=connections_for(fetch.concurrency, fetch.spare), memory_bytes=fetch.max_connection_bytes
+        ),
         per_host=max(there.config.politeness.per_host for there in [loaded, *Sites(loaded).alone()]),
         hosts=fetch.hosts,
         guard=Guard(allow_private=fetch.allow_private, networks=fetch.allow_networks),

@@ -13,6 +13,7 @@ from crawler.control.requests import Export
 from crawler.operate.parts.exporting import merge_exports
 from crawler.operate.parts.merging import merge_refused
 from crawler.operate.parts.sums import same_of_all, sum_frontiers, sum_statuses, sum_visited
+from crawler.page import ConnectionCounts
 from crawler.status import Status
 from frontier import FrontierStats
 from visited import VisitedStats
@@ -99,6 +100,12 @@ def test_what_all_parts_say_is_said_once() -> None:
     assert same_of_all({0: "night", 1: "night"}) == "night"
     assert same_of_all({0: None, 1: "disk"}) == "part 1: disk"
     assert same_of_all({0: "night", 1: "disk"}) == "part 0: night; part 1: disk"
+
+
+def test_connections_are_added_up() -> None:
+    each = ConnectionCounts(opened=1, open=2, memory_bytes=3, tls_handshakes=4, tls_resumed=5)
+    found = sum_statuses({0: status(connections=each), 1: status(connections=each)}).connections
+    assert found == ConnectionCounts(opened=2, open=4, memory_bytes=6, tls_handshakes=8, tls_resumed=10)
 
 
 def test_runs_are_added_up() -> None:
