@@ -21,6 +21,8 @@ class Proxy:
         self._answers = threading.Event()
         """Whether what servers say is passed on."""
         self._answers.set()
+        self._held = threading.Event()
+        """Whether something has come since it holds what comes."""
         self._accepts = True
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
@@ -37,7 +39,12 @@ class Proxy:
 
     def hold(self) -> None:
         """Pass nothing on until `heal`: what comes meanwhile is late, but not lost."""
+        self._held.clear()
         self._passes.clear()
+
+    def holds_something(self) -> bool:
+        """Whether something has come since `hold`."""
+        return self._held.is_set()
 
     def deafen(self) -> None:
         """Pass on what clients say, but no answer, until `heal`."""
@@ -99,6 +106,8 @@ class Proxy:
     def _pass_on(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
         with suppress(OSError):
             while content := source.recv(_BYTES):
+                if not self._passes.is_set():
+                    self._held.set()
                 self._passes.wait()
                 if is_answer:
                     self._answers.wait()

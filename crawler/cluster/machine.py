@@ -98,7 +98,12 @@ class MachineDirectory:
         return {part: epoch for part, epoch in self._claimed().items() if CrawlDirectory(self._path(part)).has_state()}
 
     def _claimed(self) -> dict[int, int]:
-        notes = ((part, note) for part, note in self._notes.items() if note is not None)
+        """Of directories that are still here: one may be moved away while this machine sleeps."""
+        notes = (
+            (part, note)
+            for part, note in self._notes.items()
+            if note is not None and CrawlDirectory(self._path(part)).claim.exists()
+        )
         return {part: note.epoch for part, note in notes if note.lineage == self._layout.parts[part].lineage}
 
     def want(self, cluster: Cluster) -> Iterable[Wanted]:
@@ -116,6 +121,8 @@ class MachineDirectory:
         if note is not None and note.lineage != lineage:
             self._leave(part)
             note = None
+        if note is not None and not CrawlDirectory(self._path(part)).claim.exists():
+            raise DirectoryRefused(f"part {part} is not here any more: expected it in {self._path(part)}")
         with CrawlDirectory(self._path(part)) as place:
             if note is None and (place.has_state() or place.has_output()):
                 raise DirectoryRefused(

@@ -33,17 +33,19 @@ PREFIX = "onceover"
 class Machine:
     """A machine: one group of processes, and a directory."""
 
-    def __init__(self, folder: Path, url: str, *options: str) -> None:
+    def __init__(self, folder: Path, url: str, *, max_parts: int) -> None:
         self.folder = folder
         self.directory = folder / "crawl"
-        self._command = [str(ONCEOVER), "crawl", "--cluster", url, "--dir", "crawl", *options]
+        self.max_parts = max_parts
+        """How many it runs, from its next start on."""
+        self._command = [str(ONCEOVER), "crawl", "--cluster", url, "--dir", "crawl"]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *more: str) -> None:
         self.folder.mkdir(exist_ok=True)
         with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("ab") as err:
             self._process = subprocess.Popen(
-                [*self._command, *more],
+                [*self._command, "--max-parts", str(self.max_parts), *more],
                 cwd=self.folder,
                 env=environment(),
                 stdin=subprocess.DEVNULL,
@@ -81,6 +83,10 @@ class Machine:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
+    def part(self, number: int) -> Path:
+        """The directory of a part."""
+        return self.directory / f"part-{number}"
+
     def parts(self) -> list[int]:
         """Those that have directories here."""
         return sorted(int(path.name.removeprefix("part-")) for path in self.directory.glob("part-*"))
@@ -98,6 +104,17 @@ class Machine:
         """The processes of the parts that run here."""
         return [pid for part in self.parts() if (pid := self.pid_of(part)) is not None]
 
+    def stop(self) -> bool:
+        """Stop all its processes by SIGSTOP. Returns whether none can go on writing. A part that an earlier agent has
+        left behind could."""
+        self.signal(signal.SIGSTOP)
+        pids = [self.process.pid, *self.pids()]
+        while not all(map(_is_stopped, pids)):
+            if any(os.getpgid(pid) != self.process.pid for pid in pids if _lives(pid)):
+                return False
+            time.sleep(0.01)
+        return True
+
     def hosts(self) -> set[str]:
         """Of which its parts have records."""
         return {host_of(record.url) for part in self.records() for record in part}
@@ -106,6 +123,22 @@ class Machine:
         """Of each part: the last copy of each record."""
         paths = [self.directory / f"part-{part}" / "records" for part in self.parts()]
         return [list(read_records(path, last_only=True)) for path in paths if path.is_dir()]
+
+
+def _state_of(pid: int) -> str | None:
+    """As the system names it; None if the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+
+
+def _lives(pid: int) -> bool:
+    return _state_of(pid) not in (None, "Z", "X")
+
+
+def _is_stopped(pid: int) -> bool:
+    return not _lives(pid) or _state_of(pid) == "T"
 
 
 class Machines(msgspec.Struct, frozen=True):
@@ -179,10 +212,9 @@ def on_machines(
         (folder / "site.toml").write_text(f'[crawl]\nseeds = ["{web.options[1]}"]\n')
         made = ["cluster", "init", "site.toml", "--parts", str(parts), "--url", redis.url]
         assert_told(onceover(*made, *web.options[2:], *options, cwd=folder), COMPLETE)
-        more = ["--max-parts", str(max_parts)]
         proxies = [ways.enter_context(proxied(to_path(str(redis.socket)))) for _ in range(machines)]
         all_machines = [
-            Machine(folder / f"machine-{number}", f"redis://127.0.0.1:{proxy.port}", *more)
+            Machine(folder / f"machine-{number}", f"redis://127.0.0.1:{proxy.port}", max_parts=max_parts)
             for number, proxy in enumerate(proxies)
         ]
         try:

@@ -1,6 +1,7 @@
 """That one crawl on many machines keeps all its promises, whatever happens to its machines and to Redis."""
 
 import logging
+import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +13,8 @@ from typing import Final
 import msgspec
 import pytest
 
+from crawler.cluster.notes import read_note
+from crawler.disk.directory import CrawlDirectory
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE, TIMEOUT_S, assert_sound
 from tests.e2e.killing import Lines, growth
@@ -23,9 +26,11 @@ from tests.e2e.test_politeness import gaps_s
 
 LASTING: Final = msgspec.structs.replace(WORLD, pages_per_host=20, slow=0.5, delay_s=0.4)
 """It lasts for all events, and they find requests in flight."""
-MACHINE_FAULTS: Final = ("kill machine", "kill agent", "stop machine", "cut machine off")
+MACHINE_FAULTS: Final = ("kill machine", "kill agent", "stop machine", "cut machine off", "move part")
 MEANWHILE: Final = ("", "kill", "flush", "older", "hold", "pause", "full")
 """What may happen to Redis while a machine is stopped or cut off."""
+WAIT_S: Final = 1.1 * LEASE_S
+"""So long a claim must have stood before the part is opened."""
 LONG_S: Final = 5.0
 """Far beyond a lease."""
 ALONE_S: Final = 30.0
@@ -43,6 +48,14 @@ class Unleased(msgspec.Struct, frozen=True):
     ended_s: float
 
 
+class Moved(msgspec.Struct, frozen=True):
+    """The directory that a part had on a machine that was stopped, once it was copied to another one."""
+
+    place: Path
+    pages: int
+    """That it had then."""
+
+
 class Fleet:
     """Machines, a service manager on each of them, and what happens to them."""
 
@@ -51,6 +64,7 @@ class Fleet:
         self._storm = storm
         self._random = random
         self.unleased: list[Unleased] = []
+        self.moved: list[Moved] = []
 
     def start(self) -> None:
         for machine in self._crawl.machines:
@@ -94,10 +108,48 @@ class Fleet:
                 event, machine, lambda: machine.signal(signal.SIGSTOP), lambda: machine.signal(signal.SIGCONT)
             ),
             "cut machine off": lambda: self._without_lease(event, machine, proxy.cut, proxy.heal),
+            "move part": lambda: self._move_part(machine),
         }
         happens[event]()
         with suppress(ProcessLookupError):
             self.tend()
+
+    def _move_part(self, machine: Machine) -> None:
+        """Stop a machine, and move the directory of its part to another one, which claims it. The first one goes on."""
+        to = self._random.choice(
+            [each for each in range(len(self._crawl.machines)) if self._crawl.machines[each] != machine]
+        )
+        target, proxy, flushes = self._crawl.machines[to], self._crawl.proxies[to], self._random.random() < 0.7
+        parts = machine.parts()
+        if not parts or not machine.stop():
+            machine.signal(signal.SIGCONT)
+            return
+        stopped_s, part = time.monotonic(), self._random.choice(parts)
+        place = machine.part(part)
+        pages = list(read_records(place / "records"))
+        log.info("part %d moves from %s to %s", part, machine.folder.name, target.folder.name)
+        target.kill()
+        shutil.copytree(place, target.part(part), ignore=_sockets)
+        gone = place.rename(machine.folder / f"gone-{part}-{len(self.moved)}")
+        self.moved.append(Moved(gone, pages=len(pages)))
+        # The machine that gets it is about to claim its parts.
+        target.max_parts = self._crawl.parts
+        proxy.hold()
+        target.start()
+        self._crawl.wait_until(proxy.holds_something, "word from the machine that got the part")
+        time.sleep(max(0.0, stopped_s + LEASE_S - time.monotonic()))
+        machine.signal(signal.SIGCONT)
+        if flushes:
+            self._storm.strike("flush")
+        epoch, asked_s = _epoch(target, part), time.monotonic()
+        proxy.heal()
+        while _epoch(target, part) == epoch:
+            assert time.monotonic() < asked_s + TIMEOUT_S, f"part {part} is not claimed: {target.err[-2000:]}"
+            self.tend()
+            time.sleep(0.005)
+        assert time.monotonic() >= asked_s + WAIT_S, f"part {part} was opened before its claim had stood"
+        hosts = {host_of(page.url) for page in pages}
+        self.unleased.append(Unleased("move part", hosts, stopped_s + LEASE_S, asked_s + WAIT_S))
 
     def _without_lease(
         self, event: str, machine: Machine, begin: Callable[[], object], end: Callable[[], object]
@@ -110,16 +162,34 @@ class Fleet:
         if meanwhile:
             self._storm.strike(meanwhile)
         time.sleep(max(0.0, began_s + LONG_S - time.monotonic()))
-        # A claim after that must stand for a lease and a tenth.
-        self.unleased.append(Unleased(event, hosts, began_s + LEASE_S, time.monotonic() + 1.1 * LEASE_S))
+        self.unleased.append(Unleased(event, hosts, began_s + LEASE_S, time.monotonic() + WAIT_S))
         end()
+
+
+def _sockets(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if (Path(folder) / name).is_socket()]
+
+
+def _epoch(machine: Machine, part: int) -> int:
+    """In which the directory of a part was opened last."""
+    note = read_note(CrawlDirectory(machine.part(part)))
+    return 0 if note is None else note.epoch
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(30))
 def test_ten_events_over_four_machines_cost_nothing(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
-    events = random.choices([*FAULTS, *PART_FAULTS, *MACHINE_FAULTS, *MACHINE_FAULTS], k=10)
+    check_events(tmp_path, random, random.choices([*FAULTS, *PART_FAULTS, *MACHINE_FAULTS, *MACHINE_FAULTS], k=10))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_that_move_from_stopped_machines_cost_nothing(tmp_path: Path, seed: int) -> None:
+    check_events(tmp_path, Random(seed), ["move part", "kill machine", "move part", "flush", "move part"])
+
+
+def check_events(tmp_path: Path, random: Random, events: Sequence[str]) -> None:
     with on_machines(tmp_path, *UNHURRIED, machines=4, params=LASTING) as crawl:
         storm = Storm(
             lambda: [pid for machine in crawl.machines for pid in machine.pids()],
@@ -134,7 +204,7 @@ def test_ten_events_over_four_machines_cost_nothing(tmp_path: Path, seed: int) -
         storm.keep_copy()
         struck = live_through(events, crawl, fleet, storm, random)
         fleet.finish()
-        check(crawl, fleet.unleased, f"seed {seed}, events {struck}")
+        check(crawl, fleet, f"events {struck}")
 
 
 def live_through(events: Sequence[str], crawl: Machines, fleet: Fleet, storm: Storm, random: Random) -> list[str]:
@@ -154,7 +224,7 @@ def live_through(events: Sequence[str], crawl: Machines, fleet: Fleet, storm: St
     return list(events)
 
 
-def check(crawl: Machines, unleased: Sequence[Unleased], happened: str) -> None:
+def check(crawl: Machines, fleet: Fleet, happened: str) -> None:
     """All that docs/cluster.md promises."""
     assert_fetched_once(crawl.records(), crawl.web.pages)
     contents: dict[int, set[tuple[str, str]]] = {}
@@ -167,7 +237,10 @@ def check(crawl: Machines, unleased: Sequence[Unleased], happened: str) -> None:
     assert not [each for each in contents.items() if len(each[1]) > 1], happened
     requests = crawl.requests()
     assert min(gaps_s(requests)) >= DELAY_S, happened
-    for each in unleased:
+    for moved in fleet.moved:
+        # One call to write may have been under way when its process was stopped.
+        assert len(list(read_records(moved.place / "records"))) <= moved.pages + 1, (moved, happened)
+    for each in fleet.unleased:
         for host in each.hosts:
             of_host = [request for request in requests if host_of(f"http://{request.host}/") == host]
             past = [request for request in of_host if each.began_s < request.at_s < each.ended_s]

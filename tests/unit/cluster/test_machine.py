@@ -80,6 +80,25 @@ def test_a_directory_that_was_made_and_never_opened_counts_only_if_redis_has_con
     assert offered == [{}, {1: 4}]
 
 
+def test_a_part_that_was_moved_away_meanwhile_is_neither_wanted_nor_made_again(directory: CrawlDirectory) -> None:
+    begin(directory)
+    offered: list[dict[int, int]] = []
+
+    def choose(_: Cluster, epochs: Mapping[int, int]) -> Iterable[Wanted]:
+        offered.append(dict(epochs))
+        return ()
+
+    machine = MachineDirectory(directory, choose)
+    machine.store(1, epoch=4, lineage=2)
+    open_part(directory, "part-1")
+    (directory.path / "part-1").rename(directory.path.with_name("elsewhere"))
+    machine.want(cluster_of(IDENTITY, opened=4))
+    assert (machine.epochs(), offered) == ({}, [{}])
+    with pytest.raises(DirectoryRefused, match="not here any more"):
+        machine.store(1, epoch=5, lineage=2)
+    assert not (directory.path / "part-1").exists()
+
+
 def test_the_directory_of_another_crawl_is_refused(directory: CrawlDirectory) -> None:
     begin(directory)
     with pytest.raises(DirectoryRefused, match="belongs to another crawl"):
