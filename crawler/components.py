@@ -8,6 +8,7 @@ import msgspec
 
 from crawler.page import Wanted
 from crawler.politeness.response_policy import ResponsePolicy
+from crawler.preferences.judging import NO_PURPOSE, Preferences
 from crawler.protocols import (
     Addresses,
     ContentReading,
@@ -43,6 +44,8 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     """Needed only if the content of pages is wanted."""
     repeats: Repeats | None = None
     """Needed only if something follows from what a page repeats."""
+    preferences: Preferences = NO_PURPOSE
+    """Judges the use of pages by what the crawl is for."""
     addresses: Addresses | None = None
     """Needed only if hosts at one address share a pace."""
     quota: Quota | None = None

@@ -6,7 +6,7 @@ The crawl survives a crash because of this order. A lease is not durable, adding
 are written before `done`, and `done` comes last. So a crash at any point repeats at most the URLs in flight.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -21,6 +21,7 @@ from crawler.page import (
     NotModified,
     Page,
     PageRecord,
+    Preference,
     Redirect,
     Repeat,
     Request,
@@ -29,7 +30,7 @@ from crawler.page import (
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from crawler.protocols import Discovered
 from crawler.reading import ContentReader, PageContent, in_turn
-from crawler.record import FoundLinks, fetched_record
+from crawler.record import FoundLinks, fetched_record, with_usage
 from crawler.settlement import Settlement, is_page
 from frontier import CrawlUrl, Lease
 
@@ -44,7 +45,11 @@ class Pipeline:
         self._components = components
         self._on_response = on_response
         self._reader = ContentReader(
-            components.extractor, components.discovery, components.read_content, components.repeats
+            components.extractor,
+            components.discovery,
+            components.read_content,
+            components.repeats,
+            preferences=components.preferences,
         )
         self.set_options(options)
         self._duplicates = Duplicates()
@@ -76,7 +81,8 @@ class Pipeline:
         prerequisite = components.robots.prerequisite(url)
         if not await self._may_begin(lease, policy, prerequisite):
             return False
-        if not await self._robots_allow(lease, policy, prerequisite):
+        verdict = await self._robots_allow(lease, policy, prerequisite)
+        if verdict is None:
             return False
         crawl_delay_s = components.robots.crawl_delay(url)
         work.stage, work.since = "the server", components.monotonic()
@@ -94,20 +100,32 @@ class Pipeline:
         if decision.retry_after_s is not None:
             await self._settlement.retry(lease, decision, answered_at=work.since)
             return False
-        is_settled = await self._settle(lease, fetched, decision, answered_at=work.since)
+        is_settled = await self._settle(lease, fetched, decision, answered_at=work.since, of_origin=verdict.preferences)
         return is_settled and is_page(lease, fetched, decision)
 
-    async def _settle(self, lease: Lease, fetched: Fetched, decision: Decision, *, answered_at: float) -> bool:
+    async def _settle(
+        self,
+        lease: Lease,
+        fetched: Fetched,
+        decision: Decision,
+        *,
+        answered_at: float,
+        of_origin: Sequence[Preference],
+    ) -> bool:
         match fetched:
             case Page() if lease.url.kind == LinkKind.EXTERNAL:
                 return await self._settlement.settle(
                     lease, fetched, fetched_record(lease, fetched), decision, answered_at=answered_at
                 )
             case Page():
-                return await self._settle_page(lease, fetched, decision, answered_at=answered_at)
+                return await self._settle_page(lease, fetched, decision, answered_at=answered_at, of_origin=of_origin)
             case Redirect():
                 return await self._settle_redirect(lease, fetched, decision, answered_at=answered_at)
-            case NotModified() | Failure():
+            case NotModified():
+                usage = self._components.preferences.judge(fetched, of_origin=of_origin)
+                record = with_usage(fetched_record(lease, fetched), usage)
+                return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
+            case Failure():
                 record = fetched_record(lease, fetched)
                 return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
 
@@ -127,8 +145,8 @@ class Pipeline:
         prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)
         return components.frontier.begin_fetch(lease, address=address, prerequisite=prerequisite_key)
 
-    async def _robots_allow(self, lease: Lease, policy: ResponsePolicy, prerequisite: str | None) -> bool:
-        """Whether robots.txt allows the URL now. If not, the lease is handled: the URL is excluded, or waits."""
+    async def _robots_allow(self, lease: Lease, policy: ResponsePolicy, prerequisite: str | None) -> Verdict | None:
+        """What robots.txt says if it allows the URL now. Otherwise the lease is handled."""
         components, url = self._components, lease.url.url
         verdict = await components.robots.allows(url, prerequisite=prerequisite)
         if verdict.asked:
@@ -146,10 +164,11 @@ class Pipeline:
             # A host has just had a request, or this lease holds the turn of another host than it now needs.
             own_rest_s = rest_s if prerequisite is None else 0.0
             components.frontier.release(lease, cooldown_s=own_rest_s, group_cooldown_s=rest_s, asked=verdict.asked)
-            return False
+            return None
         if not verdict.allowed:
             await self._settle_disallowed(lease, policy, verdict, own=prerequisite is None, rest_s=rest_s)
-        return verdict.allowed
+            return None
+        return verdict
 
     async def _admit_sitemaps(self, lease: Lease) -> None:
         """Admit the sitemaps that the robots.txt of the URL's host names."""
@@ -187,8 +206,10 @@ class Pipeline:
             prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)
             components.frontier.relocate(lease, address=address, prerequisite=prerequisite_key)
 
-    async def _settle_page(self, lease: Lease, page: Page, decision: Decision, *, answered_at: float) -> bool:
-        content = await self._reader.read(page, parent=lease.url)
+    async def _settle_page(
+        self, lease: Lease, page: Page, decision: Decision, *, answered_at: float, of_origin: Sequence[Preference]
+    ) -> bool:
+        content = await self._reader.read(page, parent=lease.url, of_origin=of_origin)
         sha1, discovered = content.sha1, content.discovered
         if discovered is not None:
             self._count_links(discovered)
@@ -206,7 +227,7 @@ class Pipeline:
                 refusals=discovered.refusals if discovered and self._options.refusals else None,
             ),
         )
-        record = self._filtered(record, page, content, decision)
+        record = self._filtered(with_usage(record, content.usage), page, content, decision)
         return await self._settlement.settle(
             lease,
             page,

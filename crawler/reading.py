@@ -6,7 +6,20 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from crawler.page import Content, Extract, LinkDetail, LinkKind, Page, Repeat, Wanted, body_sha1
+from crawler.page import (
+    NO_USAGE,
+    Content,
+    Extract,
+    LinkDetail,
+    LinkKind,
+    Page,
+    Preference,
+    Repeat,
+    Usage,
+    Wanted,
+    body_sha1,
+)
+from crawler.preferences.judging import NO_PURPOSE, Preferences
 from crawler.protocols import ContentReading, Discovered, Discovery, LinkExtractor, Repeats
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
@@ -46,6 +59,8 @@ class PageContent(msgspec.Struct, frozen=True, kw_only=True):
     """None if nothing of it was wanted."""
     repeat: Repeat | None = None
     """None if the page repeats nothing, or nobody asked."""
+    usage: Usage = NO_USAGE
+    """What the site says about its use."""
     discovered: Discovered | None = None
     references: Sequence[str] | None = None
     link_details: Sequence[LinkDetail] | None = None
@@ -61,6 +76,7 @@ class ContentReader:
         read_content: ContentReading | None = None,
         repeats: Repeats | None = None,
         *,
+        preferences: Preferences = NO_PURPOSE,
         references: bool = False,
         link_details: bool = False,
     ) -> None:
@@ -68,6 +84,7 @@ class ContentReader:
         self._discovery = discovery
         self._read_content = read_content
         self._repeats = repeats
+        self._preferences = preferences
         self.wanted: Wanted | None = None
         """What to read of the content of pages; None for nothing."""
         self.references = references
@@ -77,14 +94,15 @@ class ContentReader:
         """Held while many links are judged. Otherwise the steps of several pages would run in one turn of the event
         loop."""
 
-    async def read(self, page: Page, /, *, parent: CrawlUrl) -> PageContent:
-        """Read a page. If its status is a success, extract its links and judge them."""
+    async def read(self, page: Page, /, *, parent: CrawlUrl, of_origin: Sequence[Preference] = ()) -> PageContent:
+        """Read a page. If its status is a success, extract its links and judge them. `of_origin`: what its origin says
+        about its use."""
         most = BYTES_AT_ONCE if self.wanted is None else BYTES_WITH_CONTENT
         if len(page.body) <= most and page.body.find(_PDF, 0, _PDF_WITHIN) < 0:
-            found = self._extract(page)
+            found = self._extract(page, of_origin)
         else:
             async with self._threads:
-                found = await asyncio.to_thread(self._extract, page)
+                found = await asyncio.to_thread(self._extract, page, of_origin)
         extract = found.extract
         if extract is None:
             return found
@@ -98,15 +116,16 @@ class ContentReader:
         """The SHA-1 of a body of which nothing else is needed."""
         return body_sha1(body) if len(body) <= BYTES_AT_ONCE else await asyncio.to_thread(body_sha1, body)
 
-    def _extract(self, page: Page) -> PageContent:
+    def _extract(self, page: Page, of_origin: Sequence[Preference]) -> PageContent:
         sha1 = body_sha1(page.body)
         if page.status >= 300:
             return PageContent(sha1=sha1)
         extract = self._extractor.extract(page)
+        usage = self._preferences.judge(page, extract, of_origin=of_origin)
         content = None
         if self.wanted is not None and self._read_content is not None:
             content = self._read_content(page, extract, self.wanted)
-        return PageContent(sha1=sha1, extract=extract, content=content)
+        return PageContent(sha1=sha1, extract=extract, content=content, usage=usage)
 
     async def _find_repeat(self, found: PageContent, extract: Extract, page: Page, parent: CrawlUrl) -> PageContent:
         # Half a page says little of the whole, and a sitemap is no page.
@@ -130,6 +149,7 @@ class ContentReader:
             extract=extract,
             content=found.content,
             repeat=found.repeat,
+            usage=found.usage,
             discovered=discovered,
             references=references,
             link_details=details,

@@ -6,6 +6,7 @@
     extract     what an extractor reads from a page
     content     what is read of a page on request, such as its text
     repeat      what a page repeats, and what follows
+    preference  what a site says about the use of a page
     verdict     what robots.txt says of a URL
     connections connections to servers, as counts
     record      a page record, one line of `records/*.jsonl`
@@ -22,6 +23,7 @@ from crawler.page.extract import Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, TRANSIENT_FAILURES, FailureKind
 from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, Link, LinkDetail, LinkKind
 from crawler.page.moments import rfc3339
+from crawler.page.preference import NO_USAGE, Preference, Usage
 from crawler.page.record import PageRecord
 from crawler.page.repeat import REPEAT_REASONS, Repeat
 from crawler.page.responses import (
@@ -41,6 +43,7 @@ __all__ = [
     "CHANGE_FREQUENCIES",
     "EMBEDDED",
     "HOST_FAILURES",
+    "NO_USAGE",
     "REFUSALS",
     "REPEAT_REASONS",
     "TRANSIENT_FAILURES",
@@ -57,11 +60,13 @@ __all__ = [
     "NotModified",
     "Page",
     "PageRecord",
+    "Preference",
     "Redirect",
     "Rendering",
     "Repeat",
     "Request",
     "Response",
+    "Usage",
     "Verdict",
     "Wanted",
     "body_digest",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from crawler.page.links import Link
+from crawler.page.preference import Preference
 
 
 class Extract(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +31,8 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
     nofollow: bool = False
     """Whether the page asks crawlers to follow none of its links."""
     noindex: bool = False
+    preferences: Sequence[Preference] = ()
+    """What its <meta> elements say about its use."""
     simhash: int | None = None
     """The fingerprint of the text, 64 bits, if it was asked for; None for what is no text, or a short one."""
     error: str | None = None

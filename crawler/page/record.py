@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from crawler.page.links import LinkDetail
+from crawler.page.preference import Preference
 
 
 class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -45,6 +46,10 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     canonical: str | None = None
     noindex: bool = False
     """Whether the page asks not to be shown in search results."""
+    refused_for: list[str] | None = None
+    """The purposes for which the site refuses the page, whatever the crawl is for."""
+    preferences: list[Preference] | None = None
+    """Where it says so, and all else that it says about the use of the page."""
     size_bytes: int | None = None
     """Bytes of the body after decompression."""
     received_bytes: int | None = None

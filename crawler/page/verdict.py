@@ -1,6 +1,10 @@
 """What robots.txt says of a URL."""
 
+from collections.abc import Sequence
+
 import msgspec
+
+from crawler.page.preference import Preference
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,3 +26,5 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """If it is disallowed because robots.txt could not be fetched: when to ask again."""
     message: str | None = None
     """For people: why robots.txt could not be fetched."""
+    preferences: Sequence[Preference] = ()
+    """If it is allowed: what its origin says about the use of its page."""

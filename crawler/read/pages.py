@@ -5,7 +5,11 @@ from typing import Any, Final
 
 import msgspec
 
-from crawler.page import Extract, Link, LinkKind, Page
+from crawler.page import Extract, Link, LinkKind, Page, Preference
+from crawler.preferences.directives import robots_tag_words
+from crawler.preferences.judging import META
+from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
+from crawler.preferences.values import directives_of, read_value
 from crawler.read.abstract import shorten
 from crawler.read.elements.attributes import refresh_url
 from crawler.read.elements.element_reader import MAX_LINKS, ElementReader
@@ -15,7 +19,7 @@ from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.encoding.declaration import find_css_encoding
 from crawler.read.encoding.query import percent_encode_query
 from crawler.read.encoding.text import Encoding, encoding_of, to_utf8
-from crawler.read.headers import Headers, read_headers, robots_tag_words
+from crawler.read.headers import Headers, read_headers
 from crawler.read.listings import find_links
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.similarity.simhash import fingerprint
@@ -109,6 +113,7 @@ class PageReader:
             canonical=canonical,
             nofollow="nofollow" in robots,
             noindex="noindex" in robots,
+            preferences=_preferences(reader) if reader.robots or TDM_RESERVATION.name in meta else (),
             simhash=simhash,
             error=f"too much to parse: read the first {readable} bytes" if is_cut else None,
         )
@@ -196,6 +201,14 @@ class PageReader:
             noindex="noindex" in robots,
             simhash=simhash,
         )
+
+
+def _preferences(reader: ElementReader[Any]) -> list[Preference]:
+    """What the <meta> elements say about the use of the page."""
+    directives = directives_of(reader.robots, META, is_image=False)
+    found = [] if directives is None else [directives]
+    reserved = (each.name for each in (TDM_RESERVATION, TDM_POLICY) if each.name in reader.meta)
+    return [*found, *(read_value(name, META, reader.meta[name]) for name in reserved)]
 
 
 def _base_url(page_url: str, base_href: str | None) -> str:

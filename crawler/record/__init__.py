@@ -1,6 +1,7 @@
 """Makes page records: what the crawl found out about one URL, once it is settled. Pure.
 
     page_records   the record of a URL that was fetched, failed or was not asked for
+    usage          what the site says about the use of a page
     archiving      which pages the archive gets
     changes        what has become of a URL since its last visit
     headers        what the headers of a response say: media type, validators, until when it is fresh
@@ -14,6 +15,7 @@ from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
 from crawler.record.changes import Change
 from crawler.record.dates import header_time, http_date, w3c_time
 from crawler.record.page_records import FoundLinks, fetched_record, resolved_url, unfetched_record
+from crawler.record.usage import with_usage
 
 __all__ = [
     "FILTER_REASONS",
@@ -27,4 +29,5 @@ __all__ = [
     "rfc3339",
     "unfetched_record",
     "w3c_time",
+    "with_usage",
 ]

@@ -227,6 +227,7 @@ async def _components(
     stack.callback(pdf.close)
     read_pdf = content.pdf_reading(config, pdf)
     components = Components(
+        preferences=processing.preferences(config),
         frontier=shared.frontier,
         fetcher=rendering_fetcher,
         extractor=additions.extractor(processing.extractor(loaded, read_pdf)),

@@ -268,6 +268,10 @@ def _facts(fetched: Answer | Failure, record: PageRecord) -> Iterator[Field]:
         yield "charsetForLinkExtraction", record.charset
     if record.attempts > 1:
         yield "attempts", str(record.attempts)
+    for each in record.preferences or ():
+        yield "preference", f"{each.signal} ({each.source}): {each.value}"
+    if record.refused_for:
+        yield "refusedFor", " ".join(record.refused_for)
 
 
 def _facts_of_fetch(fetched: Answer | Failure) -> Iterator[Field]:

@@ -37,6 +37,7 @@ from crawler.course.forms import CoursePoint, Remaining
 from crawler.library.log_form import log_form
 from crawler.operate.parts.sums import sum_statuses
 from crawler.page import PageRecord
+from crawler.preferences.values import read_value
 from crawler.progress import line as progress_line
 from crawler.redis.checks import permissions
 from crawler.serve.api.forms import CrawlForm, CrawlList
@@ -589,6 +590,13 @@ def check_postgres_queries(block: Block, _: Path, __: Shell) -> None:
         server.query(block.text)
 
 
+def check_preferences(block: Block, _: Path, __: Shell) -> None:
+    shown = json.loads(block.text)
+    [said] = shown["preferences"]
+    assert msgspec.json.decode(msgspec.json.encode(read_value(said["signal"], said["source"], said["value"]))) == said
+    assert shown["refused_for"] == said["refuses"]
+
+
 SHOWN_ELSEWHERE = {
     ("README.md", "The crawl is complete."): check_summary,
     ("README.md", "crawls/site/"): check_crawl_directory,
@@ -613,6 +621,7 @@ SHOWN_ELSEWHERE = {
     ("docs/output.md", "FROM read_parquet"): check_query_of_partitions,
     ("docs/parts.md", "crawls/web/"): check_directory_of_parts,
     ("docs/parts.md", "ACL SETUSER"): check_permissions,
+    ("docs/preferences.md", '{"url"'): check_preferences,
     ("docs/reading.md", "www.example.org "): check_places,
 }
 """Blocks that are neither settings nor Python nor commands, by page and beginning; and what checks them."""

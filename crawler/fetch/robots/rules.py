@@ -14,24 +14,25 @@ the
 - `Allow: /x/index.html` allows `/x/` too. The colon may be missing, and common misspellings of `Disallow` count.
 
 Crawl-delay, which Google ignores, has groups of its own: the names directly above it. In `User-agent: *`,
-`Crawl-delay: 10`, `User-agent: a`, `Crawl-delay: 2`, the 10 applies to all crawlers, and the 2 to `a` only.
+`Crawl-delay: 10`, `User-agent: a`, `Crawl-delay: 2`, the 10 applies to all crawlers, and the 2 to `a` only. So have
+Content-Usage and Content-Signal; above the first name, they apply to all crawlers.
 """
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterator
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-import msgspec
+from crawler.fetch.robots.patterns import Pattern, PatternIndex, ranked, read_patterns
+from crawler.fetch.robots.usage_rules import GroupRules, UsageRules
+from crawler.page import Preference
+from crawler.preferences.signals import CONTENT_SIGNAL, CONTENT_USAGE, ROBOTS_GROUP, Refusals
 
 _MAX_LINE_CHARACTERS: Final = 8 * 2083 - 1
 """The rest of a longer line is ignored."""
 _LINE_END = re.compile("\r\n|\r|\n")
 _NAME = re.compile("[A-Za-z_-]*")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
-_TO_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
 _BYTE_ORDER_MARK = re.compile(rb"\xef(?:\xbb\xbf?)?")
 """Perhaps incomplete."""
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
@@ -49,8 +50,9 @@ _KEYS: Final = (
     ("site-map", "sitemap"),
     ("crawl-delay", "crawl-delay"),
     ("crawl delay", "crawl-delay"),
+    *((name, name) for name in (CONTENT_USAGE.name, CONTENT_SIGNAL.name)),
 )
-
+_USAGE: Final = frozenset({CONTENT_USAGE.name, CONTENT_SIGNAL.name})
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
 """The minimum that RFC 9309, section 2.5, requires; the rest is ignored."""
@@ -91,61 +93,40 @@ def _utf16(body: bytes) -> str | None:
     return "utf-16-le" if body[1:4:2] == b"\0\0" != body[:4:2] else None
 
 
-class Pattern(msgspec.Struct, frozen=True, gc=False):
-    """One Allow or Disallow."""
-
-    allows: bool
-    length: int
-    """The length of the whole escaped pattern: the longest match decides."""
-    start: str
-    """The text before the first `*`."""
-    pieces: tuple[str, ...]
-    """The texts after each `*`."""
-    to_end: bool
-    """Whether the pattern ends with `$`."""
-
-    def matches(self, path: str) -> bool:
-        """Takes time proportional to the path: it searches each piece once, from the end of the previous one."""
-        if not path.startswith(self.start):
-            return False
-        if not self.pieces:
-            return not self.to_end or len(path) == len(self.start)
-        position = len(self.start)
-        *middle, last = self.pieces
-        for piece in middle:
-            found = path.find(piece, position)
-            if found < 0:
-                return False
-            position = found + len(piece)
-        if self.to_end:
-            return len(path) - len(last) >= position and path.endswith(last)
-        return path.find(last, position) >= 0
-
-
 class RobotsRules:
     """The rules of one robots.txt for one crawler."""
 
-    def __init__(self, text: str, /, *, agent: str) -> None:
-        """`agent`: the product token. Lines that make no sense are ignored."""
+    def __init__(self, text: str, /, *, agent: str, groups: Refusals = ROBOTS_GROUP.refuses) -> None:
+        """`agent`: the product token. `groups`: names that stand for a purpose instead of a crawler, in lower case, and
+        the purposes that such a group refuses. Lines that make no sense are ignored."""
         sitemaps: dict[str, None] = {}
         own: list[Pattern] = []
         everybodys: list[Pattern] = []
+        of_purposes: dict[str, list[Pattern]] = {}
+        own_usage: dict[str, list[str]] = {}
+        everybodys_usage: dict[str, list[str]] = {}
         own_delay: float | None = None
         everybodys_delay: float | None = None
-        named = names_us = names_all = ended = False
+        named = names_us = names_all = ended = has_names = False
         delays_us = delays_all = names_follow = False
+        names_purposes: set[str] = set()
         agent = agent.lower()
         for key, value in _directives(text):
             if key == "user-agent":
+                has_names = True
                 if ended:
                     names_us = names_all = ended = False
+                    names_purposes.clear()
                 if not names_follow:
                     delays_us = delays_all = False
                     names_follow = True
                 if value == "*" or (value.startswith("*") and value[1].isspace()):
                     names_all = delays_all = True
-                elif (name := _NAME.match(value)) and name[0].lower() == agent:
-                    named = names_us = delays_us = True
+                elif name := _NAME.match(value):
+                    if (lower := name[0].lower()) == agent:
+                        named = names_us = delays_us = True
+                    if lower in groups:
+                        names_purposes.add(lower)
             elif key == "sitemap":
                 if url := value.strip():
                     sitemaps[url] = None
@@ -156,12 +137,22 @@ class RobotsRules:
                     own_delay = own_delay if delay is None else delay
                 elif delays_all:
                     everybodys_delay = everybodys_delay if delay is None else delay
+            elif key in _USAGE:
+                names_follow = False
+                if delays_us or not has_names:
+                    own_usage.setdefault(key, []).append(value)
+                if delays_all or not has_names:
+                    everybodys_usage.setdefault(key, []).append(value)
             else:
                 # Rules for other crawlers end the list of names too.
                 ended = True
                 names_follow = False
-                if names_us or names_all:
-                    (own if names_us else everybodys).extend(_patterns(key == "allow", value))
+                if names_us or names_all or names_purposes:
+                    found = list(read_patterns(value, allows=key == "allow"))
+                    if names_us or names_all:
+                        (own if names_us else everybodys).extend(found)
+                    for each in names_purposes:
+                        of_purposes.setdefault(each, []).extend(found)
         self.sitemaps = tuple(sitemaps)
         """The URLs of sitemaps as written, each once."""
         self.crawl_delay_s = own_delay if named else everybodys_delay
@@ -173,50 +164,19 @@ class RobotsRules:
             for each in patterns
         )
         """Whether it disallows every path."""
-        self._index = _Index(sorted(dict.fromkeys(patterns), key=lambda each: (-each.length, not each.allows)))
+        self._index = PatternIndex(ranked(patterns))
+        usage = own_usage if named else everybodys_usage
+        self._usage: list[UsageRules | GroupRules] = [UsageRules(name, values) for name, values in usage.items()]
+        self._usage += [GroupRules(name, found, refuses=groups[name]) for name, found in of_purposes.items()]
 
     def allows(self, path: str, /) -> bool:
         """Whether a path with its query may be fetched. It is serialised by the URL standard, with escapes in
         capitals."""
-        if path == "/robots.txt":
-            return True
-        for pattern in self._index.candidates(path):
-            if pattern.matches(path):
-                return pattern.allows
-        return True
+        return path == "/robots.txt" or self._index.allows(path)
 
-
-class _Index:
-    """Finds the patterns that may match a path, among thousands. Each pattern is filed under one of its literals: its
-    start or a piece after a `*`, whichever the fewest patterns share."""
-
-    def __init__(self, ranked: list[Pattern]) -> None:
-        """`ranked`: patterns in order of rank; the first match decides."""
-        self._by_start: dict[str, list[tuple[int, Pattern]]] = {}
-        self._by_piece: dict[str, list[tuple[int, Pattern]]] = {}
-        starts = Counter(pattern.start for pattern in ranked)
-        pieces = Counter(piece for pattern in ranked for piece in set(pattern.pieces) if piece)
-        for rank, pattern in enumerate(ranked):
-            piece = min(filter(None, pattern.pieces), key=lambda piece: (pieces[piece], -len(piece)), default="")
-            if piece and pieces[piece] < starts[pattern.start]:
-                self._by_piece.setdefault(piece, []).append((rank, pattern))
-            else:
-                self._by_start.setdefault(pattern.start, []).append((rank, pattern))
-        self._start_lengths = sorted({len(start) for start in self._by_start})
-        self._piece_lengths = sorted({len(piece) for piece in self._by_piece})
-
-    def candidates(self, path: str) -> list[Pattern]:
-        """The patterns that may match a path, by rank."""
-        found = [ranked for length in self._start_lengths for ranked in self._by_start.get(path[:length], ())]
-        # Search either each piece in the path, or each part of the path among the pieces, whichever is less work.
-        if len(self._by_piece) <= len(path) * len(self._piece_lengths):
-            held = [piece for piece in self._by_piece if piece in path]
-        else:
-            parts = (path[at : at + length] for length in self._piece_lengths for at in range(len(path) - length + 1))
-            held = [part for part in set(parts) if part in self._by_piece]
-        found += (ranked for piece in held for ranked in self._by_piece[piece])
-        found.sort(key=itemgetter(0))
-        return [pattern for _, pattern in found]
+    def preferences(self, path: str, /) -> Sequence[Preference]:
+        """What it says about the use of a path that may be fetched."""
+        return [each for rules in self._usage for each in rules.of(path)] if self._usage else ()
 
 
 def _directives(text: str) -> Iterator[tuple[str, str]]:
@@ -234,29 +194,6 @@ def _directives(text: str) -> Iterator[tuple[str, str]]:
             if key.startswith(spelling):
                 yield name, value.strip(_WHITE_SPACE)
                 break
-
-
-def _patterns(allows: bool, value: str) -> Iterator[Pattern]:
-    if not value:
-        return
-    escaped = _TO_ESCAPE.sub(_escape, value)
-    yield _pattern(allows, escaped)
-    directory, slash, page = escaped.rpartition("/")
-    if allows and slash and page.startswith("index.htm"):
-        yield _pattern(allows, f"{directory}/$")
-
-
-def _pattern(allows: bool, escaped: str) -> Pattern:
-    to_end = escaped.endswith("$")
-    start, *pieces = (escaped[:-1] if to_end else escaped).split("*")
-    return Pattern(allows, len(escaped), start, tuple(pieces), to_end)
-
-
-def _escape(match: re.Match[str]) -> str:
-    found = match[0]
-    if found.startswith("%"):
-        return found.upper()
-    return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "replace"))
 
 
 def _delay(value: str) -> float | None:

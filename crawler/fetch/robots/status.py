@@ -120,7 +120,10 @@ def verdict(status: RobotsStatus, rules: RobotsRules | None, url: str, now: floa
         return NONE
     # The URL standard does not change the case of escapes.
     path = _ESCAPE.sub(lambda escape: escape[0].upper(), path_of(url))
-    return _ALLOWED if rules.allows(path) else Verdict(allowed=False, reason="robots")
+    if not rules.allows(path):
+        return Verdict(allowed=False, reason="robots")
+    preferences = rules.preferences(path)
+    return Verdict(allowed=True, reason="robots", preferences=preferences) if preferences else _ALLOWED
 
 
 def _trouble(response: Fetched) -> str | None:

@@ -1,4 +1,4 @@
-"""Reads attribute values: srcset, refresh, robots."""
+"""Reads attribute values: srcset, refresh."""
 
 import re
 from collections.abc import Iterator
@@ -11,14 +11,6 @@ WHITE_SPACE: Final = " \t\n\r\f\v\0"
 def collapse_space(text: str, limit: int, /) -> str | None:
     """Collapse white space and cut at `limit` characters; None if nothing is left."""
     return " ".join(text[: 20 * limit].split())[:limit].rstrip() or None
-
-
-def robots_words(content: str, /) -> set[str]:
-    """The directives of a robots <meta> or X-Robots-Tag: `noindex`, `nofollow` and others; `none` means both."""
-    words = set(re.split(r"[\s,;]+", content.lower())) - {""}
-    if "none" in words:
-        words |= {"noindex", "nofollow"}
-    return words
 
 
 _MAX_REFRESH_CHARACTERS: Final = 4000

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Final, Generic, TypeVar
 
 from crawler.page import Link, LinkKind
+from crawler.preferences.directives import robots_words
 from crawler.read.css import css_urls
 from crawler.read.elements.attributes import (
     WHITE_SPACE,
     collapse_space,
     refresh_url,
-    robots_words,
     srcset_urls,
 )
 from crawler.read.elements.link_tables import FEED_TYPES, KEPT_META, PREVIEW_IMAGES, kinds_of_rel

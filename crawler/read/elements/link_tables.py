@@ -72,6 +72,8 @@ KEPT_META: Final = frozenset(
         "dc.description",
         "og:description",
         "og:title",
+        "tdm-policy",
+        "tdm-reservation",
         "twitter:description",
     }
 )

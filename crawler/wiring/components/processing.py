@@ -15,6 +15,7 @@ from crawler.disk.earlier import earlier_index, earlier_places
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.fetch.robots.rules import product_token
 from crawler.page import Fetched
+from crawler.preferences.judging import Preferences
 from crawler.protocols import LinkExtractor, Sink
 from crawler.read.descriptor import Descriptor as ExtractorDescriptor
 from crawler.read.descriptor import Parameters as ExtractorParameters
@@ -69,6 +70,11 @@ def check_pdf(loaded: Loaded) -> None:
     for key, is_wanted in wanted.items():
         if is_wanted and find_spec("pypdf") is None:
             raise loaded.refuse(key, "pypdf is not installed: pip install 'onceover-crawler[pdf]'")
+
+
+def preferences(config: Config) -> Preferences:
+    """Judges the use of pages."""
+    return Preferences(robots_names={"robots", product_token(config.fetch.user_agent)})
 
 
 class _Chosen(msgspec.Struct, frozen=True):

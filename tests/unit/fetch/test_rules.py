@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawler.fetch.robots.patterns import Pattern
 from crawler.fetch.robots.rules import (
     MAX_ROBOTS_BYTES,
-    Pattern,
     RobotsRules,
     read_robots,
 )

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.preferences.directives import robots_tag_words, robots_words
 from crawler.read.abstract import MAX_ABSTRACT_CHARACTERS, shorten, summary
 from crawler.read.elements.attributes import (
     collapse_space,
     refresh_url,
-    robots_words,
     srcset_urls,
 )
 from crawler.read.encoding.labels import encoding_of_label
-from crawler.read.headers import read_headers, robots_tag_words
+from crawler.read.headers import read_headers
 from crawler.read.media import extract_media_type
 from tests.timeouts import MAX_WAIT_S
 

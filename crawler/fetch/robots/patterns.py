@@ -1,0 +1,107 @@
+"""Patterns of paths in robots.txt, as Google's matcher reads them."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+
+import msgspec
+
+_TO_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
+
+
+class Pattern(msgspec.Struct, frozen=True, gc=False):
+    """One Allow or Disallow."""
+
+    allows: bool
+    length: int
+    """The length of the whole escaped pattern: the longest match decides."""
+    start: str
+    """The text before the first `*`."""
+    pieces: tuple[str, ...]
+    """The texts after each `*`."""
+    to_end: bool
+    """Whether the pattern ends with `$`."""
+
+    def matches(self, path: str) -> bool:
+        """Takes time proportional to the path: it searches each piece once, from the end of the previous one."""
+        if not path.startswith(self.start):
+            return False
+        if not self.pieces:
+            return not self.to_end or len(path) == len(self.start)
+        position = len(self.start)
+        *middle, last = self.pieces
+        for piece in middle:
+            found = path.find(piece, position)
+            if found < 0:
+                return False
+            position = found + len(piece)
+        if self.to_end:
+            return len(path) - len(last) >= position and path.endswith(last)
+        return path.find(last, position) >= 0
+
+
+class PatternIndex:
+    """Finds the patterns that may match a path, among thousands. Each pattern is filed under one of its literals: its
+    start or a piece after a `*`, whichever the fewest patterns share."""
+
+    def __init__(self, ranked: list[Pattern]) -> None:
+        """`ranked`: patterns in order of rank; the first match decides."""
+        self._by_start: dict[str, list[tuple[int, Pattern]]] = {}
+        self._by_piece: dict[str, list[tuple[int, Pattern]]] = {}
+        starts = Counter(pattern.start for pattern in ranked)
+        pieces = Counter(piece for pattern in ranked for piece in set(pattern.pieces) if piece)
+        for rank, pattern in enumerate(ranked):
+            piece = min(filter(None, pattern.pieces), key=lambda piece: (pieces[piece], -len(piece)), default="")
+            if piece and pieces[piece] < starts[pattern.start]:
+                self._by_piece.setdefault(piece, []).append((rank, pattern))
+            else:
+                self._by_start.setdefault(pattern.start, []).append((rank, pattern))
+        self._start_lengths = sorted({len(start) for start in self._by_start})
+        self._piece_lengths = sorted({len(piece) for piece in self._by_piece})
+
+    def candidates(self, path: str) -> list[Pattern]:
+        """The patterns that may match a path, by rank."""
+        found = [ranked for length in self._start_lengths for ranked in self._by_start.get(path[:length], ())]
+        # Search either each piece in the path, or each part of the path among the pieces, whichever is less work.
+        if len(self._by_piece) <= len(path) * len(self._piece_lengths):
+            held = [piece for piece in self._by_piece if piece in path]
+        else:
+            parts = (path[at : at + length] for length in self._piece_lengths for at in range(len(path) - length + 1))
+            held = [part for part in set(parts) if part in self._by_piece]
+        found += (ranked for piece in held for ranked in self._by_piece[piece])
+        found.sort(key=itemgetter(0))
+        return [pattern for _, pattern in found]
+
+    def allows(self, path: str) -> bool:
+        """What the first that matches says; True if none does."""
+        return next((each.allows for each in self.candidates(path) if each.matches(path)), True)
+
+
+def ranked(patterns: Iterable[Pattern], /) -> list[Pattern]:
+    """Patterns, each once, in order of rank: the first that matches decides."""
+    return sorted(dict.fromkeys(patterns), key=lambda each: (-each.length, not each.allows))
+
+
+def read_patterns(value: str, /, *, allows: bool) -> Iterator[Pattern]:
+    """The patterns that a line means."""
+    if not value:
+        return
+    escaped = _TO_ESCAPE.sub(_escape, value)
+    yield _pattern(allows, escaped)
+    directory, slash, page = escaped.rpartition("/")
+    if allows and slash and page.startswith("index.htm"):
+        yield _pattern(allows, f"{directory}/$")
+
+
+def _pattern(allows: bool, escaped: str) -> Pattern:
+    to_end = escaped.endswith("$")
+    start, *pieces = (escaped[:-1] if to_end else escaped).split("*")
+    return Pattern(allows, len(escaped), start, tuple(pieces), to_end)
+
+
+def _escape(match: re.Match[str]) -> str:
+    found = match[0]
+    if found.startswith("%"):
+        return found.upper()
+    return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "replace"))

@@ -1,0 +1,58 @@
+"""What a robots.txt says about the use of pages, by their paths."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from crawler.fetch.robots.patterns import Pattern, PatternIndex, ranked, read_patterns
+from crawler.page import Preference
+from crawler.preferences.judging import MAX_PREFERENCES
+from crawler.preferences.signals import ROBOTS_GROUP
+from crawler.preferences.values import in_order, read_value
+
+SOURCE: Final = "robots.txt"
+_EVERYWHERE: Final = "/"
+
+
+class UsageRules:
+    """The rules of one signal for one crawler, such as Content-Usage: draft-ietf-aipref-attach, section 3.
+
+    The longest matching path decides, as for Allow and Disallow. All rules of that path count.
+    """
+
+    def __init__(self, signal: str, values: Sequence[str], /) -> None:
+        """`values`: of all lines, each a preference, or a path and a preference."""
+        self._signal = signal
+        self._values: dict[Pattern, list[str]] = {}
+        for value in dict.fromkeys(values):
+            path, preference = _EVERYWHERE, value
+            if value.startswith("/"):
+                path, *rest = value.split(maxsplit=1)
+                preference = "".join(rest)
+            said = self._values.setdefault(next(read_patterns(path, allows=True)), [])
+            if len(said) < MAX_PREFERENCES:
+                said.append(preference)
+        self._index = PatternIndex(ranked(self._values))
+
+    def of(self, path: str, /) -> list[Preference]:
+        """What they say about a path with its query."""
+        found: list[Preference] = []
+        longest = 0
+        for pattern in self._index.candidates(path):
+            if pattern.length < longest:
+                break
+            if pattern.matches(path):
+                longest = pattern.length
+                found += [read_value(self._signal, SOURCE, value) for value in self._values[pattern]]
+        return found
+
+
+class GroupRules:
+    """The Allow and Disallow of a group whose name stands for a purpose instead of a crawler."""
+
+    def __init__(self, name: str, patterns: Sequence[Pattern], *, refuses: Sequence[str]) -> None:
+        self._preference = Preference(ROBOTS_GROUP.name, SOURCE, name, in_order(refuses))
+        self._index = PatternIndex(ranked(patterns))
+
+    def of(self, path: str, /) -> list[Preference]:
+        """What the group says about a path with its query: nothing, if it allows it."""
+        return [] if self._index.allows(path) else [self._preference]
