@@ -87,9 +87,14 @@ class Register:
         flat = [each for pair in fields.items() for each in pair]
         large = (identity.configuration, identity.suffixes)
         written = await self._eval(scripts.CREATE, [self._register, self._large], *large, int(is_new), *flat)
+        await self.keep_name()
+        return bool(written)
+
+    async def keep_name(self) -> None:
+        """Let the crawl be found by its prefix, if Redis has forgotten that. On a cluster of Redis, another node may
+        have its name than has the rest."""
         async with asyncio.timeout(TIMEOUT_S):
             await self._client.set(_name_of_crawl(self._prefix), self._generation, nx=True)
-        return bool(written)
 
     async def raise_to(self, identity: Identity, epochs: Mapping[int, int]) -> None:
         """Let the register know at least what directories have stored. Raises `Forgotten`."""

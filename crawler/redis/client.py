@@ -69,10 +69,10 @@ async def _close(cluster: RedisCluster) -> None:
         await cluster.nodes_manager.aclose(nodes)
 
 
-def reason_of(error: BaseException) -> str:
+def reason_of(error: BaseException, waited_s: float = TIMEOUT_S) -> str:
     """What has failed, for people."""
     if isinstance(error, TimeoutError) and not str(error):
-        return f"it has not answered for {TIMEOUT_S:.0f} s"
+        return f"it has not answered for {waited_s:.0f} s"
     return str(error) or type(error).__name__
 
 

@@ -30,6 +30,7 @@ released. Their directories may move to another machine then.
     choosing     which parts a machine would run; pure
     stored_configuration   replaces the configuration in the register
     agent        leases, processes and the way to the coordinator together, from start to end
+    goodbyes     gives leases back at the end
     settings     changes of the configuration
     operating    answers commands on this machine
     joining      from the URL of a server to an agent that may run

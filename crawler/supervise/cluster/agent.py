@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from config import ConfigError
 from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed, Wanted
 from crawler.cluster.register import Register
 from crawler.cluster.values import COORDINATOR, Agent, Cluster, EndingMark
@@ -21,6 +22,7 @@ from crawler.redis.client import FAILURES
 from crawler.status import Status, number_of
 from crawler.supervise.cluster.choosing import choose
 from crawler.supervise.cluster.deciding import Deciding
+from crawler.supervise.cluster.goodbyes import Goodbyes
 from crawler.supervise.cluster.joining import Joined
 from crawler.supervise.cluster.liaison import Liaison
 from crawler.supervise.cluster.parts_here import KILL_AFTER_S, PartsHere
@@ -64,6 +66,9 @@ class CrawlAgent:
         self.ending: Ending | None = None
         """Why this machine's work ends, once that is known."""
         self._failure: PartFailed | None = None
+        self._unusable = ""
+        """Why the settings that hold now can't be used here."""
+        self._goodbyes = Goodbyes(tell, lease_s=lease_s)
         self._surplus: set[int] = set()
         """Parts that have directories here, beyond those that this machine may run."""
         self._leaves = asyncio.Event()
@@ -127,8 +132,7 @@ class CrawlAgent:
         finally:
             self.here.kill()
             await self._deciding.end()
-            with suppress(*FAILURES):
-                await self._leases.aclose()
+            await self._goodbyes.say(self._leases.aclose())
         if self._failure is not None:
             raise self._failure
         return self._result()
@@ -143,8 +147,7 @@ class CrawlAgent:
         """A part has no process any more."""
         if failure is not None:
             self._fail(failure)
-        with suppress(*FAILURES):
-            await self._leases.release(part)
+        await self._goodbyes.say(self._leases.release(part))
 
     def _fail(self, failure: PartFailed) -> None:
         log.info("%s", failure)
@@ -196,12 +199,29 @@ class CrawlAgent:
 
     def _hear(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        if self._joined.learn(cluster):
-            self.here.restart_those_before(self._joined.version)
+        self._learn(cluster)
         mark = cluster.ending
         if mark is not None and mark.mark != self._after:
             self._obey(mark)
         self._deciding.look(cluster)
+
+    def _learn(self, cluster: Cluster) -> None:
+        """Take over a newer configuration. One that this machine can't use, as when a package is missing here, may be
+        followed by one that it can."""
+        try:
+            if self._joined.learn(cluster):
+                self.here.restart_those_before(self._joined.version)
+        except ConfigError as error:
+            why = str(error)
+        else:
+            why = ""
+        if why and why != self._unusable:
+            self._tell(
+                f"this machine can't use the settings that hold now, and goes on with those before: {why}. Mend that, "
+                f"or change them by `onceover set {self.plan.directory.path} KEY=VALUE`."
+            )
+            log.warning("settings can't be used: %s", why)
+        self._unusable = why
 
     def _obey(self, mark: EndingMark) -> None:
         """The run ends for all machines."""
@@ -244,6 +264,8 @@ class CrawlAgent:
         while True:
             with suppress(*FAILURES):
                 await self._register.tell(self._leases.holder, self._agent())
+            with suppress(*FAILURES):
+                await self._register.keep_name()
             await asyncio.sleep(max(1.0, self._cluster.identity.lease_s / 4))
 
     def _agent(self) -> Agent:

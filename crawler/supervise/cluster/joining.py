@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from config import Loaded
 from crawler.cluster.machine import Choose, MachineDirectory, begin_machine
 from crawler.cluster.register import Register, find_generation
@@ -40,7 +42,13 @@ class Joined:
         self._home = MachineDirectory(directory, lambda _cluster, _here: ())
         _ = list(self._home.want(cluster))  # learns what others have changed
         self.version = 0
-        self.plan = self._make_plan(cluster)
+        """Of the configuration that this machine has taken over."""
+        self._plan = self._make_plan(cluster)
+
+    @property
+    def plan(self) -> Plan:
+        """With the directories that parts have now: one that was adopted gets another."""
+        return msgspec.structs.replace(self._plan, layout=self._home.layout)
 
     def home(self, choose: Choose) -> MachineDirectory:
         """What the keeper of leases asks."""
@@ -52,11 +60,12 @@ class Joined:
         return self._home.layout.directories_here(self._directory.path)
 
     def learn(self, cluster: Cluster) -> bool:
-        """Read a newer configuration, if there is one. Returns whether there is."""
-        if cluster.identity.configuration_version <= self.version and self.plan.layout == self._home.layout:
+        """Take over a newer configuration, if there is one. Returns whether there is. Raises `ConfigError` if it can't
+        be used here; then the one before holds."""
+        if cluster.identity.configuration_version <= self.version:
             return False
-        before, self.plan = self.version, self._make_plan(cluster)
-        return self.version > before
+        self._plan = self._make_plan(cluster)
+        return True
 
     def _make_plan(self, cluster: Cluster) -> Plan:
         loaded = load(self._directory.configuration)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import redis
 
 from tests.e2e.crawling import (
     COMPLETE,
@@ -18,7 +19,7 @@ from tests.e2e.crawling import (
     onceover,
 )
 from tests.e2e.parts.in_parts import UNHURRIED, assert_fetched_once, crossed
-from tests.e2e.parts.on_machines import Machine, on_machines
+from tests.e2e.parts.on_machines import PREFIX, Machine, on_machines
 from tests.e2e.test_politeness import gaps_s
 
 DELAY_S: Final = 2.0
@@ -27,8 +28,15 @@ DELAY_S: Final = 2.0
 
 def test_two_machines_crawl_together_and_end_together(tmp_path: Path) -> None:
     with on_machines(tmp_path, machines=2) as crawl:
-        for machine in crawl.machines:
-            machine.start()
+        first, second = crawl.machines
+        first.start()
+        crawl.wait_for_coordinator()
+        # As when the node of a cluster of Redis that has the name of the crawl comes back empty.
+        with redis.Redis.from_url(crawl.redis.url) as client:
+            name = f"{{{PREFIX}:crawl}}"
+            client.delete(name)
+            crawl.wait_until(lambda: client.exists(name), "name of the crawl")
+        second.start()
         for machine in crawl.machines:
             assert_told(machine.wait(), COMPLETE)
             assert_told(onceover("crawl", "--dir", "crawl", cwd=machine.folder), REFUSED, "onceover crawl --cluster")

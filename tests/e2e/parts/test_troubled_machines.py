@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.crawling import COMPLETE, assert_told
+from tests.e2e.crawling import COMPLETE, STOPPED, assert_told
 from tests.e2e.parts.in_parts import UNHURRIED, assert_fetched_once
 from tests.e2e.parts.on_machines import LEASE_S, Machine, on_machines
 from tests.e2e.parts.test_machines import DELAY_S
@@ -78,3 +78,20 @@ def test_machines_keep_the_pace_of_an_address_together_although_the_one_that_dec
         assert_fetched_once(crawl.records(), crawl.web.pages)
         times = sorted(request.at_s for request in crawl.requests())
         assert min(after - before for before, after in pairwise(times)) >= IP_DELAY_S
+
+
+@pytest.mark.long
+def test_a_machine_that_is_stopped_while_redis_hangs_leaves_and_says_what_that_means(tmp_path: Path) -> None:
+    with on_machines(tmp_path, *UNHURRIED, machines=1) as crawl:
+        [machine] = crawl.machines
+        machine.start()
+        crawl.wait_until_all_crawl()
+        crawl.redis.hold()
+        try:
+            machine.process.send_signal(signal.SIGTERM)
+            assert_told(machine.wait(), STOPPED, "Redis can't be told that this machine leaves", "leases have ended")
+        finally:
+            crawl.redis.go_on()
+        machine.start()
+        assert_told(machine.wait(), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
 import redis
 
-from crawler.cluster.register import Register
+from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import Denied, Forgotten, Granted
 from crawler.redis.client import connected
 from crawler.redis.server import Server
@@ -23,6 +24,23 @@ WORDS = {HELD: "holds it", EXISTS: "made already", UNSURE: "Redis may have forgo
 def server() -> Iterator[RedisServer]:
     with running_redis() as running:
         yield running
+
+
+async def _forget_its_name(register: Register, client: Any) -> str | None:
+    await register.create(IDENTITY)
+    await client.delete("{test:crawl}")
+    await register.keep_name()
+    return await find_generation(client, "test")
+
+
+def test_a_crawl_whose_name_was_lost_is_found_again(server: RedisServer) -> None:
+    """As on a cluster of Redis of which one node has come back empty."""
+
+    async def lose() -> str | None:
+        async with connected(Server(url=server.url)) as client:
+            return await _forget_its_name(Register(client, prefix="test", generation="a"), client)
+
+    assert asyncio.run(lose()) == "a"
 
 
 class Both:

@@ -1,0 +1,62 @@
+"""A machine that has joined a crawl on many machines."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from config import ConfigError
+from crawler.cluster.machine import begin_machine
+from crawler.cluster.register import Register
+from crawler.cluster.values import Cluster
+from crawler.disk.directory import CrawlDirectory
+from crawler.supervise.cluster.joining import Joined
+from crawler.wiring.configuration import load
+from tests.unit.cluster.homes import IDENTITY
+from tests.unit.cluster.test_machine import cluster_of
+
+GOOD = '[crawl]\nseeds = ["http://a.test/"]\n[exchange]\nbackend = "redis"\nurl = "redis://127.0.0.1:1"\n'
+
+
+def _configured(configuration: str, version: int) -> Cluster:
+    identity = msgspec.structs.replace(IDENTITY, configuration=configuration, configuration_version=version)
+    return cluster_of(identity)
+
+
+@pytest.fixture
+def joined(tmp_path: Path) -> Iterator[Joined]:
+    options = {"exchange.url": ("a test", "redis://127.0.0.1:1"), "exchange.backend": ("a test", "redis")}
+    reached = load(None, options=options, environ={}, require_seeds=False)
+    cluster = _configured(GOOD, 1)
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        begin_machine(directory, cluster.identity, url="redis://127.0.0.1:1", prefix="onceover")
+        register = Register(None, prefix="onceover", generation=IDENTITY.generation)
+        yield Joined(reached, register, cluster, directory, "1")
+
+
+def _read(joined: Joined, configuration: str, version: int) -> bool:
+    """As an agent that has read the register."""
+    cluster = _configured(configuration, version)
+    _ = list(joined.home(lambda _cluster, _here: ()).want(cluster))
+    return joined.learn(cluster)
+
+
+def test_a_machine_keeps_its_settings_while_it_can_t_use_those_that_hold(joined: Joined) -> None:
+    before = joined.plan.loaded
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="politness"):
+            _read(joined, f"{GOOD}[politness]\nmin_delay_s = 1\n", 2)
+        assert joined.plan.loaded is before
+    assert _read(joined, f"{GOOD}[politeness]\nmin_delay_s = 7\n", 3)
+    assert joined.plan.loaded.config.politeness.min_delay_s == 7
+    assert not _read(joined, GOOD, 3)
+
+
+def test_a_part_that_was_adopted_here_runs_in_its_new_directory_at_once(joined: Joined) -> None:
+    home = joined.home(lambda _cluster, _here: ())
+    home.store(0, epoch=3, lineage=1)
+    adopted = msgspec.structs.replace(IDENTITY, configuration=GOOD, lineages=(4, 2, 3), next_lineage=5)
+    _ = list(home.want(cluster_of(adopted)))
+    home.store(0, epoch=5, lineage=4)
+    assert joined.plan.directories[0].name == "part-0.2"
