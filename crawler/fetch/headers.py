@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 
-from aiohttp.client_reqrep import ClientResponse
-
 from crawler.fetch.coding import ACCEPTED
 from crawler.page import Request
 
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-_SECRET_HEADERS = ("authorization", "proxy-authorization", "cookie")
+_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _FRAMING_HEADERS = frozenset({"host", "connection", "content-length", "transfer-encoding", "accept-encoding"})
 
 
@@ -26,7 +24,9 @@ def default_headers(user_agent: str, headers: Mapping[str, str]) -> dict[str, st
 
 def request_headers(defaults: Mapping[str, str], request: Request) -> dict[str, str]:
     """All headers of a request. The defaults win over those that the request adds, except for Accept."""
-    headers = dict(defaults) | _headers_by_fields(request)
+    headers = {**defaults, **_headers_by_fields(request)}
+    if not request.headers:
+        return headers
     known = {name.lower(): name for name in headers}
     for name, value in request.headers:
         if name.lower() == "accept":
@@ -50,9 +50,6 @@ def _headers_by_fields(request: Request) -> dict[str, str]:
     return headers
 
 
-def recorded_headers(response: ClientResponse) -> list[tuple[str, str]]:
-    """The headers of the request, without secrets."""
-    headers = response.request_info.headers
-    if any(name in headers for name in _SECRET_HEADERS):
-        return [item for item in headers.items() if item[0].lower() not in _SECRET_HEADERS]
-    return list(headers.items())
+def recorded_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The headers of a request, without secrets."""
+    return [item for item in headers.items() if item[0].lower() not in _SECRET_HEADERS]

@@ -175,10 +175,10 @@ def _common_fields(request: SentRequest, response: Response) -> dict[str, Any]:
     return {
         "url": request.url,
         "status": response.status,
-        "reason": _text(response.reason or ""),
-        "http_version": "1.1" if version is None or version == (1, 1) else f"{version.major}.{version.minor}",
+        "reason": _text(response.reason),
+        "http_version": "1.1" if version == (1, 1) else f"{version.major}.{version.minor}",
         "headers": list(response.raw_headers),
-        "request_headers": recorded_headers(response),
+        "request_headers": recorded_headers(response.request_headers),
         "ip": response.peer[0] if response.peer else None,
         "port": response.peer[1] if response.peer else None,
         "fetched_at": request.sent_at,

@@ -1,7 +1,8 @@
 """Checks the undocumented parts of aiohttp on which we rely.
 
-`handler`, `responses` and `socks` override methods and read members that aiohttp may change in any release. A change
-would cause no error, but mix up responses, or send requests twice. So we check all of them when a network is made.
+`handler`, `requests`, `responses` and `socks` override methods and read members that aiohttp may change in any release.
+A change would cause no error, but mix up responses, or send requests twice. So we check all of them when a network is
+made.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from typing import Any, Final
 import aiohttp
 from aiohttp import http_parser
 from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ClientResponse
+from aiohttp.client_reqrep import ConnectionKey
 
 KNOWN: Final = "3.14"
 """The release for which this was written, and the only one that pyproject.toml allows."""
@@ -27,7 +28,7 @@ _METHODS: Sequence[tuple[Callable[..., Any], str]] = (
     (ResponseHandler.set_exception, "self exc exc_cause"),
     (ResponseHandler.is_connected, "self"),
     (ResponseHandler.force_close, "self"),
-    (ClientResponse.start, "self connection"),
+    (aiohttp.TCPConnector.connect, "self req traces timeout"),
     (aiohttp.TCPConnector._create_direct_connection, "self req traces timeout client_error"),
     (aiohttp.TCPConnector._get_ssl_context, "self req"),
 )
@@ -36,6 +37,10 @@ _OPTIONS: Sequence[tuple[Callable[..., Any], str]] = (
     (aiohttp.TCPConnector._wrap_existing_connection, "args req timeout client_error kwargs"),
     (aiohttp.TCPConnector.__init__, "resolver use_dns_cache limit limit_per_host keepalive_timeout socket_factory ssl"),
 )
+
+
+_KEY: Final = "host port is_ssl ssl proxy proxy_auth proxy_headers_hash server_hostname"
+"""What tells which requests can share a connection."""
 
 
 class ClientRefused(Exception):
@@ -69,8 +74,9 @@ def _compare() -> Iterator[str]:
         if missing:
             yield f"{method.__qualname__} takes no {', '.join(missing)}"
     yield from _missing(http_parser.HttpResponseParser, "HttpResponseParser", ["feed_eof"])
-    if "_retry_connection" not in aiohttp.ClientSession.ATTRS:
-        yield "ClientSession has no _retry_connection"
+    found = " ".join(ConnectionKey._fields)
+    if found != _KEY:
+        yield f"ConnectionKey has ({found}), expected ({_KEY})"
 
 
 def _missing(thing: object, name: str, members: Sequence[str]) -> Iterator[str]:

@@ -115,7 +115,7 @@ class TolerantHandler(ResponseHandler):
         self._received_bytes = 0
         self._body = None
         super().set_response_params(**params)
-        # aiohttp writes the request as soon as this returns.
+        # The request is written as soon as this returns.
         if (before_request := self._connections.before_request) is not None:
             before_request()
 

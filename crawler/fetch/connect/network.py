@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
-from aiohttp.client_reqrep import ClientResponse
-from aiohttp.connector import AddrInfoType
+from aiohttp.connector import AddrInfoType, Connection
 from yarl import URL
 
 from crawler.fetch.connect.aiohttp_contract import check_client
@@ -19,7 +18,8 @@ from crawler.fetch.connect.connections import ConnectionLimits, Connections
 from crawler.fetch.connect.guard import AddressRefused, Guard, special_use
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
-from crawler.fetch.connect.responses import Response
+from crawler.fetch.connect.requests import HttpRequest
+from crawler.fetch.connect.responses import Response, exchange
 from crawler.fetch.connect.routes import HttpProxy, Routes
 from crawler.fetch.connect.socks import RoutedConnector
 from crawler.fetch.connect.tls.contexts import tls_context
@@ -28,9 +28,6 @@ from crawler.page import ConnectionCounts
 from crawler.url.hosts import same_address
 from crawler.url.urls import host_of
 
-_MAX_HEADER_BYTES = 64 * 1024
-"""Limit per header line. Browsers accept that much in total; aiohttp's own limit of 8 KiB refuses real sites."""
-_MAX_HEADERS = 512
 MIN_CONNECTIONS = 256
 DEFAULT_LIMITS = ConnectionLimits(count=MIN_CONNECTIONS)
 _KEEP_ALIVE_S = 70.0
@@ -83,20 +80,8 @@ class Network:
         )
         check_client(connector)
         connector._factory = cast(Any, partial(TolerantHandler, self._connections, loop=asyncio.get_running_loop()))
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            response_class=cast(
-                type[ClientResponse], partial(Response, self._connections, head_timeout_s, self._names.prefer)
-            ),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            requote_redirect_url=False,
-            max_line_size=_MAX_HEADER_BYTES,
-            max_field_size=_MAX_HEADER_BYTES,
-            max_headers=_MAX_HEADERS,
-        )
-        # aiohttp would repeat a request at once, without a rest for the host, if it finds a kept connection closed.
-        self._session._retry_connection = False
+        self._connector = connector
+        self._head_timeout_s = head_timeout_s
 
     def set_concurrency(self, concurrency: int, *, spare: int) -> None:
         """Let as many connections stay open as so many requests at once need."""
@@ -121,25 +106,35 @@ class Network:
     ) -> Response:
         """Send a request by the host's route. Returns when the headers have arrived."""
         host = url.raw_host or ""
-        more: dict[str, Any] = {"timeout": _timeout(connect_timeout_s)}
         if (login := self._routes.authorization(host)) is not None:
             headers["Authorization"] = login
-        if not self._routes.verifies(host):
-            more["ssl"] = self._unverified
-        proxy = self._routes.proxy(host)
+        proxy, proxy_url, proxy_headers = self._routes.proxy(host), None, None
         if isinstance(proxy, HttpProxy):
             await self._refuse_name(host)
-            more["proxy"] = proxy.url
+            proxy_url = proxy.url
             if url.scheme == "https":
-                more["proxy_headers"] = proxy.headers  # sent with CONNECT, not to the server
+                proxy_headers = proxy.headers  # sent with CONNECT, not to the server
             else:
                 headers |= proxy.headers or {}
-        response = cast(
-            Response, await self._session.request(method, url, headers=headers, allow_redirects=False, **more)
+        ssl = None if self._routes.verifies(host) else self._unverified
+        request = HttpRequest(method, url, headers, ssl=ssl, proxy=proxy_url, proxy_headers=proxy_headers)
+        response = await exchange(
+            request,
+            await self._connection(request, connect_timeout_s),
+            connections=self._connections,
+            head_timeout_s=self._head_timeout_s(str(url)),
+            prefer=self._names.prefer,
         )
         if proxy is not None:
             response.peer = None  # it is that of the proxy
         return response
+
+    async def _connection(self, request: HttpRequest, timeout_s: float) -> Connection:
+        """A connection for the request, from the pool or new."""
+        try:
+            return await self._connector.connect(cast(aiohttp.ClientRequest, request), [], _timeout(timeout_s))
+        except TimeoutError as error:
+            raise aiohttp.ConnectionTimeoutError(f"no connection to {request.host} in time") from error
 
     def verifies(self, url: URL, /) -> bool:
         """Whether we verify the certificate of the URL's host."""
@@ -200,7 +195,7 @@ class Network:
 
     async def aclose(self) -> None:
         """Close every connection. Closing twice is harmless."""
-        await self._session.close()
+        await self._connector.close()
         await self._names.close()
 
     def _socket(self, address: AddrInfoType) -> socket.socket:

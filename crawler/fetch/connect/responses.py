@@ -4,17 +4,25 @@ import asyncio
 import re
 from collections.abc import Callable
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
-from aiohttp.client_reqrep import ClientResponse
+from aiohttp.connector import Connection
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_parser import RawResponseMessage
+from aiohttp.streams import StreamReader
 
-from crawler.fetch.connect.connections import Connections, Peer
+from crawler.fetch.connect.connections import Connections
 from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, TlsRefused, TooSlow
-from crawler.fetch.connect.handler import BodyEnd, TolerantHandler
+from crawler.fetch.connect.handler import TolerantHandler
+from crawler.fetch.connect.requests import HttpRequest
 
 _MAX_HEADERS_BYTES = 256 * 1024
 """All header lines together, as in Chromium."""
+_MAX_LINE_BYTES = 64 * 1024
+"""Limit per header line. Browsers accept that much in total; aiohttp's own limit of 8 KiB refuses real sites."""
+_MAX_HEADERS = 512
+_SWITCHING = 101
 _CLOSING_S = 1.0
 """So long before the server closes an idle connection, we send no more over it: the request would be lost."""
 _KEEP_ALIVE = re.compile(r"(?:^|[,;\s])timeout\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
@@ -26,60 +34,124 @@ def keep_alive_s(header: str | None, /) -> int | None:
     return None if found is None else int(found[1])
 
 
-class Response(ClientResponse):
-    """A response with its peer and its `BodyEnd`. aiohttp releases the connection as soon as a small body is complete,
-    which may be before we can look."""
+class Response:
+    """The head of a response, with its peer and its `BodyEnd`, and the stream of its body. The connection goes back to
+    the pool as soon as the body is complete, which may be before we can look."""
 
-    body_end: BodyEnd
+    __slots__ = (
+        "_connection",
+        "body_end",
+        "content",
+        "headers",
+        "peer",
+        "raw_headers",
+        "reason",
+        "request_headers",
+        "status",
+        "version",
+    )
 
     def __init__(
-        self,
-        connections: Connections,
-        head_timeout_s: Callable[[str], float],
-        prefer: Callable[[str, str], None],
-        *args: Any,
-        **kwargs: Any,
+        self, request: HttpRequest, connection: Connection, message: RawResponseMessage, content: StreamReader
     ) -> None:
-        """`prefer` is called with each host and the address to which its request went."""
-        super().__init__(*args, **kwargs)
-        self._prefer = prefer
-        self._connections = connections
-        self._head_timeout_s = head_timeout_s(str(self.url))
-        self.peer: Peer | None = None
-
-    async def start(self, connection: Any) -> ClientResponse:
-        limit = asyncio.timeout(self._head_timeout_s)
-        try:
-            async with limit:
-                started = await self._start(connection)
-        except TimeoutError as error:
-            if limit.expired():
-                raise TooSlow("no complete headers in time") from error
-            raise
-        size = sum(map(len, chain.from_iterable(self.raw_headers)))
-        if size > _MAX_HEADERS_BYTES:
-            raise HeadersTooLarge(f"{size} bytes of headers, at most {_MAX_HEADERS_BYTES} are read")
-        return started
-
-    async def _start(self, connection: Any) -> ClientResponse:
-        handler: TolerantHandler = connection.protocol
+        handler = cast(TolerantHandler, connection.protocol)
+        self._connection: Connection | None = connection
+        self.request_headers = request.headers
+        self.status = message.code
+        self.reason = message.reason
+        self.version = message.version
+        self.headers = message.headers
+        self.raw_headers = message.raw_headers
+        self.content = content
         self.body_end = handler.body_end
         self.peer = handler.peer
-        if self.peer is not None:
-            self._prefer(self.url.raw_host or "", self.peer[0])
+        content.on_eof(self._release)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has no connection any more."""
+        return self._connection is None
+
+    def close(self) -> None:
+        """Close the connection, unless it is back in the pool."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _release(self) -> None:
+        connection = self._connection
+        if connection is None or (connection.protocol is not None and connection.protocol.upgraded):
+            return
+        self._connection = None
+        connection.release()
+
+
+async def exchange(
+    request: HttpRequest,
+    connection: Connection,
+    *,
+    connections: Connections,
+    head_timeout_s: float,
+    prefer: Callable[[str, str], None],
+) -> Response:
+    """Send a request and receive the head of its response. Calls `prefer` with the host and the address to which it
+    went. Whatever it raises, the connection is closed."""
+    handler = cast(TolerantHandler, connection.protocol)
+    try:
+        head = request.serialized()
+        handler.set_response_params(
+            skip_payload=request.method == "HEAD",
+            read_until_eof=True,
+            auto_decompress=False,
+            max_line_size=_MAX_LINE_BYTES,
+            max_field_size=_MAX_LINE_BYTES,
+            max_headers=_MAX_HEADERS,
+        )
+        if handler.transport is None or handler.transport.is_closing():
+            raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
+        handler.transport.write(head)
+        peer = handler.peer
+        if peer is not None:
+            prefer(request.host, peer[0])
         now = asyncio.get_running_loop().time()
-        if not self._connections.may_keep(handler, now):
+        if not connections.may_keep(handler, now):
             handler.force_close()
         try:
-            started = await super().start(connection)
+            message, content = await _receive_head(request, handler, head_timeout_s)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if handler.requests > 1 and self.peer is not None:
-                self._connections.note_reuse(self.peer, answered=False)
-            if self.body_end.alert is not None:
-                raise TlsRefused(self.body_end.alert) from error
+            if handler.requests > 1 and peer is not None:
+                connections.note_reuse(peer, answered=False)
+            if handler.body_end.alert is not None:
+                raise TlsRefused(handler.body_end.alert) from error
             raise ClosedEarly("closed without a response") from error
-        if handler.requests > 1 and self.peer is not None:
-            self._connections.note_reuse(self.peer, answered=True)
-        kept_s = keep_alive_s(self.headers.get("Keep-Alive"))
+        if handler.requests > 1 and peer is not None:
+            connections.note_reuse(peer, answered=True)
+        kept_s = keep_alive_s(message.headers.get("Keep-Alive"))
         handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
-        return started
+        size = sum(map(len, chain.from_iterable(message.raw_headers)))
+        if size > _MAX_HEADERS_BYTES:
+            raise HeadersTooLarge(f"{size} bytes of headers, at most {_MAX_HEADERS_BYTES} are read")
+        return Response(request, connection, message, content)
+    except BaseException:
+        connection.close()
+        raise
+
+
+async def _receive_head(
+    request: HttpRequest, handler: TolerantHandler, timeout_s: float
+) -> tuple[RawResponseMessage, StreamReader]:
+    # A timer that fails the connection takes a third of the time of one that cancels the task.
+    timer = asyncio.get_running_loop().call_later(
+        timeout_s, handler.set_exception, TooSlow("no complete headers in time")
+    )
+    try:
+        while True:
+            message, content = cast(tuple[Any, StreamReader], await handler.read())
+            if not 100 <= message.code <= 199 or message.code == _SWITCHING:
+                return message, content
+    except HttpProcessingError as error:
+        raise aiohttp.ClientResponseError(
+            request.request_info, (), status=error.code, message=error.message, headers=error.headers
+        ) from error
+    finally:
+        timer.cancel()

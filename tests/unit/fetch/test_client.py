@@ -8,7 +8,6 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ClientResponse
 
 from crawler.cli import main
 from crawler.fetch.connect import aiohttp_contract
@@ -29,7 +28,7 @@ async def network() -> None:
     await Network(guard=Guard(), head_timeout_s=lambda _: 1.0).aclose()
 
 
-async def start_otherwise(self: ClientResponse, connection: object, *, eagerly: bool) -> ClientResponse:
+async def connect_otherwise(self: aiohttp.TCPConnector, request: object, *, eagerly: bool) -> None:
     raise NotImplementedError
 
 
@@ -39,7 +38,7 @@ async def test_the_installed_client_is_as_expected() -> None:
 
 async def test_a_method_that_takes_other_arguments_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = tuple(
-        (start_otherwise, expected) if method is ClientResponse.start else (method, expected)
+        (connect_otherwise, expected) if method is aiohttp.TCPConnector.connect else (method, expected)
         for method, expected in aiohttp_contract._METHODS
     )
     monkeypatch.setattr(aiohttp_contract, "_METHODS", changed)
@@ -47,7 +46,7 @@ async def test_a_method_that_takes_other_arguments_is_refused(monkeypatch: pytes
         await network()
     assert str(refused.value) == (
         f"aiohttp {aiohttp.__version__} is installed, and differs from 3.14 in what the fetcher needs: "
-        "start_otherwise takes (self connection eagerly), expected (self connection). "
+        "connect_otherwise takes (self request eagerly), expected (self req traces timeout). "
         "Install the one that belongs to this release: pip install 'aiohttp==3.14.*'"
     )
 
@@ -64,9 +63,9 @@ async def test_a_member_that_is_gone_is_refused(monkeypatch: pytest.MonkeyPatch)
         await network()
 
 
-async def test_a_session_that_would_send_again_by_itself_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aiohttp.ClientSession, "ATTRS", aiohttp.ClientSession.ATTRS - {"_retry_connection"})
-    with pytest.raises(ClientRefused, match="ClientSession has no _retry_connection"):
+async def test_a_pool_that_tells_connections_apart_by_other_facts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aiohttp_contract, "_KEY", "host port")
+    with pytest.raises(ClientRefused, match=r"ConnectionKey has \(host port is_ssl .*\), expected \(host port\)"):
         await network()
 
 
