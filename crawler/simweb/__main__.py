@@ -10,7 +10,7 @@ import msgspec
 import uvloop
 
 from crawler.simweb.params import WorldParams, bench_params, demo_params
-from crawler.simweb.process import serve_until_stopped
+from crawler.simweb.process import Connections, serve_until_stopped
 
 
 def main(arguments: list[str]) -> int:
@@ -28,6 +28,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--cache-bytes", type=int, default=64_000_000, metavar="N", help="for responses cached in memory"
     )
+    parser.add_argument(
+        "--certificate", type=Path, metavar="FILE", help="speak TLS with this key and chain of certificates, in PEM"
+    )
+    parser.add_argument("--close", action="store_true", help="close each connection after one response")
     parser.add_argument("--cpu", type=int, metavar="N", help="run on this core only")
     parser.add_argument("--stop-with-stdin", action="store_true", help="stop when stdin ends")
     options = parser.parse_args(arguments)
@@ -43,6 +47,7 @@ def main(arguments: list[str]) -> int:
         log_path=options.log,
         port_file=options.port_file,
         cache_bytes=options.cache_bytes,
+        connections=Connections(certificate=options.certificate, keep_alive=not options.close),
         stop_at_end_of_stdin=options.stop_with_stdin,
     )
     try:

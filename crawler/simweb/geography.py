@@ -121,9 +121,10 @@ class Geography:
         return range(min(first, site.page_count), min(first + self.params.branching, site.page_count))
 
     def origin(self, index: int, *, port: int | None = None) -> str:
-        """Scheme and authority of a host, without `port` if it is None or 80."""
+        """Scheme and authority of a host, without `port` if it is None or the default one."""
+        scheme, default = ("https", 443) if self.params.https else ("http", 80)
         name = self.host_name(index)
-        return f"http://{name}" if port in (None, 80) else f"http://{name}:{port}"
+        return f"{scheme}://{name}" if port in (None, default) else f"{scheme}://{name}:{port}"
 
     def url(self, index: int, spot: Spot, *, port: int | None = None) -> str:
         """The canonical URL of a resource."""

@@ -38,6 +38,8 @@ class WorldParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     seed: int = 1
     domain: str = "sim.test"
     """Hosts are h00000.sim.test, h00001.sim.test, …"""
+    https: bool = False
+    """Whether absolute links say https. The server must then have a certificate."""
     hosts: int = 10
     pages_per_host: int = 20
     giant_hosts: float = 0.0

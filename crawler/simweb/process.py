@@ -3,11 +3,13 @@
 import asyncio
 import os
 import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -19,6 +21,25 @@ from crawler.simweb.world import World
 _EXIT_TIMEOUT_S = 10.0
 
 
+class Connections(msgspec.Struct, frozen=True, kw_only=True):
+    """What connections to a simulated web are like."""
+
+    certificate: Path | None = None
+    """A file in PEM with the private key and the chain of certificates, to speak TLS; None to speak plain HTTP."""
+    keep_alive: bool = True
+    """Whether a connection stays open after a response."""
+
+    def tls(self) -> ssl.SSLContext | None:
+        if self.certificate is None:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate)
+        return context
+
+
+PLAIN: Final = Connections()
+
+
 async def serve_until_stopped(
     params: WorldParams,
     *,
@@ -26,6 +47,7 @@ async def serve_until_stopped(
     log_path: Path | None = None,
     port_file: Path | None = None,
     cache_bytes: int = 64_000_000,
+    connections: Connections = PLAIN,
     stop_at_end_of_stdin: bool = False,
     began: Callable[[], object] = lambda: None,
 ) -> None:
@@ -44,7 +66,14 @@ async def serve_until_stopped(
     try:
         with ExitStack() as stack:
             log = stack.enter_context(json_lines(log_path)) if log_path else None
-            async with serve(World(params), port=port, log=log, cache_bytes=cache_bytes) as server:
+            async with serve(
+                World(params),
+                port=port,
+                log=log,
+                cache_bytes=cache_bytes,
+                tls=connections.tls(),
+                keep_alive=connections.keep_alive,
+            ) as server:
                 _announce(server.port, port_file)
                 began()
                 await stopped.wait()
@@ -63,6 +92,7 @@ def running(
     log_path: Path | None = None,
     cache_bytes: int = 64_000_000,
     cpu: int | None = None,
+    connections: Connections = PLAIN,
 ) -> Iterator[int]:
     """Run a server in a process of its own until the block ends; yields its port.
 
@@ -75,6 +105,10 @@ def running(
         command += ["--log", str(log_path)]
     if cpu is not None:
         command += ["--cpu", str(cpu)]
+    if connections.certificate is not None:
+        command += ["--certificate", str(connections.certificate)]
+    if not connections.keep_alive:
+        command += ["--close"]
     # In a group of its own: Ctrl-C in the parent's terminal must not stop the server while pages are in flight.
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0) as process:
         assert process.stdin is not None

@@ -6,6 +6,7 @@ answers most requests from there, within the callback that receives them.
 
 import asyncio
 import ipaddress
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -19,6 +20,8 @@ from crawler.simweb.world import Reply
 
 MAX_HEAD_BYTES = 65_536
 MAX_COUNTED_TARGETS = 100_000
+_Key = tuple[str, str, str, bool]
+"""Host, target, accepted encodings, and whether the connection stays open."""
 
 
 class Web(Protocol):
@@ -37,18 +40,21 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 class _Desk:
     """The state that all connections of a server share: the web, cached responses, counts of attempts, the log."""
 
-    def __init__(self, web: Web, *, log: Log | None, cache_bytes: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, web: Web, *, log: Log | None, cache_bytes: int, clock: Callable[[], float], keep_alive: bool
+    ) -> None:
         self._web = web
+        self.keep_alive = keep_alive
         self._clock = clock
         self._log = log
         self.connections: set[_Connection] = set()
         self._free_bytes = cache_bytes
-        self._cached: dict[tuple[str, str, str], tuple[int, str, bytes]] = {}
+        self._cached: dict[_Key, tuple[int, str, bytes]] = {}
         self._attempts: dict[tuple[str, str], int] = {}
 
     def answer(self, request: HttpRequest) -> tuple[Reply | None, bytes]:
         """The bytes to send. The reply is returned too if it must be delayed or cut."""
-        key = (request.host, request.target, request.accept_encoding)
+        key = (request.host, request.target, request.accept_encoding, request.keep_alive)
         cached = self._cached.get(key)
         is_plain = request.is_usual and not request.if_modified_since
         if cached is not None and is_plain and cached[1] != request.if_none_match:
@@ -95,7 +101,7 @@ class _Desk:
         if len(self._attempts) > MAX_COUNTED_TARGETS:
             del self._attempts[next(iter(self._attempts))]
 
-    def _keep(self, key: tuple[str, str, str], entry: tuple[int, str, bytes]) -> None:
+    def _keep(self, key: _Key, entry: tuple[int, str, bytes]) -> None:
         self._free_bytes -= len(entry[2])
         self._cached[key] = entry
         while self._free_bytes < 0:
@@ -150,6 +156,8 @@ class _Connection(asyncio.Protocol):
             if isinstance(request, BadRequest):
                 self._refuse(request)
                 return
+            if not self._desk.keep_alive:
+                request = msgspec.structs.replace(request, keep_alive=False)
             reply, data = self._desk.answer(request)
             if reply is not None and reply.delay_s:
                 self._waiting = self._loop.call_later(reply.delay_s, self._send_late, request, reply, data)
@@ -196,17 +204,20 @@ async def serve(
     log: Log | None = None,
     cache_bytes: int = 64_000_000,
     clock: Callable[[], float] = time.time,
+    tls: ssl.SSLContext | None = None,
+    keep_alive: bool = True,
 ) -> AsyncIterator[Server]:
     """Serve a web until the block ends. Port 0 means a free one. Caches at most `cache_bytes` of responses. `clock`
-    gives the time of the web, by which its pages change, in seconds since 1970.
+    gives the time of the web, by which its pages change, in seconds since 1970. With `tls`, it speaks that. Without
+    `keep_alive`, it closes each connection after one response.
 
     Binds to loopback only: raises `ValueError` for any other address, and `OSError` if the port is in use.
     """
     if not ipaddress.ip_address(host).is_loopback:
         raise ValueError(f"the simulated web is served on loopback only, as 127.0.0.1 or ::1, not on {host}")
-    desk = _Desk(web, log=log, cache_bytes=cache_bytes, clock=clock)
+    desk = _Desk(web, log=log, cache_bytes=cache_bytes, clock=clock, keep_alive=keep_alive)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Connection(desk, loop), host, port, backlog=1024)
+    server = await loop.create_server(lambda: _Connection(desk, loop), host, port, backlog=1024, ssl=tls)
     try:
         yield Server(host=host, port=server.sockets[0].getsockname()[1])
     finally:

@@ -27,7 +27,7 @@ class HttpRequest(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_usual(self) -> bool:
         """Whether this is a request as crawlers send it, whose response is worth caching."""
-        return self.method == "GET" and self.keep_alive and self.takes_chunks
+        return self.method == "GET" and self.takes_chunks
 
 
 class BadRequest(msgspec.Struct, frozen=True):

@@ -5,6 +5,8 @@ nginx. The crawler runs on one core, the server on the other. LevelDB frontier, 
 off; robots.txt off and no delay, as for Scrapy. Only HTML pages count, though this crawler also fetches images, styles
 and scripts. Rates are by each crawler's own clock, from start to finish; rounds alternate, and medians are compared.
 
+With `--tls`, it measures other things instead: what TLS costs. See `tests.bench.crawl_tls`.
+
 A third site has a document of each kind that takes long. There it is measured for how long the event loop of this
 crawler is held at most; it should be 50 ms.
 """
@@ -23,7 +25,7 @@ import msgspec
 from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
 from crawler.write.records import read_records
-from tests.bench import blocked_loop
+from tests.bench import blocked_loop, crawl_tls
 from tests.bench.report import Options, emit, options, spread, tell
 from tests.nginx import NGINX, serving
 
@@ -64,7 +66,11 @@ class Site(msgspec.Struct, frozen=True):
 
 
 def main() -> None:
-    asked = options(__doc__ or "")
+    asked = options(__doc__ or "", more={"tls": "measure what TLS costs, instead"})
+    packages = ("onceover-crawler", "aiohttp", "uvloop", "selectolax", "scrapy", "twisted", "lxml")
+    if "tls" in asked.also:
+        emit(crawl_tls.main(asked), asked=asked, packages=packages, meanings=crawl_tls.MEANINGS)
+        return
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -82,7 +88,6 @@ def main() -> None:
         figures["bare_aiohttp_peak_mb"] = max(run.peak_mb for run in bare)
         figures |= _docs(directory, asked)
         figures |= _holds(directory, asked)
-    packages = ("onceover-crawler", "aiohttp", "uvloop", "selectolax", "scrapy", "twisted", "lxml")
     emit(figures, asked=asked, packages=packages, meanings=MEANINGS)
 
 

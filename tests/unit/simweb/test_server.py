@@ -1,6 +1,7 @@
 """The simulated web on a socket."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from crawler.simweb.log import LogEntry, json_lines, read_json_lines
 from crawler.simweb.params import WorldParams, demo_params
 from crawler.simweb.server import MAX_HEAD_BYTES, Web, serve
 from crawler.simweb.world import Reply, World
+from tests.certificates import issued
 
 HOST = "h00000.sim.test"
 
@@ -238,6 +240,25 @@ async def test_a_client_may_ask_for_the_end_of_the_connection() -> None:
         answer = await client.get("/", "Connection: close")
         assert (answer.status, answer.headers["Connection"]) == (200, "close")
         assert await client.is_closed()
+
+
+async def test_a_web_over_tls_links_to_https_and_may_close_each_connection(tmp_path: Path) -> None:
+    host = "h00000.sim.test"
+    tls, authority = issued(host, tmp_path)
+    world = World(WorldParams(https=True))
+    trust = ssl.create_default_context(cafile=authority)
+    async with (
+        serve(world, tls=tls, keep_alive=False) as server,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session,
+    ):
+        for _ in range(2):
+            async with session.get(
+                f"https://127.0.0.1:{server.port}/",
+                headers={"Host": "h00000.sim.test"},
+                server_hostname="h00000.sim.test",
+            ) as answer:
+                assert answer.headers["Connection"] == "close"
+                assert b'href="https://h00001.sim.test' in await answer.read()
 
 
 async def test_http_1_0_gets_no_chunks_and_no_second_answer() -> None:

@@ -1,0 +1,213 @@
+"""What TLS costs: `python -m tests.bench.crawl --tls`.
+
+The simulated web over TLS 1.3, with a certificate of its own: P-256, two certificates verified. Pages of 8, 95 and
+242 KB, compressed as servers do; each page over a new connection, or connections kept; beside them the bare client
+that fetches the same URLs, Scrapy, and for pages of 8 KB plain HTTP. Only processor time counts, so other work on the
+machine and the speed of the server disturb little: a rate is pages for a second of it. What a second start costs,
+which finds nothing to do, is subtracted.
+
+The last crawl has very many hosts with a second of delay each, and stops after a while. It may fetch a page of each
+host in each second, or as many as its core can: the share is the greater of its rate, once it is under way, and its
+load.
+"""
+
+import statistics
+import tempfile
+from collections.abc import Sequence
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+import trustme
+
+from crawler.simweb.params import WorldParams
+from crawler.simweb.process import Connections, running
+from crawler.write.records import read_records
+from tests.bench.measured import measured
+from tests.bench.report import Options, spread, tell
+
+SIZES_KB = (8, 95, 242)
+MEANINGS = {
+    "share_of_bare_aiohttp_tls_new": "of the bare client's rate, pages of 8 KB, a new connection for each page",
+    "share_of_bare_aiohttp_tls_new_95": "the same for pages of 95 KB",
+    "share_of_bare_aiohttp_tls_new_242": "the same for pages of 242 KB",
+    "share_of_plain_tls_kept": "of the rate without TLS, pages of 8 KB, connections kept",
+    **{
+        f"{kind}_pages_per_cpu_s_{size}": f"pages of {size} KB for a second of processor time, connections {kind}"
+        for size in SIZES_KB
+        for kind in ("new", "kept")
+    },
+    "ratio_scrapy_tls_new": "times Scrapy's rate, pages of 8 KB, a new connection for each page",
+    "handshakes_per_page_new": "with a new connection for each page",
+    "handshakes_per_page_kept": "with connections kept",
+    "share_resumed_new": "of the handshakes, with a new connection for each page",
+    "handshake_us": "processor time of a new connection over TLS more than of a kept one, pages of 8 KB",
+    "many_hosts_share": "of the possible rate, many hosts with a second of delay; of the core's load, if that is full",
+    "many_hosts_pages_per_s": "pages of 8 KB",
+    "many_hosts_handshakes_per_page": "there, robots.txt not counted as pages",
+    "many_hosts_peak_mb": "peak resident memory there",
+}
+_COMMON = (
+    'scope.within="domain"',
+    "politeness.robots=false",
+    'fetch.hosts={"*.sim.test" = "127.0.0.1"}',
+    'visited.backend="bloom"',
+    "output.warc=false",
+)
+_AT_ONCE = ("politeness.min_delay_s=0", "politeness.delay_factor=0", "politeness.per_host=16")
+
+
+class _Certificates(msgspec.Struct, frozen=True):
+    authority: Path
+    server: Path
+
+
+class _Run(msgspec.Struct, frozen=True):
+    """What a crawl took."""
+
+    pages: int
+    cpu_s: float
+    elapsed_s: float
+    peak_mb: float
+    handshakes: int = 0
+    resumed: int = 0
+
+    @property
+    def rate(self) -> float:
+        """Pages for a second of processor time."""
+        return self.pages / self.cpu_s
+
+
+def main(asked: Options) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        certificates = _issued(Path(folder))
+        for turn in range(1 if asked.quick else 3):
+            place = Path(folder) / str(turn)
+            place.mkdir()
+            figures: dict[str, float] = {}
+            for size in SIZES_KB:
+                figures |= _of_size(size, place, certificates, asked)
+            for name, value in figures.items():
+                found.setdefault(name, []).append(value)
+                tell(f"round {turn + 1}: {name} {value:.4g}")
+        for name, value in _many_hosts(Path(folder), certificates, asked).items():
+            found[name] = [value]
+    for name, values in found.items():
+        tell(f"{name}: {spread(values, digits=2)}")
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def _issued(folder: Path) -> _Certificates:
+    root = trustme.CA()
+    chain = root.create_child_ca().issue_cert("*.sim.test")
+    paths = _Certificates(folder / "authority.pem", folder / "server.pem")
+    root.cert_pem.write_to_path(paths.authority)
+    chain.private_key_and_cert_chain_pem.write_to_path(paths.server)
+    return paths
+
+
+def _of_size(size: int, place: Path, certificates: _Certificates, asked: Options) -> dict[str, float]:
+    pages = {8: 3000, 95: 1200, 242: 600}[size] // (5 if asked.quick else 1)
+    params = WorldParams(
+        seed=asked.seed, hosts=20, pages_per_host=pages // 20, page_bytes=size * 1000, compressed=1.0, https=True
+    )
+    place = place / str(size)
+    place.mkdir()
+    figures: dict[str, float] = {}
+    rates: dict[str, float] = {}
+    for kind in ("new", "kept"):
+        connections = Connections(certificate=certificates.server, keep_alive=kind == "kept")
+        with running(params, connections=connections, cache_bytes=1_000_000_000) as port:
+            run = _crawl(place / kind, f"https://h00000.sim.test:{port}/", certificates, _AT_ONCE)
+            rates[kind] = figures[f"{kind}_pages_per_cpu_s_{size}"] = run.rate
+            if size == SIZES_KB[0]:
+                figures[f"handshakes_per_page_{kind}"] = run.handshakes / run.pages
+            if kind == "new":
+                bare = _bare(place, port, certificates)
+                figures[f"share_of_bare_aiohttp_tls_new{'' if size == 8 else f'_{size}'}"] = run.rate / bare
+                figures["share_resumed_new"] = run.resumed / run.handshakes
+                scrapy = _scrapy(place, port) if size == SIZES_KB[0] else None
+                if scrapy is not None:
+                    figures["ratio_scrapy_tls_new"] = run.rate / scrapy
+    if size == SIZES_KB[0]:
+        figures["handshake_us"] = (1 / rates["new"] - 1 / rates["kept"]) * 1e6
+        with running(msgspec.structs.replace(params, https=False), cache_bytes=1_000_000_000) as port:
+            plain = _crawl(place / "plain", f"http://h00000.sim.test:{port}/", certificates, _AT_ONCE)
+        figures["share_of_plain_tls_kept"] = rates["kept"] / plain.rate
+    return figures
+
+
+def _many_hosts(place: Path, certificates: _Certificates, asked: Options) -> dict[str, float]:
+    hosts, warm_up_s, lasts_s = (500, 10, 25) if asked.quick else (10_000, 30, 90)
+    params = WorldParams(seed=asked.seed, hosts=hosts, pages_per_host=100, compressed=1.0, https=True)
+    seeds = place / "seeds.txt"
+    with running(params, connections=Connections(certificate=certificates.server)) as port:
+        seeds.write_text("".join(f"https://h{number:05}.sim.test:{port}/\n" for number in range(hosts)))
+        settings = (
+            "politeness.min_delay_s=1",
+            "politeness.delay_factor=0",
+            "fetch.concurrency=128",
+            f'crawl.seed_files=["{seeds}"]',
+            f"limits.seconds={lasts_s}",
+        )
+        run = _crawl(place / "many", f"https://h00000.sim.test:{port}/", certificates, settings, ends_with=3)
+    records = read_records(place / "many" / "records")
+    moments = sorted(datetime.fromisoformat(each.fetched_at) for each in records if each.fetched_at is not None)
+    counted = [moment for moment in moments if (moment - moments[0]).total_seconds() >= warm_up_s]
+    rate = (len(counted) - 1) / (counted[-1] - counted[0]).total_seconds()
+    return {
+        "many_hosts_share": max(rate / hosts, run.cpu_s / run.elapsed_s),
+        "many_hosts_pages_per_s": rate,
+        "many_hosts_handshakes_per_page": run.handshakes / run.pages,
+        "many_hosts_peak_mb": run.peak_mb,
+    }
+
+
+def _crawl(place: Path, seed: str, certificates: _Certificates, settings: Sequence[str], *, ends_with: int = 0) -> _Run:
+    command = ["crawl", "--seed", seed, "--dir", str(place), "--json"]
+    command += [part for setting in (*_COMMON, *settings) for part in ("--set", setting)]
+    command += ["--set", f'fetch.authorities=["{certificates.authority}"]']
+    out, cpu_s, peak_mb = measured(command, ends_with=ends_with)
+    if ends_with == 0:
+        cpu_s -= measured(command)[1]
+    status = msgspec.json.decode(out)["status"]
+    connections = status["connections"]
+    return _Run(
+        pages=status["pages"],
+        cpu_s=cpu_s,
+        elapsed_s=status["elapsed_s"],
+        peak_mb=peak_mb,
+        handshakes=connections["tls_handshakes"],
+        resumed=connections["tls_resumed"],
+    )
+
+
+def _bare(place: Path, port: int, certificates: _Certificates) -> float:
+    """The rate of the bare client for the URLs of the crawl with new connections."""
+    urls, none, program = place / "urls.txt", place / "none.txt", "tests.bench.peers.aiohttp_fetch"
+    urls.write_text("".join(f"{record.url}\n" for record in read_records(place / "new" / "records")))
+    none.write_text("")
+    more = [str(port), str(certificates.authority)]
+    out, cpu_s, _ = measured([str(urls), *more], program=program)
+    start_cpu_s = measured([str(none), *more], program=program)[1]
+    pages: int = msgspec.json.decode(out)["pages"]
+    return pages / (cpu_s - start_cpu_s)
+
+
+def _scrapy(place: Path, port: int) -> float | None:
+    """The rate of Scrapy, which does not verify certificates. None if it is not installed."""
+    if find_spec("scrapy") is None:
+        tell("Scrapy is not installed; its figures are left out")
+        return None
+    directory = place / "scrapy"
+    directory.mkdir()
+    command, program = (
+        [f"https://h00000.sim.test:{port}/", str(directory), "sim.test"],
+        "tests.bench.peers.scrapy_crawl",
+    )
+    out, cpu_s, _ = measured(command, program=program)
+    start_cpu_s = measured(command, program=program)[1]
+    pages: int = msgspec.json.decode(out)["pages"]
+    return pages / (cpu_s - start_cpu_s)
