@@ -1,6 +1,7 @@
 """onceover parts"""
 
 import asyncio
+import shlex
 from pathlib import Path
 
 import click
@@ -8,6 +9,8 @@ import msgspec
 
 from crawler.cli.codes import COMPLETE
 from crawler.cli.operate.options import as_json, directory
+from crawler.cli.options import settings_option
+from crawler.disk.layout import ClusterPlace, read_layout
 from crawler.operate.upkeep.dividing import Divided, divide
 from crawler.status import number_of
 
@@ -15,23 +18,52 @@ from crawler.status import number_of
 @click.command()
 @directory
 @click.option("--into", "parts", type=click.IntRange(1, 1024), required=True, metavar="N", help="How many parts.")
+@settings_option()
 @as_json
-def parts(directory: Path, parts: int, as_json: bool) -> int:
+def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool) -> int:
     """Divide the crawl in DIR among N processes, or among fewer than before.
 
     The crawl must not run. Its URLs keep all that is known of them; old output stays where it is. If this is
     interrupted, run it again, or with the number that the crawl had to leave it as it was.
+
+    A crawl on many machines must be stopped, and the directories of all its parts moved to DIR, that of one machine. It
+    is on that machine then; `onceover cluster init --from DIR` lets many machines run it again. For such a crawl,
+    --set exchange.KEY=VALUE says how to reach its server of Redis from here.
     """
 
     def tell(what: str, count: int) -> None:
         click.echo(f"{what}: {count:,}", err=True)
 
-    divided = asyncio.run(divide(directory, parts, progress=tell))
+    layout = read_layout(directory)
+    if layout is not None and layout.cluster is not None:
+        # It needs an extra.
+        from crawler.operate.cluster.dividing import divide_cluster  # noqa: PLC0415
+        from crawler.operate.cluster.reaching import settings_of_machine  # noqa: PLC0415
+
+        loaded = settings_of_machine(directory, settings)
+        divided = asyncio.run(divide_cluster(directory, parts, loaded, progress=tell))
+    elif settings:
+        raise click.UsageError(
+            f"--set says how to reach the server of a crawl on many machines, and the one in {directory} is on this "
+            "machine: leave it out"
+        )
+    else:
+        divided = asyncio.run(divide(directory, parts, progress=tell))
     if as_json:
         click.echo(msgspec.json.encode(divided))
     else:
         click.echo(_sentence(divided))
+        if divided.is_changed and layout is not None and layout.cluster is not None:
+            click.echo(_how_to_register(directory, layout.cluster))
     return COMPLETE
+
+
+def _how_to_register(directory: Path, cluster: ClusterPlace) -> str:
+    prefix = "" if cluster.prefix == "onceover" else f" --set exchange.prefix={shlex.quote(cluster.prefix)}"
+    return (
+        "The crawl is on this machine now. To run it on many machines again:\n"
+        f"    onceover cluster init --from {shlex.quote(str(directory))} --url {shlex.quote(cluster.url)}{prefix}"
+    )
 
 
 def _sentence(divided: Divided) -> str:

@@ -258,7 +258,12 @@ class LeaseKeeper:
         log.warning("Redis has forgotten the crawl, as after a flush; this machine writes its register again")
         identity = self._home.identity()
         await self._register.create(identity, is_new=False)
-        await self._register.raise_to(identity, self._home.epochs())
+        try:
+            await self._register.raise_to(identity, self._home.epochs())
+        except Forgotten:
+            for part in self._home.epochs():
+                self._refuse(part, "another crawl uses the prefix of keys, or a later generation of this one")
+            return
         self._wake.set()
 
     async def _claim(self, cluster: Cluster) -> None:

@@ -12,52 +12,114 @@ from crawler.cluster.notes import Note, read_note, write_note
 from crawler.cluster.values import Cluster, Identity
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import replace_file
-from crawler.disk.layout import ClusterPlace, Layout, PartPlace, read_layout, write_layout
+from crawler.disk.layout import ClusterPlace, Layout, PartPlace, free_names, read_layout, write_layout
+from crawler.disk.lineages import last_lineage, read_lineages, write_lineages
+from crawler.status import number_of
 
 Choose = Callable[[Cluster, Mapping[int, int]], Iterable[Wanted]]
 """Which parts a machine would run, given those that it has directories for and their epochs."""
 
 
 def begin_machine(directory: CrawlDirectory, identity: Identity, *, url: str, prefix: str) -> None:
-    """Make a locked directory that of a machine of this crawl, unless it is; let it say where the server is now. Raises
-    `DirectoryRefused` if it has another crawl."""
+    """Make a locked directory that of a machine of this crawl, unless it is; let it say where the server is now, and
+    which parts are here. Raises `DirectoryRefused` if it has another crawl."""
     layout = read_layout(directory.path)
-    if layout is not None:
-        place = _check_crawl(directory.path, layout, identity)
-        if (place.url, place.prefix) != (url, prefix):
-            moved = msgspec.structs.replace(place, url=url, prefix=prefix)
-            write_layout(directory.path, msgspec.structs.replace(layout, cluster=moved))
+    if layout is None:
+        if directory.has_state() or directory.has_output():
+            raise DirectoryRefused(
+                f"{directory.path} has a crawl that is not on many machines; name another directory by --dir"
+            )
+        _begin(directory, identity, url=url, prefix=prefix)
         return
-    if directory.has_state() or directory.has_output():
-        raise DirectoryRefused(
-            f"{directory.path} has a crawl that is not on many machines; name another directory by --dir"
-        )
+    place = _check_crawl(directory.path, layout, identity)
+    if layout.generation != identity.generation:
+        _begin(directory, identity, url=url, prefix=prefix, earlier=_with_output(directory.path, layout))
+        return
+    moved = msgspec.structs.replace(place, url=url, prefix=prefix)
+    now = with_parts_found(directory.path, msgspec.structs.replace(layout, cluster=moved))
+    if now != layout:
+        write_layout(directory.path, now)
+
+
+def _begin(
+    directory: CrawlDirectory, identity: Identity, *, url: str, prefix: str, earlier: tuple[str, ...] = ()
+) -> None:
     replace_file(directory.suffixes, identity.suffixes)
     directory.write_configuration(identity.configuration)
-    parts = tuple(PartPlace(directory=f"part-{part}", lineage=each) for part, each in enumerate(identity.lineages))
+    left = read_lineages(directory.path)
+    if identity.last_lineage is not None and identity.last_lineage < left.last:
+        write_lineages(directory.path, msgspec.structs.replace(left, last=identity.last_lineage))
     place = ClusterPlace(
         crawl=identity.crawl,
         url=url,
         prefix=prefix,
         lease_s=identity.lease_s,
         configuration_version=identity.configuration_version,
+        replaces=identity.replaces,
     )
-    write_layout(
-        directory.path,
-        Layout(generation=identity.generation, parts=parts, next_lineage=identity.next_lineage, cluster=place),
+    names = free_names(directory.path, identity.parts)
+    parts = tuple(PartPlace(directory=name, lineage=each) for name, each in zip(names, identity.lineages, strict=True))
+    layout = Layout(
+        generation=identity.generation,
+        parts=parts,
+        earlier=earlier,
+        next_lineage=identity.next_lineage,
+        cluster=place,
     )
+    write_layout(directory.path, with_parts_found(directory.path, layout))
+
+
+def with_parts_found(path: Path, layout: Layout) -> Layout:
+    """The layout with the names under which parts have come here from another machine. A part is found by what its
+    directory says of its last claim."""
+    assert layout.cluster is not None
+    parts = list(layout.parts)
+    known = {*layout.earlier, *(each.directory for each in parts)}
+    others = [CrawlDirectory(each) for each in path.glob("part-*") if each.name not in known]
+    notes = [(note, each.path.name) for each in others if (note := read_note(each)) is not None]
+    for note, name in sorted(notes, key=lambda found: -found[0].epoch):
+        if (note.crawl, note.generation) != (layout.cluster.crawl, layout.generation):
+            continue
+        place = parts[note.part]
+        if note.lineage >= place.lineage and not (path / place.directory).exists():
+            parts[note.part] = msgspec.structs.replace(place, directory=name)
+    return msgspec.structs.replace(layout, parts=tuple(parts))
 
 
 def _check_crawl(path: Path, layout: Layout, identity: Identity) -> ClusterPlace:
     if layout.cluster is None:
         raise DirectoryRefused(f"{path} has a crawl in parts that is on this machine alone; name another by --dir")
-    if (layout.cluster.crawl, layout.generation) != (identity.crawl, identity.generation):
+    if layout.cluster.crawl != identity.crawl:
         raise DirectoryRefused(
-            f"{path} belongs to another crawl than Redis has: expected crawl {identity.crawl} (generation "
-            f"{identity.generation}), found {layout.cluster.crawl} ({layout.generation}). Name another directory by "
-            "--dir, or another prefix of keys"
+            f"{path} belongs to another crawl than Redis has: expected crawl {identity.crawl}, found "
+            f"{layout.cluster.crawl}. Name another directory by --dir, or another prefix of keys"
+        )
+    if layout.generation == identity.generation:
+        return layout.cluster
+    if layout.generation not in identity.replaces:
+        raise DirectoryRefused(
+            f"{path} has another generation of the crawl than Redis has: expected {identity.generation}, found "
+            f"{layout.generation}. If the crawl was divided anew there, register it by `onceover cluster init --from "
+            f"{path}`; if it was divided elsewhere, name another directory by --dir"
+        )
+    if old := [number for number, each in layout.directories_here(path).items() if CrawlDirectory(each).has_state()]:
+        raise DirectoryRefused(
+            f"{path} has {_named(old)} of the crawl as it was before it was divided anew (generation "
+            f"{layout.generation}), which can't be run any more: expected generation {identity.generation}, in "
+            f"{number_of(identity.parts, 'part')}. Move {'it' if len(old) == 1 else 'them'} away, or name another "
+            "directory by --dir"
         )
     return layout.cluster
+
+
+def _named(parts: list[int]) -> str:
+    return f"{'part' if len(parts) == 1 else 'parts'} {', '.join(map(str, parts))}"
+
+
+def _with_output(path: Path, layout: Layout) -> tuple[str, ...]:
+    """Directories of an earlier generation that are here: their output belongs to the crawl."""
+    names = (*layout.earlier, *(each.directory for each in layout.parts))
+    return tuple(name for name in names if name == "." or (path / name).is_dir())
 
 
 class MachineDirectory:
@@ -90,6 +152,8 @@ class MachineDirectory:
             configuration=self._configuration,
             configuration_version=self._place.configuration_version,
             suffixes=self._suffixes,
+            replaces=self._place.replaces,
+            last_lineage=last_lineage(self._directory.path),
         )
 
     def epochs(self) -> Mapping[int, int]:

@@ -9,6 +9,9 @@ together:
         lineage:K, opened:K, claimed:K
         make:K                present if an operator permits to make part K again
         last:K                who has opened it last
+        replaces              earlier generations of the crawl, separated by commas
+        last_lineage
+        retired               present if the crawl is being divided anew, or was: a `Retirement` as JSON
     {PREFIX:GENERATION:cluster}:large        a hash: configuration, suffixes
     {PREFIX:GENERATION:cluster}:lease:K      a hash that expires; K is -1 for the coordinator
     {PREFIX:GENERATION:cluster}:agents       a hash: by holder, an `Agent` as JSON
@@ -25,6 +28,7 @@ from typing import Any, Final
 import msgspec
 
 from crawler.cluster import scripts
+from crawler.cluster.decoding import identity_of, lease_of, pairs_of, why_denied, why_old
 from crawler.cluster.values import (
     COORDINATOR,
     Adopted,
@@ -35,8 +39,8 @@ from crawler.cluster.values import (
     Forgotten,
     Granted,
     Identity,
-    Lease,
     PartState,
+    Retirement,
 )
 from crawler.disk.lineages import MAX_LINEAGE
 
@@ -74,7 +78,7 @@ class Register:
         """Write the register, unless there is one. Returns whether it was written.
 
         It `is_new` for a crawl that is made now. Otherwise a machine writes what Redis has forgotten; nobody can know
-        then which parts were made.
+        then which parts were made. It is not written if another crawl uses the prefix meanwhile, or a later generation.
         """
         fields: dict[str, object] = {
             "crawl": identity.crawl,
@@ -83,12 +87,25 @@ class Register:
             "next_lineage": identity.next_lineage,
             "lease_s": identity.lease_s,
             "configuration_version": identity.configuration_version,
+            "replaces": ",".join(identity.replaces),
+            **({} if identity.last_lineage is None else {"last_lineage": identity.last_lineage}),
         }
         flat = [each for pair in fields.items() for each in pair]
+        if not is_new and not await self._take_prefix(identity):
+            return False
         large = (identity.configuration, identity.suffixes)
         written = await self._eval(scripts.CREATE, [self._register, self._large], *large, int(is_new), *flat)
-        await self.keep_name()
+        if is_new:
+            await self._take_prefix(identity)
         return bool(written)
+
+    async def _take_prefix(self, identity: Identity) -> bool:
+        """Returns whether this generation uses the prefix now, and no other crawl does."""
+        await self.keep_name()
+        for before in identity.replaces:
+            # After a flush, a machine with an old directory may have written its register again.
+            await self._succeed(before)
+        return await find_generation(self._client, self._prefix) == self._generation
 
     async def keep_name(self) -> None:
         """Let the crawl be found by its prefix, if Redis has forgotten that. On a cluster of Redis, another node may
@@ -121,11 +138,11 @@ class Register:
         numbers = range(COORDINATOR, int(parts))
         keys = [self._register, self._agents, *(self._lease_of(number) for number in numbers)]
         run_id, time, flat, agents, leases = await self._eval(scripts.READ, keys)
-        fields = {key.decode(): value.decode() for key, value in _pairs(flat)}
+        fields = {key.decode(): value.decode() for key, value in pairs_of(flat)}
         if not fields:
             raise Forgotten
-        found = {int(number): _lease(values) for number, values in leases}
-        identity = _identity(self._generation, fields, large)
+        found = {int(number): lease_of(values) for number, values in leases}
+        identity = identity_of(self._generation, fields, large)
         return Cluster(
             identity=identity,
             is_whole=fields["server"] != "",
@@ -143,9 +160,10 @@ class Register:
                 for number, lineage in enumerate(identity.lineages)
             ),
             coordinator=found.get(COORDINATOR),
-            agents={holder.decode(): msgspec.json.decode(text, type=Agent) for holder, text in _pairs(agents)},
+            agents={holder.decode(): msgspec.json.decode(text, type=Agent) for holder, text in pairs_of(agents)},
             now=int(time[0]) + int(time[1]) / 1e6,
             ending=msgspec.json.decode(fields["ending"], type=EndingMark) if "ending" in fields else None,
+            retired=msgspec.json.decode(fields["retired"], type=Retirement) if "retired" in fields else None,
         )
 
     async def _read_large(self, version: str) -> Mapping[bytes, bytes]:
@@ -168,6 +186,8 @@ class Register:
                 return Granted(epoch=epoch, lineage=lineage)
             case [b"held", by]:
                 return Denied(why=f"{by.decode()} holds it")
+            case [b"retired", by]:
+                return Denied(why=why_denied(by))
             case [b"exists", opened]:
                 return Denied(why=f"it was made already, and is in its epoch {opened}")
             case [b"unsure"]:
@@ -214,20 +234,51 @@ class Register:
             case [b"held", by]:
                 return Denied(why=f"{by.decode()} holds it: a part that somebody runs is not lost")
             case [b"used up"]:
-                return Denied(why=f"the {MAX_LINEAGE} lineages of the crawl are used up")
+                return Denied(why="the lineages of the crawl are used up")
         raise Forgotten
 
     async def remove(self) -> str | None:
         """Delete the register of a crawl that nobody runs, and let the prefix be used by another. Returns who runs it,
         if somebody does."""
-        async with asyncio.timeout(TIMEOUT_S):
-            parts = int(await self._client.hget(self._register, "parts") or 0)
-        leases = [self._lease_of(part) for part in range(COORDINATOR, parts)]
-        by: bytes = await self._eval(scripts.REMOVE, [self._register, self._large, self._agents, *leases])
+        register, *leases = await self._all_keys()
+        by: bytes = await self._eval(scripts.REMOVE, [register, self._large, self._agents, *leases])
         if by:
             return by.decode()
         await self._eval(scripts.FREE, [_name_of_crawl(self._prefix)], self._generation)
         return None
+
+    async def retire(self, retirement: Retirement, epochs: Sequence[int]) -> Denied | None:
+        """Let nobody run this generation any more, because another takes its place. Denied while somebody holds
+        a lease, or if the directory of a part, whose epoch is in `epochs`, is not the newest. Raises `Forgotten`."""
+        keys = await self._all_keys()
+        rest = (retirement.generation, msgspec.json.encode(retirement), *epochs)
+        match await self._eval(scripts.RETIRE, keys, *rest):
+            case [b"done"]:
+                return None
+            case [b"retired", by]:
+                return Denied(why=why_denied(by))
+            case [b"held", by]:
+                return Denied(why=f"{by.decode()} runs it, or has until a moment ago: stop the crawl on all machines")
+            case [b"old", part, opened, stored]:
+                return Denied(why=why_old(part, opened, int(stored)))
+        raise Forgotten
+
+    async def revive(self, generation: str) -> None:
+        """Let this generation be run again: that one does not take its place."""
+        await self._eval(scripts.REVIVE, [self._register], generation)
+
+    async def _succeed(self, before: str) -> None:
+        """Let this generation use the prefix instead of the one `before`, which nobody may run any more."""
+        old = Register(self._client, prefix=self._prefix, generation=before)
+        retirement = Retirement(generation=self._generation, where="other directories")
+        await old._eval(scripts.DEPOSE, await old._all_keys(), msgspec.json.encode(retirement))
+        await self._eval(scripts.SUCCEED, [_name_of_crawl(self._prefix)], before, self._generation)
+
+    async def _all_keys(self) -> list[str]:
+        """The register and all leases."""
+        async with asyncio.timeout(TIMEOUT_S):
+            parts = int(await self._client.hget(self._register, "parts") or 0)
+        return [self._register, *(self._lease_of(part) for part in range(COORDINATOR, parts))]
 
     async def tell(self, holder: str, agent: Agent) -> None:
         """Say how a machine is, for people."""
@@ -247,32 +298,3 @@ class Register:
     async def _eval(self, script: str, keys: Sequence[str], *rest: object) -> Any:
         async with asyncio.timeout(TIMEOUT_S):
             return await self._client.eval(script, len(keys), *keys, *rest)
-
-
-def _pairs(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-    return list(zip(flat[::2], flat[1::2], strict=True))
-
-
-def _lease(values: Sequence[Any]) -> Lease:
-    holder, claim, epoch, stored, stands, left_ms = values
-    return Lease(
-        holder=holder.decode(),
-        claim=claim.decode(),
-        epoch=int(epoch),
-        stored=int(stored),
-        stands=stands == b"1",
-        left_s=max(0, left_ms) / 1000,
-    )
-
-
-def _identity(generation: str, fields: Mapping[str, str], large: Mapping[bytes, bytes]) -> Identity:
-    return Identity(
-        crawl=fields["crawl"],
-        generation=generation,
-        lineages=tuple(int(fields[f"lineage:{part}"]) for part in range(int(fields["parts"]))),
-        next_lineage=int(fields["next_lineage"]),
-        lease_s=float(fields["lease_s"]),
-        configuration=large[b"configuration"].decode(),
-        configuration_version=int(fields["configuration_version"]),
-        suffixes=large[b"suffixes"],
-    )

@@ -43,6 +43,8 @@ return {{{_RUN_ID}, redis.call('TIME'), redis.call('HGETALL', KEYS[1]), redis.ca
 CLAIM: Final = f"""
 local part, holder, claim, stored, makes, ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1', ARGV[6]
 if redis.call('EXISTS', KEYS[1]) == 0 then return {{'forgotten'}} end
+local retired = redis.call('HGET', KEYS[1], 'retired')
+if retired then return {{'retired', retired}} end
 local lease = redis.call('HMGET', KEYS[2], 'holder', 'stored', 'stands')
 if lease[1] and (lease[3] == '1' or tonumber(lease[2]) >= stored) then return {{'held', lease[1]}} end
 local opened = tonumber(redis.call('HGET', KEYS[1], 'opened:' .. part) or '0')
@@ -114,7 +116,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return {'forgotten'} end
 local holder = redis.call('HGET', KEYS[2], 'holder')
 if holder then return {'held', holder} end
 local lineage = tonumber(redis.call('HGET', KEYS[1], 'next_lineage'))
-if lineage > tonumber(ARGV[3]) then return {'used up'} end
+if lineage > tonumber(redis.call('HGET', KEYS[1], 'last_lineage') or ARGV[3]) then return {'used up'} end
 local opened = tonumber(redis.call('HGET', KEYS[1], 'opened:' .. part) or '0')
 local claimed = tonumber(redis.call('HGET', KEYS[1], 'claimed:' .. part) or '0')
 local epoch = math.max(opened, claimed) + 1
@@ -133,4 +135,31 @@ for at = 4, #KEYS do
 end
 redis.call('DEL', unpack(KEYS))
 return ''
+"""
+RETIRE: Final = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return {'forgotten'} end
+local retired = redis.call('HGET', KEYS[1], 'retired')
+if retired and cjson.decode(retired)['generation'] ~= ARGV[1] then return {'retired', retired} end
+for at = 2, #KEYS do
+  local holder = redis.call('HGET', KEYS[at], 'holder')
+  if holder then return {'held', holder} end
+end
+for at = 3, #ARGV do
+  local opened = tonumber(redis.call('HGET', KEYS[1], 'opened:' .. (at - 3)) or '0')
+  if tonumber(ARGV[at]) < opened then return {'old', at - 3, opened, ARGV[at]} end
+end
+redis.call('HSET', KEYS[1], 'retired', ARGV[2])
+return {'done'}
+"""
+REVIVE: Final = """
+local retired = redis.call('HGET', KEYS[1], 'retired')
+if retired and cjson.decode(retired)['generation'] == ARGV[1] then redis.call('HDEL', KEYS[1], 'retired') end
+"""
+SUCCEED: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2]) end
+"""
+DEPOSE: Final = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return end
+redis.call('HSET', KEYS[1], 'retired', ARGV[1])
+for at = 2, #KEYS do redis.call('DEL', KEYS[at]) end
 """

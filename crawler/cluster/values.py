@@ -25,6 +25,10 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     configuration_version: int = 1
     suffixes: bytes
     """The list of public suffixes by which domains belong to parts."""
+    replaces: tuple[str, ...] = ()
+    """Earlier generations of the crawl, before it was divided anew."""
+    last_lineage: int | None = None
+    """The highest that parts may have, if those above belong to copies of the crawl."""
 
     @property
     def parts(self) -> int:
@@ -85,6 +89,15 @@ class EndingMark(msgspec.Struct, frozen=True, kw_only=True):
     """Whether URLs in flight are dropped."""
 
 
+class Retirement(msgspec.Struct, frozen=True, kw_only=True):
+    """That nobody may run this generation of the crawl any more: it is being divided anew, or was."""
+
+    generation: str
+    """Which takes its place."""
+    where: str
+    """The host and the directory, for people."""
+
+
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """The register at one moment."""
 
@@ -101,6 +114,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """By the clock of the server, in seconds since 1970."""
     ending: EndingMark | None = None
     """The last one that was written."""
+    retired: Retirement | None = None
+    """None while the crawl may be run."""
 
     def may_make(self, part: int) -> bool:
         """Whether the part may be given an empty directory."""

@@ -267,6 +267,8 @@ class CrawlDirectory:
         """Whether it holds files, but no crawl. A copy of a crawl may lack the lock."""
         if not self.path.exists() or not any(self.path.iterdir()) or self.lock.is_file() or self.parts.is_file():
             return False
+        if any(CrawlDirectory(part).claim.is_file() for part in self.path.glob("part-*")):
+            return False  # parts have come here from another machine
         return not (self._has_leveldb() or (self._names_a_frontier() and self.has_state()))
 
     def _names_a_frontier(self) -> bool:

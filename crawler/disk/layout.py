@@ -57,6 +57,17 @@ class ClusterPlace(msgspec.Struct, frozen=True, kw_only=True):
     """What the names of its keys begin with."""
     lease_s: float
     configuration_version: int
+    replaces: tuple[str, ...] = ()
+    """Earlier generations of the crawl on many machines. Their directories must not be run any more."""
+
+
+class Retired(msgspec.Struct, frozen=True, kw_only=True):
+    """That a crawl was on many machines, and was divided anew since."""
+
+    crawl: str
+    """Its random name."""
+    generations: tuple[str, ...]
+    """In which it was on many machines, the oldest first."""
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +84,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """The lowest one that was never used."""
     cluster: ClusterPlace | None = None
     """None if all parts are on this machine."""
+    retired: Retired | None = None
+    """None if it never was on many machines, or is now."""
 
     @classmethod
     def begin(cls, parts: int) -> Self:
@@ -93,13 +106,21 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         if first + parts > left.last + 1:
             raise ValueError(f"the crawl has been divided so often that {left.last - first + 1} parts are left")
         sources = (".",) if before is None else tuple(place.directory for place in before.parts)
-        names = _free_names(directory, parts)
+        names = free_names(directory, parts)
         return cls(
             generation=secrets.token_hex(8),
             parts=tuple(PartPlace(directory=name, lineage=first + number) for number, name in enumerate(names)),
             earlier=(*(() if before is None else before.earlier), *sources),
             next_lineage=first + parts,
+            retired=None if before is None else before.retired_now,
         )
+
+    @property
+    def retired_now(self) -> Retired | None:
+        """What a layout in place of this one has to say of earlier ones."""
+        if self.cluster is None:
+            return self.retired
+        return Retired(crawl=self.cluster.crawl, generations=(*self.cluster.replaces, self.generation))
 
     def directories(self, directory: Path) -> list[Path]:
         """The directories of the parts, in their order, of the crawl in `directory`."""
@@ -117,7 +138,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         return [number for number in range(len(self.parts)) if number not in here]
 
 
-def _free_names(directory: Path, parts: int) -> list[str]:
+def free_names(directory: Path, parts: int) -> list[str]:
     """Names of directories that do not exist yet: `part-0`, or `part-0.2` if there are parts already."""
     for generation in count(1):
         ending = "" if generation == 1 else f".{generation}"
@@ -277,16 +298,3 @@ def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
             part.lock.unlink()
             with suppress(OSError):
                 part.path.rmdir()  # unless somebody has put files there
-
-
-def lock_changes(directory: Path) -> tuple[int | None, ...]:
-    """Differs whenever a process has taken or left a lock of the crawl in a directory meanwhile, to change it. Nobody
-    changes a crawl without its lock. Raises `DirectoryRefused`."""
-    return tuple(_lock_change(path) for path in dict.fromkeys((directory, *part_directories(directory))))
-
-
-def _lock_change(directory: Path) -> int | None:
-    try:
-        return CrawlDirectory(directory).lock.stat().st_mtime_ns
-    except OSError:
-        return None

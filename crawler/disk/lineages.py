@@ -59,6 +59,12 @@ def read_lineages(directory: Path) -> Lineages:
         ) from error
 
 
+def last_lineage(directory: Path) -> int | None:
+    """The highest that the crawl in a directory may use. None if it may use all. Raises `DirectoryRefused`."""
+    last = read_lineages(directory).last
+    return None if last == MAX_LINEAGE else last
+
+
 def write_lineages(directory: Path, lineages: Lineages) -> None:
     replace_file(directory / LINEAGES, msgspec.json.encode(lineages) + b"\n")
 

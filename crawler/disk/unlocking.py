@@ -1,4 +1,4 @@
-"""Waits until the directory of a crawl is free."""
+"""When the directory of a crawl becomes free, and whether somebody has had its lock meanwhile."""
 
 import fcntl
 from pathlib import Path
@@ -16,3 +16,16 @@ def wait_until_unlocked(path: Path) -> None:
             continue
         with lock:
             fcntl.flock(lock, fcntl.LOCK_SH)
+
+
+def lock_changes(directory: Path) -> tuple[int | None, ...]:
+    """Differs whenever a process has taken or left a lock of the crawl in a directory meanwhile, to change it. Nobody
+    changes a crawl without its lock. Raises `DirectoryRefused`."""
+    return tuple(_lock_change(path) for path in dict.fromkeys((directory, *part_directories(directory))))
+
+
+def _lock_change(directory: Path) -> int | None:
+    try:
+        return CrawlDirectory(directory).lock.stat().st_mtime_ns
+    except OSError:
+        return None

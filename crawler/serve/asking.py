@@ -25,7 +25,7 @@ from crawler.control.reply_types import READS
 from crawler.control.requests import AnyRequest, InspectQueues, Top
 from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import lock_changes
+from crawler.disk.unlocking import lock_changes
 from crawler.serve.inspection import SILENCE_S, run_command
 
 MOST_PROCESSES: Final = 2

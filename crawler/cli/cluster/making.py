@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shlex
+from collections.abc import Coroutine
 from pathlib import Path
 
 import click
@@ -12,22 +13,33 @@ from crawler.cli.cluster.server import options_of, server
 from crawler.cli.codes import COMPLETE
 from crawler.cli.operate.options import as_json
 from crawler.cli.options import settings_option
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import read_layout
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.making import make_cluster
+from crawler.operate.cluster.registering import register_crawl
 from crawler.status import number_of
 from crawler.wiring.configuration import load
 
 
 @click.command()
-@click.argument("configuration", type=click.Path(path_type=Path))
-@click.option("--parts", type=click.IntRange(1, 1024), required=True, metavar="N", help="How many parts.")
+@click.argument("configuration", required=False, type=click.Path(path_type=Path))
+@click.option("--parts", type=click.IntRange(1, 1024), metavar="N", help="How many parts.")
+@click.option(
+    "--from",
+    "directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Make it of the crawl in DIR, which is in parts and does not run, instead of a CONFIGURATION.",
+)
 @server
 @settings_option()
 @click.option("--fresh", is_flag=True, help="Replace the crawl that uses the prefix, if nobody runs it.")
 @as_json
 def init(
-    configuration: Path,
-    parts: int,
+    configuration: Path | None,
+    parts: int | None,
+    directory: Path | None,
     url: str | None,
     settings: tuple[str, ...],
     fresh: bool,
@@ -35,16 +47,51 @@ def init(
 ) -> int:
     """Make the crawl of CONFIGURATION in N parts, which any number of machines may then run."""
     options = options_of(url)
-    options["crawl.parts"] = ("--parts", parts)
-    loaded = load(configuration, overrides=settings, options=options, environ=os.environ)
-    made = asyncio.run(make_cluster(loaded, fresh=fresh))
-    click.echo(msgspec.json.encode(made) if as_json else _text(made))
+    if directory is not None:
+        if configuration is not None or parts is not None:
+            raise click.UsageError("--from DIR takes the configuration and the parts of that crawl: name neither")
+        made = asyncio.run(_register(directory, settings, options, fresh=fresh))
+    else:
+        if configuration is None or parts is None:
+            raise click.UsageError("name a CONFIGURATION and --parts N, or the directory of a crawl by --from DIR")
+        options["crawl.parts"] = ("--parts", parts)
+        loaded = load(configuration, overrides=settings, options=options, environ=os.environ)
+        made = asyncio.run(make_cluster(loaded, fresh=fresh))
+    if as_json:
+        click.echo(msgspec.json.encode(made))
+    else:
+        click.echo(_text(made) if directory is None else _text_of_registered(made, directory))
     return COMPLETE
 
 
+def _register(
+    directory: Path, settings: tuple[str, ...], options: dict[str, tuple[str, object]], *, fresh: bool
+) -> Coroutine[None, None, ClusterMade]:
+    layout = read_layout(directory)
+    if layout is not None:
+        options["crawl.parts"] = ("--from", len(layout.parts))
+    stored = CrawlDirectory(directory).configuration
+    if not stored.exists():
+        raise click.UsageError(f"--from: there is no crawl in {directory}: expected {stored}")
+    loaded = load(stored, overrides=settings, options=options, environ=os.environ)
+    return register_crawl(directory, loaded, fresh=fresh)
+
+
 def _text(made: ClusterMade) -> str:
-    prefix = "" if made.prefix == "onceover" else f" --set exchange.prefix={made.prefix}"
     return (
         f"A crawl in {number_of(made.parts, 'part')}, which begins when machines run it. On each of them:\n"
-        f"    onceover crawl --cluster {shlex.quote(made.url)}{prefix} --dir DIR"
+        f"    {_command(made, 'DIR')}"
     )
+
+
+def _text_of_registered(made: ClusterMade, directory: Path) -> str:
+    return (
+        f"{number_of(made.parts, 'part')}, which all are in {directory} so far. Move the directories of some of them "
+        "to other machines, each into a folder DIR. Then, on each machine, here too:\n"
+        f"    {_command(made, 'DIR')}"
+    )
+
+
+def _command(made: ClusterMade, directory: str) -> str:
+    prefix = "" if made.prefix == "onceover" else f" --set exchange.prefix={made.prefix}"
+    return f"onceover crawl --cluster {shlex.quote(made.url)}{prefix} --dir {directory}"

@@ -10,7 +10,7 @@ from crawler.cli.operate.options import directory
 from crawler.control.replies import Refusal
 from crawler.control.reply_types import READS, REPLY_TYPES
 from crawler.control.wire import decode_request
-from crawler.disk.layout import lock_changes
+from crawler.disk.unlocking import lock_changes
 from crawler.operate.reach import reach
 from crawler.operate.refused import Refused
 

@@ -2,6 +2,8 @@
 
 reaching   finds the register
 making     makes a crawl
+dividing   gives it more or fewer parts, when these are in one place
+registering  makes one of a crawl that is on one machine
 forms      what is said of a crawl
 status     reads it
 advice     what to do about it; pure

@@ -13,6 +13,10 @@ _SILENT_LEASES = 3
 
 def advice_of(status: ClusterStatus) -> list[str]:
     """One sentence for each thing that a person could do. Empty if all parts run, or the crawl is complete."""
+    if status.retired_in is not None:
+        where = f"the crawl is being divided anew in {status.retired_in}, or was"
+        how = "finish `onceover parts` there, then register it by `onceover cluster init --from`, or run it there alone"
+        return [f"{where}: {how}"]
     if status.last_ending == _COMPLETE:
         return list(_unsure(status))
     if all(machine.silent_s > _SILENT_LEASES * status.lease_s for machine in status.machines):

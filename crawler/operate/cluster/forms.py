@@ -79,6 +79,8 @@ class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
     parts: list[PartOnMachine]
     machines: list[Machine]
     advice: list[str] = []
+    retired_in: str | None = None
+    """Where the crawl is being divided anew, or was: no machine may run it any more as it is."""
 
 
 class ClusterAdopted(msgspec.Struct, frozen=True, kw_only=True):

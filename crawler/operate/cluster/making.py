@@ -26,7 +26,7 @@ async def make_cluster(loaded: Loaded, *, fresh: bool = False) -> ClusterMade:
         lineages=tuple(range(1, parts + 1)),
         next_lineage=parts + 1,
         lease_s=exchange.lease_s,
-        configuration=render_toml(_with_seeds(loaded).config),
+        configuration=render_toml(with_seeds(loaded).config),
         suffixes=installed_suffixes(),
     )
     async with server_of(loaded) as client:
@@ -34,12 +34,12 @@ async def make_cluster(loaded: Loaded, *, fresh: bool = False) -> ClusterMade:
 
         before = await find_generation(client, exchange.prefix)
         if before is not None:
-            await _replace(Register(client, prefix=exchange.prefix, generation=before), loaded, fresh=fresh)
+            await replace_crawl(Register(client, prefix=exchange.prefix, generation=before), loaded, fresh=fresh)
         register = Register(client, prefix=exchange.prefix, generation=identity.generation)
         await register.create(identity)
         if await find_generation(client, exchange.prefix) != identity.generation:
             await register.remove()
-            raise _taken(loaded)
+            raise taken(loaded)
     return ClusterMade(
         crawl=identity.crawl,
         generation=identity.generation,
@@ -50,15 +50,16 @@ async def make_cluster(loaded: Loaded, *, fresh: bool = False) -> ClusterMade:
     )
 
 
-async def _replace(register: Any, loaded: Loaded, *, fresh: bool) -> None:
+async def replace_crawl(register: Any, loaded: Loaded, *, fresh: bool) -> None:
     """Forget the crawl that uses the prefix."""
     if not fresh:
-        raise _taken(loaded)
+        raise taken(loaded)
     if (holder := await register.remove()) is not None:
         raise Refused(f"the crawl that is to be replaced runs: {holder} holds a part of it. Stop it first", FAILED)
 
 
-def _taken(loaded: Loaded) -> Refused:
+def taken(loaded: Loaded) -> Refused:
+    """Another crawl uses the prefix."""
     prefix = loaded.config.exchange.prefix
     return Refused(
         f"Redis at {loaded.config.exchange.url} has a crawl with the prefix {prefix!r} already: choose another by "
@@ -67,7 +68,7 @@ def _taken(loaded: Loaded) -> Refused:
     )
 
 
-def _with_seeds(loaded: Loaded) -> Loaded:
+def with_seeds(loaded: Loaded) -> Loaded:
     """The configuration with all seeds in it: other machines do not have the files."""
     seeds = tuple(seed.url for seed in loaded.seeds)
     crawl = msgspec.structs.replace(loaded.config.crawl, seeds=seeds, seed_files=())

@@ -32,6 +32,7 @@ async def read_status(loaded: Loaded) -> ClusterStatus:
         is_whole=cluster.is_whole,
         is_first_server=cluster.is_first_server,
         coordinator=None if cluster.coordinator is None else cluster.coordinator.holder,
+        retired_in=None if cluster.retired is None else cluster.retired.where,
         last_ending=_last_ending(cluster),
         parts=[_part(cluster, part, under_way[part.number]) for part in cluster.parts],
         machines=[

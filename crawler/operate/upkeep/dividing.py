@@ -6,23 +6,27 @@ After it, what is left is to delete the old frontiers, visited sets and fingerpr
 before the first change until the last, so that the same call goes on after a crash.
 
 The old output stays where it is. `parts.json` lists its directories.
+
+A crawl on many machines is divided when all its parts are in one directory. Its register is retired after the division
+was noted, and before anything else is changed: from then on no machine runs a copy of the old parts. The divided crawl
+is on one machine, until it is registered again.
 """
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from config import Loaded, render_toml
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import free_bytes
 from crawler.disk.layout import Layout, part_at, read_division, read_layout, write_division, write_layout
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import Refused
-from crawler.operate.upkeep.places import lock_places
+from crawler.operate.upkeep.places import lock_all_parts
 from crawler.repeats.dividing import divide_fingerprints
 from crawler.status import number_of, size
 from crawler.wiring.backends import frontier_backend, lacks
@@ -60,8 +64,23 @@ class Divided(msgspec.Struct, frozen=True, kw_only=True):
     """URLs among them that the crawl did not know."""
 
 
-async def divide(path: Path, parts: int, *, progress: Progress) -> Divided:
-    """Divide the crawl in a directory among so many parts; it must not run. After a crash, call it again.
+class MachinesRegister(Protocol):
+    """What machines have agreed on that run the crawl. Raises `Refused` if it can't be used."""
+
+    async def learn(self) -> None:
+        """Store in the locked directory of the crawl what machines have changed."""
+
+    async def retire(self, generation: str) -> None:
+        """Let no machine run the crawl as it is, because that generation takes its place. Raises `Refused` if some
+        machine runs it, or has a newer part than this directory."""
+
+    async def revive(self, generation: str) -> None:
+        """Let machines run the crawl as it is, because that generation does not take its place."""
+
+
+async def divide(path: Path, parts: int, *, progress: Progress, register: MachinesRegister | None = None) -> Divided:
+    """Divide the crawl in a directory among so many parts; it must not run. After a crash, call it again. One on many
+    machines needs its `register`.
 
     Raises `Refused` and `DirectoryRefused` for what can't be divided, `StoreRefused`, `StoreFailed` and `ConfigError`.
     """
@@ -69,18 +88,27 @@ async def divide(path: Path, parts: int, *, progress: Progress) -> Divided:
         raise Refused(f"{path} is one part of a crawl: name the directory of the whole crawl, which has it")
     _finish(path)
     with _lock_all(path):
+        if register is not None:
+            await register.learn()
         loaded = _with_parts(path, parts)
         layout, division = read_layout(path), read_division(path)
+        assert layout is None or layout.cluster is None or register is not None
         before = 1 if layout is None else len(layout.parts)
         if division is not None and len(division.parts) != parts:
-            return _give_up(path, layout, division, loaded, parts)
+            given_up = _give_up(path, layout, division, loaded, parts)
+            if register is not None:
+                await register.revive(division.generation)
+            CrawlDirectory(path).division.unlink()
+            return given_up
         if division is None and parts == before:
             return Divided(parts=parts, parts_before=before, is_changed=False)
         if division is None:
             division = _begin(path, layout, loaded, parts)
+        if register is not None:
+            await register.retire(division.generation)
         use_suffixes_of(CrawlDirectory(path))
         job = _job(path, layout, division, loaded, progress)
-        done = await _regroup(path, job, division, loaded)
+        done = await _regroup(path, job, division, loaded, register)
         divide_fingerprints(
             [CrawlDirectory(each).fingerprints for each in _directories(path, layout)],
             [CrawlDirectory(each).fingerprints for each in division.directories(path)],
@@ -106,20 +134,7 @@ async def divide(path: Path, parts: int, *, progress: Progress) -> Divided:
 def _lock_all(path: Path) -> Iterator[None]:
     """Lock the crawl and all its parts, and those that are being made."""
     with ExitStack() as stack:
-        places = stack.enter_context(lock_places(path, to_repair=True))
-        for number, why in places.broken.items():
-            raise DirectoryRefused(f"all parts are needed, and part {number} can't be used: {why}")
-        if places.elsewhere:
-            raise DirectoryRefused(
-                f"all parts are needed, and {path} does not have {', '.join(map(str, places.elsewhere))}, which other "
-                "machines have: stop the crawl on all machines, move the directories of its parts here, and try again"
-            )
-        for place in places.each:
-            if not place.directory.has_state():
-                raise DirectoryRefused(
-                    f"{place.named}expected a frontier in {place.directory.frontier}, found none; "
-                    f"`onceover inspect {path} fsck --repair` rebuilds it from the output"
-                )
+        stack.enter_context(lock_all_parts(path))
         for target in () if (division := read_division(path)) is None else division.directories(path):
             stack.enter_context(CrawlDirectory(target))
         yield
@@ -189,7 +204,9 @@ def _states(path: Path, layout: Layout | None) -> list[PartOfState]:
     ]
 
 
-async def _regroup(path: Path, job: Regrouping, division: Layout, loaded: Loaded) -> Regrouped:
+async def _regroup(
+    path: Path, job: Regrouping, division: Layout, loaded: Loaded, register: MachinesRegister | None
+) -> Regrouped:
     upkeep = frontier_backend(loaded.config).upkeep
     assert upkeep.regroup is not None
     assert upkeep.abandon is not None
@@ -209,6 +226,9 @@ async def _regroup(path: Path, job: Regrouping, division: Layout, loaded: Loaded
             if isinstance(error, StoreFailed) or not isinstance(error, OSError):
                 upkeep.abandon(job)
                 _delete(path, division)
+                if register is not None:
+                    await register.revive(division.generation)
+                CrawlDirectory(path).division.unlink()
             raise
 
 
@@ -228,10 +248,9 @@ def _give_up(path: Path, layout: Layout | None, division: Layout, loaded: Loaded
 
 
 def _delete(path: Path, division: Layout) -> None:
-    """Delete the directories that were being made, and the note about them."""
+    """Delete the directories that were being made."""
     for target in division.directories(path):
         shutil.rmtree(target, ignore_errors=True)
-    CrawlDirectory(path).division.unlink()
 
 
 def _finish(path: Path) -> None:

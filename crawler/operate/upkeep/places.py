@@ -107,6 +107,27 @@ def lock_places(path: Path, *, to_repair: bool = False) -> Iterator[Places]:
 
 
 @contextmanager
+def lock_all_parts(path: Path) -> Iterator[Places]:
+    """All directories of a crawl that does not run, each with its state, locked in this context. Raises
+    `DirectoryRefused` if one is missing or can't be used."""
+    with lock_places(path, to_repair=True) as places:
+        for number, why in places.broken.items():
+            raise DirectoryRefused(f"all parts are needed, and part {number} can't be used: {why}")
+        if places.elsewhere:
+            raise DirectoryRefused(
+                f"all parts are needed, and {path} does not have {', '.join(map(str, places.elsewhere))}, which other "
+                "machines have: stop the crawl on all machines, move the directories of its parts here, and try again"
+            )
+        for place in places.each:
+            if not place.directory.has_state():
+                raise DirectoryRefused(
+                    f"{place.named}expected a frontier in {place.directory.frontier}, found none; "
+                    f"`onceover inspect {path} fsck --repair` rebuilds it from the output"
+                )
+        yield places
+
+
+@contextmanager
 def open_states(places: Places) -> Iterator[tuple[dict[int, FrontierState], dict[int, str]]]:
     """The open states of the parts, by number, and why others can't be opened. Of a crawl that is not in parts, that
     raises `StoreFailed` or `StoreRefused`."""

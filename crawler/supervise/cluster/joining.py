@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from config import Loaded
+from crawler.cluster.decoding import why_retired
 from crawler.cluster.machine import Choose, MachineDirectory, begin_machine
 from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import Cluster, Forgotten
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import read_layout
 from crawler.redis.server import Server
 from crawler.supervise.preparing import Plan, wait_for_parts
@@ -109,7 +110,10 @@ async def _find(
     if generation is not None:
         with suppress(Forgotten):
             register = Register(client, prefix=prefix, generation=generation)
-            return register, await register.read()
+            cluster = await register.read()
+            if cluster.retired is not None:
+                raise DirectoryRefused(why_retired(cluster.retired))
+            return register, cluster
     layout = read_layout(directory.path)
     if layout is None or layout.cluster is None or layout.cluster.prefix != prefix:
         raise reached.refuse(
@@ -124,5 +128,12 @@ async def _find(
         "This machine writes the register again."
     )
     await register.create(home.identity(), is_new=False)
-    await register.raise_to(home.identity(), home.epochs())
-    return register, await register.read()
+    try:
+        await register.raise_to(home.identity(), home.epochs())
+        return register, await register.read()
+    except Forgotten as error:
+        raise DirectoryRefused(
+            f"{directory.path} belongs to another crawl than the one that uses the prefix {prefix!r} in Redis at "
+            f"{redis_server(reached)}, or to an earlier generation of it. Name another directory by --dir, or another "
+            "prefix of keys"
+        ) from error

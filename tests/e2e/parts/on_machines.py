@@ -200,14 +200,19 @@ async def _read(url: str) -> Cluster:
 
 @contextmanager
 def on_machines(
-    folder: Path, *settings: str, machines: int = 2, max_parts: int = 1, params: WorldParams = WORLD
+    folder: Path,
+    *settings: str,
+    machines: int = 2,
+    max_parts: int = 1,
+    parts: int | None = None,
+    params: WorldParams = WORLD,
 ) -> Iterator[Machines]:
-    """A crawl that was made, with one part for each that the machines may run. They are not started, and are killed at
-    the end."""
+    """A crawl that was made, with one part for each that the machines may run, unless `parts` says how many. They are
+    not started, and are killed at the end."""
     log = folder / "requests.jsonl"
     with running_redis() as redis, running(params, log_path=log) as port, ExitStack() as ways:
         web = Web(port, params)
-        parts = machines * max_parts
+        parts = parts or machines * max_parts
         options = setting('scope.within="any"', *settings, f"exchange.lease_s={LEASE_S}")
         (folder / "site.toml").write_text(f'[crawl]\nseeds = ["{web.options[1]}"]\n')
         made = ["cluster", "init", "site.toml", "--parts", str(parts), "--url", redis.url]

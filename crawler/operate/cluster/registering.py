@@ -1,0 +1,176 @@
+"""Makes a crawl on many machines of one that is in parts on this machine.
+
+The register is written first, and says that every part was made. No machine can run a part then, because none has its
+directory. Then each part gets a note of its claim, and last the layout says that the crawl is on many machines: its
+parts run with leases only from then on. After a crash before that, the crawl is on this machine, and the same call
+begins again.
+"""
+
+import secrets
+import socket
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from config import Loaded, render_toml
+from crawler.cluster.notes import Note, write_note
+from crawler.cluster.values import Cluster, Forgotten, Identity, Retirement
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import ClusterPlace, Layout, part_at, read_division, read_layout, write_layout
+from crawler.disk.lineages import last_lineage, read_lineages
+from crawler.operate.cluster.forms import ClusterMade
+from crawler.operate.cluster.making import replace_crawl, taken, with_seeds
+from crawler.operate.cluster.reaching import server_of
+from crawler.operate.refused import FAILED, Refused
+from crawler.operate.upkeep.places import lock_all_parts
+from crawler.wiring.crawl import check_configuration
+from crawler.wiring.parts import use_suffixes_of
+
+_EPOCH: Final = 1
+"""In which parts are that come from one machine."""
+
+
+async def register_crawl(path: Path, loaded: Loaded, *, fresh: bool) -> ClusterMade:
+    """Let many machines run the crawl in a directory, which has all its parts and does not run. `loaded` is its
+    configuration, with the server. With `fresh`, another crawl that uses the prefix is forgotten, if nobody runs it.
+    Raises `ConfigError`, `DirectoryRefused` and `Refused`."""
+    layout = _check_layout(path)
+    check_configuration(loaded)
+    with lock_all_parts(path):
+        use_suffixes_of(CrawlDirectory(path))
+        identity = _identity(path, layout, loaded)
+        async with server_of(loaded) as client:
+            await _write_register(client, layout, loaded, identity, where=_where(path), fresh=fresh)
+            if layout.cluster is None:
+                _mark(path, layout, loaded, identity)
+    exchange = loaded.config.exchange
+    return ClusterMade(
+        crawl=identity.crawl,
+        generation=identity.generation,
+        parts=identity.parts,
+        prefix=exchange.prefix,
+        url=exchange.url,
+        lease_s=identity.lease_s,
+    )
+
+
+def _check_layout(path: Path) -> Layout:
+    layout = read_layout(path)
+    if part_at(path) is not None:
+        raise Refused(f"{path} is one part of a crawl: name the directory of the whole crawl, which has it")
+    if read_division(path) is not None:
+        raise Refused(f"the crawl in {path} is being divided anew: finish that by `onceover parts`, then try again")
+    if layout is None:
+        raise Refused(
+            f"expected a crawl in parts in {path}, with parts.json; divide it by `onceover parts {path} --into N` first"
+        )
+    return layout
+
+
+def _identity(path: Path, layout: Layout, loaded: Loaded) -> Identity:
+    retired, cluster = layout.retired_now, layout.cluster
+    known = cluster.crawl if cluster is not None else retired.crawl if retired is not None else secrets.token_hex(8)
+    replaces = cluster.replaces if cluster is not None else () if retired is None else retired.generations
+    return Identity(
+        crawl=known,
+        generation=layout.generation,
+        lineages=tuple(place.lineage for place in layout.parts),
+        next_lineage=max(layout.next_lineage, read_lineages(path).first),
+        lease_s=loaded.config.exchange.lease_s,
+        configuration=render_toml(with_seeds(loaded).config),
+        suffixes=CrawlDirectory(path).suffixes.read_bytes(),
+        replaces=replaces,
+        last_lineage=last_lineage(path),
+    )
+
+
+async def _write_register(
+    client: Any, layout: Layout, loaded: Loaded, identity: Identity, *, where: str, fresh: bool
+) -> None:
+    from crawler.cluster.register import Register, find_generation  # noqa: PLC0415 - needs an extra
+
+    prefix = loaded.config.exchange.prefix
+    register = Register(client, prefix=prefix, generation=identity.generation)
+    before = await find_generation(client, prefix)
+    if layout.cluster is not None:
+        if before != identity.generation:
+            raise _is_registered(loaded, layout.cluster)
+        return
+    if before is not None and before != identity.generation:
+        old = Register(client, prefix=prefix, generation=before)
+        if before in identity.replaces:
+            await _retire(old, Retirement(generation=identity.generation, where=where))
+        else:
+            await replace_crawl(old, loaded, fresh=fresh)
+    await _forget_attempt(register)
+    await register.create(identity)
+    await register.raise_to(identity, dict.fromkeys(range(identity.parts), _EPOCH))
+    if await find_generation(client, prefix) != identity.generation:
+        await register.remove()
+        raise taken(loaded)
+
+
+async def _retire(old: Any, retirement: Retirement) -> None:
+    """Before the division this was done, but Redis may have forgotten it."""
+    try:
+        cluster: Cluster = await old.read()
+    except Forgotten:
+        return
+    if cluster.retired is None and (denied := await old.retire(retirement, ())) is not None:
+        raise Refused(f"the crawl as it was before it was divided anew still runs: {denied.why}", FAILED)
+
+
+async def _forget_attempt(register: Any) -> None:
+    """Forget a register that this wrote before it was interrupted."""
+    try:
+        cluster: Cluster = await register.read()
+    except Forgotten:
+        return
+    run = [part.number for part in cluster.parts if part.claimed > _EPOCH or part.lease is not None]
+    if run or (await register.remove()) is not None:
+        raise Refused(
+            f"Redis has this crawl already, and machines have run it since: part {', '.join(map(str, run))}. This "
+            "directory is an older copy. Gather the directories of its parts as they are now",
+            FAILED,
+        )
+
+
+def _mark(path: Path, layout: Layout, loaded: Loaded, identity: Identity) -> None:
+    """Let the parts run with leases only."""
+    directory = CrawlDirectory(path)
+    for part, place in enumerate(layout.directories(path)):
+        note = Note(
+            crawl=identity.crawl,
+            generation=identity.generation,
+            part=part,
+            lineage=identity.lineages[part],
+            epoch=_EPOCH,
+        )
+        write_note(CrawlDirectory(place), note)
+    directory.write_configuration(identity.configuration)
+    exchange = loaded.config.exchange
+    cluster = ClusterPlace(
+        crawl=identity.crawl,
+        url=exchange.url,
+        prefix=exchange.prefix,
+        lease_s=identity.lease_s,
+        configuration_version=identity.configuration_version,
+        replaces=identity.replaces,
+    )
+    write_layout(
+        path,
+        msgspec.structs.replace(layout, cluster=cluster, retired=None, next_lineage=identity.next_lineage),
+    )
+
+
+def _is_registered(loaded: Loaded, cluster: ClusterPlace) -> DirectoryRefused:
+    return DirectoryRefused(
+        f"the crawl is on many machines already (at {cluster.url}, prefix {cluster.prefix!r}), and Redis at "
+        f"{loaded.config.exchange.url} does not have it. Start `onceover crawl --cluster` on its machines: they write "
+        "the register again"
+    )
+
+
+def _where(path: Path) -> str:
+    return f"{socket.gethostname()}:{path.absolute()}"
