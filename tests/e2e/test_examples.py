@@ -266,6 +266,8 @@ def as_configuration(text: str, folder: Path) -> str:
             place = folder / name / "site.cdxj" if not name.endswith(".cdxj") else folder / name
             place.parent.mkdir(parents=True)
             place.write_text("")
+    if "[identity]" in text:
+        CliRunner().invoke(command_line, ["identity", "init", "keys"])
     if "[[compare.expect]]" in text and "[[compare.work]]" not in text:
         text = f'[[compare.work]]\nname = "our links"\nurls = "urls.txt.gz"\n[[compare.set]]\nbackend = "dsbf"\n{text}'
     if "seeds =" not in text:

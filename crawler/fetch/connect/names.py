@@ -11,19 +11,22 @@ from ipaddress import ip_address
 from time import monotonic
 from typing import cast
 
-import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from crawler.fetch.connect.dns import TimedResult
 from crawler.fetch.connect.guard import AddressRefused, Guard
-from crawler.fetch.singleflight import SingleFlight
+from crawler.fetch.connect.lookup.answers import Answer, Answers, NameCacheLimits, answered, failed
+from crawler.fetch.connect.lookup.dns import TimedResult
+from crawler.fetch.connect.lookup.questions import Questions
 from crawler.url.hosts import same_address
 
 _PLACE = re.compile(
     r"(?P<v4>[0-9.]+)(?::(?P<port4>[0-9]+))?|\[(?P<v6>[^\]]+)\](?::(?P<port6>[0-9]+))?|(?P<bare>[^\[\]]+)"
 )
 
-Resolution = list[ResolveResult] | OSError
+_NO_SUCH_NAME = frozenset({None, socket.EAI_NONAME, socket.EAI_NODATA})
+"""Errors of names that do not exist, or have no addresses. After all others the name servers may know better later."""
+_AHEAD_S = 5.0
+"""An answer that is fresh for less than that is looked up again if its host is soon needed."""
 
 
 class StaticNames:
@@ -67,24 +70,16 @@ def _place(name: str, value: str) -> tuple[str, int | None]:
     return address, int(port) if port else None
 
 
-class NameCacheLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many names are cached, and how long their answers."""
-
-    ttl_s: float = 300.0
-    """Of answers without a TTL. The TTL of others is limited to `min_ttl_s` and `max_ttl_s`."""
-    min_ttl_s: float = 30.0
-    max_ttl_s: float = 3600.0
-    negative_ttl_s: float = 30.0
-    """Of failures."""
-    max_names: int = 10_000
-
-
 class Names(AbstractResolver):
     """Resolves host names for the connector, with a bounded cache, one question at a time per name, and the guard.
 
-    Addresses that the guard refuses are removed. If none is left, it raises
-    `AddressRefused`; it also does so for `localhost`, without asking. Static names are always allowed, since the user
-    configured them.
+    The guard judges the addresses of each answer whenever it is used, however old it is. Those that it refuses are left
+    out. If none is left, it raises `AddressRefused`; it also does so for `localhost`, without asking. Static names are
+    always allowed, since the user configured them.
+
+    If name servers fail, or take longer than `stale_after_s`, an answer that is no longer fresh is used (RFC 8767). A
+    name server that says that there is no such name is believed. At most `at_once` names are asked about at a time.
+    To be made inside the running event loop.
     """
 
     def __init__(
@@ -94,6 +89,7 @@ class Names(AbstractResolver):
         guard: Guard,
         system: AbstractResolver,
         cache_limits: NameCacheLimits = NameCacheLimits(),  # noqa: B008 - a value without state
+        at_once: int = 1000,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._static = static
@@ -101,14 +97,21 @@ class Names(AbstractResolver):
         self._system = system
         self._limits = cache_limits
         self._clock = clock
-        self._cache: OrderedDict[str, tuple[float, Resolution]] = OrderedDict()
-        self._single_flight = SingleFlight()
+        self._answers = Answers()
+        self._questions = Questions(self._ask, at_once=at_once)
         self._asked: OrderedDict[str, str] = OrderedDict()
-        """The address to which the last request for a host went."""
+        """The address to which the last request for a host went, if it has several."""
+        self._is_failing = False
+        """Whether an old answer was used since the last fresh one."""
+        self.served_stale = 0
+        """How often an answer was used that was no longer fresh."""
 
     def prefer(self, host: str, address: str) -> None:
         """A request for `host` went to that address, so it comes first from now on. So the first result of `resolve` is
         the address of the next request, even for a host whose first address is dead."""
+        known = self._answers.find(_key(host, socket.AF_UNSPEC))
+        if known is not None and " " not in known.addresses:
+            return
         self._asked[host] = address
         self._asked.move_to_end(host)
         if len(self._asked) > self._limits.max_names:
@@ -125,63 +128,88 @@ class Names(AbstractResolver):
             return [_result(host, address, port if static_port is None else static_port)]
         if (why := self._guard.refusal_of_name(host)) is not None:
             raise AddressRefused(f"{host} ({why})")
-        key = f"{host} {family:d}"
-        answer = self._from_cache(key)
-        while answer is None:
-            if await self._single_flight.wait_for_leader(key):
-                answer = self._from_cache(key)
-                continue
-            async with self._single_flight.lead(key):
-                answer = await self._ask(key, host, family)
-        if isinstance(answer, OSError):
-            raise type(answer)(*answer.args)
-        found: list[ResolveResult] = [{**result, "port": port} for result in answer]
+        key = _key(host, family)
+        answer = self._fresh(key) or await self._answer(key)
+        if answer.error is not None:
+            raise type(answer.error)(*answer.error.args)
+        found = [_result(host, address, port) for address in self._allowed(host, answer.addresses)]
         if len(found) > 1 and (asked := self._asked.get(host)) is not None:
             found.sort(key=lambda result: same_address(result["host"]) != asked)
         return found
 
-    def _from_cache(self, key: str) -> Resolution | None:
-        entry = self._cache.get(key)
-        if entry is None or entry[0] <= self._clock():
-            return None
-        self._cache.move_to_end(key)
-        return entry[1]
+    def look_up(self, host: str, /) -> bool:
+        """Ask about a host that is soon needed, unless its answer is fresh, or nothing has to be asked. Returns whether
+        it asks."""
+        key = _key(host, socket.AF_UNSPEC)
+        if self._static.find(host) is not None or self._guard.refusal_of_name(host) is not None:
+            return False
+        if key in self._questions or self._fresh(key, margin_s=_AHEAD_S) is not None:
+            return False
+        _ = self._questions.begin(key)
+        return True
 
-    async def _ask(self, key: str, host: str, family: socket.AddressFamily) -> Resolution:
-        answer: Resolution
-        try:
-            answer = self._apply_guard(host, await self._system.resolve(host, 0, family))
-        except OSError as error:
-            answer = error.with_traceback(None)
-        ttl_s = self._limits.negative_ttl_s if isinstance(answer, OSError) else self._life_s(answer)
-        self._cache[key] = (self._clock() + ttl_s, answer)
-        self._cache.move_to_end(key)
-        while len(self._cache) > self._limits.max_names:
-            self._cache.popitem(last=False)
+    @property
+    def asking(self) -> int:
+        """How many names are being asked about, or wait for that."""
+        return len(self._questions)
+
+    def _fresh(self, key: str, *, margin_s: float = 0.0) -> Answer | None:
+        answer = self._answers.find(key)
+        return answer if answer is not None and answer.fresh_until > self._clock() + margin_s else None
+
+    async def _answer(self, key: str) -> Answer:
+        """Ask, and return what is known then."""
+        known = self._answers.find(key)
+        stale = known if known is not None and known.addresses and known.stale_until > self._clock() else None
+        patience_s = self._limits.failing_after_s if self._is_failing else self._limits.stale_after_s
+        answer = await self._questions.ask(key, timeout_s=None if stale is None else patience_s)
+        if answer is None:
+            assert stale is not None, "only who has a stale answer does not wait to the end"
+            answer = stale
+        if stale is not None and answer.stale_until == stale.stale_until:
+            self.served_stale += 1
+            self._is_failing = True
         return answer
 
-    def _life_s(self, answer: list[ResolveResult]) -> float:
-        """How long to cache an answer: its TTL, within limits."""
-        ttls_s = [result["ttl_s"] for result in cast(list[TimedResult], answer) if "ttl_s" in result]
+    async def _ask(self, key: str) -> Answer:
+        """Ask the name servers, and keep what they say."""
+        host, _, family = key.rpartition(" ")
         limits = self._limits
-        return min(max(min(ttls_s), limits.min_ttl_s), limits.max_ttl_s) if ttls_s else limits.ttl_s
+        try:
+            results = await self._system.resolve(host, 0, socket.AddressFamily(int(family)))
+            if not results:
+                raise OSError(None, f"no address for {host}")
+        except OSError as error:
+            is_final = error.errno in _NO_SUCH_NAME
+            known = self._answers.find(key)
+            answer = failed(error.with_traceback(None), known, is_final=is_final, now=self._clock(), limits=limits)
+        else:
+            ttls_s = [result["ttl_s"] for result in cast(list[TimedResult], results) if "ttl_s" in result]
+            addresses = [result["host"] for result in results]
+            self._is_failing = False
+            answer = answered(addresses, ttl_s=min(ttls_s, default=None), now=self._clock(), limits=limits)
+        self._answers.put(key, answer, max_names=limits.max_names)
+        return answer
 
-    def _apply_guard(self, host: str, results: list[ResolveResult]) -> Resolution:
+    def _allowed(self, host: str, addresses: str) -> list[str]:
         allowed, refusals = [], []
-        for result in results:
-            why = self._guard.refusal(result["host"])
+        for address in addresses.split():
+            why = self._guard.refusal(address)
             if why is None:
-                allowed.append(result)
+                allowed.append(address)
             else:
-                refusals.append(f"{result['host']} ({why})")
-        if allowed:
-            return allowed
-        if refusals:
-            return AddressRefused(f"resolves to {', '.join(refusals)}")
-        return OSError(None, f"no address for {host}")
+                refusals.append(f"{address} ({why})")
+        if not allowed:
+            raise AddressRefused(f"resolves to {', '.join(refusals)}")
+        return allowed
 
     async def close(self) -> None:
+        await self._questions.aclose()
         await self._system.close()
+
+
+def _key(host: str, family: socket.AddressFamily) -> str:
+    return f"{host} {family:d}"
 
 
 class SystemResolver(AbstractResolver):

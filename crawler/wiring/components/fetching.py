@@ -8,8 +8,8 @@ from yarl import URL
 
 from config import Config, Fetch, Loaded, has_contact, owned_by_others
 from crawler.fetch.connect.connections import ConnectionLimits
-from crawler.fetch.connect.dns import DnsResolver
 from crawler.fetch.connect.guard import Guard
+from crawler.fetch.connect.lookup.dns import DnsResolver
 from crawler.fetch.connect.names import SystemResolver
 from crawler.fetch.connect.network import Network, connections_for
 from crawler.fetch.connect.routes import BadRoute, Routes

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 from aiohttp.abc import ResolveResult
 
-from crawler.fetch.connect.dns import DnsResolver
 from crawler.fetch.connect.guard import Guard
+from crawler.fetch.connect.lookup.dns import DnsResolver
 from crawler.fetch.connect.names import Names, StaticNames
 from tests.timeouts import MAX_WAIT_S
 

@@ -5,7 +5,8 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from crawler.fetch.connect.guard import AddressRefused, Guard
-from crawler.fetch.connect.names import NameCacheLimits, Names, StaticNames, SystemResolver
+from crawler.fetch.connect.lookup.answers import NameCacheLimits
+from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
 from crawler.page import Failure, FailureKind, Page, Request
 from tests.fetchers import http_fetcher
 from tests.servers import page, raw_server

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from crawler.fetch.connect.names import NameCacheLimits
+from crawler.fetch.connect.lookup.answers import NameCacheLimits
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
 from crawler.url.urls import UrlReader, join

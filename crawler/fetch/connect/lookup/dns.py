@@ -19,11 +19,11 @@ class DnsResolver(AbstractResolver):
     """Asks the system's hosts file, then its name servers. To be made inside the running event loop.
 
     Unlike the system's resolver it returns the TTL of an answer, and any number of dead names can wait at the same
-    time. It tries each question `tries` times, for `timeout_s` each. `name_servers`, such as `192.0.2.1:53`, replace
-    those of the system.
+    time. It tries each question `tries` times. The first try lasts `timeout_s`, or less if the name servers usually
+    answer sooner, and the next ones longer. `name_servers`, such as `192.0.2.1:53`, replace those of the system.
     """
 
-    def __init__(self, *, timeout_s: float = 5.0, tries: int = 2, name_servers: Sequence[str] | None = None) -> None:
+    def __init__(self, *, timeout_s: float = 2.0, tries: int = 3, name_servers: Sequence[str] | None = None) -> None:
         self._resolver = aiodns.DNSResolver(name_servers, timeout=timeout_s, tries=tries)
 
     async def resolve(
