@@ -35,6 +35,7 @@ BACKENDS: Final = {
 REMOTE: Final = {
     "redis-exact": "visited.redis.exact:DESCRIPTOR",
     "redis-bloom": "visited.redis.bloom:DESCRIPTOR",
+    "redis-dsbf": "visited.redis.dsbf:DESCRIPTOR",
     "redis-set": "visited.redis.literature:SET",
     "redis-keys": "visited.redis.literature:KEYS",
 }

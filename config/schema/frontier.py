@@ -183,7 +183,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
             "with counters of 4, 8 or 32 bits, which can forget URLs; dsbf, which grows as needed; "
             "per-site, with a fixed filter for each host. exact-leveldb is exact with store leveldb. "
             "redis-exact lies on a server, and several crawls may share it; so do redis-bloom, a Bloom "
-            "filter of the server, redis-set and redis-keys. The "
+            "filter of the server, redis-dsbf, which is dsbf there, redis-set and redis-keys. The "
             "others are sets of the literature, for comparison. auto chooses among candidates, once "
             "for a crawl, the first that fits into memory_bytes. It may also be the name or the path of a plug-in.",
         ),

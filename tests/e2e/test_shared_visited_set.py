@@ -37,9 +37,16 @@ def server() -> Iterator[RedisServer]:
         yield running
 
 
-def settings(server: RedisServer, **options: str) -> list[str]:
-    shown = ", ".join(f"{name}='{value}'" for name, value in {"url": server.url, **options}.items())
-    return setting("visited.backend=redis-exact", "visited.capacity=1000", f"visited.options={{{shown}}}")
+FORMS: list[dict[str, object]] = [{}, {"backend": "redis-dsbf", "leaf_bits": 8192}]
+"""The exact set, and leaves so small that they split often."""
+
+
+def settings(server: RedisServer, *, backend: str = "redis-exact", **options: object) -> list[str]:
+    values = {"url": server.url, **options}
+    shown = ", ".join(f"{name}={value if isinstance(value, int) else repr(value)}" for name, value in values.items())
+    return setting(
+        f"visited.backend={backend}", "visited.error_rate=1e-9", "visited.capacity=1000", f"visited.options={{{shown}}}"
+    )
 
 
 def test_a_crawl_that_is_stopped_and_resumed_is_complete_with_a_set_of_its_own(
@@ -96,11 +103,19 @@ def test_what_can_not_be_is_refused_with_what_to_do(tmp_path: Path, web: Web, se
 class Crawls:
     """Four crawls of one web, each with a host of its own to begin with, and with one visited set."""
 
-    def __init__(self, folder: Path, port: int, params: WorldParams, server: RedisServer, *options: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int,
+        params: WorldParams,
+        server: RedisServer,
+        *options: str,
+        form: dict[str, object] | None = None,
+    ) -> None:
         self.folder = folder
         self._options: list[str] = [
             *Web(port, params).options[2:],
-            *settings(server, share="four"),
+            *settings(server, share="four", **(form or {})),  # type: ignore[arg-type]
             *setting(*options),
         ]
         self._domain = params.domain
@@ -192,26 +207,30 @@ def test_a_crawl_that_keeps_another_pace_may_not_share_the_set(tmp_path: Path, s
 
 
 @pytest.mark.long
-def test_killed_crawls_and_a_restarted_server_lose_nothing(tmp_path: Path, server: RedisServer) -> None:
-    storm(tmp_path, server, SMALL, kills=2)
+@pytest.mark.parametrize("form", FORMS)
+def test_killed_crawls_and_a_restarted_server_lose_nothing(
+    tmp_path: Path, server: RedisServer, form: dict[str, object]
+) -> None:
+    storm(tmp_path, server, SMALL, form, kills=2)
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", range(10))
 def test_a_storm_of_killed_crawls_and_a_restarted_server_loses_nothing(
-    tmp_path: Path, server: RedisServer, seed: int
+    tmp_path: Path, server: RedisServer, form: dict[str, object], seed: int
 ) -> None:
     params = msgspec.structs.replace(SMALL, seed=seed, hosts=12, pages_per_host=30)
-    storm(tmp_path, server, params, kills=30)
+    storm(tmp_path, server, params, form, kills=30)
 
 
-def storm(folder: Path, server: RedisServer, params: WorldParams, *, kills: int) -> None:
+def storm(folder: Path, server: RedisServer, params: WorldParams, form: dict[str, object], *, kills: int) -> None:
     """Each page is fetched, and by more than one crawl only what was asked when a crawl or the server was killed."""
     dice = Random(params.seed)
     params = msgspec.structs.replace(params, slow=0.9, duplicates=0.0, delay_s=0.05, robots_rules=0.0)
     with running(params) as port:
         pages = Web(port, params).pages
-        crawls = Crawls(folder, port, params, server)
+        crawls = Crawls(folder, port, params, server, form=form)
         try:
             for number in range(4):
                 crawls.start(number)

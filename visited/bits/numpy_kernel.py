@@ -142,7 +142,7 @@ def leaf_probe(
     for leaf in np.unique(leaf_of).tolist():
         rows = np.flatnonzero(leaf_of == leaf)
         view = byte_view(leaves[leaf])
-        fresh[rows], set_bits = test_and_set(view, _leaf_positions(words[rows], len(view) * 8, hashes), mode)
+        fresh[rows], set_bits = test_and_set(view, leaf_positions(words[rows], len(view) * 8, hashes), mode)
         if mode == ADD:
             counts[leaf] += (set_bits, fresh[rows].sum())
     count = int(fresh.sum())
@@ -168,7 +168,7 @@ def leaves_fill(
         view = byte_view(bits)
         for start in range(edges[leaf], edges[leaf + 1], 4096):
             part = ascending[start : min(start + 4096, edges[leaf + 1])]
-            counts[leaf] += (_set_bits(view, _leaf_positions(part, len(view) * 8, hashes).ravel()), len(part))
+            counts[leaf] += (_set_bits(view, leaf_positions(part, len(view) * 8, hashes).ravel()), len(part))
 
 
 def _set_bits(view: NDArray[np.uint8], positions: Words) -> int:
@@ -216,7 +216,7 @@ def _block_positions(words: Words, hashes: int) -> Words:
     return positions
 
 
-def _leaf_positions(fingerprints: Words, bit_count: int, hashes: int) -> Words:
+def leaf_positions(fingerprints: Words, bit_count: int, hashes: int) -> Words:
     mixed = _mix(fingerprints ^ np.uint64(0x6A09E667F3BCC909))
     steps = np.arange(hashes, dtype=np.uint64)
     start, step = mixed >> np.uint64(32), mixed & np.uint64(0xFFFF_FFFF)

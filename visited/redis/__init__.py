@@ -5,6 +5,7 @@ begins it, asks only about URLs that its cache lacks, and notices when the serve
 
     exact        64-bit fingerprints, in many Redis sets of integers: about 9.6 bytes for each URL
     bloom        the server's own Bloom filter
+    dsbf         a Bloom filter whose leaves split; its scripts are in dsbf_scripts, its routes in tree
     literature   the forms that books give: one Redis set of MD5 digests, or one key for each URL
     form         what a form is
     redis_set    a set of any form

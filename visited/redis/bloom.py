@@ -14,7 +14,7 @@ from typing import Any, Final
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
 from visited.protocol import CannotForget, Unavailable
-from visited.redis.form import Place
+from visited.redis.form import Accuracy, Place, nothing_to_do
 from visited.redis.making import make_redis_set
 from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
@@ -97,6 +97,9 @@ class BloomForm:
     def add(self, urls: Sequence[str], set_id: str) -> Step:
         return self._step(_ADD, urls, set_id)
 
+    fill = add
+    upkeep = staticmethod(nothing_to_do)
+
     def ask(self, urls: Sequence[str], set_id: str) -> Step:
         return self._step(_ASK, urls, set_id)
 
@@ -106,8 +109,9 @@ class BloomForm:
     def sample(self, _urls: Sequence[str], _count: int) -> tuple[Sequence[str], float]:
         return [self._place.head, self._filter], 1.0
 
-    def error_rate(self, count: int) -> float:
-        return self._error_rate if count else 0.0
+    def accuracy(self, count: int) -> Accuracy:
+        rate = self._error_rate if count else 0.0
+        return Accuracy(rate=rate, lost=rate * count / 2)
 
     @property
     def _filter(self) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from visited.bits.kernel import Kernel, best_kernel
 from visited.descriptor import Cost, Descriptor, Parameters
-from visited.redis.form import Place
+from visited.redis.form import Accuracy, Place, nothing_to_do
 from visited.redis.making import make_redis_set
 from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
@@ -138,6 +138,9 @@ class ExactForm:
             arguments.append(first_of_upper - (1 << 64) if first_of_upper >> 63 else first_of_upper)
         return Step(_ADD, keys, arguments)
 
+    fill = add
+    upkeep = staticmethod(nothing_to_do)
+
     def ask(self, urls: Sequence[str], set_id: str) -> Step:
         return self._step(_ASK, urls, set_id)
 
@@ -152,8 +155,9 @@ class ExactForm:
         nodes = [*range(first, first + split, every), *range(whole, 1 << bits + 1, every)]
         return [self._key(node) for node in nodes], self._leaves / len(nodes)
 
-    def error_rate(self, count: int) -> float:
-        return count / 2.0**64
+    def accuracy(self, count: int) -> Accuracy:
+        rate = count / 2.0**64
+        return Accuracy(rate=rate, lost=rate * count / 2)
 
     def _step(self, script: str, urls: Sequence[str], set_id: str) -> Step:
         digests = np.frombuffer(self._kernel.digest_many(urls), dtype="<u8")

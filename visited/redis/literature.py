@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
-from visited.redis.form import Place
+from visited.redis.form import Accuracy, Place, nothing_to_do
 from visited.redis.making import make_redis_set
 from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
@@ -68,6 +68,9 @@ class DigestForm:
     def add(self, urls: Sequence[str], set_id: str) -> Step:
         return self._step(self._add, urls, set_id)
 
+    fill = add
+    upkeep = staticmethod(nothing_to_do)
+
     def ask(self, urls: Sequence[str], set_id: str) -> Step:
         return self._step(self._ask, urls, set_id)
 
@@ -79,8 +82,9 @@ class DigestForm:
             return [self._place.key("digests")], 1.0
         return list(map(self._place.key, _digests(urls))), count / len(urls)
 
-    def error_rate(self, count: int) -> float:
-        return count / 2.0**128
+    def accuracy(self, count: int) -> Accuracy:
+        rate = count / 2.0**128
+        return Accuracy(rate=rate, lost=rate * count / 2)
 
     def _step(self, script: str, urls: Sequence[str], set_id: str) -> Step:
         digests = _digests(urls)

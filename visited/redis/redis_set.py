@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Final
 
 from visited.batch import check_batch
 from visited.protocol import Unavailable, Unsaved, VisitedStats
-from visited.redis.form import GONE, Answer, Form, Place
+from visited.redis.form import GONE, Answer, Form, Place, answer_of
 from visited.redis.members import check_entered, entering, leaving
 from visited.redis.server import Channel, Step
 from visited.shared import Forgotten, Member, Unanswered, Unreachable
@@ -106,7 +106,7 @@ class RedisSet:
 
     async def fill(self, urls: Sequence[str], /) -> None:
         for piece in _pieces(list(dict.fromkeys(urls))):
-            await self._run(self._form.add, piece, is_checked=False)
+            await self._run(self._form.fill, piece, is_checked=False)
 
     async def enter(self, member: Member, /) -> None:
         await self.connect()
@@ -187,23 +187,24 @@ class RedisSet:
             found: Any = self._channel.run_alone(self._form.ask(urls, self._set_id))
             if found == GONE:
                 return None
-            if isinstance(found, list):
-                verdicts: bytes = found[0]
-                return verdicts
+            if (answer := answer_of(found)) is not None:
+                return answer.verdicts
             self._form.change(found)
         return None
 
     def describe(self) -> VisitedStats:
-        rate = self._form.error_rate(self._count)
+        accuracy = self._form.accuracy(self._count)
         return VisitedStats(
             backend=self._form.name,
             count=self._count,
             capacity=None,
             memory_bytes=self._recent.memory_bytes,
             server_bytes=self._server_bytes,
-            false_positive_rate=rate,
-            expected_lost=rate * self._count / 2,
+            fill=accuracy.fill,
+            false_positive_rate=accuracy.rate,
+            expected_lost=accuracy.lost,
             details={
+                **accuracy.details,
                 "connected": int(self._channel.is_connected),
                 "recent_urls": len(self._recent),
                 "recent_hits": self._hits,
@@ -248,6 +249,35 @@ class RedisSet:
     async def _run(
         self, make: Callable[[Sequence[str], str], Step], urls: Sequence[str], *, is_checked: bool = True
     ) -> Answer:
+        """Run a form's script for URLs until all are decided, with the form's upkeep."""
+        answer = await self._run_once(make, urls, is_checked=is_checked)
+        verdicts = bytearray(answer.verdicts)
+        while True:
+            undecided = [place for place, verdict in enumerate(verdicts) if verdict == _UNDECIDED]
+            try:
+                await self._keep_up(answer)
+                if not undecided:
+                    return Answer(bytes(verdicts), answer.count)
+                answer = await self._run_once(make, [urls[place] for place in undecided], is_checked=is_checked)
+            except (Unreachable, Unanswered, Forgotten) as error:
+                if not undecided:
+                    return Answer(bytes(verdicts), answer.count)  # the next call does the upkeep
+                raise Unanswered(f"only a part of the batch was remembered: {error}") from error
+            for place, verdict in zip(undecided, answer.verdicts, strict=True):
+                verdicts[place] = verdict
+
+    async def _keep_up(self, answer: Answer) -> None:
+        if not answer.told:
+            return
+        upkeep = self._form.upkeep(answer.told, self._set_id)
+        found: Any = None
+        with suppress(StopIteration):
+            while True:
+                found = await self._channel.run(upkeep.send(found))
+
+    async def _run_once(
+        self, make: Callable[[Sequence[str], str], Step], urls: Sequence[str], *, is_checked: bool
+    ) -> Answer:
         """Run a form's script for URLs, with the current layout, and if `is_checked`, in the trusted memory."""
         memory = await self.connect()
         if is_checked and self._trusted is not None and memory != self._trusted:
@@ -266,14 +296,14 @@ class RedisSet:
                     raise Forgotten("its data was deleted")
                 await self.connect()
                 continue
-            if isinstance(found, list) and len(found) == 2 and isinstance(found[0], bytes):
-                answer = Answer(found[0], int(found[1]))
+            if (answer := answer_of(found)) is not None:
                 self._count = answer.count
                 return answer
             self._form.change(found)
 
 
 _YES: Final = ord("1")
+_UNDECIDED: Final = ord("2")
 
 
 def _pieces(urls: Sequence[str]) -> list[Sequence[str]]:

@@ -19,6 +19,8 @@ from visited import Member, Unavailable
 
 FAULTS = ("flush", "restart", "hold", "full", "replica", "crash", "crash")
 PERSISTENT = ("--appendonly", "yes")
+FORMS: list[dict[str, object]] = [{}, {"backend": "redis-dsbf", "leaf_bits": 8192}]
+"""The exact set, and leaves so small that they split often."""
 
 
 @pytest.fixture
@@ -56,9 +58,9 @@ async def _turns() -> None:
         await asyncio.sleep(0.001)
 
 
-async def storm(folder: Path, server: RedisServer, *, seed: int, faults: int) -> None:
+async def storm(folder: Path, server: RedisServer, form: dict[str, object], *, seed: int, faults: int) -> None:
     dice = Random(seed)
-    crawlers = [Crawler(folder / str(number), server) for number in range(3)]
+    crawlers = [Crawler(folder / str(number), server, **form) for number in range(3)]
     frontiers = [await each.open() for each in crawlers]
     shown: set[int] = set()
 
@@ -84,7 +86,7 @@ async def storm(folder: Path, server: RedisServer, *, seed: int, faults: int) ->
             crawlers[victim].store.claims.put(pages(*batch))
             await crawlers[victim].visited.fill([page.canonical for page in pages(*batch)])
             await crawlers[victim].die()
-            crawlers[victim] = Crawler(folder / str(victim), server)
+            crawlers[victim] = Crawler(folder / str(victim), server, **form)
             frontiers[victim] = await crawlers[victim].open()
     ledgers = Counter(int(url) for each in crawlers for url in each.ledger)
     assert set(ledgers) == shown
@@ -95,25 +97,32 @@ async def storm(folder: Path, server: RedisServer, *, seed: int, faults: int) ->
         await each.close()
     # At the end the server has all of them again.
     for number in range(3):
-        crawlers[number] = Crawler(folder / str(number), server)
+        crawlers[number] = Crawler(folder / str(number), server, **form)
         await crawlers[number].open()
         await crawlers[number].close()
-    assert not any(await shared_answers(server, *sorted(shown)))
+    assert not any(await shared_answers(server, *sorted(shown), **form))
 
 
-async def test_no_url_is_lost_whatever_fails(tmp_path: Path, server: RedisServer) -> None:
-    await storm(tmp_path, server, seed=3, faults=14)
+@pytest.mark.parametrize("form", FORMS)
+async def test_no_url_is_lost_whatever_fails(tmp_path: Path, server: RedisServer, form: dict[str, object]) -> None:
+    await storm(tmp_path, server, form, seed=3, faults=14)
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", range(12))
-async def test_no_url_is_lost_in_a_storm(tmp_path: Path, server: RedisServer, seed: int) -> None:
-    await storm(tmp_path, server, seed=seed, faults=120)
+async def test_no_url_is_lost_in_a_storm(
+    tmp_path: Path, server: RedisServer, form: dict[str, object], seed: int
+) -> None:
+    await storm(tmp_path, server, form, seed=seed, faults=120)
 
 
-async def test_without_a_fault_no_url_is_admitted_twice(tmp_path: Path, server: RedisServer) -> None:
+@pytest.mark.parametrize("form", FORMS)
+async def test_without_a_fault_no_url_is_admitted_twice(
+    tmp_path: Path, server: RedisServer, form: dict[str, object]
+) -> None:
     dice = Random(1)
-    crawlers = [Crawler(tmp_path / str(number), server) for number in range(3)]
+    crawlers = [Crawler(tmp_path / str(number), server, **form) for number in range(3)]
     frontiers = [await each.open() for each in crawlers]
     for _ in range(30):
         batches = [[dice.randrange(300) for _ in range(20)] for _ in range(3)]
@@ -143,11 +152,14 @@ async def test_a_user_with_the_permissions_that_a_refusal_names_can_use_it(
 
 
 @pytest.mark.long
-async def test_a_cluster_has_the_set_on_one_node_and_a_moved_slot_loses_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_cluster_has_the_set_on_one_node_and_a_moved_slot_loses_nothing(
+    tmp_path: Path, form: dict[str, object]
+) -> None:
     with running_nodes() as nodes:
         for node in nodes.all:
             node.ask("CONFIG", "SET", "appendonly", "yes")
-        crawler = Crawler(tmp_path, nodes)  # type: ignore[arg-type]
+        crawler = Crawler(tmp_path, nodes, **form)  # type: ignore[arg-type]
         frontier = await crawler.open()
         slot = key_slot(b"onceover:visited:test")
         for turn in range(4):

@@ -37,11 +37,11 @@ def pages(*numbers: int) -> list[CrawlUrl]:
     ]
 
 
-def shared(server: RedisServer, **more: str) -> RedisSet:
+def shared(server: RedisServer, *, backend: str = "redis-exact", **more: object) -> RedisSet:
     parameters = Parameters(
         capacity=300, error_rate=1e-9, site_of=host_of, domain_of=domain_of, connect=connect_redis, recent=10
     )
-    made: LocalSet = make_set(descriptor("redis-exact"), parameters, {"url": server.url, "share": "test", **more})
+    made: LocalSet = make_set(descriptor(backend), parameters, {"url": server.url, "share": "test", **more})
     assert isinstance(made, RedisSet)
     return made
 
@@ -49,9 +49,9 @@ def shared(server: RedisServer, **more: str) -> RedisSet:
 class Crawler:
     """One crawl. `die` ends it as a killed process ends: nothing more is written."""
 
-    def __init__(self, directory: Path, server: RedisServer) -> None:
+    def __init__(self, directory: Path, server: RedisServer, **options: object) -> None:
         self.directory = directory
-        self.visited = shared(server)
+        self.visited = shared(server, **options)  # type: ignore[arg-type]
 
     async def open(self, visited: LocalSet | None = None) -> QueueFrontier:
         self.directory.mkdir(exist_ok=True)
@@ -120,8 +120,8 @@ async def test_claims_are_admitted_also_if_the_set_is_a_local_one_by_then(tmp_pa
     await once_more.close()
 
 
-async def shared_answers(server: RedisServer, *numbers: int) -> list[bool]:
-    visited = shared(server)
+async def shared_answers(server: RedisServer, *numbers: int, **options: object) -> list[bool]:
+    visited = shared(server, **options)  # type: ignore[arg-type]
     try:
         return await visited.add_many([page.canonical for page in pages(*numbers)])
     finally:

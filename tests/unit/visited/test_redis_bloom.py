@@ -25,8 +25,8 @@ def test_rates_are_sent_as_they_are_and_the_heads_are_taken() -> None:
     assert layout == {"capacity": "1000", "error_rate": "1e-09"}
     other = BloomForm(Place(tag="{t}"), capacity=5, error_rate=0.5)
     other.adopt(layout)
-    assert other.error_rate(1) == 1e-9
-    assert other.error_rate(0) == 0.0
+    assert other.accuracy(1).rate == 1e-9
+    assert other.accuracy(0).rate == 0.0
 
 
 @pytest.mark.parametrize(
