@@ -13,7 +13,7 @@ from redis.asyncio import RedisCluster
 from redis.asyncio.connection import Connection
 from redis.exceptions import NoScriptError, RedisClusterException, ResponseError
 
-from crawler.redis.checks import ServerRefused, checked
+from crawler.redis.checks import ServerGone, ServerRefused, checked
 from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
 from crawler.redis.server import Server
 from visited import Unanswered, Unavailable, Unreachable
@@ -84,6 +84,9 @@ class RedisChannel:
                 data = _fields(await self._ask("INFO", "replication"))
                 if self._needs_persistence and not self._is_checked:
                     await self._check_persistence()
+        except ServerGone as error:
+            await self._disconnect()
+            raise Unreachable(str(error)) from error
         except (ServerRefused, ValueError, Unavailable) as error:
             await self._disconnect()
             raise Unavailable(str(error)) from error

@@ -38,6 +38,10 @@ class ServerRefused(Exception):
     """The server can't be used as it is. The message says why, and what to do."""
 
 
+class ServerGone(ServerRefused):
+    """The server does not answer. It may be started later."""
+
+
 def permissions(prefix: str) -> str:
     """The command that gives a user of the server all that a crawl with this prefix needs there."""
     return (
@@ -70,13 +74,19 @@ async def checked(server: Server, *, prefix: str, only_reads: bool = False) -> A
         except AuthenticationError as error:
             raise ServerRefused(f"Redis at {server} refuses the password: {error}") from error
         except FAILURES as error:
-            raise ServerRefused(
-                f"Redis at {server} can't be reached: {reason_of(error)}; {_way_out(server, error)}"
+            # The client hides it.
+            if isinstance(error.__cause__, AuthenticationError):
+                raise ServerRefused(f"Redis at {server} refuses the password: {error}") from error
+            way_out = _way_out(server, error)
+            is_gone = way_out is None and not isinstance(error, ResponseError)
+            raise (ServerGone if is_gone else ServerRefused)(
+                f"Redis at {server} can't be reached: {reason_of(error)}; {way_out or 'start it, or correct the URL'}"
             ) from error
         yield client
 
 
-def _way_out(server: Server, error: BaseException) -> str:
+def _way_out(server: Server, error: BaseException) -> str | None:
+    """What to change at the settings; None if they may be right."""
     said = str(error)
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return "name a file with the certificate of who has signed the server's (tls_ca)"
@@ -86,7 +96,7 @@ def _way_out(server: Server, error: BaseException) -> str:
         if server.has_tls:
             return "if it asks for a certificate, name files with one and its key (tls_cert, tls_key)"
         return "if it asks for TLS, use rediss:// instead of redis://"
-    return "start it, or correct the URL"
+    return None
 
 
 async def _information(client: Client, server: Server) -> dict[str, dict[str, Any]]:

@@ -28,6 +28,7 @@ from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.components import content, discovering, fetching, processing, rendering, repeating, signing
 from crawler.wiring.components.disk_space import disk_space
+from crawler.wiring.components.remembering import wait_for_server
 from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
 from crawler.wiring.parts import check_parts
@@ -180,8 +181,12 @@ async def _open_state(
         await storage.rename(config, state, recanonicalizer, partial(on_rebuild, "the ledger by the new rules"))
     visited = storage.visited_set(config, directory, state.knows_many, instead=additions.visited)
     stack.push_async_callback(visited.aclose)
+    open_frontier = partial(
+        state.open_frontier, visited, rebuilding=partial(on_rebuild, "the visited set from the ledger")
+    )
+    has_begun = state.describe().admitted > 0
     with storage.reaching_server(config):
-        frontier = await state.open_frontier(visited, rebuilding=partial(on_rebuild, "the visited set from the ledger"))
+        frontier = await (wait_for_server(open_frontier) if has_begun else open_frontier())
     stack.push_async_callback(frontier.aclose)
     return _Kept(state=state, frontier=frontier, visited=visited)
 

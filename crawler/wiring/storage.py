@@ -179,13 +179,13 @@ def _shared_set(chosen: Descriptor, config: Config, directory: CrawlDirectory) -
 
 @contextmanager
 def reaching_server(config: Config) -> Iterator[None]:
-    """Translates what is raised by a server of the visited set that can't be used, to `ConfigError`, or does not
-    answer, to `StoreFailed`."""
+    """Translates what is raised by a server of the visited set that can't be used or does not answer, to `ConfigError`,
+    and by one that stops answering, to `StoreFailed`."""
     try:
         yield
-    except Unavailable as error:
+    except (Unavailable, Unreachable) as error:
         raise ConfigError([Problem(str(error), key="visited.backend")]) from error
-    except (Forgotten, Unanswered, Unreachable) as error:
+    except (Forgotten, Unanswered) as error:
         raise StoreFailed(
             f"{config.visited.backend} can't be asked: {error}; start its server, or name another"
         ) from error

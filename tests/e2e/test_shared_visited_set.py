@@ -1,5 +1,6 @@
 """Crawls whose visited set lies in a real Redis."""
 
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -12,7 +13,7 @@ import msgspec
 import pytest
 import redis
 
-from crawler.cli.codes import COMPLETE, LIMIT, USAGE
+from crawler.cli.codes import COMPLETE, LIMIT, STOPPED, USAGE
 from crawler.simweb.log import read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
@@ -56,13 +57,31 @@ def test_a_crawl_that_is_stopped_and_resumed_is_complete_with_a_set_of_its_own(
     assert onceover("crawl", *options, "--max-pages", "15", cwd=tmp_path).code == LIMIT
     assert_sound(tmp_path / "crawl")
     server.kill()
-    refused = onceover("crawl", *options, cwd=tmp_path)
+    refused = onceover("crawl", *options, "--dir", "another", cwd=tmp_path)
     assert_told(refused, USAGE, "visited.backend: Redis at unix:", "be reached", "start it")
-    server.start("--appendonly", "yes")
-    ended = onceover("crawl", *options, cwd=tmp_path)
-    assert_told(ended, COMPLETE, "Resuming: ")
+    assert interrupted(options, tmp_path) == STOPPED
+    with (tmp_path / "stderr").open("wb") as err:
+        waiting = subprocess.Popen([ONCEOVER, "crawl", *options], cwd=tmp_path, env=environment(), stderr=err)
+    try:
+        wait_until(lambda: "it waits until it answers" in (tmp_path / "stderr").read_text())
+        server.start("--appendonly", "yes")
+        assert waiting.wait(TIMEOUT_S) == COMPLETE
+    finally:
+        waiting.kill()
+        waiting.wait()
+    assert "Resuming: " in (tmp_path / "stderr").read_text()
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
     assert_sound(tmp_path / "crawl")
+
+
+def interrupted(options: list[str], folder: Path) -> int:
+    """The exit code of a crawl that is ended while it waits for its server."""
+    err = folder / "stderr-interrupted"
+    with err.open("wb") as file:
+        waiting = subprocess.Popen([ONCEOVER, "crawl", *options], cwd=folder, env=environment(), stderr=file)
+    wait_until(lambda: "Ctrl-C ends it" in err.read_text())
+    waiting.send_signal(signal.SIGINT)
+    return waiting.wait(TIMEOUT_S)
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ begins it, asks only about URLs that its cache lacks, and notices when the serve
     dsbf         a Bloom filter whose leaves split; its scripts are in dsbf_scripts, its routes in tree
     literature   the forms that books give: one Redis set of MD5 digests, or one key for each URL
     form         what a form is
-    redis_set    a set of any form
+    redis_set    a set of any form; whole has the scripts that need no form
     making       makes such a set, and gives it a name
     members      the crawls that share a set
     server       where the server is, and what is asked of a channel to it

@@ -10,26 +10,14 @@ from visited.protocol import Unavailable, Unsaved, VisitedStats
 from visited.redis.form import GONE, Answer, Form, Place, answer_of
 from visited.redis.members import check_entered, entering, leaving
 from visited.redis.server import Channel, Step
+from visited.redis.whole import DELETE, JOIN, USAGE
 from visited.shared import Forgotten, Member, Unanswered, Unreachable
 from visited.url_cache import UrlCache
 
 PIECE: Final = 512
 """URLs in one call of a script: half a millisecond to two, in which the server does nothing else."""
-_JOIN: Final = """
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  redis.call('HSET', KEYS[1], 'id', ARGV[2], 'form', ARGV[1], unpack(ARGV, 3))
-end
-return redis.call('HGETALL', KEYS[1])
-"""
-
-_DELETE: Final = "return redis.call('DEL', KEYS[1])"
 _MEASURE_AFTER: Final = 1.02
 """Growth after which a temporary set, which is to be measured, asks for its memory."""
-_USAGE: Final = """
-local sum = 0
-for _, key in ipairs(KEYS) do sum = sum + (redis.call('MEMORY', 'USAGE', key) or 0) end
-return sum
-"""
 
 
 class RedisSet:
@@ -80,7 +68,7 @@ class RedisSet:
         self._memory = None
         server = await self._channel.connect()
         first = [str(each) for pair in self._form.first_layout().items() for each in pair]
-        joining = Step(_JOIN, [self._place.head], [self._form.name, secrets.token_hex(8), "count", 0, *first])
+        joining = Step(JOIN, [self._place.head], [self._form.name, secrets.token_hex(8), "count", 0, *first])
         try:
             if (probe := self._form.probe()) is not None:
                 self._form.check(await self._channel.run(probe))
@@ -137,7 +125,7 @@ class RedisSet:
         try:
             await self._channel.connect()
             # First the head: whoever finds only a part of the keys must not take it for the set.
-            await self._channel.run(Step(_DELETE, [self._place.head], []))
+            await self._channel.run(Step(DELETE, [self._place.head], []))
             await self._channel.delete(f"{self._place.tag}:")
         except (Unanswered, Unavailable, Unreachable) as error:
             by_hand = f"redis-cli --scan --pattern '{self._place.tag}:*' | xargs redis-cli UNLINK"
@@ -235,7 +223,7 @@ class RedisSet:
     async def _measure(self, urls: Sequence[str], count: int) -> None:
         """Ask how much memory the server needs."""
         keys, times = self._form.sample(urls, count)
-        self._server_bytes = int(times * await self._channel.run(Step(_USAGE, keys, [])))
+        self._server_bytes = int(times * await self._channel.run(Step(USAGE, keys, [])))
         self._measured_at = count
 
     async def _ask_once(self, urls: Sequence[str], *, is_first: bool) -> Answer:

@@ -1,12 +1,42 @@
 """Reaches the servers on which visited sets lie."""
 
+import asyncio
+import logging
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from crawler.redis.server import Server
-from visited import Unavailable
+from visited import Forgotten, Unanswered, Unavailable, Unreachable
 from visited.redis.server import Channel, ServerOptions
+
+log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
+
+_FIRST_WAIT_S: Final = 0.1
+_LAST_WAIT_S: Final = 5.0
+
+
+async def wait_for_server(reach: Callable[[], Awaitable[_Result]]) -> _Result:
+    """Reach the server of the visited set, and if it does not answer, wait until it does. For a crawl that has asked it
+    before, so that its settings are right."""
+    wait_s, is_told = _FIRST_WAIT_S, False
+    while True:
+        try:
+            found = await reach()
+        except (Forgotten, Unanswered, Unreachable) as error:
+            if not is_told:
+                log.warning("%s. This crawl has asked it before, so it waits until it answers; Ctrl-C ends it", error)
+                is_told = True
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, _LAST_WAIT_S)
+        else:
+            if is_told:
+                log.warning("the server of the visited set answers")
+            return found
 
 
 def connect_redis(options: ServerOptions, key: str) -> Channel:
