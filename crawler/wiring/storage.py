@@ -34,6 +34,7 @@ from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
 from visited.digests.exact import ExactSet
 from visited.making import make_set
+from visited.redis.making import own_keys
 from visited.wrappers.forgetting import ForgettingSet
 from visited.wrappers.recent import RecentUrls
 from visited.wrappers.verified import VerifiedSet
@@ -243,14 +244,24 @@ def _own_sets(directory: CrawlDirectory) -> Iterator[tuple[Path, VisitedSet]]:
         place = CrawlDirectory(path)
         if not place.visited.is_dir():
             continue
+        chosen = None
         try:
             file = place.earlier_configuration or directory.earlier_configuration
-            visited = None if file is None else _own_set(load(file, require_seeds=False).config, place)
+            config = None if file is None else load(file, require_seeds=False).config
+            chosen = None if config is None else _chosen_set(choose_backend(config, place)[0])
+            visited = None if config is None else _own_set(config, place)
         except (ConfigError, DirectoryRefused) as error:
             log.warning("if the crawl in %s had its visited set on a server, that keeps it: %s", path, error)
         else:
             if visited is not None:
                 yield path, visited
+        for pattern in own_keys(place.visited, besides=None if chosen is None else chosen.folder):
+            log.warning(
+                "before its visited set was changed, the crawl in %s had one on a server, which keeps it; to delete it "
+                "there: redis-cli --scan --pattern '%s' | xargs redis-cli UNLINK",
+                path,
+                pattern,
+            )
 
 
 async def _delete_all(found: list[tuple[Path, VisitedSet]]) -> None:

@@ -1,7 +1,7 @@
 """Makes a visited set in Redis, of any form, and gives it a name."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from visited.descriptor import Parameters
@@ -24,6 +24,13 @@ def make_redis_set(form_of: Callable[[Place], Form], parameters: Parameters, opt
         is_temporary=name is None,
         is_shared=options.share is not None,
     )
+
+
+def own_keys(directory: Path, *, besides: str | None = None) -> Iterator[str]:
+    """Patterns for the keys of the sets that belong to the folders of a directory, except one of these `besides`."""
+    for file in sorted(directory.glob("*/name")):
+        if file.parent.name != besides:
+            yield f"{{*:visited:{file.read_text(encoding='ascii').strip()}}}:*"
 
 
 def _own_name(directory: Path | None) -> str | None:

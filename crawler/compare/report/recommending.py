@@ -33,7 +33,10 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
 def recommend(rows: Sequence[Row], requirements: Requirements) -> list[Advice]:
     """For each work, the set with the least memory that fulfils the requirements. If another set is better in case
     there are more URLs than expected, it is recommended for that case. Live crawls are judged by their missing
-    pages."""
+    pages.
+
+    A set on a server is recommended only if no other will do, and otherwise for crawls that share one: each batch waits
+    for it, and its memory is memory too."""
     found = []
     for work in dict.fromkeys(row.work for row in rows):
         here = [row for row in rows if row.work == work and _is_measured(row)]
@@ -65,16 +68,18 @@ def _for_work(work: str, rows: Sequence[Row], requirements: Requirements) -> lis
         least = min(rows, key=lambda row: row.loss or 0.0)
         text = f"{demand}: none of these. The closest is {_name_and_size(least)}, which lost {_one_in(least.loss)}."
         return [Advice(work=work, competitor=None, text=text, sure="Measured.")]
-    best = _least(fitting)
+    here = [row for row in fitting if row.server_bytes is None]
+    remote = [row for row in fitting if row.server_bytes is not None]
+    best = _least(here or remote)
     found = [
         Advice(
             work=work,
             competitor=best.competitor,
             text=f"{demand}: {_name_and_size(best)}.",
-            sure=_certainty(best, fitting, requirements),
+            sure=_certainty(best, here or remote, requirements),
         )
     ]
-    beyond = [_with_memory_beyond(row) for row in fitting if row.past is not None and row.bytes_past is not None]
+    beyond = [_with_memory_beyond(row) for row in here or remote if row.past is not None and row.bytes_past is not None]
     growing = [row for row in beyond if _fits(row, row.loss_past, requirements)]
     if growing and best.competitor not in [row.competitor for row in growing]:
         safe = _least(growing)
@@ -85,6 +90,16 @@ def _for_work(work: str, rows: Sequence[Row], requirements: Requirements) -> lis
                 text=f"If there may be {_times_text(safe)} as many: {_name_and_size(safe)}. At {safe.past:,} URLs "
                 f"it lost {_one_in(safe.loss_past)}, {best.competitor} {_one_in(best.loss_past)}.",
                 sure="Measured beyond the work.",
+            )
+        )
+    if here and remote:
+        shared = _least(remote)
+        found.append(
+            Advice(
+                work=work,
+                competitor=shared.competitor,
+                text=f"If crawls share the set, or this machine has no memory for it: {_name_and_size(shared)}.",
+                sure=_certainty(shared, remote, requirements),
             )
         )
     return found
@@ -160,7 +175,15 @@ def _demand(distinct: int, requirements: Requirements) -> str:
 
 
 def _name_and_size(row: Row) -> str:
-    return f"{row.competitor}, {size(row.bytes or 0)}"
+    text = f"{row.competitor}, {size(row.bytes or 0)}"
+    if row.server_bytes is None:
+        return text
+    text += f", of which {size(row.server_bytes)} on its server"
+    if row.p50_s is not None:
+        text += f"; a batch waits {row.p50_s.median * 1e3:.2g} ms for it"
+    if row.server_cpu_s is not None:
+        text += f", and a link takes {row.server_cpu_s.median * 1e6:.2g} µs of its processor"
+    return text
 
 
 def _one_in(share: float | None) -> str:

@@ -1,5 +1,7 @@
 """That what is recommended follows from what was measured."""
 
+import msgspec
+
 from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.trial import (
     Check,
@@ -120,3 +122,20 @@ def test_for_a_live_crawl_the_least_memory_that_misses_no_page_is_taken() -> Non
     [none] = recommend(found, Requirements(max_loss=1e-4, max_memory_bytes=500))
     assert none.competitor is None
     assert none.text.endswith("missing: none of these. The closest is exact, 2.0 kB.")
+
+
+def test_a_set_on_a_server_is_recommended_for_crawls_that_share_it_or_if_no_other_will_do() -> None:
+    remote = msgspec.structs.replace(timing(reported_bytes=960_000), server_bytes=940_000, server_cpu_s=2.5e-6)
+    found = measured(OUTCOMES | {"tiny": (remote, check())})
+    first, *_, last = recommend(found, Requirements(max_loss=1e-4, max_memory_bytes=None))
+    assert first.competitor == "bloom"
+    assert "tiny" not in first.sure
+    assert last.competitor == "tiny"
+    assert last.text.startswith(
+        "If crawls share the set, or this machine has no memory for it: tiny, 960.0 kB, of which "
+    )
+    assert "940.0 kB on its server; a batch waits " in last.text
+    assert last.text.endswith(" ms for it, and a link takes 2.5 µs of its processor.")
+    [only] = recommend(found, Requirements(max_loss=1e-4, max_memory_bytes=1_000_000))
+    assert only.competitor == "tiny"
+    assert only.text.startswith("For 1,000,000 URLs in 1.0 MB and at most 1 in 10,000 lost: tiny, 960.0 kB, of which ")

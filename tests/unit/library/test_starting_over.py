@@ -1,6 +1,7 @@
 """A crawl that begins anew deletes the visited set that it alone has on a server."""
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from crawler.wiring.storage import visited_set
 from tests.redis_server import RedisServer, running_redis
 
 
-def configured(directory: Path, server: RedisServer, *, share: str | None = None) -> Loaded:
+def configured(
+    directory: Path, server: RedisServer, *, share: str | None = None, backend: str = "redis-exact"
+) -> Loaded:
     shared = "" if share is None else f'share = "{share}"'
     file = directory.with_suffix(".toml")
     file.write_text(
@@ -22,7 +25,7 @@ def configured(directory: Path, server: RedisServer, *, share: str | None = None
 directory = "{directory}"
 seeds = ["http://a.example/"]
 [visited]
-backend = "redis-exact"
+backend = "{backend}"
 capacity = 1000
 [visited.options]
 url = "{server.url}"
@@ -66,3 +69,18 @@ async def test_a_server_that_is_gone_keeps_them_and_the_log_says_so(
             assert not directory.visited.exists()
         assert "{onceover:visited:own-" in caplog.text
         assert "redis-cli" in caplog.text
+
+
+async def test_the_keys_of_a_set_that_was_changed_for_another_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        await begin(configured(tmp_path / "mine", server))
+        kept = set(client.keys("*visited*"))
+        changed = configured(tmp_path / "mine", server, backend="redis-set")
+        await begin(changed)
+        with caplog.at_level(logging.WARNING), lock_crawl(changed, fresh=True):
+            pass
+        assert set(client.keys("*visited*")) == kept
+        [pattern] = re.findall(r"--pattern '(.*?)'", caplog.text)
+        assert set(client.keys(pattern)) == kept
