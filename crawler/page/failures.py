@@ -11,6 +11,17 @@ class FailureKind(StrEnum):
     CONNECT = "connect"
     """no connection: refused, unreachable"""
     TLS = "tls"
+    """the handshake fails for any other reason than the following"""
+    TLS_EXPIRED = "tls-expired"
+    """the certificate has expired, or is not valid yet"""
+    TLS_WRONG_HOST = "tls-wrong-host"
+    """the certificate is for other hosts"""
+    TLS_SELF_SIGNED = "tls-self-signed"
+    """nobody but its owner vouches for the certificate"""
+    TLS_UNKNOWN_AUTHORITY = "tls-unknown-authority"
+    """we do not know who vouches for the certificate, or the server sends an incomplete chain"""
+    TLS_VERSION = "tls-version"
+    """no version of TLS in common"""
     TIMEOUT = "timeout"
     DISCONNECTED = "disconnected"
     """the server closed the connection before the response was complete"""
@@ -41,7 +52,18 @@ TRANSIENT_FAILURES = frozenset(
 )
 """Failures after which another attempt may succeed."""
 
-HOST_FAILURES = frozenset({FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS})
+TLS_FAILURES = frozenset(
+    {
+        FailureKind.TLS,
+        FailureKind.TLS_EXPIRED,
+        FailureKind.TLS_WRONG_HOST,
+        FailureKind.TLS_SELF_SIGNED,
+        FailureKind.TLS_UNKNOWN_AUTHORITY,
+        FailureKind.TLS_VERSION,
+    }
+)
+
+HOST_FAILURES = TLS_FAILURES | {FailureKind.DNS, FailureKind.CONNECT}
 """Failures that every other URL of the host would have too, robots.txt included."""
 
 REFUSALS = frozenset({FailureKind.PRIVATE_ADDRESS, FailureKind.PORT, FailureKind.NO_CONTACT, FailureKind.BAD_URL})

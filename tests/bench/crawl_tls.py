@@ -141,7 +141,7 @@ def _of_size(size: int, place: Path, certificates: _Certificates, asked: Options
 
 def _many_hosts(place: Path, certificates: _Certificates, asked: Options) -> dict[str, float]:
     hosts, warm_up_s, lasts_s = (500, 10, 25) if asked.quick else (10_000, 30, 90)
-    params = WorldParams(seed=asked.seed, hosts=hosts, pages_per_host=100, compressed=1.0, https=True)
+    params = WorldParams(seed=asked.seed, hosts=hosts, pages_per_host=100, https=True)
     seeds = place / "seeds.txt"
     with running(params, connections=Connections(certificate=certificates.server)) as port:
         seeds.write_text("".join(f"https://h{number:05}.sim.test:{port}/\n" for number in range(hosts)))

@@ -11,6 +11,9 @@ from socket import SO_LINGER, SOL_SOCKET
 
 import msgspec
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from crawler.page import Failure, Fetched, NotModified, Page, Redirect
 from tests.servers import CUT, RawServer, Script, Seen, head, page, raw_server
@@ -32,11 +35,14 @@ _LINKS = b"".join(b"<a href=/%d>" % number for number in range(1, 30))
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 BELOW_HTTP = {
-    "tls-expired": "failed tls",
-    "tls-of-another-host": "failed tls",
-    "tls-self-signed": "failed tls",
-    "tls-downgraded": "failed tls",
-    "tls-of-no-version-in-common": "failed tls",
+    "tls-expired": "failed tls-expired",
+    "tls-of-another-host": "failed tls-wrong-host",
+    "tls-not-yet-valid": "failed tls-expired",
+    "tls-self-signed": "failed tls-self-signed",
+    "tls-of-an-unknown-authority": "failed tls-unknown-authority",
+    "tls-of-an-incomplete-chain": "failed tls-unknown-authority",
+    "tls-downgraded": "failed tls-version",
+    "tls-of-no-version-in-common": "failed tls-version",
     "tls-closed-in-handshake": "failed tls",
     "tls-reset-in-handshake": "failed connect",
     "tls-garbage-in-handshake": "failed tls",
@@ -67,9 +73,14 @@ class Zoo(msgspec.Struct, frozen=True):
     authorities: str
     """Certificate of the authority that vouches for the good ones."""
     plain: RawServer
+    """What serves the animals, whatever they are asked by."""
+    https: bool = False
+    """Whether all animals are behind TLS."""
 
     def url(self, name: str) -> str:
-        return f"{'https' if name.startswith('tls-') else 'http'}://{name}.{DOMAIN}/"
+        """The URL of a behaviour. Those below HTTP speak in the clear or over TLS, as their names say."""
+        is_secure = name.startswith("tls-") or (self.https and name not in BELOW_HTTP)
+        return f"{'https' if is_secure else 'http'}://{name}.{DOMAIN}/"
 
 
 def outcome_of(fetched: Fetched) -> str:
@@ -86,9 +97,9 @@ def outcome_of(fetched: Fetched) -> str:
 
 
 @asynccontextmanager
-async def open_zoo(folder: Path, *, robots: bool = False) -> AsyncIterator[Zoo]:
+async def open_zoo(folder: Path, *, robots: bool = False, https: bool = False) -> AsyncIterator[Zoo]:
     """Open for the duration of the block. With `robots`, hosts behave as they do for robots.txt too; without, there is
-    none. `folder` is for the authority's certificate."""
+    none. With `https`, all are behind TLS. `folder` is for the authority's certificate."""
 
     def script(seen: Seen) -> Script:
         name = (seen.header("Host") or "").partition(".")[0]
@@ -105,7 +116,7 @@ async def open_zoo(folder: Path, *, robots: bool = False) -> AsyncIterator[Zoo]:
     authorities = folder / "authorities.pem"
     authority.cert_pem.write_to_path(authorities)
     async with AsyncExitStack() as stack:
-        plain = await stack.enter_async_context(raw_server(script))
+        plain = await stack.enter_async_context(raw_server(script, tls=_of_all(authority) if https else None))
         hosts = {f"*.{DOMAIN}": f"127.0.0.1:{plain.port}"}
         for name, tls in _contexts(authority).items():
             server = await stack.enter_async_context(raw_server({"/": _OVER_TLS.get(name, [page(b"secret")])}, tls=tls))
@@ -114,7 +125,13 @@ async def open_zoo(folder: Path, *, robots: bool = False) -> AsyncIterator[Zoo]:
             port = await stack.enter_async_context(_listening(serve))
             hosts[f"{name}.{DOMAIN}"] = f"127.0.0.1:{port}"
         hosts[f"nobody-listens.{DOMAIN}"] = "127.0.0.1:1"
-        yield Zoo(hosts, str(authorities), plain)
+        yield Zoo(hosts, str(authorities), plain, https)
+
+
+def _of_all(authority: trustme.CA) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(f"*.{DOMAIN}").configure_cert(context)
+    return context
 
 
 _OVER_TLS: dict[str, Script] = {
@@ -125,18 +142,50 @@ _OVER_TLS: dict[str, Script] = {
 
 def _contexts(authority: trustme.CA) -> dict[str, ssl.SSLContext]:
     long_ago = datetime(2001, 1, 1, tzinfo=UTC), datetime(2002, 1, 1, tzinfo=UTC)
+    some_day = datetime(2901, 1, 1, tzinfo=UTC), datetime(2902, 1, 1, tzinfo=UTC)
     issued = {
         "tls-good": authority.issue_cert(f"tls-good.{DOMAIN}"),
         **{name: authority.issue_cert(f"{name}.{DOMAIN}") for name in _OVER_TLS},
         "tls-expired": authority.issue_cert(f"tls-expired.{DOMAIN}", not_before=long_ago[0], not_after=long_ago[1]),
         "tls-of-another-host": authority.issue_cert("somebody-else.test"),
-        "tls-self-signed": trustme.CA().issue_cert(f"tls-self-signed.{DOMAIN}"),
+        "tls-not-yet-valid": authority.issue_cert(
+            f"tls-not-yet-valid.{DOMAIN}", not_before=some_day[0], not_after=some_day[1]
+        ),
+        "tls-of-an-unknown-authority": trustme.CA().issue_cert(f"tls-of-an-unknown-authority.{DOMAIN}"),
     }
     contexts = {}
     for name, certificate in issued.items():
         contexts[name] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.configure_cert(contexts[name])
+    alone, name = authority.create_child_ca(), "tls-of-an-incomplete-chain"
+    certificate = alone.issue_cert(f"{name}.{DOMAIN}")
+    contexts[name] = _context(certificate.private_key_pem.bytes() + certificate.cert_chain_pems[0].bytes())
+    contexts["tls-self-signed"] = _context(_self_signed(f"tls-self-signed.{DOMAIN}"))
     return contexts
+
+
+def _context(pem: bytes) -> ssl.SSLContext:
+    """Of a server with this key and these certificates."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with trustme.Blob(pem).tempfile() as file:
+        context.load_cert_chain(file)
+    return context
+
+
+def _self_signed(host: str) -> bytes:
+    """A key, and the certificate with which it vouches for itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(datetime(2001, 1, 1, tzinfo=UTC))
+        .not_valid_after(datetime(2901, 1, 1, tzinfo=UTC))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    plain = serialization.NoEncryption()
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    return pem + certificate.public_bytes(serialization.Encoding.PEM)
 
 
 @asynccontextmanager

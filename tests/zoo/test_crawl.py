@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
+import pytest
 
 from config import toml_value
 from crawler.page import PageRecord
@@ -34,7 +35,7 @@ PATIENT = LIMITS | {
 def configuration(zoo: Zoo, *, robots: bool) -> str:
     seeds = [
         *map(zoo.url, OUTCOMES),
-        *(f"http://{name}.{DOMAIN}/" for name in HEALTHY),
+        *map(zoo.url, HEALTHY),
         *(f"http://{name}/" for name in ANSWERS),
     ]
     sections: dict[str, dict[str, object]] = {
@@ -56,8 +57,8 @@ def configuration(zoo: Zoo, *, robots: bool) -> str:
     )
 
 
-async def crawled(folder: Path, *, robots: bool) -> tuple[Told, list[PageRecord]]:
-    async with open_zoo(folder, robots=robots) as zoo:
+async def crawled(folder: Path, *, robots: bool, https: bool = False) -> tuple[Told, list[PageRecord]]:
+    async with open_zoo(folder, robots=robots, https=https) as zoo:
         file = folder / "crawl.toml"
         file.write_text(configuration(zoo, robots=robots), encoding="utf-8")
         process = await asyncio.create_subprocess_exec(
@@ -96,8 +97,9 @@ def host_of(record: PageRecord) -> str:
     return record.url.split("/")[2]
 
 
-async def test_a_crawl_of_all_of_it_ends_and_names_every_behaviour(tmp_path: Path) -> None:
-    told, records = await crawled(tmp_path, robots=False)
+@pytest.mark.parametrize("https", [False, pytest.param(True, marks=pytest.mark.long)], ids=["http", "https"])
+async def test_a_crawl_of_all_of_it_ends_and_names_every_behaviour(https: bool, tmp_path: Path) -> None:
+    told, records = await crawled(tmp_path, robots=False, https=https)
     assert told.ending == "complete"
     first = {host_of(record).removesuffix(f".{DOMAIN}"): outcome_of(record) for record in reversed(records)}
     assert {name: first.get(name) for name in OUTCOMES} == OUTCOMES

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Collection
 from pathlib import Path
 
+import pytest
+
 from crawler.page import Fetched, Page, Redirect, Request
 from tests.fetchers import http_fetcher
 from tests.zoo.keeper import LIMITS, OUTCOMES, Zoo, open_zoo, outcome_of
@@ -37,8 +39,9 @@ def test_there_are_enough_of_them() -> None:
     assert len(OUTCOMES) >= 60
 
 
-async def test_every_behaviour_has_its_outcome(tmp_path: Path) -> None:
-    async with open_zoo(tmp_path) as zoo:
+@pytest.mark.parametrize("https", [False, pytest.param(True, marks=pytest.mark.long)], ids=["http", "https"])
+async def test_every_behaviour_has_its_outcome(https: bool, tmp_path: Path) -> None:
+    async with open_zoo(tmp_path, https=https) as zoo:
         answers = await ask(zoo, OUTCOMES.keys() - SLOW, at_once=4, limits=PATIENT)
         answers |= await ask(zoo, SLOW, at_once=100, limits=LIMITS)
     assert {name: outcome_of(answers[name]) for name in OUTCOMES} == OUTCOMES
@@ -48,3 +51,12 @@ async def test_every_behaviour_has_its_outcome(tmp_path: Path) -> None:
             assert len(answer.raw_body) <= max(MAX_BODY_BYTES, len(answer.body)), name
         else:
             assert getattr(answer, "message", "x").isprintable(), name
+
+
+async def test_connections_that_end_or_break_have_the_same_outcome_over_tls(tmp_path: Path) -> None:
+    """The long test above asks all of them so."""
+    names = {name for name in OUTCOMES.keys() - SLOW if name.startswith(("close-", "length-", "chunk", "http-"))}
+    async with open_zoo(tmp_path, https=True) as zoo:
+        answers = await ask(zoo, names, at_once=4, limits=PATIENT)
+    assert len(names) > 12
+    assert {name: outcome_of(answers[name]) for name in names} == {name: OUTCOMES[name] for name in names}

@@ -17,20 +17,31 @@ from crawler.page import REFUSALS, FailureKind
 
 _MAX_MESSAGE_CHARS = 200
 TOO_MUCH = "too much data beside the body"
+_NO_VERSION = "no version of TLS in common"
 _OPENSSL = {
     "HTTP_REQUEST": "the server speaks no TLS",
-    "NO_PROTOCOLS_AVAILABLE": "no version of TLS in common",
+    "NO_PROTOCOLS_AVAILABLE": _NO_VERSION,
     "SSLV3_ALERT_HANDSHAKE_FAILURE": "the server refuses the handshake: no cipher in common, or it wants a certificate",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the server wants a certificate",
     "TLSV1_ALERT_INSUFFICIENT_SECURITY": "the server wants stronger ciphers",
     "TLSV1_ALERT_INTERNAL_ERROR": "an error of the server",
-    "TLSV1_ALERT_PROTOCOL_VERSION": "no version of TLS in common",
+    "TLSV1_ALERT_PROTOCOL_VERSION": _NO_VERSION,
     "TLSV1_UNRECOGNIZED_NAME": "the server knows no such host",
-    "UNSUPPORTED_PROTOCOL": "no version of TLS in common",
-    "VERSION_TOO_LOW": "no version of TLS in common",
+    "UNSUPPORTED_PROTOCOL": _NO_VERSION,
+    "VERSION_TOO_LOW": _NO_VERSION,
     "WRONG_VERSION_NUMBER": "the server speaks no TLS",
 }
 """By OpenSSL's names of reasons."""
+_CERTIFICATES = {
+    9: FailureKind.TLS_EXPIRED,  # not yet valid
+    10: FailureKind.TLS_EXPIRED,
+    18: FailureKind.TLS_SELF_SIGNED,
+    19: FailureKind.TLS_UNKNOWN_AUTHORITY,  # the chain ends in a root that we do not know
+    20: FailureKind.TLS_UNKNOWN_AUTHORITY,
+    21: FailureKind.TLS_UNKNOWN_AUTHORITY,
+    62: FailureKind.TLS_WRONG_HOST,
+    64: FailureKind.TLS_WRONG_HOST,  # the same for an address
+}
 _OPENSSL_TEXT = re.compile(r"^(?:\[Errno \d+\] )?\[[^]]*\] (.*?)(?: \(_ssl\.c:\d+\))?$")
 _FRAMING = tuple(
     (re.compile(pattern), words)
@@ -137,6 +148,14 @@ def _certificate(error: BaseException) -> str:
     return f"certificate: {getattr(cause, 'verify_message', '') or cause}"
 
 
+def _kind_of_tls(error: BaseException, message: str) -> FailureKind:
+    """The class of a failure. Those of certificates go by OpenSSL's codes of verification (`X509_V_ERR_…`)."""
+    if message == _NO_VERSION:
+        return FailureKind.TLS_VERSION
+    code = getattr(getattr(error, "certificate_error", error), "verify_code", None)
+    return FailureKind.TLS if code is None else _CERTIFICATES.get(code, FailureKind.TLS)
+
+
 def _always(message: str) -> Callable[[BaseException], str]:
     return lambda _: message
 
@@ -202,7 +221,9 @@ def translate(error: BaseException, /) -> Trouble | None:
         return Trouble(FailureKind.TLS, message, True, may_pass=True)
     for kind_of_error, kind, describe in _TABLE:
         if isinstance(error, kind_of_error):
-            return Trouble(kind, printable(describe(error)), kind not in _NEVER_REACHED)
+            message = printable(describe(error))
+            named = _kind_of_tls(error, message) if kind is FailureKind.TLS else kind
+            return Trouble(named, message, named not in _NEVER_REACHED)
     return None
 
 

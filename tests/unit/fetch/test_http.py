@@ -16,6 +16,7 @@ import pytest
 import uvloop
 from backports import zstd
 
+from crawler.fetch.connect.connections import ConnectionLimits
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
@@ -598,7 +599,7 @@ async def test_a_host_gets_no_more_connections_than_allowed(fetchers: Fetchers) 
 
 async def test_where_many_connections_are_open_new_ones_are_not_kept(fetchers: Fetchers) -> None:
     async with raw_server({"/": [page(b"x")]}) as server:
-        fetcher = fetchers(hosts={"*.sim.test": f"127.0.0.1:{server.port}"}, max_connections=3)
+        fetcher = fetchers(hosts={"*.sim.test": f"127.0.0.1:{server.port}"}, limits=ConnectionLimits(count=3))
         for number in range(10):
             await fetch(fetcher, f"http://h{number}.sim.test/")
         assert server.connections == 10
@@ -667,7 +668,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_a_failure(fetchers: Fetc
     async with raw_server({"/": [page(b"x")]}, tls=tls) as server:
         failure = await fetch(fetchers(), server.url())
         assert isinstance(failure, Failure)
-        assert failure.kind is FailureKind.TLS
+        assert failure.kind is FailureKind.TLS_SELF_SIGNED
         assert failure.message == "certificate: self-signed certificate"
         assert not server.seen
 
@@ -773,7 +774,8 @@ def test_a_client_that_is_refused_by_an_alert_fails_for_tls(loop: str, refused: 
     ):
         failure = runner.run(asked(url))
     assert isinstance(failure, Failure), failure
-    assert (failure.kind, failure.message, failure.may_pass) == (FailureKind.TLS, message, False)
+    kind = FailureKind.TLS_VERSION if refused == "version" else FailureKind.TLS
+    assert (failure.kind, failure.message, failure.may_pass) == (kind, message, False)
 
 
 async def test_a_server_that_refuses_a_version_without_a_word_fails_for_tls_and_may_be_tried_again(

@@ -99,7 +99,7 @@ async def test_a_certificate_is_verified_behind_a_proxy_too(tmp_path: Path) -> N
         async with connect_proxy(server.port) as http, socks_proxy(server.port) as socks:
             for url in (f"http://127.0.0.1:{http.port}", f"socks5://127.0.0.1:{socks.port}"):
                 [answer] = await fetched("https://www.far.test/", Routes(proxies={"*": url}), authorities=[authorities])
-                assert failure(answer).kind is FailureKind.TLS
+                assert failure(answer).kind is FailureKind.TLS_WRONG_HOST
         assert server.seen == []
 
 

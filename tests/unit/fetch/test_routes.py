@@ -59,7 +59,7 @@ async def test_certificates_go_unverified_for_the_hosts_that_are_named_and_for_n
         for name in ("tls-expired", "tls-of-another-host"):
             failure = await fetch(fetcher, zoo.url(name))
             assert isinstance(failure, Failure)
-            assert failure.kind is FailureKind.TLS
+            assert failure.kind is FailureKind.TLS_UNKNOWN_AUTHORITY
             assert failure.message.startswith("certificate: ")
 
 

@@ -175,7 +175,7 @@ async def test_no_session_serves_another_host_of_the_same_server(fetchers: Fetch
         assert await resumed(fetcher, "https://a.test/", "https://a.test/") == [0, 1]
         answer = await fetcher.fetch(Request(url="https://b.test/"))
         assert isinstance(answer, Failure)
-        assert answer.kind is FailureKind.TLS
+        assert answer.kind is FailureKind.TLS_WRONG_HOST
 
 
 async def test_no_session_of_an_unverified_host_serves_where_certificates_are_verified(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ async def test_no_session_of_an_unverified_host_serves_where_certificates_are_ve
             assert await resumed(lax, "https://a.test/", "https://a.test/") == [0, 1]
             answer = await strict.fetch(Request(url="https://a.test/"))
             assert isinstance(answer, Failure)
-            assert answer.kind is FailureKind.TLS
+            assert answer.kind is FailureKind.TLS_UNKNOWN_AUTHORITY
         finally:
             await lax.aclose()
             await strict.aclose()
