@@ -64,6 +64,7 @@ from frontier.protocol.forwarding import ForwardingFrontier
 from frontier.protocol.look_ups import LedgerReads, Notes, NumberReads, QueueReads
 from frontier.protocol.serving import (
     Budgeted,
+    Foreseeing,
     Frontier,
     Pausing,
     QueueControl,
@@ -99,6 +100,7 @@ __all__ = [
     "CrawlUrl",
     "Damaged",
     "Earlier",
+    "Foreseeing",
     "ForwardingFrontier",
     "Frontier",
     "FrontierStats",

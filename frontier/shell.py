@@ -6,7 +6,7 @@ queues. `commit` makes each change as soon as the store accepts it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -14,7 +14,6 @@ from typing import TypeVar
 import msgspec
 
 from frontier.clock import steady_clock
-from frontier.descriptions import ActiveQueue
 from frontier.part_links import StoredPartLinks
 from frontier.queues.settings import QueueSettings
 from frontier.sending.outgoing import open_outgoing
@@ -31,7 +30,7 @@ from frontier.transitions.operating import Operator
 from frontier.transitions.revisiting import Revisiting
 from frontier.transitions.settling import Settling, check_seconds
 from frontier.transitions.snapshotting import Snapshotting
-from frontier.transitions.stats import active_queues, describe
+from frontier.transitions.stats import active_queues, describe, upcoming
 from frontier.transitions.uncancellable import run_uncancellable
 from frontier.values import (
     Budgets,
@@ -85,6 +84,8 @@ class QueueFrontier:
         self._budgeting = Budgeting(store, self._active, self._operator, self._commit)
         revisiting = Revisiting(store, self._active, self._admission, self._commit)
         self.readmit, self.revisit = revisiting.readmit, revisiting.revisit
+        self.active_queues = partial(active_queues, self._active)
+        self.upcoming = partial(upcoming, self._active)
         self._snapshotting = Snapshotting(store, visited, snapshots, self._commit, self._admission.lock)
 
     @classmethod
@@ -264,9 +265,6 @@ class QueueFrontier:
     def _later_links(self, canonical: str) -> int:
         """The links to a URL that its own record does not count."""
         return self._link_counts.get(canonical) + self._store.reads.link_count(canonical)
-
-    def active_queues(self) -> Iterator[ActiveQueue]:
-        return active_queues(self._active)
 
     def describe(self) -> FrontierStats:
         return describe(self._store.counters, self._active)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import monotonic, time
 
 import aiohttp
@@ -68,6 +68,10 @@ class HttpFetcher:
     def set_concurrency(self, concurrency: int, *, spare: int) -> None:
         """Let as many connections stay open as so many requests at once need."""
         self._network.set_concurrency(concurrency, spare=spare)
+
+    def look_ahead(self, hosts: Callable[[], Iterable[str]]) -> None:
+        """Look up the names of these hosts, which are soon needed."""
+        self._network.look_ahead(hosts)
 
     async def fetch(self, request: Request, /) -> Fetched:
         fetched_at = time()

@@ -33,13 +33,13 @@ from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline
 from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
 from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import blaming, plugins_of
-from crawler.wiring.queue_settings import grouping
+from crawler.wiring.queue_settings import grouping, upcoming_hosts
 from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
 from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
 from crawler.wiring.sharing import PACE_VARIABLE, Shared, membership, share, share_pace
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Frontier, InParts, NumberReads, PartLinks, Recrawling, StoreRefused
+from frontier import CrawlUrl, Foreseeing, Frontier, InParts, NumberReads, PartLinks, Recrawling, StoreRefused
 from frontier.state import FrontierState
 from visited import SharedSet, VisitedSet
 
@@ -220,6 +220,8 @@ async def _components(
         signing=signing.signing(loaded, notes),
         before_request=additions.check,
     )
+    if isinstance(frontier, Foreseeing) and config.frontier.queue_by != "domain":
+        http.look_ahead(partial(upcoming_hosts, frontier))
     stack.push_async_callback(http.aclose)
     fetcher = fetching.chosen_fetcher(loaded, http, before_request=additions.check)
     stack.push_async_callback(fetcher.aclose)

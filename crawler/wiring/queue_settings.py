@@ -1,14 +1,22 @@
 """How the frontier serves its queues."""
 
+from collections.abc import Iterator
+from typing import Final
+
 import msgspec
 
 from config import Config, with_overrides
 from crawler.discover.sites import Blocks, BySite
 from crawler.shared_pace.frontier import GroupsOf, PaceGroup
 from crawler.url.hosts import domain_of_site, name_of_site, split_port
+from frontier import Foreseeing
 from frontier.queues.grouping import Grouping, GroupLimit, group_of_host
 from frontier.queues.settings import QueueSettings
 from frontier.values import Budgets
+
+_SOON_S: Final = 2.0
+_FORESEEN: Final = 256
+"""Queues that are looked at, so often as names are looked up ahead."""
 
 
 def queue_settings(config: Config) -> QueueSettings:
@@ -93,3 +101,12 @@ def _host(queue_key: str) -> str | None:
         return queue_key
     site, _, suffix = queue_key.partition("#")
     return None if suffix.isdecimal() else name_of_site(site)
+
+
+def upcoming_hosts(frontier: Foreseeing) -> Iterator[str]:
+    """The names of hosts that are asked soon, by the keys of their queues. Not for queues of whole domains, whose hosts
+    have other names."""
+    for key in frontier.upcoming(within_s=_SOON_S, limit=_FORESEEN):
+        host = split_port(key.partition("#")[0])[0]
+        if not host.startswith("[") and not host[-1:].isdigit():
+            yield ".".join(reversed(host.split(",")))

@@ -230,6 +230,16 @@ class Recrawling(Protocol):
         ...
 
 
+@runtime_checkable
+class Foreseeing(Protocol):
+    """Knows which queues are served soon."""
+
+    def upcoming(self, *, within_s: float, limit: int) -> list[str]:
+        """The keys of up to `limit` queues that are leased from next, or that wake within `within_s`, about in that
+        order. It takes no longer with more queues, and changes nothing."""
+        ...
+
+
 class RevisitPlan(Protocol):
     """Says how settled URLs are visited again. Neither method raises for what an entry contains."""
 

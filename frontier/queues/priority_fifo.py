@@ -1,6 +1,7 @@
 """First come, first served at each precedence; lower precedences go first."""
 
 from collections import deque
+from itertools import chain, islice
 from typing import Generic, TypeVar
 
 _Item = TypeVar("_Item")
@@ -30,6 +31,11 @@ class PriorityFifo(Generic[_Item]):
             if fifo:
                 return precedence, fifo[0]
         return None
+
+    def first_ones(self, limit: int) -> list[_Item]:
+        """The next items, in order; gaps and repeated items may be among them."""
+        fifos = (self._fifos[precedence] for precedence in self._precedences)
+        return list(islice(chain.from_iterable(fifos), limit))
 
     def pop(self, precedence: int) -> None:
         """Remove the first item of that precedence."""

@@ -80,6 +80,14 @@ class ReadyQueues:
         first = self._first()
         return None if first is None else first[0]
 
+    def first_keys(self, limit: int) -> list[str]:
+        """Keys of the next queues, about in their order: those of gaps may be among them."""
+        keys = []
+        for item in self._fifo.first_ones(limit):
+            queues = [item] if isinstance(item, Queue) else item.fifo.first_ones(1)
+            keys += [queue.key for queue in queues if queue.state is READY]
+        return keys
+
     def take(self) -> Queue | None:
         """Remove and return the next queue: of the best precedence, the one that has been ready longest. Each of its
         groups has one more lease."""

@@ -112,6 +112,12 @@ class Schedule:
         """The snoozed queue that wakes first."""
         return self._snoozed.first()
 
+    def upcoming(self, *, until: float, limit: int) -> list[str]:
+        """Keys of up to `limit` queues that are leased from next: those that are ready, then those that wake until
+        then."""
+        ready = self._ready.first_keys(limit)
+        return ready + self._snoozed.first_keys(until, limit - len(ready))
+
     def plan_end(self, queue: Queue, ending: Ending, /, *, now: float, others_wait: bool = False) -> LeaseEnd:
         """Compute what `settle` will do at the end of a lease, if the queue does not change before. `others_wait` says
         whether other queues wait to become active."""

@@ -40,6 +40,22 @@ class SnoozedQueues:
             heapq.heappop(self._heap)
         return None
 
+    def first_keys(self, until: float, limit: int) -> list[str]:
+        """Keys of the queues that wake until then, the first of them in order. It looks at `limit` entries of the heap,
+        gaps among them."""
+        keys = []
+        ahead = [(self._heap[0], 0)] if self._heap else []
+        for _ in range(limit):
+            if not ahead or ahead[0][0][0] > until:
+                break
+            (wake_at, _, queue), at = heapq.heappop(ahead)
+            if queue.state is SNOOZED and queue.record.wake_at == wake_at:
+                keys.append(queue.key)
+            for child in (2 * at + 1, 2 * at + 2):
+                if child < len(self._heap):
+                    heapq.heappush(ahead, (self._heap[child], child))
+        return keys
+
     def pop_due(self, now: float) -> Queue | None:
         """Remove and return a queue whose wake time has come."""
         if not self._heap or self._heap[0][0] > now:

@@ -77,3 +77,8 @@ def _describe_queue(active: ActiveQueues, queue: Queue) -> ActiveQueue:
         group_wake_at=group.wake_at if group is not None and group.resting else None,
         group_is_elsewhere=group is not None and group.is_elsewhere,
     )
+
+
+def upcoming(active: ActiveQueues, /, *, within_s: float, limit: int) -> list[str]:
+    """See `Foreseeing.upcoming`."""
+    return active.schedule.upcoming(until=active.now() + within_s, limit=limit)

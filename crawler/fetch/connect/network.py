@@ -17,6 +17,7 @@ from crawler.fetch.connect.aiohttp_contract import check_client
 from crawler.fetch.connect.connections import ConnectionLimits, Connections
 from crawler.fetch.connect.guard import AddressRefused, Guard, special_use
 from crawler.fetch.connect.handler import TolerantHandler
+from crawler.fetch.connect.lookup.ahead import LookAhead
 from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
 from crawler.fetch.connect.requests import HttpRequest
 from crawler.fetch.connect.responses import Response, exchange
@@ -100,6 +101,22 @@ class Network:
     def call_before_requests(self, before_request: Callable[[], object]) -> None:
         """Call this right before each request is written."""
         self._connections.before_request = before_request
+
+    def look_ahead(self, hosts: Callable[[], Iterable[str]]) -> None:
+        """Look up these hosts, which are soon needed, while requests are sent; but none that has a proxy, which may be
+        there so that no name server learns of the host."""
+        before = self._connections.before_request
+        ahead = LookAhead(hosts, self._look_up, lambda: self._names.asking)
+
+        def before_request() -> None:
+            if before is not None:
+                before()
+            ahead()
+
+        self._connections.before_request = before_request
+
+    def _look_up(self, host: str) -> bool:
+        return self._routes.proxy(host) is None and self._names.look_up(host)
 
     async def ask(
         self, url: URL, headers: dict[str, str], /, *, connect_timeout_s: float, method: str = "GET"

@@ -457,3 +457,22 @@ def test_a_state_follows_only_those_that_the_table_names() -> None:
         schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=True, cooldown_s=0), now=0))
     assert (queue.record.size, queue.leased, schedule.lease_count) == (2, 1, 1)
     assert SUCCESSORS.keys() == set(QueueState)
+
+
+def test_what_is_served_soon_is_foreseen_and_nothing_changes_by_that() -> None:
+    schedule = Schedule()
+    for key in "abcd":
+        activate(schedule, key, 5, precedence=100 if key == "c" else 128)
+    for cooldown_s in (7, 3):
+        queue = schedule.lease()
+        assert queue is not None
+        schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=True, cooldown_s=cooldown_s), now=0))
+    assert schedule.upcoming(until=5, limit=9) == ["b", "d", "a"]
+    assert schedule.upcoming(until=9, limit=9) == ["b", "d", "a", "c"]
+    assert schedule.upcoming(until=9, limit=1) == ["b"]
+    assert (schedule.ready_count, schedule.snoozed_count) == (2, 2)
+    schedule.wake(9)
+    served = []
+    while (queue := schedule.lease()) is not None:
+        served.append(queue.key)
+    assert served == ["c", "b", "d", "a"]
