@@ -26,8 +26,9 @@ class PartFailed(Exception):
 class Watch(Protocol):
     """Who watches over the processes of parts."""
 
-    async def prepare(self, number: int, /) -> Begin:
-        """Wait until the part may be opened. Returns what to tell its process first. `end` follows."""
+    async def prepare(self, number: int, /) -> Begin | None:
+        """Wait until the part may be opened. Returns what to tell its process first; `end` follows. None if the part
+        gets no process any more."""
         ...
 
     def begin(self, number: int, process: PartProcess, /) -> None:
@@ -74,7 +75,10 @@ class PartKeeper:
     async def keep(self, ends: asyncio.Event) -> PartFailed | None:
         """Run processes until the crawl ends. Returns why the part can't go on, if it can't."""
         while not ends.is_set():
-            how = await self._run_process()
+            begin = await self._watch.prepare(self._number)
+            if begin is None:
+                return None
+            how = await self._run_process(begin)
             if isinstance(self._last, Failed):
                 return PartFailed(f"part {self._number}: {self._last.message}", self._last.exit_code)
             if not ends.is_set() and (failure := await self._wait_to_restart(how, ends)) is not None:
@@ -86,10 +90,9 @@ class PartKeeper:
         if self._process is not None:
             self._process.kill()
 
-    async def _run_process(self) -> str:
+    async def _run_process(self, begin: Begin) -> str:
         """Returns how it has ended."""
         number, self._last = self._number, None
-        begin = await self._watch.prepare(number)
         try:
             process = self._process = await start(self._log_file, inherit=self._inherit)
             self._watch.begin(number, process)

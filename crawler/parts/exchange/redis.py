@@ -172,6 +172,9 @@ class RedisExchange(Generic[_Message]):
                     self._tasks = [group.create_task(work) for work in (self._read(), self._write(), self._renew())]
             except* _FAILURES as errors:
                 self._break_all("; ".join(dict.fromkeys(reason_of(error) for error in errors.exceptions)))
+            if self._closed:
+                # The group has failed just when it was cancelled. Python 3.11 and 3.12 forget the cancellation then.
+                return
             await self._streams.disconnect()
             self._first_try.set()
             if now() - began > _LAST_RETRY_S:

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 
+from crawler.cluster.boottime import boottime
 from crawler.cluster.shared_lease import SharedLease
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
@@ -34,6 +36,8 @@ log = logging.getLogger(__name__)
 
 KILL_AFTER_S: Final = 30.0
 """How long a part may take to drop what is in flight."""
+_LOOK_S: Final = 0.5
+"""Between two looks at a lease that has ended."""
 
 
 class _Here:
@@ -163,11 +167,19 @@ class PartsHere:
     def is_replaced(self, number: int, /) -> bool:
         return number in self._replaced
 
-    async def prepare(self, number: int, /) -> Begin:
+    async def prepare(self, number: int, /) -> Begin | None:
+        here = self._running[number]
+        while self._until(number) <= boottime():
+            # The lease has ended, and the part is about to be lost. Its directory may be on another machine by now.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
+                    await here.ends.wait()
+            if here.ends.is_set():
+                return None
         self._replaced.discard(number)
         self._versions[number] = self._version()
         begin = self._plan().begin(number, again=self.watched[number].opened is not None)
-        lease = self._running[number].lease.descriptor
+        lease = here.lease.descriptor
         return msgspec.structs.replace(begin, options=self._options, lease=lease)
 
     def begin(self, number: int, process: PartProcess, /) -> None:

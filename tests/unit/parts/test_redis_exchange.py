@@ -1,7 +1,7 @@
 """Links that travel between real frontiers by a real Redis, which fails in every way it can."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from random import Random
@@ -11,11 +11,12 @@ import redis
 
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.exchange.redis_connection import keys_of
-from crawler.parts.exchange.redis_streams import Streams
+from crawler.parts.exchange.redis_streams import NotConnected, Streams
 from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from tests.redis_server import RedisServer, running_redis
+from tests.timeouts import MAX_WAIT_S
 from tests.unit.parts.carrying import Crawl, until, wait_for_end
 from tests.unit.parts.model import World
 from tests.unit.parts.stored import page_of
@@ -179,3 +180,29 @@ async def test_it_is_told_that_the_memory_of_redis_is_full(tmp_path: Path) -> No
             client.config_set("maxmemory", 0)
             await until(lambda: other.frontier.describe().pending == 1)
             await until(lambda: part.carrier.trouble() is None)
+
+
+@in_event_loop
+async def test_an_exchange_that_fails_just_when_it_is_closed_is_closed(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the machine was asleep, and Redis has forgotten it meanwhile."""
+
+    async def read(_streams: Streams, _part: int) -> AsyncIterator[list[bytes]]:
+        reads.set()
+        await fails.wait()
+        fails.clear()  # the first time only
+        if not fails.is_set():
+            raise NotConnected("forgotten")
+        yield []
+
+    monkeypatch.setattr(Streams, "read", read)
+    for turns in range(3):
+        reads, fails = asyncio.Event(), asyncio.Event()
+        exchange = await RedisExchange.begin(Server(url=server.url), 0, prefix="test", wire=LINKS)
+        await reads.wait()
+        fails.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(MAX_WAIT_S):
+            await exchange.aclose()
