@@ -88,7 +88,7 @@ class Pipeline:
         work.stage, work.since = "the server", components.monotonic()
         request = _request(lease, components.may_refer)
         fetched = await components.fetcher.fetch(request)
-        work.stage, work.since = "the disk", components.monotonic()
+        work.stage, work.since = "the storing", components.monotonic()
         self._count(fetched)
         decision = policy.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
         if request.method == "HEAD":
