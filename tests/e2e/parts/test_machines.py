@@ -21,6 +21,7 @@ from tests.e2e.crawling import (
 from tests.e2e.parts.in_parts import UNHURRIED, assert_fetched_once, crossed
 from tests.e2e.parts.on_machines import PREFIX, Machine, on_machines
 from tests.e2e.test_politeness import gaps_s
+from tests.redis_server import running_redis
 
 DELAY_S: Final = 2.0
 """That of `UNHURRIED`."""
@@ -43,6 +44,25 @@ def test_two_machines_crawl_together_and_end_together(tmp_path: Path) -> None:
         records = crawl.records()
         assert_fetched_once(records, crawl.web.pages)
         assert crossed(records) > 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", [None, "one"])
+def test_parts_on_many_machines_have_sets_on_a_server_of_their_own_or_together(
+    tmp_path: Path, share: str | None
+) -> None:
+    with running_redis("--appendonly", "yes") as server:
+        shared = "" if share is None else f", share='{share}'"
+        options = ("visited.backend=redis-exact", f"visited.options={{url='{server.url}'{shared}}}")
+        with on_machines(tmp_path, *options, machines=2) as crawl:
+            for machine in crawl.machines:
+                machine.start()
+            for machine in crawl.machines:
+                assert_told(machine.wait(), COMPLETE)
+            assert_fetched_once(crawl.records(), crawl.web.pages)
+        with redis.Redis.from_url(server.url) as client:
+            assert len(client.keys("*:set")) == (2 if share is None else 1)
+            assert not client.exists("{onceover:visited:one}:members")
 
 
 @pytest.mark.long
