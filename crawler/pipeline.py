@@ -7,6 +7,7 @@ are written before `done`, and `done` comes last. So a crash at any point repeat
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -24,15 +25,19 @@ from crawler.page import (
     Preference,
     Redirect,
     Repeat,
-    Request,
     Verdict,
 )
+from crawler.politeness.asking import request_for
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
+from crawler.preferences.judging import REFUSED
 from crawler.protocols import Discovered
 from crawler.reading import ContentReader, PageContent, in_turn
-from crawler.record import FoundLinks, fetched_record, with_usage
-from crawler.settlement import Settlement, is_page
-from frontier import CrawlUrl, Lease
+from crawler.record import FoundLinks, excluded, fetched_record, with_usage
+from crawler.settlement import Settlement
+from frontier import Lease
+
+_NEVER_KEPT: Final = frozenset({LinkKind.SITEMAP, LinkKind.EXTERNAL})
+"""Of these nothing is kept whose use may be refused."""
 
 
 class Pipeline:
@@ -86,7 +91,7 @@ class Pipeline:
             return False
         crawl_delay_s = components.robots.crawl_delay(url)
         work.stage, work.since = "the server", components.monotonic()
-        request = _request(lease, components.may_refer)
+        request = request_for(lease, components.may_refer)
         fetched = await components.fetcher.fetch(request)
         work.stage, work.since = "the storing", components.monotonic()
         self._count(fetched)
@@ -100,8 +105,7 @@ class Pipeline:
         if decision.retry_after_s is not None:
             await self._settlement.retry(lease, decision, answered_at=work.since)
             return False
-        is_settled = await self._settle(lease, fetched, decision, answered_at=work.since, of_origin=verdict.preferences)
-        return is_settled and is_page(lease, fetched, decision)
+        return await self._settle(lease, fetched, decision, answered_at=work.since, of_origin=verdict.preferences)
 
     async def _settle(
         self,
@@ -168,6 +172,12 @@ class Pipeline:
         if not verdict.allowed:
             await self._settle_disallowed(lease, policy, verdict, own=prerequisite is None, rest_s=rest_s)
             return None
+        if verdict.preferences and lease.url.kind not in _NEVER_KEPT:
+            usage = components.preferences.of_origin(verdict.preferences)
+            if usage.is_refused:
+                decision = Decision(cooldown_s=0.0, reason=REFUSED)
+                await self._settlement.settle_unfetched(lease, decision, message=usage.message, usage=usage)
+                return None
         return verdict
 
     async def _admit_sitemaps(self, lease: Lease) -> None:
@@ -227,7 +237,7 @@ class Pipeline:
                 refusals=discovered.refusals if discovered and self._options.refusals else None,
             ),
         )
-        record = self._filtered(with_usage(record, content.usage), page, content, decision)
+        record = self._recorded(record, page, content, decision)
         return await self._settlement.settle(
             lease,
             page,
@@ -239,15 +249,21 @@ class Pipeline:
             self_links=discovered.self_links if discovered else 0,
         )
 
-    def _filtered(self, record: PageRecord, page: Page, content: PageContent, decision: Decision) -> PageRecord:
-        """The record, with the reason why the archive does not get the page, if it does not."""
-        chosen, extract = self._options.archive_filter, content.extract
-        if chosen is None or extract is None or decision.failed or record.not_archived is not None:
+    def _recorded(self, record: PageRecord, page: Page, content: PageContent, decision: Decision) -> PageRecord:
+        """The record with what the site says about the use of the page, and with the reason why the page, or the
+        archive's copy, is not kept, if that is so."""
+        usage, chosen = content.usage, self._options.archive_filter
+        record = with_usage(record, usage)
+        if usage.is_refused:
+            return excluded(record, reason=REFUSED, message=usage.message)
+        if chosen is None or content.extract is None or decision.failed or record.not_archived is not None:
             return record
-        refusal = chosen.refusal(page, extract.content_type)
+        refusal = chosen.refusal(page, content.extract.content_type)
         return record if refusal is None else msgspec.structs.replace(record, not_archived=refusal)
 
     def _repeat_of(self, page: Page, content: PageContent, url: str) -> Repeat | None:
+        if content.usage.is_refused:
+            return None
         duplicate_of = self._duplicates.remember(content.sha1, url) if page.body and page.status < 300 else None
         if duplicate_of is None:
             return content.repeat
@@ -282,19 +298,3 @@ class Pipeline:
     def _count_links(self, discovered: Discovered) -> None:
         self.counters.links += len(discovered.urls)
         self.counters.refused.update(discovered.refused)
-
-
-def _request(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
-    url = lease.url
-    if url.kind == LinkKind.EXTERNAL:
-        # Servers that do not answer HEAD, or not well, are asked again with GET.
-        return Request(url=url.url, referer=url.via, is_check=True, method="GET" if url.attempt else "HEAD")
-    # After a failure, ask without validators: the server may be wrong about the copy that we have.
-    is_conditional = not url.attempt and may_refer(url)
-    return Request(
-        url=url.url,
-        referer=url.via,
-        etag=url.had_etag if is_conditional else None,
-        last_modified=url.had_last_modified if is_conditional else None,
-        is_sitemap=url.kind == LinkKind.SITEMAP,
-    )

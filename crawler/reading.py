@@ -1,12 +1,13 @@
 """Reads pages and judges their links without blocking the event loop."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 import msgspec
 
 from crawler.page import (
+    EMBEDDED,
     NO_USAGE,
     Content,
     Extract,
@@ -19,7 +20,7 @@ from crawler.page import (
     Wanted,
     body_sha1,
 )
-from crawler.preferences.judging import NO_PURPOSE, Preferences
+from crawler.preferences.judging import NO_PURPOSE, REFUSED, Preferences
 from crawler.protocols import ContentReading, Discovered, Discovery, LinkExtractor, Repeats
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
@@ -97,12 +98,13 @@ class ContentReader:
     async def read(self, page: Page, /, *, parent: CrawlUrl, of_origin: Sequence[Preference] = ()) -> PageContent:
         """Read a page. If its status is a success, extract its links and judge them. `of_origin`: what its origin says
         about its use."""
+        is_sitemap = parent.kind == LinkKind.SITEMAP
         most = BYTES_AT_ONCE if self.wanted is None else BYTES_WITH_CONTENT
         if len(page.body) <= most and page.body.find(_PDF, 0, _PDF_WITHIN) < 0:
-            found = self._extract(page, of_origin)
+            found = self._extract(page, of_origin, is_sitemap=is_sitemap)
         else:
             async with self._threads:
-                found = await asyncio.to_thread(self._extract, page, of_origin)
+                found = await asyncio.to_thread(self._extract, page, of_origin, is_sitemap=is_sitemap)
         extract = found.extract
         if extract is None:
             return found
@@ -116,18 +118,22 @@ class ContentReader:
         """The SHA-1 of a body of which nothing else is needed."""
         return body_sha1(body) if len(body) <= BYTES_AT_ONCE else await asyncio.to_thread(body_sha1, body)
 
-    def _extract(self, page: Page, of_origin: Sequence[Preference]) -> PageContent:
+    def _extract(self, page: Page, of_origin: Sequence[Preference], *, is_sitemap: bool) -> PageContent:
         sha1 = body_sha1(page.body)
         if page.status >= 300:
             return PageContent(sha1=sha1)
         extract = self._extractor.extract(page)
         usage = self._preferences.judge(page, extract, of_origin=of_origin)
+        if is_sitemap and usage.is_refused:
+            usage = msgspec.structs.replace(usage, is_refused=False)
         content = None
-        if self.wanted is not None and self._read_content is not None:
+        if self.wanted is not None and self._read_content is not None and not usage.is_refused:
             content = self._read_content(page, extract, self.wanted)
         return PageContent(sha1=sha1, extract=extract, content=content, usage=usage)
 
     async def _find_repeat(self, found: PageContent, extract: Extract, page: Page, parent: CrawlUrl) -> PageContent:
+        if found.usage.is_refused:
+            return found
         # Half a page says little of the whole, and a sitemap is no page.
         if self._repeats is None or page.truncated is not None or parent.kind == LinkKind.SITEMAP:
             return found
@@ -139,10 +145,12 @@ class ContentReader:
         discovered = await in_turn(self._discovery.links(base_url, links, parent=parent, about=about))
         if found.repeat is not None and found.repeat.refusal is not None:
             discovered = _without_links(discovered, found.repeat.refusal, still_followed=found.repeat.still_followed)
+        if found.usage.refuses_embeds:
+            discovered = _without_embeds(discovered)
         references = details = None
         if self.references:
             references = await in_turn(self._discovery.references(base_url, links, discovered, parent=parent))
-        if self.link_details:
+        if self.link_details and not found.usage.is_refused:
             details = await in_turn(self._discovery.link_details(base_url, links, discovered, parent=parent))
         return PageContent(
             sha1=found.sha1,
@@ -158,11 +166,19 @@ class ContentReader:
 
 def _without_links(discovered: Discovered, refusal: str, *, still_followed: str | None) -> Discovered:
     """What is left of the links of a page if all are refused, but for one."""
-    urls = [url for url in discovered.urls if url.canonical == still_followed]
-    refused = [(url.url, refusal) for url in discovered.urls if url.canonical != still_followed]
+    return _refuse(discovered, refusal, lambda url: url.canonical != still_followed)
+
+
+def _without_embeds(discovered: Discovered) -> Discovered:
+    """What is left of the links of a page if what it embeds must not be used."""
+    return _refuse(discovered, REFUSED, lambda url: url.kind in EMBEDDED)
+
+
+def _refuse(discovered: Discovered, refusal: str, is_refused: Callable[[CrawlUrl], bool]) -> Discovered:
+    refused = [(url.url, refusal) for url in discovered.urls if is_refused(url)]
     return msgspec.structs.replace(
         discovered,
-        urls=urls,
+        urls=[url for url in discovered.urls if not is_refused(url)],
         refused=discovered.refused | ({refusal: len(refused)} if refused else {}),
         refusals=[*discovered.refusals, *refused],
     )

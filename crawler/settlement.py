@@ -1,17 +1,20 @@
 """Settles leases: writes the page and its record, admits its links, and tells the frontier how the lease ended."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from crawler.components import Components
 from crawler.counters import Counters
-from crawler.page import Failure, Fetched, LinkKind, NotModified, Page, PageRecord, Redirect
+from crawler.page import NO_USAGE, Failure, Fetched, LinkKind, NotModified, Page, PageRecord, Redirect, Usage
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import NotTaken, Quota
-from crawler.record import Change, unfetched_record, w3c_time
+from crawler.record import Change, unfetched_record, w3c_time, with_usage
 from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, Lease, Outcome, UrlState
+
+_EXCLUDED: Final = UrlState.EXCLUDED.name.lower()
 
 
 class Settlement:
@@ -33,19 +36,23 @@ class Settlement:
         links: Sequence[CrawlUrl] = (),
         self_links: int = 0,
     ) -> bool:
-        """Settle a URL that was fetched. The rests of its server began at `answered_at` (monotonic). Returns False if
-        the URL was handed back instead, because a sink did not take it."""
+        """Settle a URL that was fetched. The rests of its server began at `answered_at` (monotonic). Returns whether it
+        counts as a page; if a sink did not take it, the URL is handed back instead. Of a URL that the record excludes,
+        the sinks get the record alone."""
+        is_excluded = record.state == _EXCLUDED
+        counts = not is_excluded and is_page(lease, fetched, decision)
         if decision.failed:
             record = msgspec.structs.replace(record, state="failed", reason=decision.reason)
+        is_left_out = is_excluded or lease.url.kind == LinkKind.EXTERNAL
         try:
-            await self._components.sink.write(None if lease.url.kind == LinkKind.EXTERNAL else fetched, record)
+            await self._components.sink.write(None if is_left_out else fetched, record)
         except NotTaken:
             self._hand_back(lease, decision, asked=decision.asked, answered_at=answered_at)
             return False
         await self.admit(links)
         # The archive has nothing that an answer 304 could refer to, or what the page repeats may be gone by then. So
         # the next visit asks for the whole page.
-        is_left_out = record.not_archived is not None or record.not_followed is not None
+        has_no_copy = record.not_archived is not None or record.not_followed is not None
         if lease.url.kind == LinkKind.SITEMAP:
             await self._readmit_due(links, read_at=fetched.fetched_at)
         await self._components.frontier.done(
@@ -53,40 +60,48 @@ class Settlement:
             cooldown_s=self._remaining_s(decision.cooldown_s, answered_at),
             group_cooldown_s=self._remaining_host_s(decision, answered_at),
             outcome=Outcome(
-                state=UrlState.FAILED if decision.failed else UrlState.DONE,
+                state=UrlState[record.state.upper()],
                 status=record.status,
-                reason=decision.reason if decision.failed else _note_of(record),
+                reason=record.reason or _note_of(record),
                 fetched_at=fetched.fetched_at,
                 digest=_digest(lease, fetched, sha1),
                 etag=None
-                if is_left_out
+                if has_no_copy
                 else record.etag or (lease.url.had_etag if isinstance(fetched, NotModified) else None),
-                last_modified=None if is_left_out else _last_modified(lease, fetched),
+                last_modified=None if has_no_copy else _last_modified(lease, fetched),
                 server_ok=decision.server_ok,
                 answered=decision.answered,
                 asked=decision.asked,
                 pressure=decision.pressure,
                 dead_for_s=decision.dead_for_s,
                 self_links=self_links,
-                is_page=is_page(lease, fetched, decision),
+                is_page=counts,
                 revisit_after_s=self._revisit_after_s(lease, record),
                 changed=None if record.change is None else record.change == Change.CHANGED,
             ),
         )
-        self._count_settled(lease, fetched, decision)
-        return True
+        if is_excluded:
+            self._counters.excluded[record.reason or ""] += 1
+        self._count_settled(lease, fetched, decision, counts=counts)
+        return counts
 
     async def settle_unfetched(
-        self, lease: Lease, decision: Decision, *, message: str | None = None, asked: bool = False
+        self,
+        lease: Lease,
+        decision: Decision,
+        *,
+        message: str | None = None,
+        asked: bool = False,
+        usage: Usage = NO_USAGE,
     ) -> None:
         """Settle a URL that is not fetched, because a rule excludes it or its host is dead. `asked` says whether its
-        host had another request for it, as for robots.txt."""
+        host had another request for it, as for robots.txt; `usage` what its origin says about its use."""
         reason = decision.reason or ""
         state = UrlState.FAILED if decision.failed else UrlState.EXCLUDED
         if lease.dead is not None:
             message = f"not asked for: its host failed {lease.error_streak} times in a row"
         try:
-            record = unfetched_record(lease, reason=reason, state=state, message=message)
+            record = with_usage(unfetched_record(lease, reason=reason, state=state, message=message), usage)
             await self._components.sink.write(None, record)
         except NotTaken:
             self._hand_back(lease, decision, asked=asked)
@@ -168,16 +183,16 @@ class Settlement:
         is_sitemap = lease.url.kind == LinkKind.SITEMAP
         return self._components.sitemap_quota if is_sitemap else self._components.quota
 
-    def _count_settled(self, lease: Lease, fetched: Fetched, decision: Decision) -> None:
-        counts_as_page = is_page(lease, fetched, decision)
+    def _count_settled(self, lease: Lease, fetched: Fetched, decision: Decision, *, counts: bool) -> None:
         if decision.failed:
             self._counters.failed += 1
-        elif counts_as_page:
+        elif counts:
             self._counters.pages += 1
         elif isinstance(fetched, Redirect):
             self._counters.redirects += 1
         quota = self.quota_for(lease)
-        if quota is not None and (counts_as_page or lease.url.kind == LinkKind.SITEMAP):
+        # A page that is excluded by what it says was fetched as any other.
+        if quota is not None and (is_page(lease, fetched, decision) or lease.url.kind == LinkKind.SITEMAP):
             quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, Page | Redirect) else 0)
 
     def _remaining_s(self, cooldown_s: float, answered_at: float | None) -> float:

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, END, MOST, SECONDS, YEAR_S, Options, Text
+from config.schema.kinds import BYTES, END, MOST, SECONDS, YEAR_S, AgentName, Options, Purpose, Text
 
 CrawlName = Annotated[
     str,
@@ -43,6 +43,25 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
             "cores. `onceover parts` changes the number of a crawl that has begun."
         ),
     ] = 1
+    purpose: Annotated[
+        tuple[Purpose, ...],
+        Meta(
+            description="What the crawl is for: search (an index), archive, text-mining (analysis of texts and data), "
+            "ai-use (input of generative models), train-ai (training of generative models). What a site refuses for "
+            "all of these is not fetched or not kept. Without a purpose, nothing is refused."
+        ),
+    ] = ()
+    respect_preferences: Annotated[
+        bool,
+        Meta(description="Respect what sites say about the use of their pages. With false, it is only recorded."),
+    ] = True
+    purpose_names: Annotated[
+        dict[AgentName, Purpose],
+        Meta(
+            description="Names in robots.txt that stand for a purpose instead of a crawler. What such a group "
+            "disallows, the site refuses for that purpose."
+        ),
+    ] = msgspec.field(default_factory=lambda: {"Google-Extended": "train-ai", "Applebot-Extended": "train-ai"})
 
 
 WarcPrefix = Annotated[

@@ -1,6 +1,6 @@
 """Types of values that several sections use."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
@@ -23,3 +23,11 @@ HOSTS = {"unit": "hosts"}
 DAY_S = 86_400
 YEAR_S = 366 * DAY_S
 MOST = 10**12
+
+PURPOSES: Final = ("search", "archive", "text-mining", "ai-use", "train-ai")
+Purpose = Annotated[
+    str, Meta(pattern=rf"^({'|'.join(PURPOSES)}){END}", extra={"form": " or ".join(f'"{each}"' for each in PURPOSES)})
+]
+AgentName = Annotated[
+    str, Meta(pattern=rf"^[A-Za-z_-]{{1,100}}{END}", extra={"form": "of letters, dashes and underscores"})
+]

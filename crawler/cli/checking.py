@@ -24,6 +24,9 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     seeds: int | None = None
     """The number of seeds; None if the configuration is invalid, like `directory`."""
     directory: str | None = None
+    purpose: Sequence[str] | None = None
+    """What the crawl says it is for; None if it does not say so."""
+    respects_preferences: bool = True
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -73,4 +76,6 @@ def _check(path: Path, settings: Sequence[str]) -> Checked:
         warnings=(*filter_warnings(loaded), *signing.warnings(loaded)),
         seeds=len(loaded.seeds),
         directory=loaded.config.crawl.directory,
+        purpose=loaded.config.crawl.purpose or None,
+        respects_preferences=loaded.config.crawl.respect_preferences,
     )

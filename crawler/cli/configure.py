@@ -54,6 +54,9 @@ def check(files: tuple[Path, ...], settings: tuple[str, ...], as_json: bool) -> 
             click.echo(f"warning: {warning}", err=True)
         if each.valid:
             click.echo(f"{path} is valid: {number_of(each.seeds or 0, 'seed')}, into {each.directory}")
+            if each.purpose:
+                does = "does not keep" if each.respects_preferences else "keeps also"
+                click.echo(f"its purpose is {', '.join(each.purpose)}; it {does} what sites refuse for that")
     if not is_valid:
         raise ConfigError(_placed(checked))
     return COMPLETE

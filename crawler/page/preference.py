@@ -29,6 +29,15 @@ class Usage(msgspec.Struct, frozen=True):
     refuses_embeds: bool = False
     """Whether the crawl must not fetch the images of the page."""
 
+    @property
+    def message(self) -> str:
+        """For people: who refuses what."""
+        return "; ".join(
+            f"{each.signal} ({each.source}) {each.value!r} refuses {', '.join(each.refuses)}"
+            for each in self.preferences
+            if each.refuses
+        )
+
 
 NO_USAGE = Usage()
 """Of pages about whose use nothing is said."""

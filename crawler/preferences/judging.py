@@ -43,9 +43,9 @@ class Preferences:
         self._purposes = frozenset(purposes) if are_respected else frozenset()
         self._robots_names = frozenset(robots_names)
 
-    def refuse(self, preferences: Sequence[Preference], /) -> bool:
-        """Whether they refuse all purposes of the crawl."""
-        return self._are_refused({purpose for each in preferences for purpose in each.refuses})
+    def of_origin(self, said: Sequence[Preference], /) -> Usage:
+        """What an origin says about the use of a page that was not fetched yet."""
+        return self._usage(said[:MAX_PREFERENCES])
 
     def judge(
         self, response: Response, extract: Extract | None = None, /, *, of_origin: Sequence[Preference] = ()
@@ -57,8 +57,9 @@ class Preferences:
         is_image = extract is not None and extract.content_type.startswith("image/")
         own = () if extract is None else extract.preferences
         found = _ranked([*own, *self._of_headers(said, is_image=is_image), *of_origin])[:MAX_PREFERENCES]
-        if not found:
-            return NO_USAGE
+        return self._usage(found) if found else NO_USAGE
+
+    def _usage(self, found: Sequence[Preference]) -> Usage:
         refused = {purpose for each in found for purpose in each.refuses}
         return Usage(
             preferences=found,

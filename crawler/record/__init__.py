@@ -15,13 +15,14 @@ from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
 from crawler.record.changes import Change
 from crawler.record.dates import header_time, http_date, w3c_time
 from crawler.record.page_records import FoundLinks, fetched_record, resolved_url, unfetched_record
-from crawler.record.usage import with_usage
+from crawler.record.usage import excluded, with_usage
 
 __all__ = [
     "FILTER_REASONS",
     "ArchiveFilter",
     "Change",
     "FoundLinks",
+    "excluded",
     "fetched_record",
     "header_time",
     "http_date",

@@ -25,7 +25,8 @@ from crawler.page import (
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from crawler.politeness.response_policy import ResponsePolicy
-from crawler.protocols import Quota, Repeats
+from crawler.preferences.judging import NO_PURPOSE
+from crawler.protocols import LinkExtractor, Quota, Repeats
 from crawler.url.urls import UrlReader, site_of
 from frontier import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
 from frontier.memory.store import MemoryStore
@@ -153,6 +154,8 @@ class Records:
 
     def __init__(self, events: list[Event], *, room: float = float("inf")) -> None:
         self.records: list[PageRecord] = []
+        self.pages: list[Fetched | None] = []
+        """What came with each."""
         self.written_at: dict[str, float] = {}
         """By URL, when it was written first."""
         self._events = events
@@ -166,6 +169,7 @@ class Records:
         if len(self.records) >= self.room:
             raise OSError(28, "No space left on device")
         self.records.append(record)
+        self.pages.append(page)
         self.written_at.setdefault(record.url, now())
 
     async def aclose(self) -> None: ...
@@ -277,6 +281,8 @@ class Rig:
         self.sitemap_quota: Quota | None = None
         self.hours: Hours | None = None
         self.repeats: Repeats | None = None
+        self.preferences = NO_PURPOSE
+        self.extractor: LinkExtractor | None = None
         self._pace = pace
         self._per_host = per_host
 
@@ -303,7 +309,7 @@ class Rig:
         components = Components(
             frontier=Traced(frontier, self.events),
             fetcher=self.web,
-            extractor=Reader(self.events),
+            extractor=self.extractor or Reader(self.events),
             robots=self.rules,
             discovery=discovery,
             sink=self.sink,
@@ -314,6 +320,7 @@ class Rig:
             quota=self.quota,
             sitemap_quota=self.sitemap_quota,
             repeats=self.repeats,
+            preferences=self.preferences,
         )
         try:
             yield Engine(

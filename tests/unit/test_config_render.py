@@ -54,7 +54,7 @@ def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
             return st.dictionaries(st.from_regex(setting.key_pattern or ""), st.sampled_from(ADDRESSES), max_size=3)
         case "fetch.allow_networks":
             return st.sampled_from([(), ("10.1.0.0/16", "fd00::/8"), ("192.168.1.1",)])
-        case "fetch.proxies" | "fetch.logins":
+        case "fetch.proxies" | "fetch.logins" | "crawl.purpose_names":
             return st.dictionaries(st.from_regex(setting.key_pattern or ""), texts, max_size=3)
         case "fetch.headers":
             return st.dictionaries(st.from_regex(r"^X-[a-z]+\Z"), texts, max_size=3)

@@ -10,6 +10,7 @@ from crawler.fetch.robots.crawl_delays import CrawlDelays
 from crawler.fetch.robots.rules import RobotsRules
 from crawler.fetch.robots.status import RobotsStatus
 from crawler.notes import NoteKind, Notes, read_note
+from crawler.preferences.signals import ROBOTS_GROUP, Refusals
 from crawler.url.urls import host_of, origin_of
 
 MAX_ORIGINS: Final = 10_000
@@ -41,11 +42,18 @@ class RobotsCache:
     notes, they must be fetched again."""
 
     def __init__(
-        self, notes: Notes | None = None, *, agent: str, max_origins: int = MAX_ORIGINS, max_bytes: int = MAX_BYTES
+        self,
+        notes: Notes | None = None,
+        *,
+        agent: str,
+        groups: Refusals = ROBOTS_GROUP.refuses,
+        max_origins: int = MAX_ORIGINS,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
-        """`agent`: the product token of our crawler."""
+        """`agent`: the product token of our crawler. `groups`: names that stand for a purpose, as for `RobotsRules`."""
         self._notes = notes
         self._agent = agent
+        self._groups = groups
         self._max_origins = max_origins
         self._max_bytes = max_bytes
         self._cached: OrderedDict[str, CachedRobots] = OrderedDict()
@@ -80,7 +88,7 @@ class RobotsCache:
 
     def parse(self, status: RobotsStatus, /) -> RobotsRules | None:
         """Parse the file. `put` does this if its caller has not."""
-        return None if status.text is None else RobotsRules(status.text, agent=self._agent)
+        return None if status.text is None else RobotsRules(status.text, agent=self._agent, groups=self._groups)
 
     def put(
         self,

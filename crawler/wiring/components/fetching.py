@@ -139,13 +139,18 @@ def robots(
     """`archive` gets all that is asked for, and why."""
     return RobotsTxt(
         fetcher,
-        RobotsCache(notes, agent=product_token(config.fetch.user_agent)),
+        RobotsCache(notes, agent=product_token(config.fetch.user_agent), groups=purpose_groups(config)),
         lifetimes=robots_lifetimes(config),
         read_retry_after=parse_retry_after,
         is_obeyed=is_obeyed,
         sitemap_paths=config.scope.sitemap_paths,
         archive=None if archive is None else lambda fetched: archive(fetched, "robots"),
     )
+
+
+def purpose_groups(config: Config) -> dict[str, tuple[str, ...]]:
+    """The names in robots.txt that stand for a purpose, in lower case."""
+    return {name.lower(): (purpose,) for name, purpose in config.crawl.purpose_names.items()}
 
 
 def robots_lifetimes(config: Config) -> RobotsLifetimes:

@@ -74,7 +74,11 @@ def check_pdf(loaded: Loaded) -> None:
 
 def preferences(config: Config) -> Preferences:
     """Judges the use of pages."""
-    return Preferences(robots_names={"robots", product_token(config.fetch.user_agent)})
+    return Preferences(
+        config.crawl.purpose,
+        are_respected=config.crawl.respect_preferences,
+        robots_names={"robots", product_token(config.fetch.user_agent)},
+    )
 
 
 class _Chosen(msgspec.Struct, frozen=True):

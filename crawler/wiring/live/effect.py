@@ -83,6 +83,9 @@ _NOW: Final = frozenset(
 _PER_HOST: Final = "politeness.per_host"
 _AT_RESTART: Final = {
     "crawl.name": "it stands in what the crawl has written",
+    "crawl.purpose": "pages are read and judged with it",
+    "crawl.respect_preferences": "pages are read and judged with it",
+    "crawl.purpose_names": "robots.txt files are read with it",
     "scope": "the extractor is made with it",
     "frontier": "the frontier is opened with it",
     "visited": "the visited set is made with it, and filled again",
