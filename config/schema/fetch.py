@@ -8,7 +8,7 @@ from msgspec import Meta
 from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Options, Text
 
 Resolver = Literal["dns", "system"]
-Extractor = Annotated[str, Meta(extra={"choices": ("lexbor", "lxml", "bs4"), "backends": "extractor"})]
+Extractor = Annotated[str, Meta(extra={"choices": ("lexbor", "turbohtml", "lxml", "bs4"), "backends": "extractor"})]
 FetchBackend = Annotated[str, Meta(extra={"choices": ("http",), "backends": "fetcher"})]
 DEFAULT_USER_AGENT = "onceover/1.0 (+https://example.org/about-our-crawler)"
 """Its contact is a placeholder, which does not count; see `config.contact`."""

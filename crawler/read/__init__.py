@@ -2,8 +2,8 @@
 
     body -> `sniff`: media type -> `encoding` -> an extractor: links and metadata -> Extract
 
-    html        the three extractors: lexbor, lxml, bs4; and the scan, which reads most pages without building a tree
-    elements    the meaning of elements and attributes, shared by all three; protection against hostile pages
+    html        the four extractors: turbohtml, lexbor, lxml, bs4; and the scan, which reads most pages without building a tree
+    elements    the meaning of elements and attributes, shared by all four; protection against hostile pages
     feeds       sitemaps, RSS, Atom, JSON Feed
     similarity  the fingerprint of a page's text, by which near duplicates are found
     encoding    finds the encoding of a body and decodes it

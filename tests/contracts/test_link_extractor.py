@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler.read.html import bs4, lexbor, lxml
+from crawler.read.html import bs4, lexbor, lxml, turbohtml
 from crawler.testing import HtmlExtractorContract
 from crawler.testing.read.robustness import MEDIA_TYPES, TOKENS, encode
 from crawler.testing.read.suite import page
@@ -20,6 +20,10 @@ class OurContract(HtmlExtractorContract):
             assert extractor.extract(page(body)).error is None
 
         check()
+
+
+class TestTurboHtml(OurContract):
+    descriptor = turbohtml.DESCRIPTOR
 
 
 class TestLexbor(OurContract):

@@ -5,8 +5,8 @@ runs no scripts. A shadow root, `srcdoc` and `noframes` contain documents of the
 in `nested_documents`, for `pages` to parse.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable
+from typing import Final, Generic, Protocol, TypeVar
 
 from crawler.page import Link, LinkKind
 from crawler.preferences.directives import robots_words
@@ -22,7 +22,6 @@ from crawler.read.elements.speculative import script_urls
 from crawler.read.options import Options
 
 Node = TypeVar("Node")
-Attributes = Mapping[str, str | None]
 
 MAX_ANCHOR_CHARACTERS: Final = 200
 MAX_TEXT_CHARACTERS: Final = 1000
@@ -33,6 +32,14 @@ MAX_NESTED_DOCUMENTS: Final = 1000
 _SVG_PARENTS: Final = frozenset(
     {"svg", "g", "path", "symbol", "use", "defs", "rect", "circle", "text", "tspan", "image", "switch", "marker"}
 )
+
+
+class Attributes(Protocol):
+    """The attributes of an element, as in a dict: names in lower case, values without references."""
+
+    def get(self, name: str, /) -> str | None: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def __getitem__(self, name: str, /) -> str | None: ...
 
 
 class ElementReader(Generic[Node]):

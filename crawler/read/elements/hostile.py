@@ -38,7 +38,7 @@ _MAX_ATTRIBUTES_OF_MANY: Final = 200
 _MANY_BYTES: Final = 500_000
 """A page of this size has room for many such tags."""
 _MAX_ROOTS: Final = 8
-"""<html> and <body> tags. The parser merges their attributes into one element."""
+"""<html> and <body> tags. The parser merges their attributes into one element, which may take memory for each step."""
 
 _BLOCK_BYTES: Final = 4096
 
@@ -58,7 +58,7 @@ def is_hostile(html: bytes, /) -> bool:
     if len(html) <= _FEW_BYTES and html.count(b"<") <= _FEW_TAGS:
         return False
     found = survey(html, most_attributes=MAX_ATTRIBUTES if len(html) <= _MANY_BYTES else _MAX_ATTRIBUTES_OF_MANY)
-    if len(html) > _FEW_BYTES and (found.is_laden or found.roots > _MAX_ROOTS):
+    if found.roots > _MAX_ROOTS or (len(html) > _FEW_BYTES and found.is_laden):
         return True
     return found.tags > _FEW_TAGS and _may_be_entangled(html, found)
 

@@ -1,4 +1,4 @@
-"""The three extractors."""
+"""The four extractors."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ from crawler.protocols import LinkExtractor
 from crawler.read.html.bs4 import Bs4Extractor
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.html.lxml import LxmlExtractor
+from crawler.read.html.turbohtml import TurboHtmlExtractor
 
 Make = Callable[..., LinkExtractor]
-MAKERS: list[Make] = [LexborExtractor, LxmlExtractor, Bs4Extractor]
+MAKERS: list[Make] = [TurboHtmlExtractor, LexborExtractor, LxmlExtractor, Bs4Extractor]

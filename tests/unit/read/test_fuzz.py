@@ -15,12 +15,10 @@ from crawler.read.elements.speculative import script_urls
 from crawler.read.encoding.text import encoding_of, to_text, to_utf8
 from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.sitemaps import parse_url_list
-from crawler.read.html.bs4 import Bs4Extractor
-from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.html.lxml import LxmlExtractor
 from crawler.read.options import Options
 from crawler.url.canonical_rules import RULES
 from crawler.url.urls import Target, UrlReader
+from tests.unit.read.extractors import MAKERS
 from tests.unit.read.suites import page
 
 INPUTS = 100_000
@@ -89,7 +87,7 @@ def within_limits(work: Callable[[], int], size: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("make", [LexborExtractor, LxmlExtractor, Bs4Extractor], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_no_html(make: Callable[..., LinkExtractor]) -> None:
     extractor = make(agent="onceover", options=Options(forms=True, scripts=True))
 

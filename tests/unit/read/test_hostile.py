@@ -16,8 +16,10 @@ from crawler.read.elements.hostile import (
 )
 from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.turbohtml import TurboHtmlExtractor
 from crawler.read.options import Options
 from tests.timeouts import MAX_WAIT_S
+from tests.unit.read.extractors import Make
 from tests.unit.read.suites import page, real_pages
 
 
@@ -53,6 +55,7 @@ HOSTILE = {
     "attributes of roots": b"".join(
         b"<bOdY %b></body>" % MANY_ATTRIBUTES[n : n + 3000] for n in range(0, 100_000, 3000)
     ),
+    "attributes of roots in few bytes": b"".join(b"<html a%d>" % n for n in range(5000)),
 }
 HARMLESS = {
     "a long table": b"<tr><td><img src=x><a href=y>z</a><br>" * 1_000,
@@ -74,9 +77,10 @@ def test_what_is_merely_long_is_no_harm(name: str) -> None:
     assert not is_hostile(HARMLESS[name])
 
 
+@pytest.mark.parametrize("make", [TurboHtmlExtractor, LexborExtractor])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_page_is_read_nevertheless(name: str) -> None:
-    found = LexborExtractor().extract(page(b"<title>T</title><a href=first>x</a>" + HOSTILE[name] + b"<a href=last>y"))
+def test_a_hostile_page_is_read_nevertheless(name: str, make: Make) -> None:
+    found = make().extract(page(b"<title>T</title><a href=first>x</a>" + HOSTILE[name] + b"<a href=last>y"))
     hrefs = [link.href for link in found.links if link.kind is LinkKind.LINK]
     assert hrefs[0] == "first"
     assert "first" in hrefs
@@ -94,7 +98,7 @@ def test_no_real_page_is_taken_for_a_bomb_of_tags(corpora: Path) -> None:
 
 def test_a_flattened_page_has_the_links_of_its_tree(corpora: Path) -> None:
     utf8 = (("Content-Type", "text/html; charset=utf-8"),)
-    extractor = LexborExtractor()
+    extractor = TurboHtmlExtractor()
     for number, (_, each) in enumerate(real_pages(corpora)):
         if number % 5:
             continue
@@ -115,7 +119,7 @@ def test_what_is_no_markup_stays_out_of_a_flattened_page() -> None:
         b"<noscript><a href=4>z</a></noscript><iframe src=g><a href=no></iframe><body background=b><a href=5>"
         b"<svg><use href=u /><a xlink:href=6>x</a><feImage xlink:href=h /></svg><i style='background: url(s)'>"
     )
-    found = LexborExtractor().extract(page(flatten(html)))
+    found = TurboHtmlExtractor().extract(page(flatten(html)))
     assert found.title == "a<b"
     assert [link.href for link in found.links] == [*"b1", "a.css", *"23ivpf4g5u6hs"]
     assert flatten(b"<a href=1><plaintext><a href=no>") == b"<a href=1 >"
