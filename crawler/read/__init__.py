@@ -2,7 +2,7 @@
 
     body -> `sniff`: media type -> `encoding` -> an extractor: links and metadata -> Extract
 
-    html        the four extractors: turbohtml, lexbor, lxml, bs4; and the scan, which reads most pages without building a tree
+    html        the four extractors: lexbor, turbohtml, lxml, bs4; and the scan, which reads most pages without a tree
     elements    the meaning of elements and attributes, shared by all four; protection against hostile pages
     feeds       sitemaps, RSS, Atom, JSON Feed
     similarity  the fingerprint of a page's text, by which near duplicates are found
