@@ -4,12 +4,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 from config import Config, ConfigError, Loaded
 from crawler.control.process import why_silent
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload, Set
+from crawler.disk.layout import Layout
 from crawler.operate.actions.settings import change_settings
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import Prepared, Read, write
@@ -94,9 +96,10 @@ class SettingsOfParts:
         silent = {part: why_silent(self._whole.parts[part].pid, ANSWER_S) for part in answers.silent}
         if not reasons and not silent:
             return
-        directories = self._given.plan.directories
+        plan = self._given.plan
         told = [
-            f"part {part} ({directories[part]}): {reason}" for part, reason in sorted({**reasons, **silent}.items())
+            f"part {part} ({place_of(part, plan.layout, plan.directory.path, self._whole.parts[part].agent)}): {reason}"
+            for part, reason in sorted({**reasons, **silent}.items())
         ]
         raise Refused(f"nothing was changed: {'; '.join(told)}", _USAGE if reasons else _FAILED)
 
@@ -113,6 +116,12 @@ class SettingsOfParts:
 
     async def _write(self, recorded: Loaded) -> None:
         write(self._given.plan.directory, recorded)
+
+
+def place_of(part: int, layout: Layout, path: Path, agent: str | None) -> str:
+    """Where a part is of the crawl in a directory, for people. It may be on another machine, that of `agent`."""
+    here = layout.directories_here(path)
+    return str(here[part]) if part in here else f"on {agent or 'another machine'}"
 
 
 async def reconfigure(whole: Coordinator, settings: SettingsOfParts, request: Set | Reload) -> Reconfigured | Refusal:

@@ -30,6 +30,11 @@ class WatchedPart:
         self._agent: str | None = None
         """Whose processes `last_status` counts together, on another machine."""
 
+    @property
+    def agent(self) -> str | None:
+        """The machine that runs it; None if that is this one."""
+        return self._agent
+
     def begin(self, send: SendToPart, pid: int | None) -> None:
         """The line to a process is there."""
         self._send, self.pid, self.last = send, pid, None
