@@ -8,7 +8,7 @@ which finds nothing to do, is subtracted.
 
 The last crawl has very many hosts with a second of delay each, and stops after a while. It may fetch a page of each
 host in each second, or as many as its core can: the share is the greater of its rate, once it is under way, and its
-load.
+load. This figure alone needs a machine that has nothing else to do.
 """
 
 import statistics
