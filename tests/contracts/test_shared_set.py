@@ -96,7 +96,9 @@ async def test_a_set_that_belongs_to_nobody_leaves_nothing(shared_server: RedisS
             visited = make(name, shared_server.url, {})
             await visited.add_many(urls_of(0, 3_000))
             per_url = visited.describe().server_bytes / 3_000
-            low, high = {"redis-exact": (9, 14), "redis-dsbf": (14, 30)}.get(name, (60, 140))
+            low, high = {"redis-exact": (9, 14), "redis-dsbf": (14, 30)}.get(
+                name, (45, 140)
+            )  # Valkey 9 packs hash tables more tightly
             assert low < per_url < high, name
             await visited.aclose()
         assert not list(client.scan_iter("*visited*"))
