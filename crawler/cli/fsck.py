@@ -19,6 +19,10 @@ from crawler.operate.upkeep.verifying import repair as repair_databases
 from crawler.operate.upkeep.verifying import verify as check_agreement
 from crawler.status import number_of
 
+_limit = click.option(
+    "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="List this many problems."
+)
+
 
 def _say(text: str) -> None:
     click.echo(text, err=True)
@@ -28,9 +32,10 @@ def _say(text: str) -> None:
 @click.option("--repair", "to_repair", is_flag=True, help="First repair what can be repaired. A copy is kept.")
 @click.option("--refetch", is_flag=True, help="Fetch the pages again that are missing in the output.")
 @click.option("--output/--no-output", default=True, show_default=True, help="Compare the ledger with the output.")
+@_limit
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool) -> int:
+def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, as_json: bool) -> int:
     """Check every invariant of the stored state, and that state and output agree.
 
     Of a crawl in parts, it checks each part, and that they agree with each other.
@@ -45,7 +50,7 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
             _repair(places)
         if refetch:
             asyncio.run(fetch_again(places, _say))
-        report, notes = asyncio.run(check(places, output=output))
+        report, notes = asyncio.run(check(places, output=output, limit=limit))
         note_elsewhere(path)
     for note in notes:
         _say(f"note: {_part(note)}{note.kind} {note.where}: {note.message}")
@@ -54,7 +59,8 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
     else:
         for problem in report.problems:
             say(f"{_part(problem)}{problem.kind}: {problem.where}: {problem.message}")
-        problems = number_of(len(report.problems), "problem") if report.problems else "no problems"
+        _say_rest(report.problem_count - len(report.problems))
+        problems = number_of(report.problem_count, "problem") if report.problem_count else "no problems"
         say(
             f"{number_of(report.urls, 'URL')}, {report.pending:,} pending, {report.retrying:,} to try again, "
             f"{number_of(report.queues, 'queue')}: {problems}"
@@ -64,7 +70,7 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
 
 @click.command()
 @click.option("--repair", "to_repair", is_flag=True, help="First write again what databases and indexes lack.")
-@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="List this many problems.")
+@_limit
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
@@ -85,8 +91,7 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
     else:
         for problem in report.problems:
             say(f"{problem.kind}: {problem.where}: {problem.message}")
-        if report.problem_count > len(report.problems):
-            say(f"and {report.problem_count - len(report.problems):,} more; --limit shows them")
+        _say_rest(report.problem_count - len(report.problems))
         for told in report.told:
             again = f", {told.repeated:,} of them more than once" if told.repeated else ""
             gone = f", {told.forgotten:,} that the ledger does not know any more" if told.forgotten else ""
@@ -94,6 +99,11 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
             say(f"{told.name}: {number_of(told.numbers, 'URL')}{again}{gone}{pruned}")
         say(number_of(report.problem_count, "problem") if report.problem_count else "no problems")
     return FAILED if report.problem_count else COMPLETE
+
+
+def _say_rest(count: int) -> None:
+    if count:
+        say(f"and {count:,} more; --limit shows them")
 
 
 def _part(problem: FoundProblem) -> str:

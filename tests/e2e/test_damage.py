@@ -1,6 +1,7 @@
 """What damage to a crawl's files costs: it is told and mended, and nothing is missing then, or it is said what is."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,6 +130,10 @@ def test_fsck_tells_what_is_missing_in_the_output_and_has_it_fetched_again(
     assert ended.code == FAILED
     assert words in ended.out
     assert "no problems" not in ended.out
+    first = onceover("inspect", directory, "fsck", "--limit", "1", "--json", cwd=tmp_path).json()
+    assert [first["problem_count"]] == [int(each) for each in re.findall(r"(\d+) problems?$", ended.out, re.MULTILINE)]
+    assert isinstance(problems := first["problems"], list)
+    assert len(problems) == 1
     ended = onceover("inspect", directory, "fsck", "--refetch", cwd=tmp_path)
     assert_told(ended, COMPLETE, "will be fetched again")
     assert onceover("crawl", "--dir", directory, cwd=tmp_path).code == COMPLETE

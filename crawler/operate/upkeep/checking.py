@@ -1,6 +1,6 @@
 """Finds what does not agree: within a state, between the parts of a crawl, and with the output."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET
@@ -38,30 +38,52 @@ class FsckReport(msgspec.Struct, frozen=True, kw_only=True):
     queues: int
     quarantined: int
     problems: list[FoundProblem]
+    """The first of them."""
+    problem_count: int
+    """Of all."""
 
 
-async def check(places: Places, *, output: bool) -> tuple[FsckReport, list[FoundProblem]]:
-    """Check everything; the other list has what is only worth a note."""
+class _Findings:
+    """Lists the first problems, and counts all."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.problems: list[FoundProblem] = []
+        self.notes: list[FoundProblem] = []
+        self.count = 0
+
+    def add(self, found: Iterable[FoundProblem]) -> None:
+        for each in found:
+            if each.kind in _NOTES:
+                self.notes.append(each)
+                continue
+            self.count += 1
+            if len(self.problems) < self._limit:
+                self.problems.append(each)
+
+
+async def check(places: Places, *, output: bool, limit: int) -> tuple[FsckReport, list[FoundProblem]]:
+    """Check everything, and list up to `limit` problems; the other list has what is only worth a note."""
     config = places.loaded.config
+    found = _Findings(limit)
     with open_states(places) as (states, broken):
-        found = [
+        found.add(
             FoundProblem(kind="damaged", where=str(places.directory_of(part)), message=why, part=part)
             for part, why in broken.items()
-        ]
+        )
         reports = {part: _check(config, state) for part, state in states.items()}
         for place in places.each:
             if (state := states.get(place.part or 0)) is not None:
                 problems = reports[place.part or 0].problems
                 problems += await _check_visited(config, place.directory, state)
-                found += [_found(problem, UNSET if place.part is None else place.part) for problem in problems]
+                found.add([_found(problem, UNSET if place.part is None else place.part) for problem in problems])
         if places.is_in_parts:
-            found += [_found(problem) for problem in _check_parts(config, states, places.count)]
+            found.add(_found(problem) for problem in _check_parts(config, states, places.count))
         # What is in the output of the others may belong to a broken part.
         if output and not broken:
-            found += _differences(places, list(states.values()))
+            found.add(_differences(places, list(states.values())))
     counts = {name: sum(getattr(report, name) for report in reports.values()) for name in _COUNTS}
-    notes = [each for each in found if each.kind in _NOTES]
-    return FsckReport(**counts, problems=[each for each in found if each.kind not in _NOTES]), notes
+    return FsckReport(**counts, problems=found.problems, problem_count=found.count), found.notes
 
 
 def _found(problem: Problem, part: PartNumber = UNSET) -> FoundProblem:
