@@ -238,7 +238,7 @@ async def _components(
         frontier=shared.frontier,
         fetcher=rendering_fetcher,
         extractor=additions.extractor(processing.extractor(loaded, read_pdf)),
-        robots=robots,
+        robots=fetching.with_tdm_files(config, robots, fetcher, notes, archive=sinks.archive),
         discovery=TrapCounter(LatestDiscovery(latest), refusals),
         sink=sinks.sink,
         policy_for=latest.policy,

@@ -9,7 +9,7 @@ import msgspec
 from config import Loaded
 from crawler.discover import quota, refusal_counts
 from crawler.fetch import cookies, hsts
-from crawler.fetch.robots import cache, crawl_delays
+from crawler.fetch.robots import cache, crawl_delays, tdm_file
 from crawler.fetch.signing import values as signing
 from crawler.notes import NoteKind
 from crawler.parts.ownership import Ownership
@@ -25,6 +25,7 @@ NOTE_KINDS: Final[Mapping[str, NoteKind]] = {
         cookies.NOTES,
         crawl_delays.NOTES,
         hsts.NOTES,
+        tdm_file.NOTES,
         signing.NOTES,
         quota.PAGES,
         quota.SITEMAPS,

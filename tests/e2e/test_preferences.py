@@ -8,9 +8,15 @@ from tests.e2e.crawling import assert_sound, onceover
 from tests.servers import Script, Seen, page, raw_server
 
 ROBOTS = b"User-agent: *\nContent-Signal: search=yes\nContent-Usage: /closed/ train-ai=n\n"
+TDM = b'[{"location": "/mined", "tdm-reservation": 1}]'
 BODIES = {
+    "/.well-known/tdmrep.json": (b"application/json", TDM, []),
     "/robots.txt": (b"text/plain", ROBOTS, []),
-    "/": (b"text/html", b"<title>open</title><a href=/closed/1>x</a><a href=/reserved>y</a><a href=/noai>z</a>", []),
+    "/": (
+        b"text/html",
+        b"<title>open</title><a href=/closed/1>x</a><a href=/reserved>y</a><a href=/noai>z</a><a href=/mined>m</a>",
+        [],
+    ),
     "/reserved": (b"text/html", b"<title>secret words</title><a href=/behind>w</a>", [b"tdm-reservation: 1"]),
     "/noai": (b"text/html", b"<meta name=robots content=noai><title>secret words</title><img src=/i.png>", []),
     "/behind": (b"text/html", b"<title>found</title>", [b"Content-Usage: train-ai=y"]),
@@ -39,13 +45,14 @@ async def test_a_crawl_keeps_nothing_that_a_site_refuses_for_its_purpose(tmp_pat
             pages = {each.url.removeprefix("http://a.test") async for each in running if each.reason is None}
         asked = {each.target for each in server.seen}
     assert pages == {"/", "/behind"}
-    assert not asked & {"/closed/1", "/i.png"}
+    assert not asked & {"/closed/1", "/i.png", "/mined"}
     found = {each.url.removeprefix("http://a.test"): each for each in read_records(crawl / "records")}
     assert {path: each.reason for path, each in found.items()} == {
         "/": None,
         "/closed/1": "preferences",
         "/reserved": "preferences",
         "/noai": "preferences",
+        "/mined": "preferences",
         "/behind": None,
     }
     assert found["/reserved"].refused_for == ["text-mining", "ai-use", "train-ai"]
@@ -53,11 +60,12 @@ async def test_a_crawl_keeps_nothing_that_a_site_refuses_for_its_purpose(tmp_pat
     files = [path.read_bytes() for path in crawl.rglob("*") if path.is_file()]
     archived = gzip.decompress(next((crawl / "warc").glob("*.gz")).read_bytes())
     assert not any(b"secret words" in each for each in (*files, archived))
+    assert b"X-Onceover-Purpose: tdmrep" in archived
     assert b"preference: content-usage (header): train-ai=y" in archived
     assert_sound(crawl)
     verified = onceover("inspect", "crawl", "verify", cwd=tmp_path)
     assert (verified.code, verified.err) == (0, ""), verified.out
     told = onceover("report", "crawl", "hosts", "--json", cwd=tmp_path).out
-    assert '"excluded":{"preferences":3}' in told.replace(" ", "")
+    assert '"excluded":{"preferences":4}' in told.replace(" ", "")
     story = onceover("inspect", "crawl", "url", "http://a.test/noai", cwd=tmp_path).out
     assert "preferences" in story

@@ -118,12 +118,16 @@ def verdict(status: RobotsStatus, rules: RobotsRules | None, url: str, now: floa
         return Verdict(allowed=False, reason=reason, retry_after_s=retry_after_s, message=status.message)
     if rules is None:
         return NONE
-    # The URL standard does not change the case of escapes.
-    path = _ESCAPE.sub(lambda escape: escape[0].upper(), path_of(url))
+    path = path_to_match(url)
     if not rules.allows(path):
         return Verdict(allowed=False, reason="robots")
     preferences = rules.preferences(path)
     return Verdict(allowed=True, reason="robots", preferences=preferences) if preferences else _ALLOWED
+
+
+def path_to_match(url: str, /) -> str:
+    """The path of a URL with its query, as patterns expect it: the URL standard does not change the case of escapes."""
+    return _ESCAPE.sub(lambda escape: escape[0].upper(), path_of(url))
 
 
 def _trouble(response: Fetched) -> str | None:

@@ -23,12 +23,14 @@ from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.fetch.robots.rules import product_token
 from crawler.fetch.robots.status import RobotsLifetimes
+from crawler.fetch.robots.tdm_file import TdmFiles
 from crawler.fetch.signing.values import SignsRequests
 from crawler.page import Fetched
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace, parse_retry_after
 from crawler.politeness.response_policy import ResponsePolicy
-from crawler.protocols import Fetcher
+from crawler.preferences.signals import TDM_RESERVATION
+from crawler.protocols import Fetcher, Robots
 from crawler.url.urls import origin_of
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedFetcher
@@ -145,6 +147,27 @@ def robots(
         is_obeyed=is_obeyed,
         sitemap_paths=config.scope.sitemap_paths,
         archive=None if archive is None else lambda fetched: archive(fetched, "robots"),
+    )
+
+
+def with_tdm_files(
+    config: Config,
+    robots: Robots,
+    fetcher: Fetcher,
+    notes: Notes,
+    *,
+    archive: Callable[[Fetched, str], Awaitable[None]] | None = None,
+) -> Robots:
+    """`robots`, and what origins say in `tdmrep.json`, if they may refuse the purpose of the crawl there."""
+    crawl = config.crawl
+    if not crawl.respect_preferences or not {*crawl.purpose} & {*TDM_RESERVATION.refuses["1"]}:
+        return robots
+    return TdmFiles(
+        robots,
+        fetcher,
+        notes,
+        read_retry_after=parse_retry_after,
+        archive=None if archive is None else lambda fetched: archive(fetched, "tdmrep"),
     )
 
 

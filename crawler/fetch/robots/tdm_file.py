@@ -1,0 +1,166 @@
+"""Asks origins for `/.well-known/tdmrep.json`, beside their robots.txt.
+
+Each request is a turn of the host, as one for robots.txt is: `allows` sends at most one, and returns a verdict that is
+not `known`, so that the caller lets the host rest and asks again. What can't be had says nothing.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from time import time
+from typing import Final, Protocol
+
+import msgspec
+
+from crawler.fetch.robots.robots_txt import Fetches, ReadRetryAfter
+from crawler.fetch.robots.status import path_to_match
+from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
+from crawler.fetch.singleflight import SingleFlight
+from crawler.notes import NoteKind, Notes, read_note
+from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
+from crawler.url.hosts import name_of_site
+from crawler.url.urls import host_of, join, origin_of, site_of
+
+WELL_KNOWN: Final = "/.well-known/tdmrep.json"
+MAX_ORIGINS: Final = 10_000
+MAX_REDIRECTS: Final = 5
+KEEP_S: Final = 86_400.0
+RETRY_S: Final = 3600.0
+"""After a failure that may pass."""
+NOTES: Final = NoteKind(word="tdmrep", host_of=host_of)
+"""By origin."""
+_UNKNOWN: Final = Verdict(allowed=False, reason="tdmrep", known=False, asked=True)
+
+
+class Robots(Protocol):
+    """The part of a `Robots` that lies below."""
+
+    def prerequisite(self, url: str, /) -> str | None: ...
+
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict: ...
+
+    def crawl_delay(self, url: str, /) -> float | None: ...
+
+    def new_sitemaps(self, url: str, /) -> Sequence[str]: ...
+
+
+class TdmStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What we know of the file of one origin; stored as MessagePack."""
+
+    expires_at: float
+    """Seconds since 1970."""
+    rules: list[TdmRule] = []
+
+
+class _Known(msgspec.Struct, frozen=True):
+    status: TdmStatus
+    rules: TdmRules
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(TdmStatus)
+
+
+class TdmFiles:
+    """A `Robots` around another one, whose verdicts also have what the file of the origin says."""
+
+    def __init__(
+        self,
+        robots: Robots,
+        fetcher: Fetches,
+        notes: Notes,
+        *,
+        read_retry_after: ReadRetryAfter,
+        archive: Callable[[Fetched], Awaitable[None]] | None = None,
+        clock: Callable[[], float] = time,
+    ) -> None:
+        """`archive` gets what came of each request, before it counts."""
+        self._robots = robots
+        self._fetcher = fetcher
+        self._notes = notes
+        self._read_retry_after = read_retry_after
+        self._archive = archive
+        self._clock = clock
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._hops: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        """By origin, for each file that redirects: the next URL, and the number of redirects so far."""
+        self._single_flight = SingleFlight()
+
+    def prerequisite(self, url: str, /) -> str | None:
+        return self._robots.prerequisite(url)
+
+    def crawl_delay(self, url: str, /) -> float | None:
+        return self._robots.crawl_delay(url)
+
+    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+        return self._robots.new_sitemaps(url)
+
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
+        verdict = await self._robots.allows(url, prerequisite=prerequisite)
+        if not verdict.allowed or not verdict.known or verdict.asked or prerequisite is not None:
+            return verdict
+        origin = origin_of(url)
+        known = self._fresh(origin)
+        if known is None:
+            if await self._single_flight.wait_for_leader(origin):
+                return _UNKNOWN
+            async with self._single_flight.lead(origin):
+                return await self._ask(origin)
+        said = known.rules.of(path_to_match(url))
+        return msgspec.structs.replace(verdict, preferences=[*verdict.preferences, *said]) if said else verdict
+
+    async def _ask(self, origin: str) -> Verdict:
+        """Send one request, unless robots.txt disallows it."""
+        url, redirects = self._hops.get(origin, (f"{origin}{WELL_KNOWN}", 0))
+        if not (await self._robots.allows(f"{origin}{WELL_KNOWN}")).allowed:
+            self._put(origin, TdmStatus(expires_at=self._clock() + KEEP_S))
+            return msgspec.structs.replace(_UNKNOWN, asked=False)
+        response = await self._fetcher.fetch(Request(url=url, max_body_bytes=MAX_TDM_BYTES))
+        if self._archive is not None:
+            await self._archive(response)
+        now = self._clock()
+        target = join(url, response.location) if isinstance(response, Redirect) else None
+        if target is not None and redirects < MAX_REDIRECTS and _name(target) == _name(url):
+            self._hops[origin] = target, redirects + 1
+            if len(self._hops) > MAX_ORIGINS:
+                self._hops.popitem(last=False)
+        else:
+            self._hops.pop(origin, None)
+            self._put(origin, _status(response, now))
+        retry_after = None if isinstance(response, Failure) else response.header("Retry-After")
+        return msgspec.structs.replace(
+            _UNKNOWN,
+            asked=not isinstance(response, Failure) or response.reached,
+            duration_s=response.duration_s,
+            pause_s=self._read_retry_after(retry_after, now),
+        )
+
+    def _fresh(self, origin: str) -> _Known | None:
+        """What we know about an origin, unless it has expired."""
+        known = self._known.get(origin)
+        if known is None:
+            status = read_note(self._notes, NOTES.key(origin), _DECODER.decode)
+            known = None if status is None else self._remember(origin, status)
+        else:
+            self._known.move_to_end(origin)
+        return known if known is not None and known.status.expires_at > self._clock() else None
+
+    def _put(self, origin: str, status: TdmStatus) -> None:
+        self._notes.put(NOTES.key(origin), msgspec.msgpack.encode(status))
+        self._remember(origin, status)
+
+    def _remember(self, origin: str, status: TdmStatus) -> _Known:
+        known = self._known[origin] = _Known(status, TdmRules(status.rules))
+        if len(self._known) > MAX_ORIGINS:
+            self._known.popitem(last=False)
+        return known
+
+
+def _status(response: Fetched, now: float) -> TdmStatus:
+    is_cut = isinstance(response, Page) and response.truncated not in (None, "length")
+    if isinstance(response, Page) and response.status == 200 and response.truncated is None:
+        return TdmStatus(expires_at=now + KEEP_S, rules=read_tdm_rules(response.body))
+    may_pass = is_cut or isinstance(response, Failure) or response.status == 429 or response.status >= 500
+    return TdmStatus(expires_at=now + (RETRY_S if may_pass else KEEP_S))
+
+
+def _name(url: str) -> str:
+    return name_of_site(site_of(url))

@@ -1,0 +1,221 @@
+"""Asks origins for tdmrep.json, and what it says."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.fetch.robots.cache import RobotsCache
+from crawler.fetch.robots.robots_txt import RobotsTxt
+from crawler.fetch.robots.tdm_file import KEEP_S, MAX_REDIRECTS, RETRY_S, WELL_KNOWN, TdmFiles
+from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRules, read_tdm_rules
+from crawler.page import Failure, FailureKind, Fetched, Page, Preference, Redirect, Request, Verdict
+from crawler.politeness.pace import parse_retry_after
+from frontier.memory.notes import MemoryNotes
+
+START = 1_700_000_000.0
+FILE = f"http://a.test{WELL_KNOWN}"
+RESERVED = Preference("tdm-reservation", "tdmrep.json", "1", ("text-mining", "ai-use", "train-ai"))
+FREE = Preference("tdm-reservation", "tdmrep.json", "0")
+POLICY = Preference("tdm-policy", "tdmrep.json", "https://provider.test/policy.json")
+RULES = [
+    {"location": "/directory-b/images/*.jpg", "tdm-reservation": 0},
+    {"location": "/directory-b/", "tdm-reservation": 1, "tdm-policy": "https://provider.test/policy.json"},
+    {"location": "/exact$", "tdm-reservation": 1},
+]
+
+
+def page(body: bytes, *, url: str = FILE, status: int = 200, truncated: str | None = None) -> Page:
+    return Page(
+        url=url,
+        status=status,
+        headers=[],
+        fetched_at=START,
+        duration_s=0.25,
+        body=body,
+        raw_body=body,
+        truncated=truncated,
+    )
+
+
+def redirect(to: str) -> Redirect:
+    return Redirect(url=FILE, status=301, headers=[], fetched_at=START, duration_s=0.25, location=to)
+
+
+class World:
+    """TDM files of some origins, over robots.txt files that have been fetched."""
+
+    def __init__(
+        self,
+        answers: dict[str, Fetched],
+        *,
+        robots: bytes = b"",
+        notes: MemoryNotes | None = None,
+        archive: Callable[[Fetched], Awaitable[None]] | None = None,
+    ) -> None:
+        self.answers = answers
+        self.robots = robots
+        self.asked: list[str] = []
+        self.now = START
+        self.notes = notes if notes is not None else MemoryNotes()
+        below = RobotsTxt(
+            self, RobotsCache(agent="onceover"), read_retry_after=parse_retry_after, clock=lambda: self.now
+        )
+        self.files = TdmFiles(
+            below, self, self.notes, read_retry_after=parse_retry_after, archive=archive, clock=lambda: self.now
+        )
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        await asyncio.sleep(0)
+        if request.url.endswith("/robots.txt"):
+            return page(self.robots, url=request.url)
+        assert request.max_body_bytes == MAX_TDM_BYTES
+        self.asked.append(request.url)
+        return self.answers.get(request.url, page(b"", status=404))
+
+    async def allows(self, url: str) -> Verdict:
+        """What is known in the end. After each request, the host rests."""
+        for _ in range(20):
+            verdict = await self.files.allows(url, prerequisite=self.files.prerequisite(url))
+            if verdict.known and not verdict.asked:
+                return verdict
+            self.now += 1
+        raise AssertionError("nothing is ever known")
+
+    async def said(self, path: str) -> list[Preference]:
+        verdict = await self.allows(f"http://a.test{path}")
+        assert verdict.allowed
+        return list(verdict.preferences)
+
+
+async def test_the_first_rule_that_matches_decides() -> None:
+    world = World({FILE: page(json.dumps(RULES).encode())})
+    assert await world.said("/directory-b/images/a.jpg") == [FREE]
+    assert await world.said("/directory-b/page") == [RESERVED, POLICY]
+    assert await world.said("/exact") == [RESERVED]
+    assert await world.said("/exactly") == []
+    assert world.asked == [FILE]
+
+
+async def test_each_request_lets_the_host_rest_before_anything_is_known() -> None:
+    world = World({FILE: page(b"[]")})
+    verdicts = [await world.files.allows("http://a.test/") for _ in range(3)]
+    assert [(each.known, each.asked) for each in verdicts] == [(True, True), (False, True), (True, False)]
+    assert verdicts[1].duration_s == 0.25
+
+
+async def test_a_file_is_fetched_once_however_many_ask() -> None:
+    world = World({FILE: page(json.dumps(RULES).encode())})
+    await world.files.allows("http://a.test/")
+    found = await asyncio.gather(*(world.files.allows(f"http://a.test/{number}") for number in range(10)))
+    assert {(each.known, each.asked) for each in found} == {(False, True)}
+    assert world.asked == [FILE]
+
+
+async def test_redirects_are_followed_on_the_same_host_alone_and_not_for_ever() -> None:
+    secure = f"https://a.test{WELL_KNOWN}"
+    world = World({FILE: redirect(secure), secure: page(json.dumps(RULES).encode())})
+    assert await world.said("/directory-b/") == [RESERVED, POLICY]
+    assert world.asked == [FILE, secure]
+
+    elsewhere = World({FILE: redirect("http://b.test/tdmrep.json")})
+    assert await elsewhere.said("/directory-b/") == []
+    assert elsewhere.asked == [FILE]
+
+    circle = World({FILE: redirect(FILE)})
+    assert await circle.said("/") == []
+    assert len(circle.asked) == MAX_REDIRECTS + 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "keep_s"),
+    [
+        (page(b"", status=404), KEEP_S),
+        (page(b"", status=503), RETRY_S),
+        (page(b"not JSON"), KEEP_S),
+        (page(json.dumps(RULES).encode(), truncated="disconnect"), RETRY_S),
+        (page(json.dumps(RULES).encode(), truncated="length"), KEEP_S),
+        (Failure(url=FILE, kind=FailureKind.TIMEOUT, message="-", fetched_at=START, duration_s=9), RETRY_S),
+    ],
+)
+async def test_what_can_not_be_had_says_nothing_for_a_while(answer: Fetched, keep_s: float) -> None:
+    world = World({FILE: answer})
+    assert await world.said("/directory-b/") == []
+    world.now = START + keep_s - 1
+    assert await world.said("/directory-b/") == []
+    assert world.asked == [FILE]
+    world.now = START + keep_s + 10
+    world.answers[FILE] = page(json.dumps(RULES).encode())
+    assert await world.said("/directory-b/") == [RESERVED, POLICY]
+
+
+async def test_a_restart_asks_no_host_again() -> None:
+    world = World({FILE: page(json.dumps(RULES).encode())})
+    assert await world.said("/exact") == [RESERVED]
+    again = World({}, notes=world.notes)
+    assert await again.said("/exact") == [RESERVED]
+    assert again.asked == []
+
+
+async def test_what_robots_txt_disallows_is_not_asked_for() -> None:
+    closed = World({FILE: page(json.dumps(RULES).encode())}, robots=b"User-agent: *\nDisallow: /.well-known/\n")
+    assert await closed.said("/exact") == []
+    assert closed.asked == []
+    refused = World({}, robots=b"User-agent: *\nDisallow: /\n")
+    assert not (await refused.allows("http://a.test/exact")).allowed
+    assert refused.asked == []
+
+
+async def test_both_files_count_and_each_answer_is_archived() -> None:
+    archived: list[str] = []
+
+    async def archive(fetched: Fetched) -> None:
+        archived.append(fetched.url)
+
+    robots = b"User-agent: *\nContent-Usage: train-ai=n\n"
+    world = World({FILE: page(json.dumps(RULES).encode())}, robots=robots, archive=archive)
+    assert [each.signal for each in await world.said("/exact")] == ["content-usage", "tdm-reservation"]
+    assert archived == [FILE]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 100_000,
+        b'[{"location": "/", "tdm-reservation": ' + b"[" * 50_000,
+        b'[{"location": "/", "tdm-reservation": 1, "more": ' + b"[" * 90_000 + b"]" * 90_000 + b"}]",
+        b"\xff\xfe[]",
+        b'[{"location": "\xff", "tdm-reservation": 1}]',
+        b'{"location": "/", "tdm-reservation": 1}',
+        b'[1, null, {"location": 1, "tdm-reservation": 1}, {"location": "/"}, {"tdm-reservation": 1}]',
+        b'[{"location": "", "tdm-reservation": 1}]',
+        b'[{"location": "/", "tdm-reservation": 1e400}]',
+        b"",
+    ],
+)
+def test_hostile_files_say_nothing(body: bytes) -> None:
+    assert TdmRules(read_tdm_rules(body)).of("/") == []
+
+
+def test_one_bad_rule_does_not_void_the_others() -> None:
+    body = b'\xef\xbb\xbf[{"location": 7}, {"location": "/", "tdm-reservation": 1, "note": {"a": [1]}}]'
+    assert TdmRules(read_tdm_rules(body)).of("/x") == [RESERVED]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["location", "tdm-reservation", "tdm-policy"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(body=st.binary() | _JSON.map(lambda value: json.dumps(value).encode()), path=st.text("ab/%*$", max_size=9))
+def test_no_file_makes_its_reader_raise(body: bytes, path: str) -> None:
+    for each in TdmRules(read_tdm_rules(body)).of(f"/{path}"):
+        each.value.encode()
