@@ -58,7 +58,7 @@ _COMMON = (
 _AT_ONCE = ("politeness.min_delay_s=0", "politeness.delay_factor=0", "politeness.per_host=16")
 
 
-class _Certificates(msgspec.Struct, frozen=True):
+class Certificates(msgspec.Struct, frozen=True):
     authority: Path
     server: Path
 
@@ -82,7 +82,7 @@ class _Run(msgspec.Struct, frozen=True):
 def main(asked: Options) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        certificates = _issued(Path(folder))
+        certificates = issued(Path(folder))
         for turn in range(1 if asked.quick else 3):
             place = Path(folder) / str(turn)
             place.mkdir()
@@ -99,16 +99,16 @@ def main(asked: Options) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in found.items()}
 
 
-def _issued(folder: Path) -> _Certificates:
+def issued(folder: Path) -> Certificates:
     root = trustme.CA()
     chain = root.create_child_ca().issue_cert("*.sim.test")
-    paths = _Certificates(folder / "authority.pem", folder / "server.pem")
+    paths = Certificates(folder / "authority.pem", folder / "server.pem")
     root.cert_pem.write_to_path(paths.authority)
     chain.private_key_and_cert_chain_pem.write_to_path(paths.server)
     return paths
 
 
-def _of_size(size: int, place: Path, certificates: _Certificates, asked: Options) -> dict[str, float]:
+def _of_size(size: int, place: Path, certificates: Certificates, asked: Options) -> dict[str, float]:
     pages = {8: 3000, 95: 1200, 242: 600}[size] // (5 if asked.quick else 1)
     params = WorldParams(
         seed=asked.seed, hosts=20, pages_per_host=pages // 20, page_bytes=size * 1000, compressed=1.0, https=True
@@ -139,7 +139,7 @@ def _of_size(size: int, place: Path, certificates: _Certificates, asked: Options
     return figures
 
 
-def _many_hosts(place: Path, certificates: _Certificates, asked: Options) -> dict[str, float]:
+def _many_hosts(place: Path, certificates: Certificates, asked: Options) -> dict[str, float]:
     hosts, warm_up_s, lasts_s = (500, 10, 25) if asked.quick else (10_000, 30, 90)
     params = WorldParams(seed=asked.seed, hosts=hosts, pages_per_host=100, https=True)
     seeds = place / "seeds.txt"
@@ -165,7 +165,7 @@ def _many_hosts(place: Path, certificates: _Certificates, asked: Options) -> dic
     }
 
 
-def _crawl(place: Path, seed: str, certificates: _Certificates, settings: Sequence[str], *, ends_with: int = 0) -> _Run:
+def _crawl(place: Path, seed: str, certificates: Certificates, settings: Sequence[str], *, ends_with: int = 0) -> _Run:
     command = ["crawl", "--seed", seed, "--dir", str(place), "--json"]
     command += [part for setting in (*_COMMON, *settings) for part in ("--set", setting)]
     command += ["--set", f'fetch.authorities=["{certificates.authority}"]']
@@ -184,7 +184,7 @@ def _crawl(place: Path, seed: str, certificates: _Certificates, settings: Sequen
     )
 
 
-def _bare(place: Path, port: int, certificates: _Certificates) -> float:
+def _bare(place: Path, port: int, certificates: Certificates) -> float:
     """The rate of the bare client for the URLs of the crawl with new connections."""
     urls, none, program = place / "urls.txt", place / "none.txt", "tests.bench.peers.aiohttp_fetch"
     urls.write_text("".join(f"{record.url}\n" for record in read_records(place / "new" / "records")))
