@@ -14,6 +14,7 @@ import redis
 from tests.e2e.parts.in_parts import send
 from tests.redis_server import RedisServer
 from tests.tcp_proxy import Proxy
+from tests.timeouts import MAX_WAIT_S
 
 FAULTS: Final = ("kill", "flush", "older", "hold", "pause", "full", "cut", "half", "deaf", "late")
 """Of Redis, and of the way there."""
@@ -114,5 +115,6 @@ class Storm:
                 os.kill(pid, signal.SIGCONT)
 
     def _ask(self, *command: str | int) -> None:
-        with redis.Redis.from_url(self._server.url) as client:
+        # An earlier pause may hold the answer up.
+        with redis.Redis.from_url(self._server.url, socket_timeout=MAX_WAIT_S) as client:
             client.execute_command(*command)
