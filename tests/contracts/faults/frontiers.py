@@ -96,7 +96,8 @@ class TestRestless(OnDisk):
 
 
 class Lazy(Passing):
-    """Answers before the URLs are stored: it stores them at the next call."""
+    """Answers before the URLs are stored: it stores them at a later call, and the first only when nothing else is left.
+    However far a process has come when it is killed, some are missing."""
 
     def __init__(self, frontier: Frontier) -> None:
         super().__init__(frontier)
@@ -108,13 +109,13 @@ class Lazy(Passing):
             return await self.frontier.add(batch, force=True)
         self.batches.append(batch)
         if len(self.batches) > 3:
-            await self.store()
+            await self.store(but=1)
         return len(batch)
 
-    async def store(self) -> None:
-        for batch in self.batches:
+    async def store(self, *, but: int = 0) -> None:
+        for batch in self.batches[but:]:
             await self.frontier.add(batch)
-        self.batches = []
+        self.batches = self.batches[:but]
 
     async def __anext__(self) -> Lease:
         if not self.frontier.describe().pending:
