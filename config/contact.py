@@ -11,6 +11,10 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 _CONTACT = re.compile(r"https?://(?:[^\s/@]*@)?([^\s/:;,()<>\[\]]+|\[[0-9A-Fa-f:.]+\])|[^\s@():;,<>]+@([A-Za-z0-9.-]+)")
+_WITHOUT_SCHEME = re.compile(
+    r"(?:localhost|\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\]+\.[^\s/?#@:\[\]\\]+)(?::[0-9]|[/?#]|$)", re.IGNORECASE
+)
+"""Any text that may be read as a host without a scheme; the rest of it does not matter."""
 _RESERVED = re.compile(r"(?:.*\.)?(?:test|example|invalid|localhost|example\.(?:com|net|org))")
 
 
@@ -32,7 +36,8 @@ def owned_by_others(urls: Iterable[str], *, hosts: Mapping[str, str]) -> str | N
 
 def _host(url: str) -> str | None:
     try:
-        parts = urlsplit(url.strip())
+        text = url.strip()
+        parts = urlsplit(f"https://{text}" if _WITHOUT_SCHEME.match(text) else text)
         return parts.hostname if parts.scheme in ("http", "https") else None
     except ValueError:
         return None

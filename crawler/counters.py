@@ -4,6 +4,8 @@ from collections import Counter
 
 import msgspec
 
+from crawler.page import Failure, Fetched, Page, Redirect
+
 
 class InFlight(msgspec.Struct):
     """A URL that a worker is processing."""
@@ -58,3 +60,10 @@ class Counters:
         self.robots_asked = 0
         self.in_flight: dict[int, InFlight] = {}
         """By the number of the lease."""
+
+    def count_response(self, fetched: Fetched, /) -> None:
+        """Count what came of a request. A failure is none."""
+        if not isinstance(fetched, Failure):
+            self.responses[fetched.status] += 1
+        if isinstance(fetched, Page | Redirect):
+            self.bytes_received += len(fetched.raw_body)

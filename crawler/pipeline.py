@@ -21,18 +21,18 @@ from crawler.page import (
     LinkKind,
     NotModified,
     Page,
-    PageRecord,
     Preference,
     Redirect,
     Repeat,
     Verdict,
 )
 from crawler.politeness.asking import request_for
+from crawler.politeness.plain_http import http_instead
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from crawler.preferences.judging import REFUSED
 from crawler.protocols import Discovered
-from crawler.reading import ContentReader, PageContent, in_turn
-from crawler.record import FoundLinks, excluded, fetched_record, with_usage
+from crawler.reading import ContentReader, PageContent, in_turn, recorded
+from crawler.record import FoundLinks, fetched_record, with_usage
 from crawler.settlement import Settlement
 from frontier import Lease
 
@@ -93,6 +93,8 @@ class Pipeline:
         work.stage, work.since = "the server", components.monotonic()
         request = request_for(lease, components.may_refer)
         fetched = await components.fetcher.fetch(request)
+        if isinstance(fetched, Failure):
+            fetched = self._http_instead(lease, fetched) or fetched
         work.stage, work.since = "the storing", components.monotonic()
         self._count(fetched)
         decision = policy.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
@@ -169,6 +171,11 @@ class Pipeline:
             own_rest_s = rest_s if prerequisite is None else 0.0
             components.frontier.release(lease, cooldown_s=own_rest_s, group_cooldown_s=rest_s, asked=verdict.asked)
             return None
+        if (redirect := self._http_instead(lease, verdict)) is not None:
+            self._count(redirect)
+            decision = policy.after(redirect, lease=lease, crawl_delay_s=None)
+            await self._settle_redirect(lease, redirect, decision, answered_at=components.monotonic())
+            return None
         if not verdict.allowed:
             await self._settle_disallowed(lease, policy, verdict, own=prerequisite is None, rest_s=rest_s)
             return None
@@ -179,6 +186,11 @@ class Pipeline:
                 await self._settlement.settle_unfetched(lease, decision, message=usage.message, usage=usage)
                 return None
         return verdict
+
+    def _http_instead(self, lease: Lease, failed: Failure | Verdict) -> Redirect | None:
+        """The redirect to http, if the scope allows that."""
+        follow = self._components.discovery.redirect
+        return http_instead(lease.url, failed, now=self._components.clock(), follow=follow)
 
     async def _admit_sitemaps(self, lease: Lease) -> None:
         """Admit the sitemaps that the robots.txt of the URL's host names."""
@@ -237,7 +249,7 @@ class Pipeline:
                 refusals=discovered.refusals if discovered and self._options.refusals else None,
             ),
         )
-        record = self._recorded(record, page, content, decision)
+        record = recorded(record, page, content, self._options.archive_filter, failed=decision.failed)
         return await self._settlement.settle(
             lease,
             page,
@@ -248,18 +260,6 @@ class Pipeline:
             links=[*discovered.urls, *discovered.checks] if discovered else (),
             self_links=discovered.self_links if discovered else 0,
         )
-
-    def _recorded(self, record: PageRecord, page: Page, content: PageContent, decision: Decision) -> PageRecord:
-        """The record with what the site says about the use of the page, and with the reason why the page, or the
-        archive's copy, is not kept, if that is so."""
-        usage, chosen = content.usage, self._options.archive_filter
-        record = with_usage(record, usage)
-        if usage.is_refused:
-            return excluded(record, reason=REFUSED, message=usage.message)
-        if chosen is None or content.extract is None or decision.failed or record.not_archived is not None:
-            return record
-        refusal = chosen.refusal(page, content.extract.content_type)
-        return record if refusal is None else msgspec.structs.replace(record, not_archived=refusal)
 
     def _repeat_of(self, page: Page, content: PageContent, url: str) -> Repeat | None:
         if content.usage.is_refused:
@@ -291,9 +291,7 @@ class Pipeline:
     def _count(self, fetched: Fetched) -> None:
         if not isinstance(fetched, Failure):
             self._on_response(fetched.duration_s)
-            self.counters.responses[fetched.status] += 1
-        if isinstance(fetched, Page | Redirect):
-            self.counters.bytes_received += len(fetched.raw_body)
+        self.counters.count_response(fetched)
 
     def _count_links(self, discovered: Discovered) -> None:
         self.counters.links += len(discovered.urls)

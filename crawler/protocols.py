@@ -95,7 +95,8 @@ class Discovery(Protocol):
     """
 
     def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
-        """Seeds as URLs of depth 0. Raises `ValueError`, which names the seed, if one can't be crawled."""
+        """Seeds, which may lack the scheme, as URLs of depth 0. Raises `ValueError`, which names the seed, if one can't
+        be crawled."""
         ...
 
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:

@@ -14,6 +14,7 @@ from crawler.page import (
     LinkDetail,
     LinkKind,
     Page,
+    PageRecord,
     Preference,
     Repeat,
     Usage,
@@ -22,6 +23,7 @@ from crawler.page import (
 )
 from crawler.preferences.judging import NO_PURPOSE, REFUSED, Preferences
 from crawler.protocols import ContentReading, Discovered, Discovery, LinkExtractor, Repeats
+from crawler.record import ArchiveFilter, excluded, with_usage
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
 
@@ -182,3 +184,18 @@ def _refuse(discovered: Discovered, refusal: str, is_refused: Callable[[CrawlUrl
         refused=discovered.refused | ({refusal: len(refused)} if refused else {}),
         refusals=[*discovered.refusals, *refused],
     )
+
+
+def recorded(
+    record: PageRecord, page: Page, content: PageContent, chosen: ArchiveFilter | None, *, failed: bool
+) -> PageRecord:
+    """The record with what the site says about the use of the page, and with the reason why the page, or the archive's
+    copy, is not kept, if that is so."""
+    usage = content.usage
+    record = with_usage(record, usage)
+    if usage.is_refused:
+        return excluded(record, reason=REFUSED, message=usage.message)
+    if chosen is None or content.extract is None or failed or record.not_archived is not None:
+        return record
+    refusal = chosen.refusal(page, content.extract.content_type)
+    return record if refusal is None else msgspec.structs.replace(record, not_archived=refusal)

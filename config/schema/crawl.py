@@ -20,7 +20,9 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
         CrawlName,
         Meta(description="Name of the crawl, in records, logs and file names. The default is the name of this file."),
     ] = "crawl"
-    seeds: Annotated[tuple[Text, ...], Meta(description="URLs to start from: absolute, http or https.")] = ()
+    seeds: Annotated[
+        tuple[Text, ...], Meta(description="URLs to start from. Without a scheme, https comes first.")
+    ] = ()
     seed_files: Annotated[
         tuple[Text, ...],
         Meta(

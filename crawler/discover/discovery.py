@@ -22,6 +22,7 @@ from crawler.discover.traps import Traps
 from crawler.page import Link, LinkDetail, LinkKind, Redirect
 from crawler.protocols import Discovered
 from crawler.steps import Steps
+from crawler.url.seeds import read_seed
 from crawler.url.urls import (
     BadUrl,
     Target,
@@ -67,21 +68,22 @@ class ScopedDiscovery:
         )
 
     def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
-        unique: dict[str, Target] = {}
+        unique: dict[str, tuple[Target, str | None]] = {}
         for url in urls:
-            target = self._urls.seed(url)
-            unique.setdefault(target.canonical, target)
+            target, has_scheme = read_seed(self._urls, url)
+            unique.setdefault(target.canonical, (target, None if has_scheme else url.strip()))
         return [
             CrawlUrl(
                 url=target.url,
                 canonical=target.canonical,
                 queue_key=target.queue_key,
                 kind=LinkKind.SEED,
+                anchor=written,
                 link_count=0,
                 weight=1.0 if self._focus else 0.0,
                 precedence=0,
             )
-            for target in unique.values()
+            for target, written in unique.values()
         ]
 
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
@@ -241,9 +243,10 @@ class ScopedDiscovery:
         if refusal is not None:
             return refusal
         canonical = target.canonical
-        if canonical == parent.canonical:
+        if canonical == parent.canonical or _is_back_to_https(target, parent):
             # The server wants a session id or the like, which the canonical rules remove. So the visited set knows the
-            # target already, and we would lose the page. No other canonical URL has a fragment.
+            # target already, and we would lose the page; so it does if https had no connection, but has one by now. No
+            # other canonical URL has a fragment.
             canonical = f"{canonical}#redirect-{parent.redirects + 1}"
         return CrawlUrl(
             url=target.url,
@@ -252,11 +255,17 @@ class ScopedDiscovery:
             depth=parent.depth,
             via=parent.via if parent.kind == LinkKind.SITEMAP else parent.url,
             kind=LinkKind.SITEMAP if parent.kind == LinkKind.SITEMAP else LinkKind.REDIRECT,
+            anchor=None if redirect.message is None else parent.anchor,
             weight=parent.weight,
             precedence=parent.precedence,
             redirects=parent.redirects + 1,
             link_count=0,
         )
+
+
+def _is_back_to_https(target: Target, parent: CrawlUrl) -> bool:
+    """Whether http, which was tried because https had no connection, redirects to https."""
+    return parent.kind == LinkKind.REDIRECT and parent.anchor is not None and target.url == parent.via
 
 
 def _sitemap_precedence(parent: CrawlUrl) -> int:

@@ -121,6 +121,7 @@ class HttpFetcher:
                 answered=response is not None,
                 response=None if response is None else answer_before_failure(sent, response, raw, truncated),
                 may_pass=trouble.may_pass,
+                no_connection=trouble.no_connection and self._is_secure_and_direct(request.url),
             )
             return fetched
         finally:
@@ -128,6 +129,9 @@ class HttpFetcher:
                 response.close()
             holder = fetched.response if isinstance(fetched, Failure) else fetched
             claim.release(holder if isinstance(holder, Page | Redirect) else None)
+
+    def _is_secure_and_direct(self, url: str) -> bool:
+        return url.startswith("https://") and not self._network.has_proxy(_wire_url(url))
 
     def _limits(self, request: Request) -> RequestLimits:
         limits = self._limits_for(request.url)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from config import Config, ConfigError, Loaded, Problem, values_of
 from crawler.disk.directory import CrawlDirectory
+from crawler.url.seeds import read_seed
 from crawler.url.urls import UrlReader, origin_of
 from crawler.wiring.configuration import load
 
@@ -70,7 +71,7 @@ def _load_earlier(
 def _name(seed: str) -> str:
     """The name of a crawl from its seed, for its directory: host and port."""
     try:
-        place = origin_of(UrlReader().seed(seed).url).partition("://")[2]
+        place = origin_of(read_seed(UrlReader(), seed)[0].url).partition("://")[2]
     except ValueError:
         return "crawl"  # the seed is refused later, with all others
     return re.sub(r"[^A-Za-z0-9._-]+", "-", place).strip("._-")[:100]

@@ -124,7 +124,10 @@ class Redirect(Response, frozen=True, kw_only=True):
     body: bytes = b""
     raw_body: bytes = b""
     asked: bool = True
-    """False if no request was sent, because the server has said before that it wants https (HSTS)."""
+    """False if no request was sent: the server has said before that it wants https (HSTS), or https has no connection.
+    """
+    message: str | None = None
+    """For people: why https has no connection, if that is why http is tried. None for all other redirects."""
 
 
 class NotModified(Response, frozen=True, kw_only=True):
@@ -150,6 +153,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     if it did not answer."""
     may_pass: bool = False
     """Whether another attempt may succeed, although that is rare after failures of this kind."""
+    no_connection: bool = False
+    """Whether the server of an https URL can't be reached, or speaks no TLS. False after any other failure, such as a
+    wrong certificate, and if a proxy was to be asked."""
 
 
 Fetched = Page | Redirect | NotModified | Failure

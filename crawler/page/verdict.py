@@ -26,5 +26,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """If it is disallowed because robots.txt could not be fetched: when to ask again."""
     message: str | None = None
     """For people: why robots.txt could not be fetched."""
+    no_connection: bool = False
+    """If so: whether that was as in `Failure.no_connection`."""
     preferences: Sequence[Preference] = ()
     """If it is allowed: what its origin says about the use of its page."""

@@ -104,7 +104,9 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         cause = cause_of(fetched)
         received_bytes = len(fetched.raw_body) if isinstance(fetched, Page | Redirect) else 0
         plain_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
-        asked = cause not in NO_REQUEST_SENT and not (isinstance(fetched, Redirect) and not fetched.asked)
+        # Where a connection was tried, the server rests.
+        is_answered_here = isinstance(fetched, Redirect) and not fetched.asked and fetched.message is None
+        asked = cause not in NO_REQUEST_SENT and not is_answered_here
         if not asked:
             plain_s = 0.0
         if isinstance(fetched, Failure) and self._is_of_host(fetched, lease):

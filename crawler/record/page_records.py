@@ -186,7 +186,7 @@ def _fields_of_content(content: Content) -> dict[str, Any]:
 
 def _messages(lease: Lease, fetched: Fetched, extract: Extract | None, content: Content | None) -> Iterator[str | None]:
     """What people should know about a page that was fetched."""
-    if isinstance(fetched, Page):
+    if isinstance(fetched, Page | Redirect):
         yield fetched.message
     if extract is None:
         return

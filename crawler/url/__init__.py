@@ -4,7 +4,7 @@
 pages; `canonical_rules` holds its named rules, `components` the split URL on which they work, and `canonical_2` the
 rules of version 2, for crawls that began with them. `hrefs` resolves plain hrefs without a parser, in C (`_hrefs`) if
 it is compiled. `hosts` orders host names and finds their registered domains. `ports` says which ports a crawl may ask.
-`descriptor` is what the rest of the program knows of a canonical rule.
+`seeds` reads what a person wrote. `descriptor` is what the rest of the program knows of a canonical rule.
 
 Every room may use this one. It imports nothing of ours.
 """

@@ -129,6 +129,15 @@ def public_suffixes(host: str, /) -> Suffixes | None:
     )
 
 
+def is_address(host: str, /) -> bool:
+    return host.startswith("[") or _is_ipv4(host)
+
+
+def has_known_top_level(host: str, /) -> bool:
+    """Whether a rule of the list of public suffixes is about the top-level domain of the host."""
+    return host.rstrip(".").rpartition(".")[2] in _top_levels()
+
+
 def installed_suffixes() -> bytes:
     """The text of the list of public suffixes that this program brings."""
     return Path(PSLFILE).read_bytes()
@@ -138,7 +147,7 @@ def use_suffixes(text: bytes, /) -> None:
     """Use another list of public suffixes in this process. Registered domains that are known already are forgotten."""
     if _SUFFIXES.text != text:
         _SUFFIXES.text = text
-        for cached in (_suffixes, _registry_suffixes, _known_registered_domain, _known_domain_of_site):
+        for cached in (_suffixes, _registry_suffixes, _top_levels, _known_registered_domain, _known_domain_of_site):
             cached.cache_clear()
 
 
@@ -155,6 +164,15 @@ _SUFFIXES: Final = _Suffixes()
 def _suffixes() -> PublicSuffixList:
     text = _SUFFIXES.text
     return PublicSuffixList(None if text is None else text.splitlines(), only_icann=False)
+
+
+@lru_cache(maxsize=1)
+def _top_levels() -> frozenset[str]:
+    """In ASCII, as in URLs."""
+    text = (installed_suffixes() if _SUFFIXES.text is None else _SUFFIXES.text).decode()
+    rules = (line.split()[0] for line in text.splitlines() if line.strip() and not line.startswith("//"))
+    names = {rule.rpartition(".")[2].lstrip("!") for rule in rules}
+    return frozenset(name if name.isascii() else f"xn--{name.encode('punycode').decode()}" for name in names)
 
 
 @lru_cache(maxsize=1)

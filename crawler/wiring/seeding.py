@@ -6,6 +6,7 @@ from config import Config, ConfigError, Loaded, Problem, has_contact, owned_by_o
 from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.names import StaticNames
 from crawler.protocols import Discovery
+from crawler.url.seeds import read_seed
 from crawler.url.urls import Target, UrlReader
 from frontier import CrawlUrl
 
@@ -44,7 +45,7 @@ def added_seeds(config: Config, urls: UrlReader, discovery: Discovery, texts: Se
             )
     if problems:
         raise ValueError("\n".join(problems))
-    return discovery.seeds([target.url for target in targets])
+    return discovery.seeds(texts)
 
 
 class _SeedReader:
@@ -59,7 +60,7 @@ class _SeedReader:
 
     def read(self, text: str) -> Target:
         """Raises `ValueError`, with what to do."""
-        target = self._urls.seed(text, called=self._called)
+        target, _ = read_seed(self._urls, text, called=self._called)
         host = target.host.strip("[]")
         if self._guard.open or self._static.find(host) is not None:
             return target

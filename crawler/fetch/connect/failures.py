@@ -18,8 +18,9 @@ from crawler.page import REFUSALS, FailureKind
 _MAX_MESSAGE_CHARS = 200
 TOO_MUCH = "too much data beside the body"
 _NO_VERSION = "no version of TLS in common"
+_NO_TLS = "the server speaks no TLS"
 _OPENSSL = {
-    "HTTP_REQUEST": "the server speaks no TLS",
+    "HTTP_REQUEST": _NO_TLS,
     "NO_PROTOCOLS_AVAILABLE": _NO_VERSION,
     "SSLV3_ALERT_HANDSHAKE_FAILURE": "the server refuses the handshake: no cipher in common, or it wants a certificate",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the server wants a certificate",
@@ -29,7 +30,7 @@ _OPENSSL = {
     "TLSV1_UNRECOGNIZED_NAME": "the server knows no such host",
     "UNSUPPORTED_PROTOCOL": _NO_VERSION,
     "VERSION_TOO_LOW": _NO_VERSION,
-    "WRONG_VERSION_NUMBER": "the server speaks no TLS",
+    "WRONG_VERSION_NUMBER": _NO_TLS,
 }
 """By OpenSSL's names of reasons."""
 _CERTIFICATES = {
@@ -71,6 +72,8 @@ class Trouble(msgspec.Struct, frozen=True):
     reached: bool
     may_pass: bool = False
     """A retry may succeed, although failures of this kind are usually permanent."""
+    no_connection: bool = False
+    """There is no server, or one that speaks no TLS."""
 
 
 class ClosedEarly(aiohttp.ClientError):
@@ -223,8 +226,18 @@ def translate(error: BaseException, /) -> Trouble | None:
         if isinstance(error, kind_of_error):
             message = printable(describe(error))
             named = _kind_of_tls(error, message) if kind is FailureKind.TLS else kind
-            return Trouble(named, message, named not in _NEVER_REACHED)
+            return Trouble(
+                named, message, named not in _NEVER_REACHED, no_connection=_has_no_connection(error, named, message)
+            )
     return None
+
+
+def _has_no_connection(error: BaseException, kind: FailureKind, message: str) -> bool:
+    """False if a proxy failed, which says nothing about the server."""
+    if kind is FailureKind.CONNECT:
+        proxies = (ProxyRefused, aiohttp.ClientHttpProxyError, aiohttp.ClientProxyConnectionError)
+        return not isinstance(error, proxies)
+    return message == _NO_TLS or isinstance(error, aiohttp.ConnectionTimeoutError)
 
 
 def printable(message: str, /) -> str:

@@ -153,6 +153,10 @@ class Network:
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError(f"no connection to {request.host} in time") from error
 
+    def has_proxy(self, url: URL, /) -> bool:
+        """Whether the URL's host is reached through a proxy."""
+        return self._routes.proxy(url.raw_host or "") is not None
+
     def verifies(self, url: URL, /) -> bool:
         """Whether we verify the certificate of the URL's host."""
         return self._routes.verifies(url.raw_host or "")

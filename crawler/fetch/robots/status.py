@@ -53,6 +53,8 @@ class RobotsStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Why the host itself could not be reached, if that was the last failure."""
     refused: str | None = None
     """Why the crawl refuses to ask."""
+    no_connection: bool = False
+    """Whether the last failure was that of `Failure.no_connection`, at this origin."""
     asked_at: float | None = None
     """Seconds since 1970; None in notes of versions that did not store it."""
 
@@ -96,6 +98,7 @@ def status_after(
         failures=failures,
         message=trouble,
         host_failure=host_failure,
+        no_connection=isinstance(response, Failure) and response.no_connection and not redirected,
         asked_at=now,
     )
 
@@ -115,7 +118,13 @@ def verdict(status: RobotsStatus, rules: RobotsRules | None, url: str, now: floa
             return NONE
         retry_after_s = max(0.0, status.expires_at - now)
         reason = status.host_failure or "unreachable"
-        return Verdict(allowed=False, reason=reason, retry_after_s=retry_after_s, message=status.message)
+        return Verdict(
+            allowed=False,
+            reason=reason,
+            retry_after_s=retry_after_s,
+            message=status.message,
+            no_connection=status.no_connection,
+        )
     if rules is None:
         return NONE
     path = path_to_match(url)

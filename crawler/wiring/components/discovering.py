@@ -23,6 +23,7 @@ from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.components import NamedRule
 from crawler.url.descriptor import Descriptor as RuleDescriptor
 from crawler.url.ports import Ports, port_of
+from crawler.url.seeds import read_seed
 from crawler.url.urls import (
     BadUrl,
     QueueBy,
@@ -106,7 +107,7 @@ def read_url(config: Config, url: str, *, version: int = RULES_VERSION) -> Targe
     reader = UrlReader(
         rules=canonical_rules(config), version=version, queue_by=queue_by(config), queue_of=queue_of(config)
     )
-    return reader.seed(url, called="URL")
+    return read_seed(reader, url, called="URL")[0]
 
 
 def loaded_for(loaded: Loaded, url: str) -> Loaded:

@@ -87,7 +87,7 @@ class LiveSettings:
 def own_seeds(frontier: Frontier, values: Values) -> list[CrawlUrl]:
     """The seeds of this crawl; of a part, those that belong to it. All parts read all seeds, because they say what is
     in scope."""
-    seeds = values.discovery.seeds([seed.url for seed in values.seeds])
+    seeds = values.discovery.seeds(values.seeds)
     links = frontier.part_links if isinstance(frontier, InParts) else None
     return seeds if links is None else [seed for seed in seeds if links.owns(seed.queue_key)]
 

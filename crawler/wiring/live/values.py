@@ -14,7 +14,7 @@ from crawler.politeness.response_policy import ResponsePolicy
 from crawler.protocols import Discovered, Discovery
 from crawler.steps import Steps
 from crawler.url.ports import Ports
-from crawler.url.urls import Target, UrlReader
+from crawler.url.urls import UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering, fetching, processing
 from crawler.wiring.sites import Sites
@@ -38,7 +38,8 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope
     discovery: Discovery
     ports: Ports
-    seeds: Sequence[Target]
+    seeds: Sequence[str]
+    """As they are written."""
 
 
 def make_values(loaded: Loaded, urls: UrlReader) -> Values:
@@ -53,7 +54,7 @@ def make_values(loaded: Loaded, urls: UrlReader) -> Values:
         scope=discovering.scope(loaded, sites, seeds),
         discovery=discovering.discovery(loaded, sites, urls, seeds),
         ports=discovering.ports(loaded, seeds),
-        seeds=seeds,
+        seeds=[seed.url for seed in loaded.seeds],
     )
 
 

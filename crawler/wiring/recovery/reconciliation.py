@@ -201,7 +201,7 @@ def _agrees(record: PageRecord, entry: LedgerEntry) -> bool:
 
 def is_archived(record: PageRecord) -> bool:
     """Whether a server answered, so that its response was archived, unless the page was left out. No server sent a
-    redirect by HSTS, and answers to checks are not archived."""
+    redirect by HSTS or to http instead of https, and answers to checks are not archived."""
     if record.kind == LinkKind.EXTERNAL or record.not_archived is not None:
         return False
     return record.status is not None and not (record.ip is None and record.status == 307 and record.duration_s == 0)

@@ -1,0 +1,39 @@
+"""Tries http for a seed that names no scheme, if its host has no https. Pure.
+
+Such a seed is queued as its https URL, with the text that was written as its `anchor`; no other seed has one. If the
+connection fails, that URL gets an internal redirect to http, and the URL of http keeps the anchor. A server that has
+an invalid certificate, or fails in any other way, is never asked over http.
+"""
+
+from typing import Final, Protocol
+
+from crawler.page import Failure, LinkKind, Redirect, Verdict
+from frontier import CrawlUrl
+
+_SECURE: Final = "https://"
+
+
+class Follow(Protocol):
+    """The part of a `Discovery` that we need here."""
+
+    def __call__(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str: ...
+
+
+def http_instead(url: CrawlUrl, failed: Failure | Verdict, *, now: float, follow: Follow) -> Redirect | None:
+    """The redirect to http; None if http must not be tried, or is out of scope. `failed` is what came of the
+    URL or of its robots.txt, `now` in seconds since 1970."""
+    if not failed.no_connection or url.kind != LinkKind.SEED or url.anchor is None or not url.url.startswith(_SECURE):
+        return None
+    location = f"http://{url.url.removeprefix(_SECURE)}"
+    redirect = Redirect(
+        url=url.url,
+        status=307,
+        reason="Internal Redirect",
+        headers=[(b"Location", location.encode()), (b"Non-Authoritative-Reason", b"No HTTPS")],
+        location=location,
+        fetched_at=now,
+        duration_s=0.0,
+        asked=False,
+        message=f"no https ({failed.message}), and the seed {url.anchor!r} names no scheme: http is tried",
+    )
+    return None if isinstance(follow(redirect, parent=url), str) else redirect

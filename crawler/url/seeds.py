@@ -1,0 +1,43 @@
+"""Reads URLs that a person wrote, such as seeds, where a scheme may be missing, as in `example.org`."""
+
+import re
+from typing import Final
+
+from crawler.url.hosts import has_known_top_level, is_address
+from crawler.url.urls import Target, UrlReader
+
+_WITHOUT_SCHEME: Final = re.compile(
+    r"(?:localhost|\[[0-9a-f:.]+\]|[^\s/?#@:\[\]\\]+\.[^\s/?#@:\[\]\\]+)(?P<port>:[0-9]{1,5})?(?:[/?#].*)?",
+    re.DOTALL | re.IGNORECASE,
+)
+"""A host in which a dot stands, and perhaps a port. `tel:112` is none, and `me@example.org` neither."""
+_IPV4: Final = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
+_RESERVED: Final = frozenset({"example", "internal", "invalid", "local", "localhost", "test"})
+"""Top-level domains that are in no list of public suffixes (RFC 2606, RFC 6761, RFC 6762; `internal` by ICANN)."""
+
+
+def read_seed(urls: UrlReader, text: str, /, *, called: str = "seed") -> tuple[Target, bool]:
+    """The URL, and whether it has a scheme; one without gets https. Without a scheme, it must begin with an address,
+    `localhost`, or a name in a top-level domain that exists: `seeds.txt` is a mistake, and `1.5` is no address. Raises
+    `ValueError` as `UrlReader.seed`, with what to write."""
+    written = text.strip()
+    match = _WITHOUT_SCHEME.fullmatch(written)
+    if match is None:
+        return urls.seed(text, called=called), True
+    target: Target | None
+    try:
+        target = urls.seed(f"https://{written}", called=called)
+    except ValueError:
+        target = None
+    if target is None or not _is_meant(target.host, written):
+        return urls.seed(text, called=called), True
+    # With the port of https, it can't be meant for http.
+    return target, match["port"] == ":443"
+
+
+def _is_meant(host: str, written: str) -> bool:
+    if host == "localhost" or host.startswith("["):
+        return True
+    if is_address(host):
+        return _IPV4.match(written) is not None
+    return host.rstrip(".").rpartition(".")[2] in _RESERVED or has_known_top_level(host)

@@ -1,0 +1,123 @@
+"""Seeds without a scheme: which are read, and when http is tried for them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from config import owned_by_others
+from crawler.discover.discovery import ScopedDiscovery
+from crawler.discover.scope import Scope
+from crawler.page import Failure, FailureKind, LinkKind, Redirect
+from crawler.politeness.plain_http import http_instead
+from crawler.url.seeds import read_seed
+from crawler.url.urls import UrlReader
+from frontier import CrawlUrl
+
+READER = UrlReader()
+FAILED = Failure(
+    url="https://a.test/", kind=FailureKind.CONNECT, message="m", fetched_at=1.0, duration_s=0.5, no_connection=True
+)
+
+
+def discovery() -> ScopedDiscovery:
+    return ScopedDiscovery(urls=READER, scope=Scope(within="host", seeds=[]))
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("example.org", "https://example.org/"),
+        (" Example.ORG. ", "https://example.org./"),
+        ("example.org:8443/path?q=a:b@c", "https://example.org:8443/path?q=a:b@c"),
+        ("example.org?x#y", "https://example.org/?x"),
+        ("localhost", "https://localhost/"),
+        ("localhost:8080", "https://localhost:8080/"),
+        ("127.0.0.1:8080/x", "https://127.0.0.1:8080/x"),
+        ("[::1]:8080", "https://[::1]:8080/"),
+        ("bücher.de", "https://xn--bcher-kva.de/"),
+        ("пример.рф/а", "https://xn--e1afmkfd.xn--p1ai/%D0%B0"),
+        ("web.a.test", "https://web.a.test/"),
+        ("example.co.uk", "https://example.co.uk/"),
+    ],
+)
+def test_a_host_without_a_scheme_is_read_as_https(text: str, url: str) -> None:
+    target, has_scheme = read_seed(READER, text)
+    assert (target.url, has_scheme) == (url, False)
+    (queued,) = discovery().seeds([text])
+    assert (queued.url, queued.kind, queued.anchor) == (url, LinkKind.SEED, text.strip())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("foo", "has no scheme; write 'https://foo/'"),
+        ("intranet:8080", "has no scheme; write 'https://intranet:8080/'"),
+        ("seeds.txt", "has no scheme; write 'https://seeds.txt/'"),
+        ("1.5", "has no scheme; write"),
+        ("//example.org/x", "has no scheme; write 'https://example.org/x'"),
+        ("me@example.org", "has no scheme; write"),
+        ("mailto:me@example.org", "found 'mailto'"),
+        ("ftp://example.org/", "found 'ftp'"),
+        ("tel:112", "has no scheme; write"),
+        ("example.org:99999", "is not a URL"),
+        ("example.org:8x", "has no scheme|is not a URL|found"),
+        ("/index.html", "has no scheme"),
+        ("a b.org", "not a URL"),
+    ],
+)
+def test_what_may_be_a_mistake_is_refused_with_what_to_write(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_seed(READER, text)
+
+
+def test_a_scheme_that_is_written_is_kept_and_the_port_of_https_is_one() -> None:
+    for text in ("http://example.org/", "https://example.org/", "example.org:443"):
+        target, has_scheme = read_seed(READER, text)
+        assert has_scheme
+        assert target.url in ("http://example.org/", "https://example.org/")
+        assert [url.anchor for url in discovery().seeds([text])] == [None]
+
+
+@given(
+    st.one_of(st.text(max_size=30), st.from_regex(r"[a-z.\[\]:0-9@/?#\\ -]{0,12}(\.org|\.se|:80|/x)?", fullmatch=True))
+)
+def test_the_need_of_a_contact_is_seen_for_each_seed_that_is_read(text: str) -> None:
+    try:
+        target, has_scheme = read_seed(READER, text)
+    except ValueError:
+        return
+    if not has_scheme:
+        assert target.url.startswith("https://")
+        assert target == READER.seed(f"https://{text.strip()}")
+    if owned_by_others([target.url], hosts={}) is not None and not text.strip().startswith("http"):
+        assert owned_by_others([text], hosts={}) == text
+
+
+def seed(text: str = "a.test") -> CrawlUrl:
+    (url,) = discovery().seeds([text])
+    return url
+
+
+def test_http_is_tried_only_for_a_seed_without_scheme_whose_connection_failed() -> None:
+    redirect = http_instead(seed("a.test:8080/x?y"), FAILED, now=7.0, follow=discovery().redirect)
+    assert redirect is not None
+    assert (redirect.status, redirect.location, redirect.asked) == (307, "http://a.test:8080/x?y", False)
+    assert http_instead(seed(), replace(FAILED, no_connection=False), now=7.0, follow=discovery().redirect) is None
+    assert http_instead(seed("https://a.test/"), FAILED, now=7.0, follow=discovery().redirect) is None
+    assert http_instead(replace(seed(), kind=LinkKind.LINK), FAILED, now=7.0, follow=discovery().redirect) is None
+
+
+def test_https_is_not_lost_if_http_leads_back_to_it() -> None:
+    found, first = discovery(), seed()
+    redirect = http_instead(first, FAILED, now=7.0, follow=discovery().redirect)
+    assert redirect is not None
+    plain = found.redirect(redirect, parent=first)
+    assert isinstance(plain, CrawlUrl)
+    assert (plain.url, plain.queue_key, plain.anchor) == ("http://a.test/", first.queue_key, "a.test")
+    back = Redirect(url=plain.url, status=301, headers=[], location="https://a.test/", fetched_at=1.0, duration_s=0.1)
+    again = found.redirect(back, parent=plain)
+    assert isinstance(again, CrawlUrl)
+    assert (again.url, again.anchor) == ("https://a.test/", None)
+    assert again.canonical not in (first.canonical, plain.canonical)
+    assert http_instead(again, FAILED, now=7.0, follow=discovery().redirect) is None
