@@ -9,6 +9,25 @@ _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _FRAMING_HEADERS = frozenset({"host", "connection", "content-length", "transfer-encoding", "accept-encoding"})
 
+_OURS = {
+    name.lower(): name
+    for name in (
+        "User-Agent",
+        "Accept",
+        "Authorization",
+        "Proxy-Authorization",
+        "Cookie",
+        "Referer",
+        "If-None-Match",
+        "If-Modified-Since",
+        "Range",
+        "Signature-Agent",
+        "Signature-Input",
+        "Signature",
+    )
+}
+"""As the fetcher writes the headers that it sets itself. Any other case would send them twice."""
+
 
 def default_headers(user_agent: str, headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of all requests. Raises `ValueError` for an invalid one in `headers`."""
@@ -18,7 +37,8 @@ def default_headers(user_agent: str, headers: Mapping[str, str]) -> dict[str, st
             raise ValueError(f"headers: {name} is set by the fetcher and can't be configured")
         if not name.isascii() or not name.isprintable() or any(char in value for char in "\r\n\0"):
             raise ValueError(f"headers: {name!r} = {value!r} is not a header; expected one line of text")
-        merged = {key: old for key, old in merged.items() if key.lower() != name.lower()} | {name: value}
+        merged = {key: old for key, old in merged.items() if key.lower() != name.lower()}
+        merged[_OURS.get(name.lower(), name)] = value
     return merged
 
 

@@ -127,6 +127,9 @@ class TolerantHandler(ResponseHandler):
                 return
             self._body = payload
             self._in_chunks = message.chunked
+            if message.code == 101:
+                # We asked for no other protocol. The final response may still come, and would answer the next request.
+                self.force_close()
             if self.requests == 1 and self.transport is not None:
                 tls = self.transport.get_extra_info("ssl_object")
                 if isinstance(tls, ResumingTls):

@@ -175,6 +175,16 @@ async def test_what_is_no_final_status_of_http_is_no_answer(status: int, fetcher
         assert after.body == b"next"
 
 
+async def test_a_connection_that_changes_its_protocol_unasked_is_used_no_more(fetchers: Fetchers) -> None:
+    # Some servers take 101 for an interim response. The final one would answer the next request.
+    scripts: dict[str, Script] = {"/": [head(status=b"101 Switching Protocols")], "/next": [page(b"next")]}
+    async with raw_server(scripts) as server:
+        fetcher = fetchers()
+        assert isinstance(await fetch(fetcher, server.url()), Failure)
+        assert isinstance(await fetch(fetcher, server.url("/next")), Page)
+        assert [seen.connection for seen in server.seen] == [0, 1]
+
+
 async def test_a_reason_may_be_anything() -> None:
     answered = await page_of([page(status=b"200 \xe4\xf6")])
     assert answered.reason == "äö"
@@ -217,6 +227,21 @@ async def test_configured_headers_take_the_place_of_ours(fetchers: Fetchers) -> 
     async with raw_server({"/": [page()]}) as server:
         await fetch(fetchers(headers={"accept": "text/*", "Authorization": "Bearer x"}), server.url())
         assert [value for name, value in server.seen[0].headers if name.lower() == "accept"] == ["text/*"]
+
+
+async def test_a_header_is_sent_once_in_whatever_case_it_is_configured(
+    fetchers: Fetchers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SITE_LOGIN", "anna:secret")
+    configured = {"AUTHORIZATION": "Bearer x", "referer": "http://other.test/", "if-none-match": "old", "RANGE": "x"}
+    async with raw_server({"/": [page()]}) as server:
+        fetcher = fetchers(headers=configured, routes=Routes(logins={"127.0.0.1": "env:SITE_LOGIN"}))
+        await fetch(fetcher, server.url(), referer="http://from.test/", etag='"new"', is_check=True)
+        sent = {"authorization": "", "referer": "http://from.test/", "if-none-match": '"new"', "range": "bytes=0-0"}
+        for name, value in sent.items():
+            found = [each for key, each in server.seen[0].headers if key.lower() == name]
+            assert len(found) == 1, (name, found)
+            assert found[0].startswith(value or "Basic ")
 
 
 async def test_credentials_are_sent_and_not_recorded(fetchers: Fetchers) -> None:
