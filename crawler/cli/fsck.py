@@ -86,6 +86,8 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
             asyncio.run(repair_databases(places, _say))
         report = asyncio.run(check_agreement(places, limit=limit))
         note_elsewhere(path)
+    for told_elsewhere in report.elsewhere:
+        _say(f"note: {told_elsewhere}")
     if as_json:
         say(msgspec.json.encode(report).decode())
     else:

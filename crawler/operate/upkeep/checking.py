@@ -15,7 +15,8 @@ from crawler.wiring.storage import reaching_server, visited_set
 from frontier.descriptor import Problem, Report
 from frontier.state import FrontierState
 
-_NOTES = ("snapshot", DAMAGED)
+_ELSEWHERE = "elsewhere"
+_NOTES = ("snapshot", DAMAGED, _ELSEWHERE)
 """A snapshot that does not fit is no damage: a crash has torn it, or the settings have changed since."""
 _COUNTS = ("urls", "pending", "retrying", "queues", "quarantined")
 
@@ -116,6 +117,8 @@ def _check_parts(config: Config, states: Mapping[int, FrontierState], count: int
 
 def _differences(places: Places, states: Sequence[FrontierState]) -> Iterator[FoundProblem]:
     owner = places.owner
-    for each in reconciliation(places, states).differences():
+    others = places.other_machines()
+    for each in reconciliation(places, states, others).differences():
         is_known = places.is_in_parts and each.again is not None
         yield _found(each.problem, owner(each.again.queue_key) if is_known and each.again is not None else UNSET)
+    yield from (_found(Problem(_ELSEWHERE, str(places.path), told)) for told in others.told())

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from config import Loaded
+from crawler.cluster.notes import read_note
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import output_directories, part_at, read_layout
 from crawler.operate.opening import lock_directory, lock_stored
@@ -14,6 +15,7 @@ from crawler.parts.ownership import Ownership
 from crawler.wiring.backends import lacks
 from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.recovery.ledgers import JoinedLedgers
+from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import Reconciliation
 from crawler.wiring.storage import open_state, rules_version
 from frontier import LedgerReads, StoreFailed, StoreRefused
@@ -70,6 +72,17 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     def owner(self) -> Callable[[str], int]:
         """The part that a queue belongs to, by its key; 0 if the crawl is not in parts."""
         return Ownership(self.count).owner
+
+    def other_machines(self) -> OtherMachines:
+        """What they have of the crawl. Raises `DirectoryRefused`."""
+        layout = read_layout(self.path)
+        if layout is None or (layout.cluster is None and layout.retired is None):
+            return OtherMachines()
+        here = layout.directories_here(self.path)
+        notes = [read_note(each) for each in self.outputs if each.original not in here.values()]
+        lineages = {layout.parts[number].lineage for number in here} | {note.lineage for note in notes if note}
+        owner, elsewhere = self.owner, {*self.elsewhere}
+        return OtherMachines(lineages_here=lineages, has_queue=lambda key: owner(key) in elsewhere)
 
 
 @contextmanager
@@ -147,11 +160,11 @@ def open_states(places: Places) -> Iterator[tuple[dict[int, FrontierState], dict
         yield states, broken
 
 
-def reconciliation(places: Places, states: Sequence[FrontierState]) -> Reconciliation:
+def reconciliation(places: Places, states: Sequence[FrontierState], others: OtherMachines) -> Reconciliation:
     """Compares the output of a crawl with the ledgers of all its parts. Raises `ConfigError` for a frontier that can't
     list its ledger."""
-    ledger = joined_ledger(places, states)
-    return Reconciliation(places.loaded, places.outputs, ledger, rules_version=rules_version(states[0]))
+    ledger, version = joined_ledger(places, states), rules_version(states[0])
+    return Reconciliation(places.loaded, places.outputs, ledger, rules_version=version, others=others)
 
 
 def joined_ledger(places: Places, states: Sequence[FrontierState]) -> LedgerReads:

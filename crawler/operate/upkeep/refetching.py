@@ -24,7 +24,7 @@ async def refetch(places: Places, say: Say) -> None:
             stack.callback(state.close)
         lost = sum(state.describe().lost for state in states.values())
         frontiers = {place.part or 0: await _open(place, states[place.part or 0], stack) for place in places.each}
-        found = reconciliation(places, list(states.values()))
+        found = reconciliation(places, list(states.values()), places.other_machines())
         missing = {each.again.canonical: each.again for each in found.differences() if each.again is not None}
         count = await _add(places, frontiers, missing.values())
         say(f"{number_of(count, 'URL')} whose output is missing will be fetched again")

@@ -21,6 +21,8 @@ class AgreementReport(msgspec.Struct, frozen=True, kw_only=True):
     problem_count: int
     problems: list[Problem]
     """The first of them."""
+    elsewhere: list[str] = []
+    """What was not compared, because it is on other machines."""
 
 
 async def repair(places: Places, say: Callable[[str], None]) -> None:
@@ -56,11 +58,13 @@ async def verify(places: Places, *, limit: int) -> AgreementReport:
                 count += 1
                 if count <= limit:
                     problems.append(problem)
-            return AgreementReport(told=verification.counts(), problem_count=count, problems=problems)
+            told, elsewhere = verification.counts(), verification.others.told()
+            return AgreementReport(told=told, problem_count=count, problems=problems, elsewhere=elsewhere)
         finally:
             verification.close()
 
 
 def _verification(places: Places, states: Sequence[FrontierState]) -> Verification:
-    ledger = joined_ledger(places, states)
-    return Verification(places.loaded, places.outputs, ledger, rules_version=rules_version(states[0]))
+    ledger, version = joined_ledger(places, states), rules_version(states[0])
+    others = places.other_machines()
+    return Verification(places.loaded, places.outputs, ledger, rules_version=version, others=others)

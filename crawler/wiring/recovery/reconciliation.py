@@ -16,6 +16,7 @@ from crawler.page.digests import digest_text
 from crawler.record import FILTER_REASONS
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.depths import Depths
+from crawler.wiring.recovery.machines import ALL_HERE, COUNTER_BITS, OtherMachines
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
@@ -47,10 +48,17 @@ class Reconciliation:
     """
 
     def __init__(
-        self, loaded: Loaded, outputs: Sequence[CrawlDirectory], ledger: LedgerReads, *, rules_version: int
+        self,
+        loaded: Loaded,
+        outputs: Sequence[CrawlDirectory],
+        ledger: LedgerReads,
+        *,
+        rules_version: int,
+        others: OtherMachines = ALL_HERE,
     ) -> None:
         """`outputs` are the directories with output of the crawl, the oldest first. `rules_version` is that of the
         canonical rules by which the URLs of the ledger are named."""
+        self._others = others
         self._output = loaded.config.output
         self._outputs = outputs
         self._ledger = ledger
@@ -87,9 +95,10 @@ class Reconciliation:
             yield from map(_damaged_line, damaged)
             damaged.clear()
             self._note(record.number, record.kind, record.depth)
+            self._others.see(record.number >> COUNTER_BITS)
             url = self._urls.of_record(record)
             entry = None if url is None else self._entry(record, url)
-            if entry is None and self._is_forgotten(record.number):
+            if entry is None and self._is_excused(record.number, url):
                 continue
             if entry is None:
                 problem = Problem("output", record.url, f"record {record.number} has it, and the ledger does not")
@@ -128,15 +137,18 @@ class Reconciliation:
                 self._note(found.number, facts.get("kind", ""), int(depth) if depth.isdecimal() else 0)
             elif found.kind in MAIN_KINDS and found.number not in self._archived:
                 self._archived.add(found.number)
+                self._others.see(found.number >> COUNTER_BITS)
                 url = self._urls.of_url(found.url, depth=1, kind=LinkKind.LINK, via=None)
-                if url is None or self._is_forgotten(found.number):
+                if url is None or self._is_excused(found.number, url):
                     continue
                 if self._ledger.known(url.canonical) is None:
                     problem = Problem("output", found.url, "the archive has it, and the ledger does not")
                     yield Difference(problem, url)
 
-    def _is_forgotten(self, number: int) -> bool:
-        """Whether a page was forgotten, if the ledger lacks its URL."""
+    def _is_excused(self, number: int, url: CrawlUrl | None) -> bool:
+        """Whether a page was forgotten or is of a part on another machine, if the ledger lacks its URL."""
+        if url is not None and self._others.has_queue(url.queue_key):
+            return True
         return isinstance(self._ledger, NumberReads) and self._ledger.was_forgotten(number)
 
     def _unwritten(self) -> Iterator[Difference]:
@@ -149,10 +161,12 @@ class Reconciliation:
                 continue
             what = f"{entry.state.name.lower()} in the ledger"
             if self._output.records and entry.number not in self._recorded:
-                if self._pruned.has("records", entry.number):
+                if self._pruned.has("records", entry.number) or self._others.excuse(entry.number):
                     continue
                 yield Difference(Problem("output", entry.canonical, f"{what}, and has no record"), self._again(entry))
             elif self._must_be_archived(entry) and not self._is_archived(entry.number):
+                if self._others.excuse(entry.number):
+                    continue
                 problem = Problem("output", entry.canonical, f"{what}, and is not in the archive")
                 yield Difference(problem, self._again(entry))
 

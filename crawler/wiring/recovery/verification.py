@@ -22,6 +22,7 @@ from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
 from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.indexes import index_problems
+from crawler.wiring.recovery.machines import ALL_HERE, OtherMachines
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, UNARCHIVED_REASONS, is_archived
 from crawler.write.cdxj.lines import moment_of
 from crawler.write.dedupe.sources import responses_in, sources_in
@@ -59,9 +60,16 @@ class Verification:
     """
 
     def __init__(
-        self, loaded: Loaded, outputs: Sequence[CrawlDirectory], ledger: LedgerReads, *, rules_version: int
+        self,
+        loaded: Loaded,
+        outputs: Sequence[CrawlDirectory],
+        ledger: LedgerReads,
+        *,
+        rules_version: int,
+        others: OtherMachines = ALL_HERE,
     ) -> None:
         """The same as for `Reconciliation`."""
+        self.others = others
         self._loaded = loaded
         self._outputs = outputs
         self._ledger = ledger
@@ -71,6 +79,8 @@ class Verification:
         self._pruned = PrunedNumbers(outputs)
         self._unread: set[int] = set()
         """Sinks that could not be read. Nothing follows from what they did not tell."""
+        self._shared: set[int] = set()
+        """Sinks to which all parts write, on all machines."""
         self._names: dict[int, str] = {}
         """What is compared with the ledger: records, archive, and the sinks."""
 
@@ -90,6 +100,7 @@ class Verification:
             yield problem
         for source in self._unread:
             del self._names[source]
+        self.others.see(*self._facts.lineages(self._names.keys() - self._shared))
         for source, name in self._names.items():
             for problem in self._compare(source, name):
                 yield problem
@@ -228,6 +239,7 @@ class Verification:
                     continue  # all parts write to the same place
                 source = numbers.setdefault(sink.name, Source.FIRST_SINK + len(numbers))
                 self._names[source] = _name_of(sink)
+                self._shared |= set() if sink.has_files else {source}
                 try:
                     await self._read_sink(source, sink)
                 except OSError as error:
@@ -245,7 +257,7 @@ class Verification:
         teller = Source.RECORDS if is_archive and Source.RECORDS in self._names else Source.LEDGER
         pruned = self._pruned_of(source)
         for number, url, state in self._facts.missing(source, among=teller, archived_only=is_archive):
-            if number in pruned:
+            if number in pruned or (source not in self._shared and self.others.excuse(number)):
                 continue
             yield Problem("missing", url, f"number {number} is {state}, and {name} has nothing of it")
         for found in self._facts.disagreements(source, among=teller):
@@ -260,17 +272,16 @@ class Verification:
         return self._pruned.of("warc") if source == Source.ARCHIVE else NumberSet()
 
     def _is_known(self, url: str) -> bool:
-        """Whether the ledger has the URL, under whatever number."""
+        """Whether the ledger has the URL, under whatever number, or a part on another machine."""
         try:
-            canonical = self._urls.seed(url).canonical
+            target = self._urls.seed(url)
         except ValueError:
             return False
-        names = [
-            canonical,
-            canonical + MARK,
-            *(f"{canonical}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1)),
-        ]
-        return any(self._ledger.known(name) is not None for name in names)
+        canonical = target.canonical
+        redirects = (f"{canonical}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1))
+        names = [canonical, canonical + MARK, *redirects]
+        is_elsewhere = self.others.has_queue(target.queue_key)
+        return is_elsewhere or any(self._ledger.known(name) is not None for name in names)
 
 
 def _name_of(sink: ReadableSink) -> str:

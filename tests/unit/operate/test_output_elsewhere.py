@@ -1,0 +1,80 @@
+"""A crawl that was divided and handed out: each machine is checked against the output that it has."""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.disk.layout import read_layout, write_layout
+from crawler.operate.upkeep.verifying import AgreementReport
+from tests.e2e.crawling import COMPLETE, FAILED
+from tests.unit.operate.stored_crawls import HOSTS, PARTS, SETTLED, StoredCrawl, make
+from tests.unit.operate.test_parts_elsewhere import ON_MACHINES
+
+Machines = tuple[StoredCrawl, StoredCrawl]
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Machines:
+    """The one where the crawl was divided, and another one that got a part."""
+    gathered = make(tmp_path / "gathered", parts=PARTS)
+    assert gathered.do("parts", "--into", "2").code == COMPLETE
+    layout = read_layout(gathered.directory)
+    assert layout is not None
+    layout = msgspec.structs.replace(layout, cluster=ON_MACHINES, retired=None)
+    write_layout(gathered.directory, layout)
+    other = StoredCrawl(tmp_path / "other")
+    other.directory.mkdir()
+    for file in gathered.directory.iterdir():
+        if file.name in ("crawl.toml", "public_suffix_list.dat"):
+            shutil.copy(file, other.directory)
+    shutil.move(layout.directories(gathered.directory)[1], other.directory)
+    write_layout(other.directory, msgspec.structs.replace(layout, earlier=()))
+    return gathered, other
+
+
+def count_settled(crawl: StoredCrawl) -> int:
+    return sum(each.get("state", "pending") != "pending" for each in crawl.exported())
+
+
+@pytest.mark.parametrize("options", [(), ("--repair",), ("--refetch",)])
+def test_what_other_machines_have_is_no_problem_and_stays_as_it_is(
+    machines: Machines, options: tuple[str, ...]
+) -> None:
+    for crawl in machines:
+        settled = crawl.exported()
+        assert count_settled(crawl)
+        checked = crawl.look("fsck", *options)
+        assert checked.code == COMPLETE, checked
+        assert "no problems" in checked.out
+        assert crawl.exported() == settled
+
+
+def test_how_many_records_are_on_another_machine_is_told(machines: Machines) -> None:
+    gathered, other = machines
+    count = count_settled(other)
+    assert count + count_settled(gathered) == len(HOSTS) * SETTLED
+    notes = [line for line in other.look("fsck").err.splitlines() if "are in the output of lineage" in line]
+    assert sum(int(line.partition(": ")[2].rpartition(": ")[2].split()[0]) for line in notes) == count
+    assert "in the output of lineage" not in gathered.look("fsck").err
+    verified = other.look("verify")
+    assert verified.code == COMPLETE, verified
+    assert all(note.rpartition(": ")[2] in verified.err for note in notes)
+    report = msgspec.json.decode(other.look("verify", "--json").out, type=AgreementReport)
+    assert len(report.elsewhere) == len(notes) > 0
+    at_home = gathered.look("verify")
+    assert at_home.code == COMPLETE
+    assert "does not know any more" not in at_home.out
+
+
+def test_what_is_missing_on_this_machine_is_told_nevertheless(machines: Machines) -> None:
+    gathered, other = machines
+    for number in range(PARTS):
+        for file in (gathered.directory / f"part-{number}" / "records").iterdir():
+            whole = file.read_bytes()
+            file.write_bytes(whole[: len(whole) // 2])
+    checked = gathered.look("fsck")
+    assert checked.code == FAILED
+    assert "and has no record" in checked.out
+    assert other.look("fsck").code == COMPLETE
