@@ -177,6 +177,8 @@ class Checked(msgspec.Struct, forbid_unknown_fields=True):
     warnings: list[dict[str, str | None]]
     seeds: int | None
     directory: str | None
+    purpose: list[str] | None
+    respects_preferences: bool
 
 
 class CheckedFiles(msgspec.Struct, forbid_unknown_fields=True):
@@ -196,7 +198,10 @@ def test_a_check_is_told_to_programs_too(tmp_path: Path) -> None:
         "message": "unknown key; did you mean fetch.timeout_s?",
     }
     found = msgspec.json.decode(run("config", "check", right, "--json"), type=Checked)
-    assert found == Checked(valid=True, problems=[], warnings=[], seeds=1, directory="here")
+    expected = Checked(
+        valid=True, problems=[], warnings=[], seeds=1, directory="here", purpose=None, respects_preferences=True
+    )
+    assert found == expected
     judged = msgspec.json.decode(run("config", "check", right, "--json", "--set", "scope.exclude=['(']"), type=Checked)
     assert (judged.valid, judged.problems[0]["key"]) == (False, "scope.exclude")
 

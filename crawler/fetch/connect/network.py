@@ -182,10 +182,10 @@ class Network:
             return special_use(host) is None
         if (static := self._static.find(host)) is not None:
             return special_use(static[0]) is None
+        if self._routes.proxy(host) is not None:
+            return False  # the proxy may know names that we can't resolve
         if self._guard.is_strict:
             return True  # nothing is sent to another address
-        if self._routes.proxy(host) is not None:
-            return False
         try:
             return all(special_use(found["host"]) is None for found in await self._names.resolve(host))
         except OSError:

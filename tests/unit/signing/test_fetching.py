@@ -5,6 +5,7 @@ from yarl import URL
 
 from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.network import Network
+from crawler.fetch.connect.routes import Routes
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import RobotsAtOnce, RobotsTxt
 from crawler.page import Page, Redirect, Request
@@ -113,5 +114,15 @@ async def test_a_host_is_public_if_no_request_can_reach_another_address(
     network = Network(guard=guard, hosts=hosts, head_timeout_s=lambda _: 1.0)
     try:
         assert await network.is_public(URL(url)) == is_public
+    finally:
+        await network.aclose()
+
+
+async def test_a_host_behind_a_proxy_is_not_public_because_the_proxy_may_know_other_names() -> None:
+    routes = Routes(proxies={"*": "http://192.0.2.1:3128"})
+    network = Network(guard=Guard(), routes=routes, head_timeout_s=lambda _: 1.0)
+    try:
+        assert not await network.is_public(URL("https://a.test/"))
+        assert await network.is_public(URL("https://1.1.1.1/"))
     finally:
         await network.aclose()
