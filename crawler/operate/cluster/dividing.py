@@ -12,7 +12,7 @@ from crawler.disk.layout import Layout, read_layout, write_layout
 from crawler.operate.cluster.reaching import server_of
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import FAILED, Refused
-from crawler.operate.upkeep.dividing import Divided, Progress, divide
+from crawler.operate.upkeep.dividing import Divided, Progress, check_gathered, divide
 
 
 async def divide_cluster(path: Path, parts: int, loaded: Loaded, *, progress: Progress) -> Divided:
@@ -24,6 +24,7 @@ async def divide_cluster(path: Path, parts: int, loaded: Loaded, *, progress: Pr
         found = with_parts_found(path, layout)
         if found != layout:
             write_layout(path, found)
+    check_gathered(path)  # before the server is asked, which may be far away
     async with server_of(loaded) as client:
         register = RegisterOfMachines(path, client, loaded)
         return await divide(path, parts, progress=progress, register=register)

@@ -78,6 +78,13 @@ class MachinesRegister(Protocol):
         """Let machines run the crawl as it is, because that generation does not take its place."""
 
 
+def check_gathered(path: Path) -> None:
+    """Raise `DirectoryRefused` unless all parts of a crawl that does not run are in its directory."""
+    _finish(path)
+    with _lock_all(path):
+        pass
+
+
 async def divide(path: Path, parts: int, *, progress: Progress, register: MachinesRegister | None = None) -> Divided:
     """Divide the crawl in a directory among so many parts; it must not run. After a crash, call it again. One on many
     machines needs its `register`.
