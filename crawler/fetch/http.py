@@ -76,7 +76,7 @@ class HttpFetcher:
     async def fetch(self, request: Request, /) -> Fetched:
         fetched_at = time()
         if self._hsts is not None and (secure := self._hsts.upgrade(request.url)) is not None:
-            return _hsts_redirect(request.url, secure, fetched_at)
+            return Redirect.internal(request.url, secure, why=b"HSTS", now=fetched_at)
         started = monotonic()
         response: Response | None = None
         fetched: Fetched | None = None
@@ -194,20 +194,6 @@ def _translate(error: Exception, url: str) -> Trouble:
         message = f"an error of our own ({type(error).__name__}); the log says more"
         trouble = Trouble(FailureKind.UNEXPECTED, message, True)
     return trouble
-
-
-def _hsts_redirect(url: str, location: str, now: float) -> Redirect:
-    """The internal redirect that browsers make of a URL that HSTS forbids."""
-    return Redirect(
-        url=url,
-        status=307,
-        reason="Internal Redirect",
-        headers=[(b"Location", location.encode()), (b"Non-Authoritative-Reason", b"HSTS")],
-        location=location,
-        fetched_at=now,
-        duration_s=0.0,
-        asked=False,
-    )
 
 
 def _wire_url(url: str) -> URL:

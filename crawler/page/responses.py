@@ -1,7 +1,7 @@
 """What the crawl asks of a server, and what it gets."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 
@@ -128,6 +128,21 @@ class Redirect(Response, frozen=True, kw_only=True):
     """
     message: str | None = None
     """For people: why https has no connection, if that is why http is tried. None for all other redirects."""
+
+    @classmethod
+    def internal(cls, url: str, location: str, *, why: bytes, now: float, message: str | None = None) -> Self:
+        """One that no server sent, in the form in which browsers show theirs. `now` is in seconds since 1970."""
+        return cls(
+            url=url,
+            status=307,
+            reason="Internal Redirect",
+            headers=[(b"Location", location.encode()), (b"Non-Authoritative-Reason", why)],
+            location=location,
+            fetched_at=now,
+            duration_s=0.0,
+            asked=False,
+            message=message,
+        )
 
 
 class NotModified(Response, frozen=True, kw_only=True):

@@ -25,15 +25,6 @@ def http_instead(url: CrawlUrl, failed: Failure | Verdict, *, now: float, follow
     if not failed.no_connection or url.kind != LinkKind.SEED or url.anchor is None or not url.url.startswith(_SECURE):
         return None
     location = f"http://{url.url.removeprefix(_SECURE)}"
-    redirect = Redirect(
-        url=url.url,
-        status=307,
-        reason="Internal Redirect",
-        headers=[(b"Location", location.encode()), (b"Non-Authoritative-Reason", b"No HTTPS")],
-        location=location,
-        fetched_at=now,
-        duration_s=0.0,
-        asked=False,
-        message=f"no https ({failed.message}), and the seed {url.anchor!r} names no scheme: http is tried",
-    )
+    message = f"no https ({failed.message}), and the seed {url.anchor!r} names no scheme: http is tried"
+    redirect = Redirect.internal(url.url, location, why=b"No HTTPS", now=now, message=message)
     return None if isinstance(follow(redirect, parent=url), str) else redirect
