@@ -19,6 +19,10 @@ class StoreReads(Protocol):
         """The same as `pending_urls` for several queues. Each range is the key of a queue and its `after`."""
         ...
 
+    def pending_at(self, places: Sequence[tuple[str, int]], /) -> list[PendingUrl | None]:
+        """For each key of a queue and order, the URL that waits there; None if none does, or it can't be decoded."""
+        ...
+
     def due(self, now_ms: int, /, *, limit: int) -> list[PostponedUrl]:
         """The postponed URLs whose time has come, earliest first."""
         ...
@@ -50,6 +54,10 @@ class StoreReads(Protocol):
 
     def queue(self, key: str, /) -> QueueRecord | None:
         """The record of a queue; None if the store has none."""
+        ...
+
+    def queues_of(self, keys: Sequence[str], /) -> list[QueueRecord | None]:
+        """The records of several queues."""
         ...
 
     def queues(self, after: str = "", /) -> Iterator[QueueRecord]:

@@ -143,6 +143,11 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
             return own
         return self.total if self.total_of is None else self.total_of(key)
 
+    @property
+    def serves_new_queues(self) -> bool:
+        """Whether a queue that has spent nothing and has no budget of its own is served, whatever its key."""
+        return self.total_of is None and (self.total is None or self.total > 0)
+
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The right to fetch one URL, until it is settled."""

@@ -18,6 +18,7 @@ from frontier.leveldb.format.keys import (
     location_key,
     old_links_key,
     order_in,
+    pending_key,
     pending_space,
     position_key,
     position_of,
@@ -72,6 +73,17 @@ class LevelDBReads:
                 found.append([_decode_pending(key, stored_key, value) for stored_key, value in items])
             except DecodeError:
                 found.append(self.pending_urls(key, after=after, limit=limit))  # quarantines it
+        return found
+
+    def pending_at(self, places: Sequence[tuple[str, int]], /) -> list[PendingUrl | None]:
+        keys = [pending_key(key, order) for key, order in places]
+        values = self._database.get_many(keys)
+        found: list[PendingUrl | None] = []
+        for (key, order), value in zip(places, values, strict=True):
+            try:
+                found.append(None if value is None else encoding.decode_pending(value, queue_key=key, order=order))
+            except DecodeError:
+                found.append(None)  # whoever reads the queue's range quarantines it
         return found
 
     def due(self, now_ms: int, /, *, limit: int) -> list[PostponedUrl]:
@@ -160,6 +172,14 @@ class LevelDBReads:
         stored_key = queue_key(key)
         value = self._database.get(stored_key)
         return None if value is None else self._decode_queue(stored_key, value)
+
+    def queues_of(self, keys: Sequence[str], /) -> list[QueueRecord | None]:
+        stored_keys = [queue_key(key) for key in keys]
+        values = self._database.get_many(stored_keys)
+        return [
+            None if value is None else self._decode_queue(stored_key, value)
+            for stored_key, value in zip(stored_keys, values, strict=True)
+        ]
 
     def queues(self, after: str = "", /) -> Iterator[QueueRecord]:
         for key, value in self._database.items(queue_key(after) + b"\0" if after else b"Q", b"R"):

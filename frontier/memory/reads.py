@@ -40,6 +40,12 @@ class MemoryReads:
     def pending_urls_of_each(self, ranges: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[PendingUrl]]:
         return [self.pending_urls(key, after=after, limit=limit) for key, after in ranges]
 
+    def pending_at(self, places: Sequence[tuple[str, int]], /) -> list[PendingUrl | None]:
+        found = [self.pending_urls(key, after=order - 1, limit=1) for key, order in places]
+        return [
+            urls[0] if urls and urls[0].order == order else None for urls, (_, order) in zip(found, places, strict=True)
+        ]
+
     def due(self, now_ms: int, /, *, limit: int) -> list[PostponedUrl]:
         return [item for item in self.postponed[:limit] if item.due_ms <= now_ms]
 
@@ -63,6 +69,9 @@ class MemoryReads:
 
     def queue(self, key: str, /) -> QueueRecord | None:
         return self.records.get(key)
+
+    def queues_of(self, keys: Sequence[str], /) -> list[QueueRecord | None]:
+        return [self.records.get(key) for key in keys]
 
     def queues(self, after: str = "", /) -> Iterator[QueueRecord]:
         yield from sorted((each for each in self.records.values() if each.key > after), key=attrgetter("key"))

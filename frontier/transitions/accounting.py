@@ -1,6 +1,7 @@
 """Computes what a change does to queue records and counters. Pure."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 
 import msgspec
@@ -9,14 +10,17 @@ from frontier.queues.budgets import is_retired
 from frontier.queues.lifecycle import INACTIVE, SNOOZED, QueueState
 from frontier.queues.queue import Position, Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
-from frontier.records import Counters, PendingUrl, QueueUpdate
+from frontier.records import Counters, PendingUrl, QueueUpdate, precedence_of
 from frontier.values import Budgets, Health, LedgerEntry, UrlState
+
+_order = attrgetter("order")
 
 
 class QueueFill(msgspec.Struct, frozen=True, gc=False):
     """URLs that enter a queue. There may be none, if URLs only leave it."""
 
-    queue: Queue
+    queue: Queue | None
+    """None if the store had no record of it."""
     urls: list[PendingUrl]
     update: QueueUpdate
 
@@ -52,30 +56,49 @@ def plan_update(
 
 def plan_fill(
     pending: Sequence[PendingUrl],
-    queues: Mapping[str, Queue],
+    queues: Mapping[str, Queue | None],
     counters: Counters,
     settings: QueueSettings,
     *,
     removed: Mapping[str, int] = MappingProxyType({}),
 ) -> list[QueueFill]:
-    """Distribute URLs to their queues. `removed` says how many URLs leave which queue at the same time."""
+    """Distribute URLs to their queues; None stands for a queue of which nothing is stored. `removed` says how many URLs
+    leave which queue at the same time."""
     by_queue: dict[str, list[PendingUrl]] = {key: [] for key in queues}
     for each in pending:
         by_queue[each.url.queue_key].append(each)
     fills = []
+    serves_new = settings.budgets.serves_new_queues
     for key, urls in by_queue.items():
-        before = queues[key].record
+        queue = queues[key]
+        before = QueueRecord(key=key) if queue is None else queue.record
         drained_to, precedence = before.drained_to, before.precedence
-        for each in urls:
-            if each.order <= drained_to:
-                drained_to = each.order - 1
-        if settings.by_best_url and urls:
-            best = min(each.url.precedence for each in urls)
-            precedence = best if before.size == 0 else min(best, precedence)
-        size = before.size + len(urls) - removed.get(key, 0)
-        after = msgspec.structs.replace(before, size=size, drained_to=drained_to, precedence=precedence)
-        fills.append(QueueFill(queues[key], urls, plan_update(before, after, counters, settings.budgets)))
+        if urls:
+            first = min(urls, key=_order).order if len(urls) > 1 else urls[0].order
+            if first <= drained_to or before.size == 0:
+                # An empty queue is read from its first URL on: what lies before has left it.
+                drained_to = first - 1
+            if settings.by_best_url:
+                # An order begins with the precedence.
+                best = precedence_of(first)
+                precedence = best if before.size == 0 else min(best, precedence)
+        if queue is None and serves_new:
+            update = _plan_new(key, len(urls), drained_to, precedence, counters)
+        else:
+            size = before.size + len(urls) - removed.get(key, 0)
+            after = msgspec.structs.replace(before, size=size, drained_to=drained_to, precedence=precedence)
+            update = plan_update(before, after, counters, settings.budgets)
+        fills.append(QueueFill(queue, urls, update))
     return fills
+
+
+def _plan_new(key: str, size: int, drained_to: int, precedence: int, counters: Counters) -> QueueUpdate:
+    """The same as `plan_update` for a queue of which nothing is known yet, for a third of the cost."""
+    position = _next_position(counters, INACTIVE, precedence)
+    counters.pending += size
+    counters.queues += 1
+    record = QueueRecord(key=key, size=size, drained_to=drained_to, precedence=precedence, position=position)
+    return QueueUpdate(record, None)
 
 
 def count_queue(counters: Counters, size: int, health: Health, *, is_served: bool, sign: int = 1) -> None:

@@ -65,6 +65,22 @@ def test_the_first_urls_of_several_queues_are_those_of_each(crawl: Crawl) -> Non
             store.reads.pending_urls(key, after=after, limit=limit) for key, after in places
         ]
     assert store.reads.pending_urls_of_each([], limit=3) == []
+    assert store.reads.pending_at([("test,b", order_of(128, 6)), ("test,a", order_of(128, 2)), ("test,none", 1)]) == [
+        waiting("b", 6),
+        None,
+        None,
+    ]
+    store.close()
+
+
+def test_the_records_of_several_queues_are_those_of_each(crawl: Crawl) -> None:
+    store = crawl.store()
+    store.update_queues([update("a", 1, wake_at=12.5), update("b", 2)], copy(store.counters))
+    assert store.reads.queues_of(["test,b", "test,none", "test,a"]) == [
+        record("b", 2),
+        None,
+        record("a", 1, wake_at=12.5),
+    ]
     store.close()
 
 

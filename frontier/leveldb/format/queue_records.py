@@ -11,6 +11,8 @@ from frontier.values import Health
 
 _QUEUE = struct.Struct(">BBBQdIdQqQ")
 _POSITION = struct.Struct(">BQQ")
+_QUEUE_IN_PLACE = struct.Struct(">BBBQdIdQqQBQQ")
+"""Both, as most records are."""
 _QUEUE_FORM = 1
 _RETIRED = 1
 _HAS_POSITION = 2
@@ -41,9 +43,10 @@ def encode_queue(queue: QueueRecord) -> bytes:
     in_trouble = health.trouble is not None or health.answered or health.probe_at
     if in_trouble or health.pressure or queue.address is not None:
         more = _More(health.trouble, health.pressure, health.probe_at, queue.address, health.answered)
-    value = _QUEUE.pack(
+    flags = _RETIRED * queue.retired | _HAS_POSITION * (position is not None) | _HAS_MORE * (more is not None)
+    fixed = (
         _QUEUE_FORM,
-        _RETIRED * queue.retired | _HAS_POSITION * (position is not None) | _HAS_MORE * (more is not None),
+        flags,
         queue.precedence,
         queue.size,
         queue.wake_at,
@@ -53,8 +56,10 @@ def encode_queue(queue: QueueRecord) -> bytes:
         -1 if queue.budget is None else queue.budget,
         queue.drained_to + 1,
     )
-    if position is not None:
-        value += _POSITION.pack(position.state, position.rank, position.turn)
+    if position is None:
+        value = _QUEUE.pack(*fixed)
+    else:
+        value = _QUEUE_IN_PLACE.pack(*fixed, position.state, position.rank, position.turn)
     return value if more is None else value + encode_record(more)
 
 

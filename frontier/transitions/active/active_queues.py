@@ -113,8 +113,14 @@ class ActiveQueues:
 
     # queues
 
-    def queues(self, keys: Iterable[str]) -> dict[str, Queue]:
-        return {key: self.queue(key) for key in dict.fromkeys(keys)}
+    def queues(self, keys: Iterable[str]) -> dict[str, Queue | None]:
+        """The queues of these keys, active or stored; None for those of which nothing is stored."""
+        found = {key: self.schedule.get(key) for key in dict.fromkeys(keys)}
+        if missing := [key for key, queue in found.items() if queue is None]:
+            for key, record in zip(missing, self._store.reads.queues_of(missing), strict=True):
+                if record is not None:
+                    found[key] = Queue(record)
+        return found
 
     def queue(self, key: str) -> Queue:
         """The queue of that key: active, stored, or new."""
@@ -127,20 +133,27 @@ class ActiveQueues:
         """URLs have been written into queues."""
         schedule, prefetch = self.schedule, self.prefetch
         for fill in fills:
-            queue, urls, before = fill.queue, fill.urls, fill.queue.record
+            queue, urls, after = fill.queue, fill.urls, fill.update.record
+            if queue is None:
+                # Most queues of a broad crawl wait in the store after this, and need no object here.
+                if after.position is not None and not self._may_activate(after):
+                    self.inactive.add(after.position)
+                    continue
+                queue = Queue(QueueRecord(key=after.key))
+            before = queue.record
             if schedule.get(queue.key) is queue:
                 prefetch.put(queue.key, urls)
                 if urls:
-                    schedule.fill(queue, len(urls), record=fill.update.record, now=now)
+                    schedule.fill(queue, len(urls), record=after, now=now)
                 else:
-                    queue.record = msgspec.structs.replace(fill.update.record, size=before.size)
+                    queue.record = msgspec.structs.replace(after, size=before.size)
                 if queue.record.precedence < before.precedence:
                     schedule.promote(queue)
                 continue
-            queue.record, position = fill.update.record, fill.update.new_position
+            queue.record, position = after, fill.update.new_position
             if position is None:
                 continue
-            if before.size == 0 and self._may_activate(queue):
+            if before.size == 0 and self._may_activate(after):
                 prefetch.begin(queue.key, queue.record.drained_to, complete=True)
                 prefetch.put(queue.key, urls)
                 schedule.activate(queue, now=now)
@@ -148,12 +161,12 @@ class ActiveQueues:
             else:
                 self.inactive.add(position)
 
-    def _may_activate(self, queue: Queue) -> bool:
+    def _may_activate(self, record: QueueRecord) -> bool:
         """Whether a new queue can become active at once, because no other waits."""
         return (
             self.inactive.best_precedence is None
             and len(self.schedule) < self.settings.min_active
-            and queue.record.precedence < self.settings.precedence_floor
+            and record.precedence < self.settings.precedence_floor
         )
 
     def apply_end(self, queue: Queue, end: LeaseEnd, update: QueueUpdate) -> None:
@@ -198,10 +211,10 @@ class ActiveQueues:
 
     def _activate(self, keys: Sequence[str], now: float) -> None:
         """Activate stored queues. Queues that are not to be served now are written to another position instead."""
-        found = [self._store.reads.queue(key) for key in keys if self.schedule.get(key) is None]
+        found = self._store.reads.queues_of([key for key in keys if self.schedule.get(key) is None])
         counters = self.copy_counters(now)
         updates: list[QueueUpdate] = []
-        activated: list[str] = []
+        activated: dict[str, int] = {}
         for record in found:
             if record is None or not record.size:
                 continue
@@ -212,7 +225,7 @@ class ActiveQueues:
             else:
                 self.prefetch.begin(queue.key, record.drained_to)
                 self.schedule.activate(queue, now=now)
-                activated.append(queue.key)
+                activated[queue.key] = record.size
         if updates:
             self._write_detours(updates, counters)
         if activated:

@@ -5,7 +5,7 @@ walks over the tombstones of fetched URLs.
 """
 
 from bisect import insort
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping
 from operator import attrgetter
 
 from frontier.records import PendingUrl
@@ -79,16 +79,27 @@ class Prefetch:
         """A queue becomes active. It has no URL with an order up to `drained_to`; with `complete`, it has none."""
         self._queues[key] = _Loaded(drained_to, complete=complete)
 
-    def preload(self, keys: Sequence[str], /) -> None:
+    def preload(self, sizes: Mapping[str, int], /) -> None:
         """Load the first URLs of queues that have just become active and have no leases. Most queues have few URLs, and
-        loading several queues together takes half the time."""
+        loading several queues together takes half the time. `sizes` gives the number of their URLs.
+
+        A queue that was filled once begins right behind `drained_to`. If it has a single URL, a look-up finds that, for
+        a third of the cost of a seek.
+        """
         limit = min(PRELOADED, self._per_queue)
-        if self._count + limit * len(keys) > self._total:
+        if self._count + limit * len(sizes) > self._total:
             return
-        queues = [self._queues[key] for key in keys]
-        ranges = [(key, queue.loaded_to) for key, queue in zip(keys, queues, strict=True)]
-        for queue, found in zip(queues, self._reads.pending_urls_of_each(ranges, limit=limit), strict=True):
-            self._store_loaded(queue, found, limit, ())
+        lone = [(key, self._queues[key].loaded_to + 1) for key, size in sizes.items() if size == 1]
+        rest = dict.fromkeys(sizes)
+        for (key, order), found in zip(lone, self._reads.pending_at(lone), strict=True):
+            if found is not None:
+                queue = self._queues[key]
+                queue.urls, queue.loaded_to, queue.complete = [found], order, True
+                self._count += 1
+                del rest[key]
+        ranges = [(key, self._queues[key].loaded_to) for key in rest]
+        for key, urls in zip(rest, self._reads.pending_urls_of_each(ranges, limit=limit), strict=True):
+            self._store_loaded(self._queues[key], urls, limit, ())
 
     def drained_to(self, key: str, /) -> int | None:
         """An order up to which the queue has no URL that is not leased; None if that is unknown."""

@@ -55,9 +55,10 @@ def test_the_first_url_that_is_not_leased_is_taken(
             is_first = not stored
             insort(stored, order)
             if is_first:
-                prefetch.begin(key, -1, complete=value % 3 == 0)
+                drained_to = order - 1 if value % 2 else -1
+                prefetch.begin(key, drained_to, complete=value % 3 == 0)
             if is_first and value % 3 == 1:
-                prefetch.preload([key])
+                prefetch.preload({key: 1})
             else:
                 prefetch.put(key, [url_of(key, order)])
         elif step == "take":
