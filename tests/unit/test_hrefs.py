@@ -168,6 +168,13 @@ def test_what_is_called_may_fail_and_may_change_the_list() -> None:
     assert len(read(those, clear)) in (1, 101)
 
 
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
+def test_a_base_is_the_same_whether_a_parser_reads_it_or_not(rest: str) -> None:
+    base = f"http://e.org/a/{rest}"
+    if hrefs.join_plain(base, None) is not None:
+        assert hrefs.base_of(base) == hrefs.base_of(f"{base}#") is not None
+
+
 def test_what_was_compiled_from_older_code_is_not_used() -> None:
     older = """
 import sys, types

@@ -8,6 +8,7 @@ a way that changes the result; then lexbor reads the page. So the two never diff
 Its time is proportional to the size of the page, however deep the page is nested.
 """
 
+from functools import lru_cache
 from html.entities import html5
 from typing import Final
 
@@ -15,7 +16,8 @@ from crawler.page import Link, LinkKind
 from crawler.read.abstract import summary
 from crawler.read.elements.element_reader import MAX_LINKS, ElementReader
 from crawler.read.elements.link_tables import KEPT_META, KIND_OF_REL, PREVIEW_IMAGES
-from crawler.read.elements.readers_by_tag import readers_by_tag
+from crawler.read.elements.readers_by_tag import ReadElement, readers_by_tag
+from crawler.read.options import Options
 from crawler.read.pages import Document
 
 try:
@@ -58,8 +60,7 @@ def scan(document: Document, /) -> ElementReader[str] | None:
         options=options,
         has_svg=False,
     )
-    # <image> occurs in SVG only; otherwise the scan has given up.
-    readers = readers_by_tag(options) | {"image": ElementReader.svg_reference}
+    readers = _readers(options)
     added = 0
     for before, tag, attributes, text in elements:
         reader.links.extend(links[added:before])
@@ -73,3 +74,9 @@ def scan(document: Document, /) -> ElementReader[str] | None:
     if reader.description is None:
         reader.abstract = summary(paragraphs)
     return reader
+
+
+@lru_cache(maxsize=8)
+def _readers(options: Options) -> dict[str, ReadElement]:
+    # <image> occurs in SVG only; otherwise the scan has given up.
+    return readers_by_tag(options) | {"image": ElementReader.svg_reference}
