@@ -139,6 +139,7 @@ format: $(TESTS)
 	$(BIN)/ruff check --fix
 
 bench: debian $(BENCHES)
+	@tools/debian-packages wget2=/usr/bin/wget2
 	@for file in $$(grep -l __main__ tests/bench/*.py); do \
 		name=$$(basename "$$file" .py); echo "== $$name"; \
 		$(BIN)/python -m "tests.bench.$$name" --quick $(ARGS); done

@@ -1,9 +1,10 @@
-"""How fast one process crawls, against Scrapy on the same pages and core, and against the bare client.
+"""How fast one process crawls, against Scrapy and wget2 on the same pages and core, and against the bare client.
 
 Two sites: the simulated web with pages of 8 KB and 40 links, and Debian's python3-doc with pages of 95 KB, served by
 nginx. The crawler runs on one core, the server on the other. LevelDB frontier, Bloom visited set, records on, archive
-off; robots.txt off and no delay, as for Scrapy. Only HTML pages count, though this crawler also fetches images, styles
-and scripts. Rates are by each crawler's own clock, from start to finish; rounds alternate, and medians are compared.
+off; robots.txt off and no delay, as for the others. Only HTML pages count, though this crawler and wget2 also fetch
+images, styles and scripts. Rates are by each crawler's own clock, from start to finish; rounds alternate, and medians
+are compared. wget2 keeps its queue in memory, and writes each page to a file; where it isn't installed it is left out.
 
 With `--tls`, it measures other things instead: what TLS costs. See `tests.bench.crawl_tls`.
 
@@ -26,6 +27,7 @@ from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
 from crawler.write.records import read_records
 from tests.bench import blocked_loop, crawl_tls
+from tests.bench.peers.wget2 import WGET2
 from tests.bench.report import Options, emit, options, spread, tell
 from tests.nginx import NGINX, serving
 
@@ -36,6 +38,8 @@ MEANINGS = {
     "ratio_scrapy_docs": "times Scrapy's rate, python3-doc",
     "share_of_bare_aiohttp": "of the rate of the bare client that only fetches the same URLs, pages of 8 KB",
     "share_of_bare_aiohttp_docs": "the same for python3-doc",
+    "share_of_wget2": "of the rate of wget2, pages of 8 KB",
+    "share_of_wget2_docs": "the same for python3-doc",
     "pages_per_s": "pages of 8 KB",
     "docs_pages_per_s": "pages of python3-doc",
     "peak_mb": "peak resident memory of this crawler, pages of 8 KB",
@@ -61,6 +65,7 @@ class Site(msgspec.Struct, frozen=True):
     name: str
     seed: str
     suffix: str
+    hosts: tuple[str, ...]
     port: int
     pages: int
 
@@ -75,17 +80,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         pages = 1000 if asked.quick else 4000
-        with running(bench_params(pages), cpu=SERVER_CPU) as port:
-            site = Site("8 KB pages", f"http://h00000.sim.test:{port}/", "sim.test", port, pages)
-            ours, scrapy, bare = _compared(site, directory / "small", asked)
-        figures["ratio_scrapy_small"] = _ratio(ours, scrapy)
-        figures["share_of_bare_aiohttp"] = _ratio(ours, bare)
-        figures["pages_per_s"] = statistics.median(run.rate for run in ours)
-        figures["peak_mb"] = max(run.peak_mb for run in ours)
-        figures["scrapy_pages_per_s"] = statistics.median(run.rate for run in scrapy)
-        figures["scrapy_peak_mb"] = max(run.peak_mb for run in scrapy)
-        figures["bare_aiohttp_pages_per_s"] = statistics.median(run.rate for run in bare)
-        figures["bare_aiohttp_peak_mb"] = max(run.peak_mb for run in bare)
+        params = bench_params(pages)
+        hosts = tuple(f"h{number:05}.{params.domain}" for number in range(params.hosts))
+        with running(params, cpu=SERVER_CPU) as port:
+            site = Site("8 KB pages", f"http://{hosts[0]}:{port}/", params.domain, hosts, port, pages)
+            figures |= _figures(_compared(site, directory / "small", asked), ratio="_small")
         figures |= _docs(directory, asked)
         figures |= _holds(directory, asked)
     emit(figures, asked=asked, packages=packages, meanings=MEANINGS)
@@ -97,16 +96,8 @@ def _docs(directory: Path, asked: Options) -> dict[str, float]:
         return {}
     (directory / "nginx").mkdir()
     with serving(DOCS, directory / "nginx", cpu=SERVER_CPU) as port:
-        site = Site("python3-doc", f"http://docs.test:{port}/index.html", "docs.test", port, 0)
-        ours, scrapy, bare = _compared(site, directory / "docs", asked)
-    return {
-        "ratio_scrapy_docs": _ratio(ours, scrapy),
-        "share_of_bare_aiohttp_docs": _ratio(ours, bare),
-        "docs_pages_per_s": statistics.median(run.rate for run in ours),
-        "docs_peak_mb": max(run.peak_mb for run in ours),
-        "scrapy_docs_pages_per_s": statistics.median(run.rate for run in scrapy),
-        "scrapy_docs_peak_mb": max(run.peak_mb for run in scrapy),
-    }
+        site = Site("python3-doc", f"http://docs.test:{port}/index.html", "docs.test", ("docs.test",), port, 0)
+        return _figures(_compared(site, directory / "docs", asked), ratio="_docs", prefix="docs_", suffix="_docs")
 
 
 def _holds(directory: Path, asked: Options) -> dict[str, float]:
@@ -140,24 +131,44 @@ def _holds(directory: Path, asked: Options) -> dict[str, float]:
     return {"longest_hold_ms": float(told.split()[0])}
 
 
-def _compared(site: Site, directory: Path, asked: Options) -> tuple[list[Result], list[Result], list[Result]]:
+def _compared(site: Site, directory: Path, asked: Options) -> dict[str, list[Result]]:
+    """The runs of each crawler, round by round."""
     rounds = 1 if asked.quick else 3
-    results: list[tuple[Result, Result, Result]] = []
+    found: dict[str, list[Result]] = {}
     for number in range(rounds):
         place = directory / str(number)
         place.mkdir(parents=True)
         ours, urls = _onceover(site, place)
-        scrapy = _scrapy(site, place)
-        bare = _bare(site, place, urls)
-        results.append((ours, scrapy, bare))
-        tell(
-            f"{site.name}, round {number + 1} of {rounds}: {ours.pages} pages at {ours.rate:,.0f}/s; "
-            f"Scrapy {scrapy.pages} at {scrapy.rate:,.0f}/s; bare aiohttp {bare.pages} at {bare.rate:,.0f}/s"
-        )
-    columns = [list(column) for column in zip(*results, strict=True)]
-    for name, column in zip(("onceover", "Scrapy", "bare aiohttp"), columns, strict=True):
-        tell(f"{site.name}: {name} {spread([run.rate for run in column])} pages/s")
-    return columns[0], columns[1], columns[2]
+        results = {
+            "onceover": ours,
+            "Scrapy": _peer(place, "scrapy_crawl", site.seed, str(place / "scrapy_crawl"), site.suffix),
+            "bare aiohttp": _peer(place, "aiohttp_fetch", str(urls), str(site.port)),
+        }
+        if WGET2 is not None:
+            results["wget2"] = _peer(place, "wget2", site.seed, str(place / "wget2"), str(site.port), *site.hosts)
+        told = "; ".join(f"{name} {run.pages} at {run.rate:,.0f}/s" for name, run in results.items())
+        tell(f"{site.name}, round {number + 1} of {rounds}: {told}")
+        for name, run in results.items():
+            found.setdefault(name, []).append(run)
+    for name, runs in found.items():
+        tell(f"{site.name}: {name} {spread([run.rate for run in runs])} pages/s")
+    return found
+
+
+def _figures(runs: dict[str, list[Result]], *, ratio: str, prefix: str = "", suffix: str = "") -> dict[str, float]:
+    ours = runs["onceover"]
+    figures = {
+        f"ratio_scrapy{ratio}": _ratio(ours, runs["Scrapy"]),
+        f"share_of_bare_aiohttp{suffix}": _ratio(ours, runs["bare aiohttp"]),
+    }
+    if "wget2" in runs:
+        figures[f"share_of_wget2{suffix}"] = _ratio(ours, runs["wget2"])
+    for name, results in runs.items():
+        whose = "" if results is ours else f"{name.lower().replace(' ', '_')}_"
+        figures[f"{whose}{prefix}pages_per_s"] = statistics.median(run.rate for run in results)
+        if name in ("onceover", "Scrapy"):  # The others take less than this benchmark, whose child each run is.
+            figures[f"{whose}{prefix}peak_mb"] = max(run.peak_mb for run in results)
+    return figures
 
 
 def _ratio(ours: list[Result], theirs: list[Result]) -> float:
@@ -206,17 +217,9 @@ def _onceover(site: Site, place: Path) -> tuple[Result, Path]:
     return Result(pages, status["elapsed_s"], peak_mb), urls
 
 
-def _scrapy(site: Site, place: Path) -> Result:
-    directory = place / "scrapy"
-    directory.mkdir()
-    command = [sys.executable, "-m", "tests.bench.peers.scrapy_crawl", site.seed, str(directory), site.suffix]
-    printed, peak_mb = _run(command, place)
-    return msgspec.convert({**json.loads(printed), "peak_mb": peak_mb}, Result)
-
-
-def _bare(site: Site, place: Path, urls: Path) -> Result:
-    command = [sys.executable, "-m", "tests.bench.peers.aiohttp_fetch", str(urls), str(site.port)]
-    printed, peak_mb = _run(command, place)
+def _peer(place: Path, module: str, *arguments: str) -> Result:
+    (place / module).mkdir()
+    printed, peak_mb = _run([sys.executable, "-m", f"tests.bench.peers.{module}", *arguments], place / module)
     return msgspec.convert({**json.loads(printed), "peak_mb": peak_mb}, Result)
 
 
