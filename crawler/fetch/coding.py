@@ -3,6 +3,9 @@
 A few kilobytes can expand to gigabytes, so every decoder returns limited pieces, and we stop at the limit. We accept
 the same errors as browsers: garbage after the end of the stream, a missing checksum, raw deflate, an unknown coding. Of
 a stream without an end, we return what there is, marked as unfinished.
+
+Most bodies are one whole stream. ISA-L decodes these, in half the time of zlib: 240 KB in 0.17 ms instead of 0.38. All
+others are left to zlib, which tells us how far they can be read.
 """
 
 import zlib
@@ -13,6 +16,7 @@ from io import BytesIO
 import brotli
 import msgspec
 from backports import zstd
+from isal import isal_zlib
 
 _PIECE_BYTES = 256 * 1024
 """Output of a decoder at a time."""
@@ -64,7 +68,7 @@ def decode(raw: bytes, applied: list[str], /, *, max_bytes: int, max_ratio: floa
     limit = min(max_bytes, max(_RATIO_COUNTS_FROM_BYTES, int(len(raw) * max_ratio)))
     decoded = Decoded(raw)
     for name in applied:
-        inner = _collect(name, _DECODERS[name](decoded.body), limit)
+        inner = _whole(name, decoded.body, limit) or _collect(name, _DECODERS[name](decoded.body), limit)
         decoded = Decoded(
             inner.body,
             decoded.truncated or inner.truncated,
@@ -72,6 +76,22 @@ def decode(raw: bytes, applied: list[str], /, *, max_bytes: int, max_ratio: floa
             decoded.unfinished or inner.unfinished,
         )
     return decoded
+
+
+def _whole(name: str, raw: bytes, limit: int) -> Decoded | None:
+    """Decode a body that is one stream without faults, and nothing else. None for all others."""
+    wbits = _WBITS.get(name)
+    # ISA-L ignores the reserved flags of gzip.
+    if wbits is None or (wbits > 15 and raw[3:4] > b"\x1f"):
+        return None
+    decoder = isal_zlib.decompressobj(wbits)
+    try:
+        body = decoder.decompress(raw, limit + 1)
+    except _IsalError:
+        return None
+    if len(body) > limit:
+        return Decoded(body[:limit], truncated=True)
+    return Decoded(body) if decoder.eof and not decoder.unused_data else None
 
 
 def _collect(name: str, pieces: Iterator[bytes], limit: int) -> Decoded:
@@ -142,6 +162,10 @@ def _up_to_damage(decoder: "zlib._Decompress", part: memoryview) -> Iterator[byt
     with suppress(zlib.error):
         for at in range(len(part)):
             yield decoder.decompress(part[at : at + 1], _PIECE_BYTES)
+
+
+_WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15, "x-deflate": 15}
+_IsalError: type[Exception] = isal_zlib.error  # type: ignore[assignment] # its stub takes the class for an instance
 
 
 def _gzip(raw: bytes) -> Iterator[bytes]:
