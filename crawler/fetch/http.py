@@ -103,7 +103,7 @@ class HttpFetcher:
             if request.is_check:
                 raw, truncated = b"", None
             fetched = await interpret(sent, response, raw, truncated, limits=limits, claim=claim, budget=self._budget)
-            if self._signing is not None and "Accept-Signature" in response.headers:
+            if self._signing is not None and b"accept-signature" in response.headers:
                 fetched = await self._learn_challenge(url, headers, signed, response, fetched)
             return fetched
         except Exception as error:  # noqa: BLE001
@@ -160,9 +160,9 @@ class HttpFetcher:
     def _learn(self, url: URL, limits: RequestLimits, response: Response) -> None:
         """Store the cookies and the HSTS policy of a response."""
         if limits.cookies and self._cookies is not None:
-            self._cookies.learn(url, response.headers.getall("Set-Cookie", []))
+            self._cookies.learn(url, response.headers.all(b"set-cookie"))
         if self._hsts is not None and url.scheme == "https" and self._network.verifies(url):
-            policy = response.headers.get("Strict-Transport-Security")
+            policy = response.headers.first(b"strict-transport-security")
             if policy is not None:
                 self._hsts.learn(str(url), policy)
 
@@ -171,7 +171,7 @@ class HttpFetcher:
     ) -> Fetched:
         """Remember the signature that a server asks for. Marks the page if the request must be repeated with it."""
         assert self._signing is not None
-        accepted = response.headers.getall("Accept-Signature")
+        accepted = response.headers.all(b"accept-signature")
         again = await self._signing.learn(url, headers, signed, status=response.status, accepted=accepted)
         return replace(fetched, challenged=True) if again and isinstance(fetched, Page) else fetched
 

@@ -95,7 +95,7 @@ async def _decode_body(
     response: Response, raw: bytes, *, limits: RequestLimits, claim: Claim, budget: BodyBudget
 ) -> _DecodedBody:
     """Decode the transfer coding, then the content coding. Large bodies are decoded in a thread, one at a time."""
-    layers = [_codings_in(response, "Transfer-Encoding"), _codings_in(response, "Content-Encoding")]
+    layers = [_codings_in(response, b"transfer-encoding"), _codings_in(response, b"content-encoding")]
     if not raw or not any(layers):
         return _DecodedBody(raw, raw)
     large = len(raw) >= _DECODE_APART_BYTES
@@ -106,8 +106,8 @@ async def _decode_body(
     return decoded
 
 
-def _codings_in(response: Response, header: str) -> list[str]:
-    return codings(",".join(response.headers.getall(header))) if header in response.headers else []
+def _codings_in(response: Response, header: bytes) -> list[str]:
+    return codings(",".join(response.headers.all(header))) if header in response.headers else []
 
 
 def _undo(raw: bytes, layers: list[list[str]], *, max_bytes: int, max_ratio: float) -> _DecodedBody:
@@ -152,7 +152,7 @@ async def interpret(
             answered=True,
             response=Page(body=b"", raw_body=decoded.raw, truncated=truncated, **common),
         )
-    if status in _REDIRECTS and (location := response.headers.get("Location")):
+    if status in _REDIRECTS and (location := response.headers.first(b"location")):
         return Redirect(location=_text(location), body=decoded.body, raw_body=decoded.raw, **common)
     if status == 304:
         return NotModified(**common)
@@ -177,7 +177,7 @@ def _common_fields(request: SentRequest, response: Response) -> dict[str, Any]:
         "status": response.status,
         "reason": _text(response.reason),
         "http_version": "1.1" if version == (1, 1) else f"{version.major}.{version.minor}",
-        "headers": list(response.raw_headers),
+        "headers": list(response.headers.lines),
         "request_headers": recorded_headers(response.request_headers),
         "ip": response.peer[0] if response.peer else None,
         "port": response.peer[1] if response.peer else None,
@@ -204,7 +204,7 @@ def _truncation(response: Response, decoded: _DecodedBody, truncated: str | None
         return {"truncated": "encoding", "message": decoded.error}
     if not decoded.unfinished and not body_end.lacks_close_notify:
         return {}
-    ends = shows_its_end(decoded.body, response.headers.get("Content-Type", ""))
+    ends = shows_its_end(decoded.body, response.headers.first(b"content-type") or "")
     if decoded.unfinished and not ends:
         why = "disconnect" if body_end.by_close else "encoding"
         return {"truncated": why, "message": "the compressed body has no end"}

@@ -6,7 +6,8 @@ and for each socket before it connects. The last test would be enough; the first
 knows the proxies, logins and unverified certificates of some hosts, `socks` connects through SOCKS proxies.
 `connections` counts connections, and `keeping` ranks the idle ones by their use. `tls` speaks TLS, and resumes its
 sessions. `handler` is one connection, and corrects aiohttp where a server would mislead it;
-`requests` are sent over it, and `responses` come back. `response_heads` corrects heads that browsers accept. `sockets`
-sees what arrives on idle connections. `failures` is the one table that translates exceptions into the crawl's words.
+`requests` are sent over it, and `responses` come back. `response_heads` reads plain heads, and corrects others that
+browsers accept, for aiohttp's parser; `bodies` are what follows a head. `sockets` sees what arrives on idle
+connections. `failures` is the one table that translates exceptions into the crawl's words.
 `aiohttp_contract` checks at the start that aiohttp is as we rely on it.
 """

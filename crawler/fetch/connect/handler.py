@@ -2,7 +2,7 @@
 
 import asyncio
 from ssl import SSLError
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -10,33 +10,21 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 
+from crawler.fetch.connect.bodies import BodyEnd, PlainBody
 from crawler.fetch.connect.connections import Connections, Peer
 from crawler.fetch.connect.failures import TOO_MUCH, BodyBroken, NoResponse
 from crawler.fetch.connect.keeping import memory_of
-from crawler.fetch.connect.response_heads import end_of_head, fix_head, may_be_head
+from crawler.fetch.connect.response_heads import PlainHead, end_of_head, fix_head, may_be_head, read_plain_head
 from crawler.fetch.connect.sockets import has_input, has_unread, lacks_close_notify
 from crawler.fetch.connect.tls.resuming import ResumingTls
 from crawler.url.hosts import same_address
 
+_MAX_LINE_BYTES = 64 * 1024
+"""Limit per header line. Browsers accept that much in total; aiohttp's own limit of 8 KiB refuses real sites."""
+_MAX_HEADERS = 512
 _MAX_OVERHEAD_BYTES = 512 * 1024
 _MAX_OVERHEAD_RATIO = 4
 """Bytes of a response beside its body: so many, and so many more for each byte of the body."""
-
-
-class BodyEnd:
-    """How the body of one response ended, as its connection saw it."""
-
-    __slots__ = ("alert", "broken", "by_close", "lacks_close_notify")
-
-    def __init__(self) -> None:
-        self.broken: aiohttp.ClientPayloadError | None = None
-        """Why the body ended early; None while there is no sign of that."""
-        self.alert: SSLError | None = None
-        """The TLS alert that ended the connection. With TLS 1.3, a server refuses a client only after the handshake."""
-        self.by_close = False
-        """Only the end of the connection marks the end of the body."""
-        self.lacks_close_notify = False
-        """The connection ended without the close_notify of TLS, so anybody may have ended it."""
 
 
 class TolerantHandler(ResponseHandler):
@@ -72,8 +60,11 @@ class TolerantHandler(ResponseHandler):
         self._pending = b""
         """An incomplete head."""
         self._received_bytes = 0
-        self._body: StreamReader | None = None
+        self._body: StreamReader | PlainBody | None = None
         """The body of the current or last response; None before its headers have arrived."""
+        self._plain: PlainBody | None = None
+        """The body of the current response if that is plain: aiohttp's parser does not see it."""
+        self._may_be_plain = True
         self._in_chunks = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -100,7 +91,16 @@ class TolerantHandler(ResponseHandler):
     def idle_s(self, now: float) -> float:
         return now - self._asked_at
 
+    def expect_response(self, *, has_body: bool = True) -> None:
+        """Prepare for a response. The request must be written next, without a pause."""
+        self._begin_request(may_be_plain=has_body)
+
     def set_response_params(self, **params: Any) -> None:
+        # aiohttp asks a proxy for a tunnel.
+        self._begin_request(may_be_plain=False)
+        super().set_response_params(**params)
+
+    def _begin_request(self, *, may_be_plain: bool) -> None:
         if self.requests == 0 and has_unread(self.transport):
             self._distrust()
         self.body_end = BodyEnd()
@@ -113,13 +113,13 @@ class TolerantHandler(ResponseHandler):
         self._awaits_head = True
         self._pending = b""
         self._received_bytes = 0
-        self._body = None
-        super().set_response_params(**params)
+        self._body = self._plain = self._parser = None
+        self._may_be_plain = may_be_plain
         # The request is written as soon as this returns.
         if (before_request := self._connections.before_request) is not None:
             before_request()
 
-    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+    def feed_data(self, data: tuple[RawResponseMessage | PlainHead, StreamReader | PlainBody], size: int = 0) -> None:
         message, payload = data
         if message.code >= 200 or message.code == 101:
             if self._body is not None:
@@ -134,7 +134,7 @@ class TolerantHandler(ResponseHandler):
                 tls = self.transport.get_extra_info("ssl_object")
                 if isinstance(tls, ResumingTls):
                     tls.keep_session()
-        super().feed_data(data, size)
+        super().feed_data(cast(Any, data), size)
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
         super().set_exception(exc, *cause)
@@ -147,9 +147,14 @@ class TolerantHandler(ResponseHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._pending:
             pending, self._pending = self._pending, b""
-            super().data_received(pending)
+            self._parse(pending)
         body, parser = self._body, self._parser
-        if body is not None and parser is not None and not body.is_eof():
+        if self._plain is not None and not self._plain.is_eof():
+            self._payload = None
+            self.force_close()
+            self.body_end.broken = aiohttp.ClientPayloadError()
+            self._plain.feed_eof()
+        elif body is not None and parser is not None and not body.is_eof():
             # End the body without an exception: after one, aiohttp would not return the data received so far.
             is_unannounced = lacks_close_notify(self.transport)
             self._payload = self._parser = None
@@ -168,10 +173,15 @@ class TolerantHandler(ResponseHandler):
         super().connection_lost(exc)
         # The body refers to its connection. This cycle would keep both, and the state of TLS, until the next garbage
         # collection, which is rare.
-        self._body = None
+        self._body = self._plain = None
         self._connections.remove(self)
 
     def data_received(self, data: bytes) -> None:
+        if self._plain is not None and not self._plain.is_eof():
+            if self._is_tls and len(data) > self._largest_piece:
+                self._grow(len(data))
+            self._feed_plain(self._plain, data)
+            return
         if self._spoke_first:
             return
         if data and self._is_idle():
@@ -180,7 +190,8 @@ class TolerantHandler(ResponseHandler):
         if self._is_tls and len(data) > self._largest_piece:
             self._grow(len(data))
         self._received_bytes += len(data)
-        body_bytes = self._body.total_bytes if self._body is not None else 0
+        stream = None if self._plain is not None else cast(StreamReader | None, self._body)
+        body_bytes = stream.total_bytes if stream is not None else 0
         if self._received_bytes - body_bytes > _MAX_OVERHEAD_BYTES + _MAX_OVERHEAD_RATIO * body_bytes:
             if self.transport is not None:
                 self.transport.abort()
@@ -190,9 +201,12 @@ class TolerantHandler(ResponseHandler):
             data = self._feed_heads(data)
             if not data:
                 return
-        body = self._body
+            if self._plain is not None:
+                self._feed_plain(self._plain, data)
+                return
+        body = cast(StreamReader | None, self._body)
         body_bytes = body.total_bytes if body is not None else 0
-        super().data_received(data)
+        self._parse(data)
         if data and body is not None and body.is_eof():
             behind = not data.endswith(b"\n") if self._in_chunks else body.total_bytes - body_bytes < len(data)
             if behind:
@@ -211,11 +225,49 @@ class TolerantHandler(ResponseHandler):
                     return b""
                 self._awaits_head = False  # the parser will report the error
             else:
-                super().data_received(fix_head(pending[:end]))
+                head = pending[:end]
+                plain = read_plain_head(head) if self._may_be_plain else None
+                if plain is None:
+                    self._parse(fix_head(head))
+                else:
+                    self._begin_plain(plain)
                 pending, searched = pending[end:], 0
                 # Another head follows an informational response.
                 self._awaits_head = self._body is None and self.exception() is None
         return pending
+
+    def _begin_plain(self, head: PlainHead) -> None:
+        self._plain = body = PlainBody(
+            head.length, pause=self._pause_transport_reading, resume=self._resume_transport_reading
+        )
+        self._payload = cast(Any, body)
+        self._parser = None
+        if head.should_close:
+            self.force_close()
+        self.feed_data((head, body))
+
+    def _feed_plain(self, body: PlainBody, data: bytes) -> None:
+        missing = body.missing
+        if len(data) <= missing:
+            body.feed(data)
+            return
+        self.force_close()  # before the end of the body gives the connection back
+        if missing:
+            body.feed(data[:missing])
+        self._distrust()
+
+    def _parse(self, data: bytes) -> None:
+        """Pass data to aiohttp's parser."""
+        if self._parser is None and data:
+            super().set_response_params(
+                skip_payload=not self._may_be_plain,
+                read_until_eof=True,
+                auto_decompress=False,
+                max_line_size=_MAX_LINE_BYTES,
+                max_field_size=_MAX_LINE_BYTES,
+                max_headers=_MAX_HEADERS,
+            )
+        super().data_received(data)
 
     def _grow(self, piece: int) -> None:
         self._largest_piece = piece

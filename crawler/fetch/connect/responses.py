@@ -12,16 +12,15 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 
+from crawler.fetch.connect.bodies import PlainBody
 from crawler.fetch.connect.connections import Connections
 from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, TlsRefused, TooSlow
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.requests import HttpRequest
+from crawler.fetch.connect.response_heads import Headers, PlainHead
 
 _MAX_HEADERS_BYTES = 256 * 1024
 """All header lines together, as in Chromium."""
-_MAX_LINE_BYTES = 64 * 1024
-"""Limit per header line. Browsers accept that much in total; aiohttp's own limit of 8 KiB refuses real sites."""
-_MAX_HEADERS = 512
 _SWITCHING = 101
 _CLOSING_S = 1.0
 """So long before the server closes an idle connection, we send no more over it: the request would be lost."""
@@ -44,7 +43,6 @@ class Response:
         "content",
         "headers",
         "peer",
-        "raw_headers",
         "reason",
         "request_headers",
         "status",
@@ -52,7 +50,12 @@ class Response:
     )
 
     def __init__(
-        self, request: HttpRequest, connection: Connection, message: RawResponseMessage, content: StreamReader
+        self,
+        request: HttpRequest,
+        connection: Connection,
+        message: RawResponseMessage | PlainHead,
+        headers: Headers,
+        content: StreamReader | PlainBody,
     ) -> None:
         handler = cast(TolerantHandler, connection.protocol)
         self._connection: Connection | None = connection
@@ -60,8 +63,7 @@ class Response:
         self.status = message.code
         self.reason = message.reason
         self.version = message.version
-        self.headers = message.headers
-        self.raw_headers = message.raw_headers
+        self.headers = headers
         self.content = content
         self.body_end = handler.body_end
         self.peer = handler.peer
@@ -99,14 +101,7 @@ async def exchange(
     handler = cast(TolerantHandler, connection.protocol)
     try:
         head = request.serialized()
-        handler.set_response_params(
-            skip_payload=request.method == "HEAD",
-            read_until_eof=True,
-            auto_decompress=False,
-            max_line_size=_MAX_LINE_BYTES,
-            max_field_size=_MAX_LINE_BYTES,
-            max_headers=_MAX_HEADERS,
-        )
+        handler.expect_response(has_body=request.method != "HEAD")
         if handler.transport is None or handler.transport.is_closing():
             raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
         handler.transport.write(head)
@@ -126,12 +121,14 @@ async def exchange(
             raise ClosedEarly("closed without a response") from error
         if handler.requests > 1 and peer is not None:
             connections.note_reuse(peer, answered=True)
-        kept_s = keep_alive_s(message.headers.get("Keep-Alive"))
+        headers = Headers(message.raw_headers)
+        kept_s = keep_alive_s(headers.first(b"keep-alive"))
         handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
-        size = sum(map(len, chain.from_iterable(message.raw_headers)))
-        if size > _MAX_HEADERS_BYTES:
-            raise HeadersTooLarge(f"{size} bytes of headers, at most {_MAX_HEADERS_BYTES} are read")
-        return Response(request, connection, message, content)
+        if not isinstance(message, PlainHead):
+            size = sum(map(len, chain.from_iterable(headers.lines)))
+            if size > _MAX_HEADERS_BYTES:
+                raise HeadersTooLarge(f"{size} bytes of headers, at most {_MAX_HEADERS_BYTES} are read")
+        return Response(request, connection, message, headers, content)
     except BaseException:
         connection.close()
         raise
@@ -139,14 +136,14 @@ async def exchange(
 
 async def _receive_head(
     request: HttpRequest, handler: TolerantHandler, timeout_s: float
-) -> tuple[RawResponseMessage, StreamReader]:
+) -> tuple[RawResponseMessage | PlainHead, StreamReader | PlainBody]:
     # A timer that fails the connection takes a third of the time of one that cancels the task.
     timer = asyncio.get_running_loop().call_later(
         timeout_s, handler.set_exception, TooSlow("no complete headers in time")
     )
     try:
         while True:
-            message, content = cast(tuple[Any, StreamReader], await handler.read())
+            message, content = cast(tuple[Any, Any], await handler.read())
             if not 100 <= message.code <= 199 or message.code == _SWITCHING:
                 return message, content
     except HttpProcessingError as error:

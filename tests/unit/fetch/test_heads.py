@@ -1,14 +1,16 @@
 """Heads that bend the rules: what is mended, and what is left to the parser to refuse."""
 
 import asyncio
+from typing import Any
 
 import pytest
+from aiohttp.http_parser import HttpResponseParser
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.fetch.connect.connections import Connections
 from crawler.fetch.connect.handler import TolerantHandler
-from crawler.fetch.connect.response_heads import end_of_head, fix_head, may_be_head
+from crawler.fetch.connect.response_heads import Headers, end_of_head, fix_head, may_be_head, read_plain_head
 from tests.framing import BODY, CASES, by_onceover, served
 from tests.servers import head, page
 
@@ -100,19 +102,111 @@ def test_a_header_is_mended_where_that_leaves_no_doubt(sent: bytes, kept: bytes)
 async def test_in_whatever_pieces_a_head_comes_it_is_the_same(response: bytes, size: int) -> None:
     handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
     handler.connection_made(Wire())
-    handler.set_response_params(read_until_eof=True)
+    handler.expect_response()
     for start in range(0, len(response), size):
         handler.data_received(response[start : start + size])
     message, payload = await handler.read()
     while message.code < 200:
         message, payload = await handler.read()
-    assert (message.code, await payload.read()) == (200, BODY)
+    received = b""
+    while piece := await payload.readany():
+        received += piece
+    assert (message.code, received, handler.should_close) == (200, BODY, False)
+
+
+class Reader:
+    """What aiohttp's parser wants to know of a connection."""
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self, resume_parser: bool = True) -> None: ...
+
+
+FRAMING = st.sampled_from(
+    [
+        (b"Content-Length", b"5"),
+        (b"content-length", b"07"),
+        (b"Content-Length", b"5, 5"),
+        (b"Content-Length", b"99999999999999999999"),
+        (b"Connection", b"close"),
+        (b"Connection", b"Keep-Alive"),
+        (b"connection", b"keep-alive, close"),
+        (b"Proxy-Connection", b"close"),
+        (b"Transfer-Encoding", b"chunked"),
+        (b"Transfer-Encoding", b"gzip"),
+        (b"Upgrade", b"h2c"),
+        (b"Empty", b""),
+        (b"Spaced", b"  \t a \t "),
+        (b"Umlaut", b"\xc3\xa4\xe4"),
+    ]
+)
+
+
+@given(
+    st.sampled_from([b"HTTP/1.0", b"HTTP/1.1"]),
+    st.sampled_from([b"200 OK", b"200", b"404 ", b"301 a  b ", b"500 \xe4", b"200  two", b"304 No", b"199 x"]),
+    st.lists(st.one_of(FRAMING, st.tuples(NAMES, VALUES)), max_size=8),
+)
+async def test_a_plain_head_means_what_the_parser_reads_in_it(
+    version: bytes, status: bytes, fields: list[tuple[bytes, bytes]]
+) -> None:
+    sent = b"%s %s\r\n%s\r\n" % (version, status, b"".join(b"%s: %s\r\n" % field for field in fields))
+    plain = read_plain_head(sent)
+    if plain is None:
+        return
+    loop: Any = asyncio.get_running_loop()
+    reader: Any = Reader()
+    parser = HttpResponseParser(
+        reader,
+        loop,
+        1000,
+        read_until_eof=True,
+        auto_decompress=False,
+        max_line_size=65536,
+        max_field_size=65536,
+        max_headers=512,
+    )
+    [[message, payload]], _, _ = parser.feed_data(sent)
+    assert (plain.version, plain.code, plain.reason) == (message.version, message.code, message.reason)
+    assert (list(plain.raw_headers), plain.should_close) == (list(message.raw_headers), bool(message.should_close))
+    assert not message.chunked
+    headers = Headers(plain.raw_headers)
+    for name in message.headers:
+        assert headers.all(name.lower().encode()) == message.headers.getall(name)
+        assert headers.first(name.lower().encode()) == message.headers[name]
+    # The body is as long for both: a byte less is too few, and one more is not part of it.
+    if plain.length < 10:
+        parser.feed_data(b"x" * (plain.length - 1) if plain.length else b"")
+        assert payload.is_eof() == (plain.length == 0)
+        if plain.length:
+            parser.feed_data(b"x")
+            assert payload.is_eof()
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        b"Content-Length: 5\r\nContent-Length: 5",
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked",
+        b"Content-Length: +5",
+        b"Content-Length: 5\r\nConnection: close\r\nConnection: keep-alive",
+        b"Content-Length: 5\r\nX: a\r\n folded",
+        b"Content-Length : 5",
+        b"Content-Length: 5\r\nUpgrade: h2c",
+        b"Content-Length: 5\r\nX: " + b"y" * 20_000,
+        b"X: 1",
+    ],
+)
+def test_what_may_leave_a_doubt_is_not_plain(field: bytes) -> None:
+    assert read_plain_head(head(field)) is None
+    assert read_plain_head(head(b"Content-Length: 5")) is not None
+    assert read_plain_head(head(b"Content-Length: 5", status=b"304 Not Modified")) is None
 
 
 @pytest.mark.parametrize("rubbish", [b"SSH-2.0-OpenSSH_9.2p1\r\n", b"\x16\x03\x01", b"HTTP/1.1 abc OK\r\n", b"<p>"])
 async def test_what_can_be_no_head_is_refused_at_once(rubbish: bytes) -> None:
     handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
     handler.connection_made(Wire())
-    handler.set_response_params()
+    handler.expect_response()
     handler.data_received(rubbish)
     assert handler.exception() is not None
