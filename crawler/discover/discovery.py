@@ -90,7 +90,7 @@ class ScopedDiscovery:
         distinct = DistinctLinks(self._filter, parent)
         checks = ExternalLinks(self._scope, self._rules, parent)
         found = yield from self._follow(distinct, base_url, links, parent, about, checks)
-        refused = dict(Counter(reason for _, reason in distinct.refusals))
+        refused = dict(Counter(reason for _, reason in distinct.refusals)) if distinct.refusals else {}
         repeats = distinct.repeats
         self_links = repeats.pop(parent.canonical, 0)
         if repeats:
@@ -120,46 +120,45 @@ class ScopedDiscovery:
         focus, max_links = self._focus, self._rules.max_links_per_page
         page_worth = focus.of_page(about, parent.weight) if focus else 0.0
         is_sitemap = parent.kind == LinkKind.SITEMAP
-        for distinct_link in distinct.read(base_url, links):
-            if distinct_link is None:
+        for step, distinct_links in enumerate(distinct.read(base_url, links)):
+            if step:
                 yield
-                continue
-            link, target, refusal, count = distinct_link
-            reason: str | None = refusal
-            if is_sitemap and link.kind is LinkKind.SITEMAP:
-                nested = self._sitemap(target, parent, count)
-                if isinstance(nested, CrawlUrl):
-                    found.append(nested)
+            for link, target, refusal, count in distinct_links:
+                reason: str | None = refusal
+                if is_sitemap and link.kind is LinkKind.SITEMAP:
+                    nested = self._sitemap(target, parent, count)
+                    if isinstance(nested, CrawlUrl):
+                        found.append(nested)
+                        continue
+                    reason = nested
+                elif reason is None and len(found) >= max_links and link.kind is not LinkKind.LISTED:
+                    reason = LinkRefusal.TOO_MANY_LINKS
+                if focus and reason is None:
+                    weight = focus.of_link(link.text, target.url, page_worth)
+                    precedence = precedence_of(weight)
+                    if weight < focus.min_weight:
+                        reason = LinkRefusal.IRRELEVANT
+                if reason is not None:
+                    refusals.append((target.url, reason))
+                    if reason is Refusal.OUT_OF_SCOPE:
+                        checks.add(link, target, count)
                     continue
-                reason = nested
-            elif reason is None and len(found) >= max_links and link.kind is not LinkKind.LISTED:
-                reason = LinkRefusal.TOO_MANY_LINKS
-            if focus and reason is None:
-                weight = focus.of_link(link.text, target.url, page_worth)
-                precedence = precedence_of(weight)
-                if weight < focus.min_weight:
-                    reason = LinkRefusal.IRRELEVANT
-            if reason is not None:
-                refusals.append((target.url, reason))
-                if reason is Refusal.OUT_OF_SCOPE:
-                    checks.add(link, target, count)
-                continue
-            found.append(
-                CrawlUrl(
-                    url=target.url,
-                    canonical=target.canonical,
-                    queue_key=target.queue_key,
-                    depth=depth,
-                    via=via,
-                    kind=link.kind,
-                    anchor=link.text or None,
-                    weight=weight,
-                    precedence=precedence,
-                    link_count=count,
-                    last_modified=link.last_modified or None,
-                    change_frequency=link.change_frequency or None,
+                found.append(
+                    CrawlUrl(
+                        url=target.url,
+                        canonical=target.canonical,
+                        queue_key=target.queue_key,
+                        depth=depth,
+                        via=via,
+                        kind=link.kind,
+                        anchor=link.text or None,
+                        weight=weight,
+                        precedence=precedence,
+                        link_count=count,
+                        last_modified=link.last_modified or None,
+                        change_frequency=link.change_frequency or None,
+                    )
                 )
-            )
         return found
 
     def references(
@@ -171,22 +170,21 @@ class ScopedDiscovery:
         repeats_left = self._rules.max_links_per_page
         unwanted_reason = self._filter.unwanted_reason
         references: list[str] = []
-        for judged_link in self._filter.judge_each(links, base_url):
-            if judged_link is None:
+        for step, judged_links in enumerate(self._filter.judge_each(links, base_url)):
+            if step:
                 yield
-                continue
-            link, href, _, judgement = judged_link
-            if not href or (unwanted_reason and unwanted_reason(link)):
-                continue
-            target = judgement.target
-            if isinstance(target, BadUrl) or (is_repeat := is_repeat_of.get(target.canonical)) is None:
-                continue
-            if is_repeat:
-                if repeats_left == 0:
+            for link, href, _, judgement in judged_links:
+                if not href or (unwanted_reason and unwanted_reason(link)):
                     continue
-                repeats_left -= 1
-            is_repeat_of[target.canonical] = True
-            references.append(target.canonical)
+                target = judgement.target
+                if isinstance(target, BadUrl) or (is_repeat := is_repeat_of.get(target.canonical)) is None:
+                    continue
+                if is_repeat:
+                    if repeats_left == 0:
+                        continue
+                    repeats_left -= 1
+                is_repeat_of[target.canonical] = True
+                references.append(target.canonical)
         return references
 
     def link_details(

@@ -6,9 +6,9 @@ directory. `?page=2` depends on the document, so it is not remembered.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
-from operator import getitem
-from typing import Final
+from itertools import compress, islice
+from operator import not_
+from typing import Final, cast
 
 import msgspec
 
@@ -38,6 +38,8 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
 
 JudgedLink = tuple[Link, str, int, Judgement]
 """The first of a number of equal links, its href without fragment, that number, and what holds for the href."""
+JudgedLinks = Iterator[Iterable[JudgedLink]]
+"""Those of a page, step by step."""
 
 _DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])|h[^:/?#]*[\t\n\r][^:/?#]*:", re.IGNORECASE)
 """Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`, whose scheme
@@ -50,6 +52,7 @@ _GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
 
 _MAX_REMEMBERED_LENGTH: Final = 512
 """Characters. Without a limit, images inlined as data would fill the memory."""
+_NOTHING: Final[dict[str, Judgement]] = {}
 
 
 class LinkCache:
@@ -64,8 +67,18 @@ class LinkCache:
         self._old: dict[str, dict[str, Judgement]] = {}
         self._young_count = 0
 
-    def judge(self, hrefs: Iterable[str], base_url: str, /) -> dict[str, Judgement]:
-        """The judgements of distinct hrefs in a document with that base URL, in any order."""
+    def judge(self, hrefs: Sequence[str], base_url: str, /) -> list[Judgement]:
+        """The judgements of hrefs in a document with that base URL, in their order."""
+        # Most begin with a slash and were judged lately. To look these up at once saves a third of the time for all.
+        found = list(map(self._young.get(origin_of(base_url), _NOTHING).get, hrefs))
+        if all(found):
+            return cast(list[Judgement], found)
+        unknown = dict.fromkeys([href for href, known in zip(hrefs, found, strict=True) if known is None])
+        others = self._judge_others(unknown, base_url)
+        return [others[href] if known is None else known for href, known in zip(hrefs, found, strict=True)]
+
+    def _judge_others(self, hrefs: Iterable[str], base_url: str) -> dict[str, Judgement]:
+        """The judgements of distinct hrefs, in any order."""
         rooted: list[str] = []
         absolute: list[str] = []
         relative: list[str] = []
@@ -137,19 +150,13 @@ class LinkJudge:
         self._links = LinkCache(self._judge_links, capacity=capacity)
         self._embeds = LinkCache(self._judge_embeds, capacity=capacity) if scope.distinguishes_embeds else None
 
-    def judge(self, links: Sequence[Link], base_url: str, /, *, grouped: bool) -> Iterator[JudgedLink | None]:
+    def judge(self, links: Sequence[Link], base_url: str, /, *, grouped: bool) -> JudgedLinks:
         """Judge the links in order: each alone, or only the first of equal ones. Equal are links of one kind whose
-        hrefs differ at most in the fragment. None separates two steps."""
-        return chain.from_iterable(self._steps(links, base_url, _group if grouped else _separate))
-
-    def _steps(
-        self, links: Sequence[Link], base_url: str, group: Callable[[Sequence[Link]], _Groups]
-    ) -> Iterator[Iterable[JudgedLink | None]]:
+        hrefs differ at most in the fragment."""
+        group = _group if grouped else _separate
         for start in range(0, len(links), _GROUPED_AT_ONCE):
             firsts, hrefs, counts = group(links[start : start + _GROUPED_AT_ONCE])
             for at in range(0, len(firsts), LINKS_AT_ONCE):
-                if start or at:
-                    yield (None,)
                 step = slice(at, at + LINKS_AT_ONCE)
                 yield self._judge_together(firsts[step], hrefs[step], counts[step], base_url)
 
@@ -157,13 +164,12 @@ class LinkJudge:
         self, links: Sequence[Link], hrefs: list[str], counts: list[int], base_url: str
     ) -> Iterator[JudgedLink]:
         if self._embeds is None:
-            judgements = self._links.judge(dict.fromkeys(hrefs), base_url)
-            return zip(links, hrefs, counts, map(judgements.__getitem__, hrefs), strict=True)
-        embeds = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind in EMBEDDED}
-        others = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind not in EMBEDDED}
-        of_others, of_embeds = self._links.judge(others, base_url), self._embeds.judge(embeds, base_url)
-        of_each = ((of_embeds if link.kind in EMBEDDED else of_others) for link in links)
-        return zip(links, hrefs, counts, map(getitem, of_each, hrefs), strict=True)
+            return zip(links, hrefs, counts, self._links.judge(hrefs, base_url), strict=True)
+        are_embeds = [link.kind in EMBEDDED for link in links]
+        of_links = iter(self._links.judge(list(compress(hrefs, map(not_, are_embeds))), base_url))
+        of_embeds = iter(self._embeds.judge(list(compress(hrefs, are_embeds)), base_url))
+        of_each = [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
+        return zip(links, hrefs, counts, of_each, strict=True)
 
     def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judgement]:
         return self._judge_hrefs(hrefs, base_url, LinkKind.LINK)

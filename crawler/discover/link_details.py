@@ -28,34 +28,33 @@ def link_details(
     reason_of: dict[str, str] = {}
     """By canonical URL: `reasons` has only the first of several URLs with one canonical form."""
     details: list[LinkDetail] = []
-    for judged_link in link_filter.judge_each(links, base_url):
-        if judged_link is None:
+    for step, judged_links in enumerate(link_filter.judge_each(links, base_url)):
+        if step:
             yield
-            continue
-        link, href, _, judgement = judged_link
-        target = judgement.target
-        if not href or isinstance(target, BadUrl):
-            continue
-        canonical = target.canonical
-        refused: str | None = unwanted_reason(link) if unwanted_reason else None
-        if refused is None and canonical not in followed:
-            refused = reasons.get(target.url) or reason_of.get(canonical) or judgement.refusal or "refused"
-            reason_of.setdefault(canonical, refused)
-        if refused is None and canonical in first:
-            first.remove(canonical)
-        elif max_others:
-            max_others -= 1
-        else:
-            continue
-        details.append(
-            LinkDetail(
-                url=target.url,
-                canonical=None if canonical == target.url else canonical,
-                kind=link.kind,
-                text=link.text or None,
-                rel=link.rel or None,
-                fragment=link.href.partition("#")[2] or None,
-                refused=None if refused is None else str(refused),
+        for link, href, _, judgement in judged_links:
+            target = judgement.target
+            if not href or isinstance(target, BadUrl):
+                continue
+            canonical = target.canonical
+            refused: str | None = unwanted_reason(link) if unwanted_reason else None
+            if refused is None and canonical not in followed:
+                refused = reasons.get(target.url) or reason_of.get(canonical) or judgement.refusal or "refused"
+                reason_of.setdefault(canonical, refused)
+            if refused is None and canonical in first:
+                first.remove(canonical)
+            elif max_others:
+                max_others -= 1
+            else:
+                continue
+            details.append(
+                LinkDetail(
+                    url=target.url,
+                    canonical=None if canonical == target.url else canonical,
+                    kind=link.kind,
+                    text=link.text or None,
+                    rel=link.rel or None,
+                    fragment=link.href.partition("#")[2] or None,
+                    refused=None if refused is None else str(refused),
+                )
             )
-        )
     return details

@@ -4,12 +4,12 @@
 that the crawl follows, and the page's own host, which it lends to its links (see `scope`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 import msgspec
 
-from crawler.discover.link_cache import JudgedLink, LinkJudge
+from crawler.discover.link_cache import JudgedLink, JudgedLinks, LinkJudge
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Trap, Traps
 from crawler.page import EMBEDDED, Link, LinkKind
@@ -79,11 +79,11 @@ class LinkFilter:
         """Tells why the crawl does not follow links like a given one, or None. It is None if no link is unwanted."""
         self._judge = LinkJudge(urls=urls, scope=scope, traps=traps, capacity=remembered_links)
 
-    def judge_each(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLink | None]:
+    def judge_each(self, links: Sequence[Link], base_url: str, /) -> JudgedLinks:
         """Judge each link with the cache, see `LinkJudge.judge`."""
         return self._judge.judge(links, base_url, grouped=False)
 
-    def judge_distinct(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLink | None]:
+    def judge_distinct(self, links: Sequence[Link], base_url: str, /) -> JudgedLinks:
         """Judge one of equal links. Where links may be unwanted, each is looked at: equal ones may differ in `rel`,
         and each unwanted one is reported."""
         return self._judge.judge(links, base_url, grouped=self.unwanted_reason is None)
@@ -129,22 +129,21 @@ class DistinctLinks:
         self._parent = parent
         self._bad_hrefs: set[str] = set()
         self._lending_page: Target | None = None
-
-    def read(self, base_url: str, links: Sequence[Link], /) -> Iterator[DistinctLink | None]:
-        """The distinct links, in order. None separates two steps."""
-        depth = self._parent.depth
-        seen = {self._parent.canonical}
-        of_fragments = ""
+        self._seen = {parent.canonical}
+        self._of_fragments = ""
         """The URL to which links to a mere fragment lead, if it is another page: a <base> may say so."""
-        trapped: dict[str, int] = {}
+        self._trapped: dict[str, int] = {}
         """By canonical URL, the number of links that a trap refused."""
-        repeats = self.repeats
+
+    def read(self, base_url: str, links: Sequence[Link], /) -> Iterator[Iterable[DistinctLink]]:
+        """The distinct links, in order and step by step."""
+        for judged_links in self._filter.judge_distinct(links, base_url):
+            yield self._distinct(judged_links)
+
+    def _distinct(self, judged_links: Iterable[JudgedLink]) -> Iterator[DistinctLink]:
+        depth, seen, repeats, trapped = self._parent.depth, self._seen, self.repeats, self._trapped
         unwanted_reason = self._filter.unwanted_reason
-        for judged_link in self._filter.judge_distinct(links, base_url):
-            if judged_link is None:
-                yield None
-                continue
-            link, href, count, judgement = judged_link
+        for link, href, count, judgement in judged_links:
             target = judgement.target
             if isinstance(target, BadUrl):
                 self._refuse_href(href, link, target)
@@ -155,10 +154,10 @@ class DistinctLinks:
                     self.refusals.append((target.url, reason))
                 continue
             if canonical in seen:
-                if href or canonical == of_fragments:
+                if href or canonical == self._of_fragments:
                     repeats[canonical] = repeats.get(canonical, 0) + count
                 continue
-            refusal = judgement.refusal
+            refusal, before = judgement.refusal, 0
             if refusal is not None:
                 refusal = self._judge_again(link, target, refusal)
             if refusal.__class__ is Trap and link.kind not in EMBEDDED:
@@ -168,15 +167,16 @@ class DistinctLinks:
                     continue
             else:
                 seen.add(canonical)
-                count += trapped.get(canonical, 0)
-                of_fragments = of_fragments if href else canonical
+                before = trapped.get(canonical, 0)
+                if not href:
+                    self._of_fragments = canonical
             if (
                 refusal is not Refusal.OUT_OF_SCOPE
                 and (max_depth := judgement.max_depth) is not None
                 and depth >= max_depth
             ):
                 refusal = Refusal.TOO_DEEP
-            yield link, target, refusal, count
+            yield link, target, refusal, count + before
 
     def _refuse_href(self, href: str, link: Link, reason: BadUrl) -> None:
         if href not in self._bad_hrefs:

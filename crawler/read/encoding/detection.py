@@ -6,7 +6,8 @@ from typing import Final
 
 import chardet
 
-_DETECTION_BYTES: Final = 16 * 1024
+_DETECTION_BYTES: Final = 4 * 1024
+"""With four times as many, detection takes half as long again, and as many pages of the corpora are read wrong."""
 _DISGUISE_BYTES: Final = 1024
 _MARKUP_BYTES: Final = 512 * 1024
 """The part of a page in which we look for text."""
