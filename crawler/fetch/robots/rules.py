@@ -8,8 +8,7 @@ Where the RFC is open, or real files violate it, we follow the parser that site 
 - Groups of the same name are one group. Only Allow and Disallow end a list of names, not blank or unknown lines. Rules
   before the first name apply to nobody.
 - The longest matching pattern decides; between two of the same length, Allow wins. `*` matches anything, a final `$`
-the
-  end. Patterns are compared with the escaped URL: `é` in a pattern means `%C3%A9`, an octet that is not UTF-8 is
+  the end. Patterns are compared with the escaped URL: `é` in a pattern means `%C3%A9`, an octet that is not UTF-8 is
   escaped as it is, `%aa` means `%AA`, and nothing is decoded.
 - `Allow: /x/index.html` allows `/x/` too. The colon may be missing, and common misspellings of `Disallow` count.
 
@@ -18,41 +17,19 @@ Crawl-delay, which Google ignores, has groups of its own: the names directly abo
 Content-Usage and Content-Signal; above the first name, they apply to all crawlers.
 """
 
-import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from crawler.fetch.robots.patterns import Pattern, PatternIndex, ranked, read_patterns
+from crawler.fetch.robots.groups import Groups
+from crawler.fetch.robots.patterns import PatternIndex, ranked
 from crawler.fetch.robots.usage_rules import GroupRules, UsageRules
 from crawler.page import Preference
-from crawler.preferences.signals import CONTENT_SIGNAL, CONTENT_USAGE, ROBOTS_GROUP, Refusals
+from crawler.preferences.signals import ROBOTS_GROUP, Refusals
 
-_MAX_LINE_CHARACTERS: Final = 8 * 2083 - 1
-"""The rest of a longer line is ignored."""
-_LINE_END = re.compile("\r\n|\r|\n")
-_NAME = re.compile("[A-Za-z_-]*")
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _BYTE_ORDER_MARK = re.compile(rb"\xef(?:\xbb\xbf?)?")
 """Perhaps incomplete."""
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
-_GAP = re.compile(r"[ \t]+")
-_WHITE_SPACE: Final = " \t\v\f"
-"""Other characters, such as the no-break space, belong to the key or value."""
-
-_KEYS: Final = (
-    ("user-agent", "user-agent"),
-    ("useragent", "user-agent"),
-    ("user agent", "user-agent"),
-    ("allow", "allow"),
-    *((spelling, "disallow") for spelling in "disallow dissallow dissalow disalow diasllow disallaw".split()),
-    ("sitemap", "sitemap"),
-    ("site-map", "sitemap"),
-    ("crawl-delay", "crawl-delay"),
-    ("crawl delay", "crawl-delay"),
-    *((name, name) for name in (CONTENT_USAGE.name, CONTENT_SIGNAL.name)),
-)
-_USAGE: Final = frozenset({CONTENT_USAGE.name, CONTENT_SIGNAL.name})
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
 """The minimum that RFC 9309, section 2.5, requires; the rest is ignored."""
@@ -99,75 +76,20 @@ class RobotsRules:
     def __init__(self, text: str, /, *, agent: str, groups: Refusals = ROBOTS_GROUP.refuses) -> None:
         """`agent`: the product token. `groups`: names that stand for a purpose instead of a crawler, in lower case, and
         the purposes that such a group refuses. Lines that make no sense are ignored."""
-        sitemaps: dict[str, None] = {}
-        own: list[Pattern] = []
-        everybodys: list[Pattern] = []
-        of_purposes: dict[str, list[Pattern]] = {}
-        own_usage: dict[str, list[str]] = {}
-        everybodys_usage: dict[str, list[str]] = {}
-        own_delay: float | None = None
-        everybodys_delay: float | None = None
-        named = names_us = names_all = ended = has_names = False
-        delays_us = delays_all = names_follow = False
-        names_purposes: set[str] = set()
-        agent = agent.lower()
-        for key, value in _directives(text):
-            if key == "user-agent":
-                has_names = True
-                if ended:
-                    names_us = names_all = ended = False
-                    names_purposes.clear()
-                if not names_follow:
-                    delays_us = delays_all = False
-                    names_follow = True
-                if value == "*" or (value.startswith("*") and value[1].isspace()):
-                    names_all = delays_all = True
-                elif name := _NAME.match(value):
-                    if (lower := name[0].lower()) == agent:
-                        named = names_us = delays_us = True
-                    if lower in groups:
-                        names_purposes.add(lower)
-            elif key == "sitemap":
-                if url := value.strip():
-                    sitemaps[url] = None
-            elif key == "crawl-delay":
-                names_follow = False
-                delay = _delay(value)
-                if delays_us:
-                    own_delay = own_delay if delay is None else delay
-                elif delays_all:
-                    everybodys_delay = everybodys_delay if delay is None else delay
-            elif key in _USAGE:
-                names_follow = False
-                if delays_us or not has_names:
-                    own_usage.setdefault(key, []).append(value)
-                if delays_all or not has_names:
-                    everybodys_usage.setdefault(key, []).append(value)
-            else:
-                # Rules for other crawlers end the list of names too.
-                ended = True
-                names_follow = False
-                if names_us or names_all or names_purposes:
-                    found = list(read_patterns(value, allows=key == "allow"))
-                    if names_us or names_all:
-                        (own if names_us else everybodys).extend(found)
-                    for each in names_purposes:
-                        of_purposes.setdefault(each, []).extend(found)
-        self.sitemaps = tuple(sitemaps)
+        found = Groups(text, agent=agent, purposes=groups)
+        ours = found.ours
+        self.sitemaps = tuple(found.sitemaps)
         """The URLs of sitemaps as written, each once."""
-        self.crawl_delay_s = own_delay if named else everybodys_delay
-        patterns = own if named else everybodys
-        self.forbids = any(not each.allows for each in patterns)
+        self.crawl_delay_s = ours.crawl_delay_s
+        self.forbids = ours.forbids
         """Whether it disallows anything."""
-        self.forbids_all = not any(each.allows for each in patterns) and any(
-            not each.allows and each.start in ("", "/") and not any(each.pieces) and not each.to_end
-            for each in patterns
-        )
+        self.forbids_all = ours.forbids_all
         """Whether it disallows every path."""
-        self._index = PatternIndex(ranked(patterns))
-        usage = own_usage if named else everybodys_usage
-        self._usage: list[UsageRules | GroupRules] = [UsageRules(name, values) for name, values in usage.items()]
-        self._usage += [GroupRules(name, found, refuses=groups[name]) for name, found in of_purposes.items()]
+        self._index = PatternIndex(ranked(ours.patterns))
+        self._usage: list[UsageRules | GroupRules] = [UsageRules(name, values) for name, values in ours.usage.items()]
+        for name, group in found.of_purposes.items():
+            if group.patterns:
+                self._usage.append(GroupRules(name, group.patterns, refuses=groups[name]))
 
     def allows(self, path: str, /) -> bool:
         """Whether a path with its query may be fetched. It is serialised by the URL standard, with escapes in
@@ -177,27 +99,3 @@ class RobotsRules:
     def preferences(self, path: str, /) -> Sequence[Preference]:
         """What it says about the use of a path that may be fetched."""
         return [each for rules in self._usage for each in rules.of(path)] if self._usage else ()
-
-
-def _directives(text: str) -> Iterator[tuple[str, str]]:
-    """The known keys, by their standard names, with their values."""
-    for line in _LINE_END.split(text):
-        content = line[:_MAX_LINE_CHARACTERS].partition("#")[0].partition("\0")[0].strip(_WHITE_SPACE)
-        key, colon, value = content.partition(":")
-        if not colon:
-            words = _GAP.split(content)
-            if len(words) != 2:
-                continue
-            key, value = words
-        key = key.strip(_WHITE_SPACE).lower()
-        for spelling, name in _KEYS:
-            if key.startswith(spelling):
-                yield name, value.strip(_WHITE_SPACE)
-                break
-
-
-def _delay(value: str) -> float | None:
-    """The number at the start of the value: some write `10s`, or a comment after it."""
-    match = _NUMBER.match(value)
-    delay_s = float(match[0]) if match else math.inf
-    return delay_s if math.isfinite(delay_s) else None

@@ -1,0 +1,144 @@
+"""Reads the groups of a robots.txt: what it says to which crawlers. How it is read: `crawler.fetch.robots.rules`."""
+
+import math
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from crawler.fetch.robots.patterns import Pattern, read_patterns
+from crawler.preferences.signals import CONTENT_SIGNAL, CONTENT_USAGE
+
+_MAX_LINE_CHARACTERS: Final = 8 * 2083 - 1
+"""The rest of a longer line is ignored."""
+_LINE_END = re.compile("\r\n|\r|\n")
+_NAME = re.compile("[A-Za-z_-]*")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+_GAP = re.compile(r"[ \t]+")
+_WHITE_SPACE: Final = " \t\v\f"
+"""Other characters, such as the no-break space, belong to the key or value."""
+
+_KEYS: Final = (
+    ("user-agent", "user-agent"),
+    ("useragent", "user-agent"),
+    ("user agent", "user-agent"),
+    ("allow", "allow"),
+    *((spelling, "disallow") for spelling in "disallow dissallow dissalow disalow diasllow disallaw".split()),
+    ("sitemap", "sitemap"),
+    ("site-map", "sitemap"),
+    ("crawl-delay", "crawl-delay"),
+    ("crawl delay", "crawl-delay"),
+    *((name, name) for name in (CONTENT_USAGE.name, CONTENT_SIGNAL.name)),
+)
+_RULES: Final = frozenset({"allow", "disallow"})
+
+
+class Group:
+    """What all groups of one name say."""
+
+    def __init__(self) -> None:
+        self.patterns: list[Pattern] = []
+        self.crawl_delay_s: float | None = None
+        self.usage: dict[str, list[str]] = {}
+        """The values of each usage preference, by its name."""
+
+    @property
+    def forbids(self) -> bool:
+        """Whether it disallows anything."""
+        return any(not each.allows for each in self.patterns)
+
+    @property
+    def forbids_all(self) -> bool:
+        """Whether it disallows every path."""
+        return not any(each.allows for each in self.patterns) and any(
+            each.start in ("", "/") and not any(each.pieces) and not each.to_end for each in self.patterns
+        )
+
+
+class Groups:
+    """The groups of one robots.txt that concern one crawler."""
+
+    def __init__(self, text: str, /, *, agent: str, purposes: Collection[str]) -> None:
+        """`agent`: the product token. `purposes`: names that stand for a purpose, in lower case."""
+        self.sitemaps: dict[str, None] = {}
+        """As written, each once."""
+        self.of_purposes: dict[str, Group] = {}
+        self._agent = agent.lower()
+        self._purposes = purposes
+        self._own = Group()
+        self._everybodys = Group()
+        self._is_named = False
+        for_rules: set[Group] = set()
+        """Whom Allow and Disallow concern: the names above that no other rule parts from them."""
+        above: set[Group] | None = None
+        """Whom other lines concern: the names directly above. None before the first name."""
+        has_rules = names_follow = False
+        for key, value in _directives(text):
+            if key == "user-agent":
+                if has_rules:
+                    for_rules, has_rules = set(), False
+                if above is None or not names_follow:
+                    above, names_follow = set(), True
+                named = self._named(value)
+                for_rules |= named
+                above |= named
+            elif key == "sitemap":
+                if url := value.strip():
+                    self.sitemaps[url] = None
+            elif key in _RULES:
+                # Rules for other crawlers end the list of names too.
+                has_rules, names_follow = True, False
+                if for_rules:
+                    found = list(read_patterns(value, allows=key == "allow"))
+                    for group in for_rules:
+                        group.patterns += found
+            else:
+                names_follow = False
+                if key != "crawl-delay":
+                    for group in (self._own, self._everybodys) if above is None else above:
+                        group.usage.setdefault(key, []).append(value)
+                elif above and (delay_s := _delay(value)) is not None:
+                    for group in above:
+                        group.crawl_delay_s = delay_s
+
+    @property
+    def ours(self) -> Group:
+        """What holds for this crawler."""
+        return self._own if self._is_named else self._everybodys
+
+    def _named(self, value: str) -> set[Group]:
+        """The groups that a name belongs to."""
+        if value == "*" or (value.startswith("*") and value[1].isspace()):
+            return {self._everybodys}
+        match = _NAME.match(value)
+        name = match[0].lower() if match else ""
+        named = set()
+        if name == self._agent:
+            self._is_named = True
+            named.add(self._own)
+        if name in self._purposes:
+            named.add(self.of_purposes.setdefault(name, Group()))
+        return named
+
+
+def _directives(text: str) -> Iterator[tuple[str, str]]:
+    """The known keys, by their standard names, with their values."""
+    for line in _LINE_END.split(text):
+        content = line[:_MAX_LINE_CHARACTERS].partition("#")[0].partition("\0")[0].strip(_WHITE_SPACE)
+        key, colon, value = content.partition(":")
+        if not colon:
+            words = _GAP.split(content)
+            if len(words) != 2:
+                continue
+            key, value = words
+        key = key.strip(_WHITE_SPACE).lower()
+        for spelling, name in _KEYS:
+            if key.startswith(spelling):
+                yield name, value.strip(_WHITE_SPACE)
+                break
+
+
+def _delay(value: str) -> float | None:
+    """The number at the start of the value: some write `10s`, or a comment after it."""
+    match = _NUMBER.match(value)
+    delay_s = float(match[0]) if match else math.inf
+    return delay_s if math.isfinite(delay_s) else None
