@@ -1,5 +1,6 @@
 """Settles leases: writes the page and its record, admits its links, and tells the frontier how the lease ended."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -156,6 +157,8 @@ class Settlement:
         for start in range(0, len(urls), LINKS_AT_ONCE):
             admitted = await self._components.frontier.add(urls[start : start + LINKS_AT_ONCE])
             self._counters.admitted += admitted  # an await in this statement would overwrite the counts of others
+            if len(urls) > LINKS_AT_ONCE:
+                await asyncio.sleep(0)  # `add` need not wait for anything
 
     async def _readmit_due(self, urls: Sequence[CrawlUrl], *, read_at: float) -> None:
         """Visit pages again because of what a sitemap says of them."""

@@ -45,11 +45,13 @@ from visited.protocol import (
     KernelRefused,
     ListingSet,
     LocalSet,
+    PromptSet,
     SnapshotRefused,
     Unavailable,
     Unsaved,
     VisitedSet,
     VisitedStats,
+    is_prompt,
     list_urls,
 )
 from visited.shared import Forgotten, Member, MembersSet, MeteredSet, OwnedSet, SharedSet, Unanswered, Unreachable
@@ -67,6 +69,7 @@ __all__ = [
     "MembersSet",
     "MeteredSet",
     "OwnedSet",
+    "PromptSet",
     "SharedSet",
     "SnapshotRefused",
     "Unanswered",
@@ -75,5 +78,6 @@ __all__ = [
     "Unsaved",
     "VisitedSet",
     "VisitedStats",
+    "is_prompt",
     "list_urls",
 ]

@@ -121,6 +121,22 @@ class LocalSet(VisitedSet, Protocol):
 
 
 @runtime_checkable
+class PromptSet(Protocol):
+    """A visited set that may answer without waiting for anything, as most sets in this process do. Then asking needs
+    no protection from cancellation, which costs more than many an answer."""
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether `add_many` and `forget_many` never suspend their caller."""
+        ...
+
+
+def is_prompt(visited: VisitedSet) -> bool:
+    """Whether a set is known to answer without waiting."""
+    return isinstance(visited, PromptSet) and visited.is_prompt
+
+
+@runtime_checkable
 class ListingSet(Protocol):
     """A visited set that may keep its URLs."""
 

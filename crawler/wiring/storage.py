@@ -154,7 +154,7 @@ def visited_set(
         async def known(urls: Sequence[str]) -> Sequence[bool]:
             return knows_many(urls)
 
-        visited = VerifiedSet(visited, known)
+        visited = VerifiedSet(visited, known, lookup_is_prompt=True)
     elif chosen is not None and not chosen.can_forget:
         visited = ForgettingSet(visited)
     if config.visited.white_list:

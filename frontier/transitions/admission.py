@@ -31,7 +31,7 @@ from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.readmission import find_readmissible, find_settled
-from frontier.transitions.uncancellable import run_in_turn
+from frontier.transitions.uncancellable import run_in_turn, run_prompt_in_turn
 from frontier.transitions.url_checks import check_urls
 from frontier.values import CrawlUrl, LedgerEntry, StoreFull, UrlState
 from visited import VisitedSet
@@ -81,7 +81,12 @@ class Admission:
                 receiver, others = next(iter(foreign.items()))
                 raise ValueError(f"{others[0].url} belongs to part {receiver} of the crawl: add it there")
             chosen = self._outgoing.choose(foreign)
-        return await self._finish(self._add(batch, chosen, force=force, drop_validators=drop_validators))
+        step = self._add(batch, chosen, force=force, drop_validators=drop_validators)
+        if not self._asking.is_prompt:
+            return await self._finish(step)
+        count = await run_prompt_in_turn(self.lock, step, on_cancel=self._commit.give_up)
+        await self._commit.sync()
+        return count
 
     async def readmit(self, urls: Iterable[CrawlUrl], *, drop_validators: bool) -> int:
         """See `Recrawling.readmit`."""

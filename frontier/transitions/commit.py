@@ -133,7 +133,11 @@ class Commit:
     def give_up_waiting(self) -> None:
         """A caller of a required change was cancelled. If the change waits, the crawl ends."""
         if self._space is not None or self._is_asking_visited:
-            self.fail(StoreFull("a change was cancelled while it waited"))
+            self.give_up()
+
+    def give_up(self) -> None:
+        """A required change was cancelled while it waited, and is left half done: the crawl ends."""
+        self.fail(StoreFull("a change was cancelled while it waited"))
 
     def _check_space(self) -> None:
         if self._space is None or self.closed:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Annotated, BinaryIO, Literal, NoReturn
+from typing import Annotated, BinaryIO, Final, Literal, NoReturn
 
 import msgspec
 import numpy as np
@@ -50,6 +50,8 @@ class PerSiteSet:
     the hash of the site chooses one. Otherwise each site has its own. The rate is the mean over the new URLs, most of
     which belong to large sites with full filters. `SiteFilters` estimates how many each filter was given.
     """
+
+    is_prompt: Final = True
 
     def __init__(
         self,

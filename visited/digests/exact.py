@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class ExactSet:
 
     Two of n URLs have the same digest with a probability of n²/2^129. A shard grows by a fifth, one of 32 at a time.
     """
+
+    is_prompt: Final = True
 
     def __init__(self, *, kernel: Kernel | None = None) -> None:
         self._kernel = kernel or best_kernel()

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 import plyvel
 
@@ -39,6 +39,8 @@ class LevelDBSet:
     stores together. If another store uses these maps, it keeps up to 16 MB of blocks in memory, and filter and index of
     each table that is not mapped.
     """
+
+    is_prompt: Final = True
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The blocked Bloom filter: all bits of a URL in one cache line."""
 
 from collections.abc import Sequence
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ class BlockedSet:
     Blocks fill unevenly, so it takes 3.5 % (at a rate of 1 %) to 15 % (at 0.01 %) more bits than a classic filter. Its
     rate is the mean of (ones/512)^k over the blocks, which is higher than the rate from the mean fill.
     """
+
+    is_prompt: Final = True
 
     def __init__(self, *, capacity: int, error_rate: float, seed: int = 0, kernel: Kernel | None = None) -> None:
         sizing.check_capacity(capacity)

@@ -1,7 +1,7 @@
 """The classic Bloom filter, bit-compatible with Guava's 64-bit murmur scheme."""
 
 from collections.abc import Sequence
-from typing import Annotated, BinaryIO, NoReturn
+from typing import Annotated, BinaryIO, Final, NoReturn
 
 import msgspec
 from msgspec import Meta
@@ -49,6 +49,8 @@ class BloomSet:
     some URLs visit the same few bits repeatedly. That adds 0.1/m to 0.2/m to the rate, as measured: a few thousandths
     of a URL for all URLs within the capacity.
     """
+
+    is_prompt: Final = True
 
     def __init__(
         self,

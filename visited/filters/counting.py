@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class CountingSet:
     forgetting it steps down counters of other URLs, which the filter may then call new again. The expected number of
     such errors is `expected_wrongly_forgotten`: the false-positive rate times the forgotten URLs that were never added.
     """
+
+    is_prompt: Final = True
 
     def __init__(
         self, *, capacity: int, error_rate: float, width: int = 4, seed: int = 0, kernel: Kernel | None = None

@@ -47,6 +47,8 @@ class SplittingSet:
     that were called new are never called new again.
     """
 
+    is_prompt: Final = True
+
     def __init__(
         self,
         *,

@@ -7,7 +7,7 @@ import msgspec
 
 from visited.batch import check_batch
 from visited.digests.exact import ExactSet
-from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, list_urls
+from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, is_prompt, list_urls
 from visited.snapshot import clear_set, read_snapshot, write_snapshot
 
 BACKEND = "forgetting"
@@ -32,6 +32,10 @@ class ForgettingSet:
     def __init__(self, inner: VisitedSet) -> None:
         self._inner = inner
         self._forgotten = ExactSet()
+
+    @property
+    def is_prompt(self) -> bool:
+        return is_prompt(self._inner)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)

@@ -6,7 +6,7 @@ from typing import BinaryIO
 import msgspec
 
 from visited.batch import check_batch
-from visited.protocol import VisitedSet, VisitedStats, list_urls
+from visited.protocol import VisitedSet, VisitedStats, is_prompt, list_urls
 from visited.url_cache import UrlCache
 
 
@@ -23,6 +23,10 @@ class RecentUrls:
         self._recent = UrlCache(size)
         self._hits = 0
         self._misses = 0
+
+    @property
+    def is_prompt(self) -> bool:
+        return is_prompt(self._inner)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)

@@ -9,7 +9,7 @@ import numpy as np
 
 from visited.batch import check_sequence
 from visited.bits.kernel import Kernel, best_kernel
-from visited.protocol import DiskFull, LocalSet, SnapshotRefused, VisitedStats, list_urls
+from visited.protocol import DiskFull, LocalSet, SnapshotRefused, VisitedStats, is_prompt, list_urls
 from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "sharded"
@@ -26,6 +26,10 @@ class ShardedSet:
             raise ValueError("expected at least one visited set, found none")
         self._shards = list(shards)
         self._kernel = kernel or best_kernel()
+
+    @property
+    def is_prompt(self) -> bool:
+        return all(map(is_prompt, self._shards))
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_sequence(urls)

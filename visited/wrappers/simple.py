@@ -1,7 +1,7 @@
 """Makes a visited set of a filter that takes one URL at a time, as most libraries have it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Final, Protocol
 
 from visited.batch import check_batch
 from visited.protocol import SnapshotRefused, VisitedStats
@@ -40,6 +40,8 @@ class SimpleFilter(Protocol):
 
 class SimpleSet:
     """Counts URLs, estimates losses by the rate, and writes snapshots that are checked."""
+
+    is_prompt: Final = True
 
     def __init__(
         self,

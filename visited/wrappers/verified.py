@@ -7,7 +7,7 @@ import msgspec
 
 from visited.batch import check_batch
 from visited.digests.exact import ExactSet
-from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, list_urls
+from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, is_prompt, list_urls
 from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 from visited.wrappers.forgetting import check_few
 
@@ -27,13 +27,19 @@ class VerifiedSet:
     URLs stay in memory: they are not in the filter, and forgetting one must not clear bits of other URLs.
     """
 
-    def __init__(self, inner: VisitedSet, lookup: Lookup) -> None:
+    def __init__(self, inner: VisitedSet, lookup: Lookup, *, lookup_is_prompt: bool = False) -> None:
+        """`lookup_is_prompt` says that the lookup waits for nothing."""
         self._inner = inner
         self._lookup = lookup
+        self._lookup_is_prompt = lookup_is_prompt
         self._rescued = ExactSet()
         self._caught = 0
         self._confirmed = 0
         self._left_in_filter = 0
+
+    @property
+    def is_prompt(self) -> bool:
+        return self._lookup_is_prompt and is_prompt(self._inner)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)

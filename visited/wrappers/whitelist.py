@@ -10,7 +10,7 @@ import msgspec
 
 from visited.batch import check_batch
 from visited.bits.memory import object_bytes
-from visited.protocol import SnapshotRefused, VisitedSet, VisitedStats, list_urls
+from visited.protocol import SnapshotRefused, VisitedSet, VisitedStats, is_prompt, list_urls
 from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "white-list"
@@ -23,6 +23,10 @@ class WhiteListSet:
         self._inner = inner
         self._seen = dict.fromkeys(urls, False)
         self._url_bytes = sum(map(object_bytes, self._seen))
+
+    @property
+    def is_prompt(self) -> bool:
+        return is_prompt(self._inner)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)

@@ -9,7 +9,7 @@ import pytest
 
 from crawler.testing.loops import in_event_loop
 from crawler.testing.visited.suite import Make, VisitedSetSuite, dump_and_close, load, urls_of
-from visited import CannotForget, CannotList, ListingSet
+from visited import CannotForget, CannotList, ListingSet, is_prompt
 
 STRANGE: Final = (
     "",
@@ -37,6 +37,17 @@ class AnswerTests(VisitedSetSuite):
         assert await visited.add_many(urls) == [True] * 500
         assert await visited.add_many(urls) == [False] * 500
         assert len(visited) == 500
+        await visited.aclose()
+
+    @in_event_loop
+    async def test_a_set_that_says_that_it_never_waits_does_not(self, make: Make) -> None:
+        visited = make()
+        if is_prompt(visited):
+            for urls in (urls_of(0, 500), urls_of(200, 2_000)):
+                with pytest.raises(StopIteration):
+                    visited.add_many(urls).send(None)
+            with pytest.raises((StopIteration, CannotForget)):
+                visited.forget_many(urls_of(0, 10)).send(None)
         await visited.aclose()
 
     @in_event_loop

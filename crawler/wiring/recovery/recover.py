@@ -4,6 +4,7 @@ A record tells how its URL was settled, and with `output.links` also the links o
 read again from the archive. If it is not there either, only the settled URLs are known.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, groupby
@@ -91,6 +92,7 @@ async def recover(
                 settled += await frontier.record(entries)
             for links in chain(batches(output.links_of_records()), batches(output.links_of_pages())):
                 found += await frontier.add(links)
+                await asyncio.sleep(0)  # so that a signal is heard
             pruned = PrunedNumbers([sources.own]).of("records")
             await frontier.skip_numbers(pruned.highest)
             unread = output.unread(state)

@@ -6,7 +6,7 @@ from functools import partial
 from frontier.store import Store
 from frontier.transitions.commit import Commit
 from frontier.values import CrawlUrl
-from visited import VisitedSet
+from visited import VisitedSet, is_prompt
 
 
 class LocalAsking:
@@ -16,6 +16,7 @@ class LocalAsking:
         self._store = store
         self._visited = visited
         self._commit = commit
+        self.is_prompt = is_prompt(visited)
 
     async def ask(self, _batch: Sequence[CrawlUrl], canonicals: Sequence[str], /) -> Sequence[bool]:
         return await self.enter(canonicals)

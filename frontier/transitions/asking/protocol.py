@@ -9,6 +9,9 @@ from frontier.values import CrawlUrl
 class Asking(Protocol):
     """The caller holds the lock of admission from asking until it has written the answer."""
 
+    is_prompt: bool
+    """Whether an answer never has to be waited for, except for space on the disk."""
+
     async def ask(self, batch: Sequence[CrawlUrl], canonicals: Sequence[str], /) -> Sequence[bool]:
         """For each URL, whether it is new and must be admitted. Raises `StoreFull` if the crawl is stopped while it
         waits."""

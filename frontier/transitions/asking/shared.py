@@ -23,6 +23,8 @@ _LAST_WAIT_S = 5.0
 class SharedAsking:
     """Asks a set on a server."""
 
+    is_prompt = False
+
     def __init__(self, store: Store, visited: VisitedSet, shared: SharedSet, commit: Commit) -> None:
         """`shared` is `visited`, with what it promises in addition."""
         self._store = store
