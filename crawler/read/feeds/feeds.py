@@ -31,10 +31,12 @@ them it would stop there, and before a second root."""
 _MAX_DATE_CHARACTERS: Final = 40
 _RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 _ENTRIES: Final = frozenset({"url", "sitemap", "item", "entry"})
+_HINTS: Final = frozenset({"lastmod", "changefreq"})
 _WITH_HTML: Final = frozenset({"item", "entry"})
 _HTML: Final = frozenset({"encoded", "description", "content", "summary"})
 
-Reader = Callable[[lxml.etree._Element], Iterator[Link]]
+Reader = Callable[[lxml.etree._Element, str], Iterator[Link]]
+"""Finds the links of a complete element with that local name."""
 
 
 def xml_links(pieces: Iterable[bytes], /, *, url: str = "", read_html: ReadHtml | None = None) -> Listing:
@@ -84,8 +86,7 @@ class _XmlReader:
         parser.feed(b"<document>" * _WRAPPERS)
         for piece in self._document:
             parser.feed(piece)
-            for event, found in parser.read_events():
-                element = cast(lxml.etree._Element, found)
+            for event, element in cast("Iterator[tuple[str, lxml.etree._Element]]", parser.read_events()):
                 trouble = self._begin(element) if event == "start" else self._end(element)
                 if trouble is not None:
                     return trouble
@@ -111,15 +112,17 @@ class _XmlReader:
 
     def _end(self, element: lxml.etree._Element) -> str | None:
         self._depth -= 1
-        if element.tag == "document" or self._reader is None:
+        if self._reader is None:
             return None
-        links, read_bytes = self.links, self._document.read_bytes
-        links.extend(self._bases.resolve(self._reader(element), read_bytes=read_bytes))
         name = local_name(element)
+        if name == "document" and element.tag == name:
+            return None
+        links, read_bytes, found = self.links, self._document.read_bytes, self._reader(element, name)
+        links.extend(self._bases.resolve(found, read_bytes=read_bytes) if self._bases.are_open else found)
         if name in _WITH_HTML and self._read_html is not None:
             for html, base in _html_of(element, self._bases):
-                found = self._read_html(html, base or self._url)
-                links.extend(self._bases.resolve(found, read_bytes=read_bytes, base=base))
+                within = self._read_html(html, base or self._url)
+                links.extend(self._bases.resolve(within, read_bytes=read_bytes, base=base))
         self._bases.end(element)
         if len(links) > MAX_LINKS_AND_EXTENSIONS:
             del links[MAX_LINKS_AND_EXTENSIONS:]
@@ -132,10 +135,14 @@ class _XmlReader:
 
     def _set_hints(self, entry: lxml.etree._Element) -> None:
         """Set the <lastmod> and the <changefreq> of an entry on the link of its <loc>."""
-        last_modified = _first_text(entry, "lastmod")
+        texts: dict[str, str | None] = {}
+        for child in entry:
+            if (name := local_name(child)) in _HINTS and name not in texts:
+                texts[name] = child.text
+        last_modified = (texts.get("lastmod") or "").strip()
         if len(last_modified) > _MAX_DATE_CHARACTERS:
             last_modified = ""
-        frequency = _first_text(entry, "changefreq").lower()
+        frequency = (texts.get("changefreq") or "").strip().lower()
         if frequency and frequency not in CHANGE_FREQUENCIES:
             self.wrong_frequencies += 1
             frequency = ""
@@ -147,11 +154,6 @@ class _XmlReader:
                         links[index], last_modified=last_modified, change_frequency=frequency
                     )
                     return
-
-
-def _first_text(entry: lxml.etree._Element, name: str) -> str:
-    """The text of the first child of that name; empty if there is none."""
-    return (next((child.text for child in entry if local_name(child) == name), None) or "").strip()
 
 
 def _html_of(entry: lxml.etree._Element, bases: Bases) -> Iterator[tuple[str, str | None]]:
@@ -181,8 +183,8 @@ def _free(entry: lxml.etree._Element) -> None:
         del parent[0]
 
 
-def _feed_links(element: lxml.etree._Element) -> Iterator[Link]:
-    match local_name(element):
+def _feed_links(element: lxml.etree._Element, name: str) -> Iterator[Link]:
+    match name:
         case "link":
             href = element.get("href")
             if href is None:
@@ -244,8 +246,8 @@ def _readers(url: str) -> dict[str, Reader]:
     """Readers by the local name of the root. Name spaces do not count, because many documents get them wrong."""
     add_scheme = scheme_adder(url)
 
-    def read_sitemap(element: lxml.etree._Element) -> Iterator[Link]:
-        return sitemap_links(element, add_scheme)
+    def read_sitemap(element: lxml.etree._Element, name: str) -> Iterator[Link]:
+        return sitemap_links(element, name, add_scheme)
 
     by_root: dict[str, Reader] = dict.fromkeys(("urlset", "sitemapindex", "sitemaps", "sitemap"), read_sitemap)
     return by_root | dict.fromkeys(("rss", "rdf", "feed"), _feed_links)

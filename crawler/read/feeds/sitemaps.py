@@ -21,9 +21,10 @@ _LINE: Final = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 """A line, as `str.splitlines` splits text."""
 
 
-def sitemap_links(element: lxml.etree._Element, add_scheme: Callable[[str], str], /) -> Iterator[Link]:
-    """Links of a complete element of a sitemap or a sitemap index. `add_scheme` completes its URLs."""
-    match local_name(element):
+def sitemap_links(element: lxml.etree._Element, name: str, add_scheme: Callable[[str], str], /) -> Iterator[Link]:
+    """Links of a complete element of a sitemap or a sitemap index. `name` is its local name; `add_scheme` completes its
+    URLs."""
+    match name:
         case "loc":
             parent = element.getparent()
             of = local_name(parent) if parent is not None else ""
@@ -32,7 +33,7 @@ def sitemap_links(element: lxml.etree._Element, add_scheme: Callable[[str], str]
             else:
                 kind = LinkKind.EMBED if of in _EXTENSIONS else LinkKind.LISTED
             yield from link_to(add_scheme(text_of(element)), kind)
-        case "url" | "sitemap" as name if (text := (element.text or "").strip()).startswith(("http://", "https://")):
+        case "url" | "sitemap" if (text := (element.text or "").strip()).startswith(("http://", "https://")):
             # Some sitemaps omit the <loc>.
             yield from link_to(text, LinkKind.SITEMAP if name == "sitemap" else LinkKind.LISTED)
         case "content_loc" | "thumbnail_loc":

@@ -24,6 +24,11 @@ class Bases:
         self._open: list[tuple[lxml.etree._Element, str]] = []
         self._output_characters = 0
 
+    @property
+    def are_open(self) -> bool:
+        """Whether an open element names a base."""
+        return bool(self._open)
+
     def begin(self, element: lxml.etree._Element, /) -> None:
         own = element.get(_BASE)
         if own is None or len(own) > MAX_URL_LENGTH:

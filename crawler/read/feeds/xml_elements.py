@@ -1,23 +1,40 @@
 """Reads XML elements without their name spaces, because many documents get these wrong."""
 
 from collections.abc import Iterator
-from typing import cast
+from functools import lru_cache
+from typing import Final
 
 import lxml.etree
 
 from crawler.page import Link, LinkKind
 
+_LONGEST_REMEMBERED: Final = 200
+"""Characters of a name with its name space."""
+
 
 def local_name(element: lxml.etree._Element, /) -> str:
     """The name in lower case, without its name space or an undeclared prefix."""
-    tag = element.tag
-    return tag.rpartition("}")[2].rpartition(":")[2].lower() if isinstance(cast(object, tag), str) else ""
+    tag: object = element.tag
+    if not isinstance(tag, str):
+        return ""
+    return _known_local_name(tag) if len(tag) <= _LONGEST_REMEMBERED else _local_name(tag)
+
+
+@lru_cache(maxsize=256)
+def _known_local_name(tag: str) -> str:
+    # A sitemap has a handful of names, and asks for each of them several times for each URL.
+    return _local_name(tag)
+
+
+def _local_name(tag: str) -> str:
+    return tag.rpartition("}")[2].rpartition(":")[2].lower()
 
 
 def text_of(element: lxml.etree._Element, /) -> str:
     """The URL in an element. Empty if it contains an unresolved reference, because half a URL is useless."""
     for child in element:
-        if not isinstance(cast(object, child.tag), str):
+        tag: object = child.tag
+        if not isinstance(tag, str):
             return ""
     return (element.text or "").strip()
 
