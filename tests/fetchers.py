@@ -32,7 +32,7 @@ def http_fetcher(
     limits = RequestLimits(headers=default_headers("onceover/1.0", headers or {}), **named)
     of_network = {name: settings.pop(name) for name in signature(Network).parameters if name in settings}
     guard = Guard(allow_private=allow_private, networks=allow_networks)
-    network = Network(guard=guard, head_timeout_s=lambda _: limits.head_timeout_s, **of_network)
+    network = Network(guard=guard, **of_network)
     others = {end: replace(limits, timeout_s=seconds) for end, seconds in (hanging or {}).items()}
 
     def limits_for(url: str) -> RequestLimits:

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable, Iterable
 from time import monotonic, time
 
-import aiohttp
 from msgspec.structs import replace
 from yarl import URL
 
@@ -17,6 +16,7 @@ from crawler.fetch.connect.failures import (
     translate,
 )
 from crawler.fetch.connect.network import Network
+from crawler.fetch.connect.requests import SentUrl
 from crawler.fetch.connect.responses import Response
 from crawler.fetch.cookies import Cookies
 from crawler.fetch.headers import request_headers
@@ -88,23 +88,23 @@ class HttpFetcher:
         limits = self._limits(request)
         signed: Signed | None = None
         try:
-            url = _wire_url(request.url)
+            url = SentUrl(request.url)
             self._refuse(url, request)
             deadline = asyncio.get_running_loop().time() + limits.timeout_s
-            async with asyncio.timeout_at(deadline):
-                headers = self._headers(url, limits, request)
-                if self._signing is not None and (signed := await self._signing.sign(url, request.method, headers)):
+            headers = self._headers(url, limits, request)
+            if self._signing is not None:
+                async with asyncio.timeout_at(deadline):
+                    signed = await self._signing.sign(url.whole, request.method, headers)
+                if signed is not None:
                     headers |= signed.headers
-                response = await self._network.ask(
-                    url, headers, connect_timeout_s=limits.connect_timeout_s, method=request.method
-                )
+            response = await self._network.ask(url, headers, limits=limits, deadline=deadline, method=request.method)
             self._learn(url, limits, response)
             raw, truncated = await read_body(response, limits, claim, deadline=deadline)
             if request.is_check:
                 raw, truncated = b"", None
             fetched = await interpret(sent, response, raw, truncated, limits=limits, claim=claim, budget=self._budget)
             if self._signing is not None and b"accept-signature" in response.headers:
-                fetched = await self._learn_challenge(url, headers, signed, response, fetched)
+                fetched = await self._learn_challenge(url.whole, headers, signed, response, fetched)
             return fetched
         except Exception as error:  # noqa: BLE001
             trouble = _translate(error, request.url)
@@ -131,7 +131,7 @@ class HttpFetcher:
             claim.release(holder if isinstance(holder, Page | Redirect) else None)
 
     def _is_secure_and_direct(self, url: str) -> bool:
-        return url.startswith("https://") and not self._network.has_proxy(_wire_url(url))
+        return url.startswith("https://") and not self._network.has_proxy(SentUrl(url).origin.host)
 
     def _limits(self, request: Request) -> RequestLimits:
         limits = self._limits_for(request.url)
@@ -143,28 +143,29 @@ class HttpFetcher:
             limits = replace(limits, max_body_bytes=request.max_body_bytes)
         return limits
 
-    def _refuse(self, url: URL, request: Request) -> None:
+    def _refuse(self, url: SentUrl, request: Request) -> None:
         """Raise the reason if the crawl must not send this request."""
-        self._network.refuse_host(url)
-        if not self._allows_port(url.port or 0):
-            raise PortRefused(f"port {url.port} is not asked: name it in scope.ports if it is meant")
+        origin = url.origin
+        self._network.refuse_host(origin.host)
+        if not self._allows_port(origin.port or 0):
+            raise PortRefused(f"port {origin.port} is not asked: name it in scope.ports if it is meant")
         if not self._may_ask(request.url):
             raise NoContact("the user agent has no address under which you can be reached: set fetch.user_agent")
 
-    def _headers(self, url: URL, limits: RequestLimits, request: Request) -> dict[str, str]:
+    def _headers(self, url: SentUrl, limits: RequestLimits, request: Request) -> dict[str, str]:
         headers = request_headers(limits.headers, request)
-        if limits.cookies and self._cookies is not None and (cookie := self._cookies.header(url)) is not None:
+        if limits.cookies and self._cookies is not None and (cookie := self._cookies.header(url.whole)) is not None:
             headers["Cookie"] = f"{headers['Cookie']}; {cookie}" if "Cookie" in headers else cookie
         return headers
 
-    def _learn(self, url: URL, limits: RequestLimits, response: Response) -> None:
+    def _learn(self, url: SentUrl, limits: RequestLimits, response: Response) -> None:
         """Store the cookies and the HSTS policy of a response."""
         if limits.cookies and self._cookies is not None:
-            self._cookies.learn(url, response.headers.all(b"set-cookie"))
-        if self._hsts is not None and url.scheme == "https" and self._network.verifies(url):
+            self._cookies.learn(url.whole, response.headers.all(b"set-cookie"))
+        if self._hsts is not None and url.origin.scheme == "https" and self._network.verifies(url.origin.host):
             policy = response.headers.first(b"strict-transport-security")
             if policy is not None:
-                self._hsts.learn(str(url), policy)
+                self._hsts.learn(str(url.whole), policy)
 
     async def _learn_challenge(
         self, url: URL, headers: dict[str, str], signed: Signed | None, response: Response, fetched: Fetched
@@ -194,18 +195,3 @@ def _translate(error: Exception, url: str) -> Trouble:
         message = f"an error of our own ({type(error).__name__}); the log says more"
         trouble = Trouble(FailureKind.UNEXPECTED, message, True)
     return trouble
-
-
-def _wire_url(url: str) -> URL:
-    """The URL as yarl's, which sends it byte for byte; without its fragment."""
-    if "#" in url:
-        url = url.partition("#")[0]
-    try:
-        parsed = URL(url, encoded=True)
-        _ = parsed.raw_host  # yarl parses the authority on demand
-    except ValueError as error:
-        raise aiohttp.InvalidURL(url, str(error)) from error
-    if url.endswith("?") and not parsed.raw_query_string:
-        # yarl drops an empty query.
-        parsed = parsed.with_path(f"{parsed.raw_path}?", encoded=True)
-    return parsed

@@ -15,6 +15,7 @@ import aiohttp
 from aiohttp import http_parser
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ConnectionKey
+from aiohttp.connector import Connection
 
 KNOWN: Final = "3.14"
 """The release for which this was written, and the only one that pyproject.toml allows."""
@@ -29,6 +30,7 @@ _METHODS: Sequence[tuple[Callable[..., Any], str]] = (
     (ResponseHandler.is_connected, "self"),
     (ResponseHandler.force_close, "self"),
     (aiohttp.TCPConnector.connect, "self req traces timeout"),
+    (Connection.__init__, "self connector key protocol loop"),
     (aiohttp.TCPConnector._create_direct_connection, "self req traces timeout client_error"),
     (aiohttp.TCPConnector._get_ssl_context, "self req"),
 )
@@ -39,6 +41,7 @@ _OPTIONS: Sequence[tuple[Callable[..., Any], str]] = (
 )
 
 
+_OF_CONNECTOR: Final = ("_acquired", "_acquired_per_host", "_conns", "_factory", "_keepalive_timeout")
 _KEY: Final = "host port is_ssl ssl proxy proxy_auth proxy_headers_hash server_hostname"
 """What tells which requests can share a connection."""
 
@@ -49,7 +52,7 @@ class ClientRefused(Exception):
 
 def check_client(connector: aiohttp.TCPConnector) -> None:
     """Raises `ClientRefused` if the installed aiohttp does not fit."""
-    missing = [*_differences(), *_missing(connector, "connector", ["_factory"])]
+    missing = [*_differences(), *_missing(connector, "connector", _OF_CONNECTOR)]
     loop = asyncio.get_running_loop()
     missing += _missing(ResponseHandler(loop), "ResponseHandler", ["_payload", "_parser", "_should_close", "transport"])
     if missing:

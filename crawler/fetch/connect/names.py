@@ -109,6 +109,8 @@ class Names(AbstractResolver):
     def prefer(self, host: str, address: str) -> None:
         """A request for `host` went to that address, so it comes first from now on. So the first result of `resolve` is
         the address of the next request, even for a host whose first address is dead."""
+        if self._asked.get(host) == address:
+            return
         known = self._answers.find(_key(host, socket.AF_UNSPEC))
         if known is not None and " " not in known.addresses:
             return

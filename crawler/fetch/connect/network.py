@@ -19,12 +19,13 @@ from crawler.fetch.connect.guard import AddressRefused, Guard, special_use
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.lookup.ahead import LookAhead
 from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
-from crawler.fetch.connect.requests import HttpRequest
+from crawler.fetch.connect.requests import HttpRequest, SentUrl
 from crawler.fetch.connect.responses import Response, exchange
 from crawler.fetch.connect.routes import HttpProxy, Routes
 from crawler.fetch.connect.socks import RoutedConnector
 from crawler.fetch.connect.tls.contexts import tls_context
 from crawler.fetch.connect.tls.resuming import resume_sessions
+from crawler.fetch.request_limits import RequestLimits
 from crawler.page import ConnectionCounts
 from crawler.url.hosts import same_address
 from crawler.url.urls import host_of
@@ -46,7 +47,7 @@ class Network:
     `limits` of all connections, including idle ones; see `connections_for`. `per_host`: connections per host.
     `guard` refuses addresses. `hosts`: see `StaticNames`. `resolver` replaces the system's; the network closes it.
     `authorities`: PEM files of certificates that are trusted beside those of the system. `routes`: settings of some
-    hosts. `head_timeout_s` returns for a URL how long its server may take for all headers.
+    hosts.
     """
 
     def __init__(
@@ -59,7 +60,6 @@ class Network:
         authorities: Iterable[str] = (),
         resolver: AbstractResolver | None = None,
         routes: Routes | None = None,
-        head_timeout_s: Callable[[str], float],
     ) -> None:
         self._routes = routes or Routes()
         unverified, verified = tls_context(verifies=False), tls_context(authorities=authorities)
@@ -82,7 +82,6 @@ class Network:
         check_client(connector)
         connector._factory = cast(Any, partial(TolerantHandler, self._connections, loop=asyncio.get_running_loop()))
         self._connector = connector
-        self._head_timeout_s = head_timeout_s
 
     def set_concurrency(self, concurrency: int, *, spare: int) -> None:
         """Let as many connections stay open as so many requests at once need."""
@@ -119,53 +118,59 @@ class Network:
         return self._routes.proxy(host) is None and self._names.look_up(host)
 
     async def ask(
-        self, url: URL, headers: dict[str, str], /, *, connect_timeout_s: float, method: str = "GET"
+        self, url: SentUrl, headers: dict[str, str], /, *, limits: RequestLimits, deadline: float, method: str = "GET"
     ) -> Response:
-        """Send a request by the host's route. Returns when the headers have arrived."""
-        host = url.raw_host or ""
+        """Send a request by the host's route. Returns when the headers have arrived, before `deadline` by the loop's
+        clock, or raises `TimeoutError`."""
+        host = url.origin.host
         if (login := self._routes.authorization(host)) is not None:
             headers["Authorization"] = login
         proxy, proxy_url, proxy_headers = self._routes.proxy(host), None, None
         if isinstance(proxy, HttpProxy):
-            await self._refuse_name(host)
+            async with asyncio.timeout_at(deadline):
+                await self._refuse_name(host)
             proxy_url = proxy.url
-            if url.scheme == "https":
+            if url.origin.scheme == "https":
                 proxy_headers = proxy.headers  # sent with CONNECT, not to the server
             else:
                 headers |= proxy.headers or {}
         ssl = None if self._routes.verifies(host) else self._unverified
         request = HttpRequest(method, url, headers, ssl=ssl, proxy=proxy_url, proxy_headers=proxy_headers)
+        connection = self._connector.take_idle(request.connection_key)
+        if connection is None:
+            async with asyncio.timeout_at(deadline):
+                connection = await self._connect(request, limits.connect_timeout_s)
         response = await exchange(
             request,
-            await self._connection(request, connect_timeout_s),
+            connection,
             connections=self._connections,
-            head_timeout_s=self._head_timeout_s(str(url)),
+            head_timeout_s=limits.head_timeout_s,
+            deadline=deadline,
             prefer=self._names.prefer,
         )
         if proxy is not None:
             response.peer = None  # it is that of the proxy
         return response
 
-    async def _connection(self, request: HttpRequest, timeout_s: float) -> Connection:
-        """A connection for the request, from the pool or new."""
+    async def _connect(self, request: HttpRequest, timeout_s: float) -> Connection:
+        """A connection for the request, new unless one becomes idle first."""
         try:
             return await self._connector.connect(cast(aiohttp.ClientRequest, request), [], _timeout(timeout_s))
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError(f"no connection to {request.host} in time") from error
 
-    def has_proxy(self, url: URL, /) -> bool:
-        """Whether the URL's host is reached through a proxy."""
-        return self._routes.proxy(url.raw_host or "") is not None
+    def has_proxy(self, host: str, /) -> bool:
+        """Whether the host is reached through a proxy."""
+        return self._routes.proxy(host) is not None
 
-    def verifies(self, url: URL, /) -> bool:
-        """Whether we verify the certificate of the URL's host."""
-        return self._routes.verifies(url.raw_host or "")
+    def verifies(self, host: str, /) -> bool:
+        """Whether we verify the certificate of the host."""
+        return self._routes.verifies(host)
 
-    def refuse_host(self, url: URL) -> None:
-        """Raise `AddressRefused` for the host in the URL, where no resolver would see it: a private address, or
+    def refuse_host(self, host: str, /) -> None:
+        """Raise `AddressRefused` for the host in a URL, where no resolver would see it: a private address, or
         `localhost`, which a proxy would resolve to itself. An address in a spelling other than that of the URL standard
         is refused too, because we can't know how a proxy would read it."""
-        host = url.raw_host
         if self._guard.open or not host:
             return
         if ":" in host or _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):

@@ -22,6 +22,7 @@ from crawler.fetch.connect.response_heads import Headers, PlainHead
 _MAX_HEADERS_BYTES = 256 * 1024
 """All header lines together, as in Chromium."""
 _SWITCHING = 101
+_TOO_SLOW = "no complete headers in time"
 _CLOSING_S = 1.0
 """So long before the server closes an idle connection, we send no more over it: the request would be lost."""
 _KEEP_ALIVE = re.compile(r"(?:^|[,;\s])timeout\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
@@ -94,10 +95,11 @@ async def exchange(
     *,
     connections: Connections,
     head_timeout_s: float,
+    deadline: float,
     prefer: Callable[[str, str], None],
 ) -> Response:
-    """Send a request and receive the head of its response. Calls `prefer` with the host and the address to which it
-    went. Whatever it raises, the connection is closed."""
+    """Send a request and receive the head of its response, before `deadline` by the loop's clock. Calls `prefer` with
+    the host and the address to which it went. Whatever it raises, the connection is closed."""
     handler = cast(TolerantHandler, connection.protocol)
     try:
         head = request.serialized()
@@ -108,11 +110,20 @@ async def exchange(
         peer = handler.peer
         if peer is not None:
             prefer(request.host, peer[0])
-        now = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        now = loop.time()
         if not connections.may_keep(handler, now):
             handler.force_close()
         try:
-            message, content = await _receive_head(request, handler, head_timeout_s)
+            # One timer, which fails the connection: `asyncio.timeout` takes three times as long.
+            if deadline < now + head_timeout_s:
+                timer = loop.call_at(deadline, handler.set_exception, TimeoutError())
+            else:
+                timer = loop.call_at(now + head_timeout_s, handler.set_exception, TooSlow(_TOO_SLOW))
+            try:
+                message, content = await _receive_head(request, handler)
+            finally:
+                timer.cancel()
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
             if handler.requests > 1 and peer is not None:
                 connections.note_reuse(peer, answered=False)
@@ -135,12 +146,8 @@ async def exchange(
 
 
 async def _receive_head(
-    request: HttpRequest, handler: TolerantHandler, timeout_s: float
+    request: HttpRequest, handler: TolerantHandler
 ) -> tuple[RawResponseMessage | PlainHead, StreamReader | PlainBody]:
-    # A timer that fails the connection takes a third of the time of one that cancels the task.
-    timer = asyncio.get_running_loop().call_later(
-        timeout_s, handler.set_exception, TooSlow("no complete headers in time")
-    )
     try:
         while True:
             message, content = cast(tuple[Any, Any], await handler.read())
@@ -150,5 +157,3 @@ async def _receive_head(
         raise aiohttp.ClientResponseError(
             request.request_info, (), status=error.code, message=error.message, headers=error.headers
         ) from error
-    finally:
-        timer.cancel()

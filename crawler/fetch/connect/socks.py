@@ -4,10 +4,13 @@ import asyncio
 import socket
 from collections.abc import Callable
 from ipaddress import ip_address
+from time import monotonic
 from typing import Any
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
+from aiohttp.connector import Connection
 
 from crawler.fetch.connect.failures import ProxyRefused
 from crawler.fetch.connect.names import Names
@@ -31,6 +34,22 @@ class RoutedConnector(aiohttp.TCPConnector):
         super().__init__(resolver=names, **options)
         self._socks = socks
         self._names = names
+
+    def take_idle(self, key: ConnectionKey) -> Connection | None:
+        """An idle connection; None if there is none. aiohttp's `connect` does the same first, but it is a coroutine, so
+        a timeout would have to be set for it."""
+        idle = self._conns.get(key)
+        while idle:
+            handler, since_s = idle.popleft()
+            if not idle:
+                del self._conns[key]
+            is_fresh = self._keepalive_timeout is None or monotonic() - since_s <= self._keepalive_timeout
+            if is_fresh and handler.is_connected():
+                self._acquired.add(handler)
+                self._acquired_per_host[key].add(handler)
+                return Connection(self, key, handler, self._loop)
+            handler.close()
+        return None
 
     async def _create_direct_connection(
         self,

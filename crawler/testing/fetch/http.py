@@ -27,5 +27,5 @@ def loopback_http(*, hanging: str) -> HttpFetcher:
         max_body_bytes=MAX_BODY_BYTES,
     )
     brief = replace(patient, timeout_s=HANG_S)
-    network = Network(guard=Guard(allow_private=True), head_timeout_s=lambda _: MAX_WAIT_S)
+    network = Network(guard=Guard(allow_private=True))
     return HttpFetcher(network, limits=lambda url: brief if url.endswith(hanging) else patient)

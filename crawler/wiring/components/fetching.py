@@ -61,7 +61,6 @@ def fetcher(
         authorities=fetch.authorities,
         routes=routes(loaded),
         resolver=DnsResolver() if fetch.resolver == "dns" else SystemResolver(),
-        head_timeout_s=lambda url: limits(url).head_timeout_s,
     )
     if before_request is not None:
         network.call_before_requests(before_request)

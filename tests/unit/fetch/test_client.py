@@ -25,7 +25,7 @@ def _afresh() -> Iterator[None]:
 
 
 async def network() -> None:
-    await Network(guard=Guard(), head_timeout_s=lambda _: 1.0).aclose()
+    await Network(guard=Guard()).aclose()
 
 
 async def connect_otherwise(self: aiohttp.TCPConnector, request: object, *, eagerly: bool) -> None:

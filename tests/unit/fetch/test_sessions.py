@@ -210,9 +210,8 @@ async def test_a_session_is_no_way_around_the_guard(tmp_path: Path) -> None:
             guard=guard,
             resolver=Names(),
             authorities=trust(authority, tmp_path),
-            head_timeout_s=lambda _: MAX_WAIT_S,
         )
-        limits = RequestLimits(headers=default_headers("onceover/1.0", {}))
+        limits = RequestLimits(headers=default_headers("onceover/1.0", {}), head_timeout_s=MAX_WAIT_S)
         fetcher = HttpFetcher(network, limits=lambda _: limits)
         try:
             url = f"https://a.test:{server.port}/"

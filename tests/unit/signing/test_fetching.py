@@ -111,7 +111,7 @@ async def test_a_challenged_robots_txt_is_asked_for_again_after_a_rest_and_then_
 async def test_a_host_is_public_if_no_request_can_reach_another_address(
     url: str, hosts: dict[str, str], guard: Guard, is_public: bool
 ) -> None:
-    network = Network(guard=guard, hosts=hosts, head_timeout_s=lambda _: 1.0)
+    network = Network(guard=guard, hosts=hosts)
     try:
         assert await network.is_public(URL(url)) == is_public
     finally:
@@ -120,7 +120,7 @@ async def test_a_host_is_public_if_no_request_can_reach_another_address(
 
 async def test_a_host_behind_a_proxy_is_not_public_because_the_proxy_may_know_other_names() -> None:
     routes = Routes(proxies={"*": "http://192.0.2.1:3128"})
-    network = Network(guard=Guard(), routes=routes, head_timeout_s=lambda _: 1.0)
+    network = Network(guard=Guard(), routes=routes)
     try:
         assert not await network.is_public(URL("https://a.test/"))
         assert await network.is_public(URL("https://1.1.1.1/"))
