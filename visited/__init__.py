@@ -54,14 +54,30 @@ from visited.protocol import (
     is_prompt,
     list_urls,
 )
-from visited.shared import Forgotten, Member, MembersSet, MeteredSet, OwnedSet, SharedSet, Unanswered, Unreachable
+from visited.shared import (
+    Crawl,
+    Forgotten,
+    Incomplete,
+    KeptSet,
+    Member,
+    MembersSet,
+    MeteredSet,
+    OwnedSet,
+    SharedSet,
+    Sharer,
+    Unanswered,
+    Unreachable,
+)
 
 __all__ = [
     "CannotForget",
     "CannotList",
+    "Crawl",
     "DiskFull",
     "Forgotten",
     "Full",
+    "Incomplete",
+    "KeptSet",
     "KernelRefused",
     "ListingSet",
     "LocalSet",
@@ -71,6 +87,7 @@ __all__ = [
     "OwnedSet",
     "PromptSet",
     "SharedSet",
+    "Sharer",
     "SnapshotRefused",
     "Unanswered",
     "Unavailable",

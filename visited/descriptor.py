@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from visited.protocol import LocalSet
+from visited.shared import Crawl
 
 Need = Literal["capacity", "directory", "server"]
 
@@ -40,6 +41,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     one is not made then."""
     recent: int = 0
     """Size of the cache of a set that has its own, in URLs."""
+    crawl: Crawl | None = None
+    """The crawl that the set is made for; None if its URLs are in no ledger."""
 
 
 class NoOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Visited sets on a server, which several crawls may share. The server may be away, and it may forget."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -8,6 +9,11 @@ import msgspec
 
 class Unreachable(Exception):
     """A shared set can't be asked now. Nothing has changed; call again later. The message says why."""
+
+
+class Incomplete(Unreachable):
+    """The server has lost URLs, and another crawl that shares the set has not added its own again yet. The message says
+    which one, and what to do if it never will."""
 
 
 class Unanswered(Exception):
@@ -24,7 +30,8 @@ class SharedSet(Protocol):
     """What a `VisitedSet` on a server promises in addition.
 
     `add_many` asks the server, which answers and remembers in one step, for all crawls that share the set. It may raise
-    `Unreachable`, `Unanswered` and `Forgotten`; `forget_many` and `fill` too. It never repeats a batch by itself: if
+    `Unreachable`, `Unanswered` and `Forgotten`; `forget_many` and `fill` too. After the server has lost URLs, it raises
+    `Incomplete` until all crawls that share the set have added theirs again. It never repeats a batch by itself: if
     the first attempt was remembered and its answer lost, the second would call each URL known, and no crawl would
     fetch it.
 
@@ -57,8 +64,9 @@ class OwnedSet(Protocol):
     """A `SharedSet` that may belong to one crawl alone."""
 
     async def delete(self) -> None:
-        """Delete all that the server has of a set that belongs to this crawl alone; of one that is shared, nothing.
-        A set of which only a part could be deleted has another memory. Raises what a `SharedSet` raises."""
+        """Delete all that the server has of a set that belongs to this crawl alone. Of one that is shared, delete
+        nothing; but say that this crawl is gone, because its ledger is about to be deleted. A set of which only a part
+        could be deleted has another memory. Raises what a `SharedSet` raises."""
         ...
 
 
@@ -70,6 +78,16 @@ class MeteredSet(Protocol):
         """Processor time that the server has spent since it was started, in seconds, for whoever asked. Raises what a
         `SharedSet` raises."""
         ...
+
+
+class Crawl(msgspec.Struct, frozen=True, kw_only=True):
+    """The crawl that uses a set."""
+
+    directory: Path
+    host: str
+    """The machine that has the directory, for people."""
+    meeting: Path | None = None
+    """A folder where all crawls meet that may share its sets; None if there is none."""
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,4 +113,33 @@ class MembersSet(Protocol):
 
     async def leave(self) -> None:
         """To leave without having entered does no harm, nor does a server that is gone."""
+        ...
+
+
+class Sharer(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl that shares a set, or has shared it."""
+
+    id: str
+    name: str
+    """Where it is, for people."""
+    directory: str
+    is_added: bool
+    """Whether the server has all URLs of its ledger, as far as they were ever asked."""
+    is_gone: bool
+    """Whether an operator has said that it will never come again."""
+
+
+@runtime_checkable
+class KeptSet(Protocol):
+    """A `SharedSet` that several crawls may share. After a loss it is not asked before each of them has added its URLs
+    again."""
+
+    async def sharers(self, *, gone: Sequence[str] = ()) -> list[Sharer]:
+        """All that are known, after some are said to be gone: nobody waits for them any more. Raises what a `SharedSet`
+        raises."""
+        ...
+
+    async def register(self) -> None:
+        """Tell the others that the trusted memory has the ledger of this crawl. Raises what a `SharedSet` raises,
+        except `Incomplete`."""
         ...

@@ -49,6 +49,7 @@ _MODULES: Final = {
     "retire": "operate.hosts",
     "run-part": "run.part",
     "set": "operate.settings",
+    "sharing": "operate.sharing",
     "simweb": "simulate",
     "status": "operate.pausing",
     "stop": "operate.pausing",

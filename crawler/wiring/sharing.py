@@ -3,6 +3,7 @@ Both sides of the services between a part and its supervisor, from the configura
 
 import asyncio
 import logging
+import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -34,6 +35,12 @@ log = logging.getLogger(__name__)
 PACE_VARIABLE: Final = "ONCEOVER_PACE"
 """Names the file by which crawls keep the pace of hosts together. Parts of a crawl inherit it."""
 _IP = "ip"
+
+
+def meeting_place() -> Path | None:
+    """The folder where crawls meet that keep the pace of hosts together."""
+    path = os.environ.get(PACE_VARIABLE)
+    return Path(f"{path}.crawls").absolute() if path else None
 
 
 class Shared(msgspec.Struct, frozen=True, kw_only=True):

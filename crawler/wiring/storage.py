@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,12 +25,13 @@ from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.queue_settings import queue_settings
+from crawler.wiring.sharing import meeting_place
 from frontier import StoreFailed
 from frontier.descriptor import Parameters as FrontierParameters
 from frontier.descriptor import RepairResult, checked_options
 from frontier.state import FrontierState
 from frontier.terms import Terms
-from visited import Forgotten, OwnedSet, Unanswered, Unavailable, Unreachable, VisitedSet
+from visited import Crawl, Forgotten, OwnedSet, Unanswered, Unavailable, Unreachable, VisitedSet
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
 from visited.digests.exact import ExactSet
@@ -218,6 +220,7 @@ def _make_chosen(chosen: Descriptor, config: Config, directory: CrawlDirectory) 
         domain_of=domain_of,
         connect=connect_redis,
         recent=visited.recent,
+        crawl=Crawl(directory=directory.original.absolute(), host=socket.gethostname(), meeting=meeting_place()),
     )
     try:
         return make_set(chosen, parameters, {"site_bytes": visited.site_bytes, **visited.options})

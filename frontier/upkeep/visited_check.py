@@ -5,7 +5,7 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.records import JournalDamaged
 from frontier.snapshots.restoring import replay
 from frontier.snapshots.saving import Snapshots
-from visited import CannotForget, Forgotten, SharedSet, SnapshotRefused, Unanswered, Unreachable, VisitedSet
+from visited import CannotForget, Forgotten, Incomplete, SharedSet, SnapshotRefused, Unanswered, Unreachable, VisitedSet
 
 BATCH = 4096
 
@@ -19,6 +19,8 @@ async def check_visited(store: LevelDBStore, visited: VisitedSet, snapshots: Sna
             if memory == store.marks.memory:
                 visited.trust(memory)
                 return await _find_all_unknown(store, visited)
+        except Incomplete:
+            return []  # this crawl has added its URLs again, and another one has not
         except (Forgotten, Unanswered, Unreachable) as error:
             return [Problem("visited", "the server", f"it can't be asked: {error}")]
         return []  # the next opening fills it

@@ -143,11 +143,11 @@ class Crawls:
     def directory(self, number: int) -> Path:
         return self.folder / f"crawl-{number}"
 
-    def start(self, number: int, **env: str) -> None:
+    def start(self, number: int, *options: str, **env: str) -> None:
         seed = f"http://h0000{number}.{self._domain}/"
         with (self.folder / f"stderr-{number}").open("ab") as err:
             self._processes[number] = subprocess.Popen(
-                [ONCEOVER, "crawl", "--dir", self.directory(number), "--seed", seed, *self._options],
+                [ONCEOVER, "crawl", "--dir", self.directory(number), "--seed", seed, *self._options, *options],
                 cwd=self.folder,
                 env=environment(**{"ONCEOVER_PACE": str(self.folder / "pace"), **env}),
                 stdin=subprocess.DEVNULL,
@@ -158,6 +158,10 @@ class Crawls:
     def kill(self, number: int) -> None:
         self._processes[number].kill()
         self._processes[number].wait()
+
+    def ended(self, number: int) -> int:
+        """The exit code of one."""
+        return self._processes[number].wait(TIMEOUT_S)
 
     def wait(self) -> None:
         for number, process in self._processes.items():

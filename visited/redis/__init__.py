@@ -10,7 +10,10 @@ begins it, asks only about URLs that its cache lacks, and notices when the serve
     form         what a form is
     redis_set    a set of any form; whole has the scripts that need no form
     making       makes such a set, and gives it a name
-    members      the crawls that share a set
+    joining      finds a set on its server or begins it, and checks who may ask
+    members      the crawls that have a set open, and the pace of hosts that they have in common
+    holders      the crawls whose ledgers have URLs of a set; after a loss all must add them before one may ask
+    notes        what a crawl keeps of them in its directory
     server       where the server is, and what is asked of a channel to it
 
 Everything about a batch happens in one script: one round trip, and no other crawl comes in between. A script declares

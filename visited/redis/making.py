@@ -1,11 +1,13 @@
 """Makes a visited set in Redis, of any form, and gives it a name."""
 
+import hashlib
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from visited.descriptor import Parameters
 from visited.redis.form import Form, Place
+from visited.redis.notes import Notes
 from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions
 
@@ -22,8 +24,21 @@ def make_redis_set(form_of: Callable[[Place], Form], parameters: Parameters, opt
         place,
         recent=parameters.recent,
         is_temporary=name is None,
+        notes=_notes(parameters, options),
         is_shared=options.share is not None,
     )
+
+
+def _notes(parameters: Parameters, options: ServerOptions) -> Notes | None:
+    """What the crawl has noted of those who share the set; None if nobody else can, or if no crawl uses it."""
+    crawl, directory = parameters.crawl, parameters.directory
+    if options.share is None or crawl is None or directory is None:
+        return None
+    meeting = None
+    if crawl.meeting is not None:
+        told = f"{options.url}\n{options.prefix}\n{options.share}"
+        meeting = crawl.meeting / hashlib.sha256(told.encode()).hexdigest()[:16]
+    return Notes(directory / "sharing" / f"{options.prefix}:{options.share}", crawl, meeting=meeting)
 
 
 def own_keys(directory: Path, *, besides: str | None = None) -> Iterator[str]:

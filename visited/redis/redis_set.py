@@ -1,6 +1,5 @@
 """A visited set in Redis, of any form."""
 
-import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Final
@@ -8,10 +7,11 @@ from typing import Any, BinaryIO, Final
 from visited.batch import check_batch
 from visited.protocol import Unavailable, Unsaved, VisitedStats
 from visited.redis.form import GONE, Answer, Form, Place, answer_of
-from visited.redis.members import check_entered, entering, leaving
+from visited.redis.joining import Joining
+from visited.redis.notes import Notes
 from visited.redis.server import Channel, Step
-from visited.redis.whole import DELETE, JOIN, USAGE
-from visited.shared import Forgotten, Member, Unanswered, Unreachable
+from visited.redis.whole import DELETE, USAGE
+from visited.shared import Forgotten, Incomplete, Member, Sharer, Unanswered, Unreachable
 from visited.url_cache import UrlCache
 
 PIECE: Final = 512
@@ -32,11 +32,13 @@ class RedisSet:
         place: Place,
         *,
         recent: int = 0,
+        notes: Notes | None = None,
         is_temporary: bool = False,
         is_shared: bool = False,
     ) -> None:
-        """A temporary set is measured, and deleted when it is closed. A shared one belongs to several crawls.
-        The last `recent` URLs are known here too."""
+        """A temporary set is measured, and deleted when it is closed. Several crawls use a shared one, and `notes` are
+        those of one of them. The last `recent` URLs are known here too."""
+        self._joining = Joining(form, channel, place, notes=notes)
         self._form = form
         self._channel = channel
         self._place = place
@@ -45,16 +47,11 @@ class RedisSet:
         self._recent = UrlCache(recent)
         self._hits = 0
         self._asked = 0
-        self._set_id = ""
-        self._memory: str | None = None
-        """None while there is no connection."""
         self._trusted: str | None = None
         self._count = 0
         self._server_bytes = 0
         self._measured_at = 0
         """The count at which `_server_bytes` was measured."""
-        self._member: Member | None = None
-        """While this crawl is one of those who share the set."""
 
     # what shared sets promise
 
@@ -63,31 +60,11 @@ class RedisSet:
         return self._recent.absent(dict.fromkeys(urls))
 
     async def connect(self) -> str:
-        if self._memory is not None and self._channel.is_connected:
-            return self._memory
-        self._memory = None
-        server = await self._channel.connect()
-        first = [str(each) for pair in self._form.first_layout().items() for each in pair]
-        joining = Step(JOIN, [self._place.head], [self._form.name, secrets.token_hex(8), "count", 0, *first])
-        try:
-            if (probe := self._form.probe()) is not None:
-                self._form.check(await self._channel.run(probe))
-            found: list[bytes] = await self._channel.run(joining)
-        except Unanswered as error:
-            raise Unreachable(str(error)) from error  # to join twice does no harm
-        head = dict(zip(map(bytes.decode, found[::2]), map(bytes.decode, found[1::2]), strict=True))
-        if head.get("form") != self._form.name:
-            raise Unavailable(
-                f"expected a set of {self._form.name} in {self._place.head}, found one of {head.get('form')}; give it "
-                "another name (visited.options.share), or use that backend"
-            )
-        self._form.adopt(head)
-        self._count = int(head["count"])
-        self._set_id = head["id"]
-        if self._member is not None:
-            await self._enter(self._member)
-        self._memory = f"{server}/{self._set_id}"
-        return self._memory
+        before = self._joining.memory
+        memory = await self._joining.connect()
+        if memory != before:
+            self._count = self._joining.count
+        return memory
 
     def trust(self, memory: str, /) -> None:
         self._trusted = memory
@@ -97,30 +74,36 @@ class RedisSet:
             await self._run(self._form.fill, piece, is_checked=False)
 
     async def enter(self, member: Member, /) -> None:
-        await self.connect()
-        await self._enter(member)
-        self._member = member
-
-    async def _enter(self, member: Member) -> None:
-        try:
-            check_entered(self._members, await self._channel.run(entering(self._members, member)))
-        except Unanswered as error:
-            raise Unreachable(str(error)) from error  # to enter twice does no harm
+        await self._joining.enter(member)
 
     async def leave(self) -> None:
-        member, self._member = self._member, None
-        if member is not None and self._channel.is_connected:
-            with suppress(Unanswered, Unreachable):
-                await self._channel.run(leaving(self._members, member))
+        await self._joining.leave()
 
-    @property
-    def _members(self) -> str:
-        return self._place.key("members")
+    async def sharers(self, *, gone: Sequence[str] = ()) -> list[Sharer]:
+        holders = await self._joining.holders(frozenset(gone))
+        missing = holders.missing(await self.connect())
+        return [
+            Sharer(
+                id=name,
+                name=each.name,
+                directory=each.directory,
+                is_added=name not in missing and name not in holders.gone,
+                is_gone=name in holders.gone,
+            )
+            for name, each in sorted(holders.known.items())
+        ]
+
+    async def register(self) -> None:
+        if await self.connect() != self._trusted:
+            raise Forgotten("its memory is not the one that was filled")
+        with suppress(Incomplete):
+            await self._joining.check_holders()
 
     async def delete(self) -> None:
         self._recent.clear()
-        self._memory = None
+        self._joining.lose()
         if self._is_shared:
+            await self._joining.withdraw()
             return
         try:
             await self._channel.connect()
@@ -171,8 +154,8 @@ class RedisSet:
 
     def _ask_alone(self, urls: Sequence[str]) -> bytes | None:
         """The verdicts of `has_many`; None if there is no set."""
-        while self._set_id:
-            found: Any = self._channel.run_alone(self._form.ask(urls, self._set_id))
+        while self._joining.set_id:
+            found: Any = self._channel.run_alone(self._form.ask(urls, self._joining.set_id))
             if found == GONE:
                 return None
             if (answer := answer_of(found)) is not None:
@@ -211,12 +194,12 @@ class RedisSet:
 
     async def aclose(self) -> None:
         try:
-            if self._is_temporary and self._memory is not None:
+            if self._is_temporary and self._joining.memory is not None:
                 await self._channel.delete(f"{self._place.tag}:")
         except (Unreachable, Unanswered):
             pass  # nobody else knows the name of the set
         finally:
-            self._memory = None
+            self._joining.lose()
             self._recent.clear()
             await self._channel.aclose()
 
@@ -257,7 +240,7 @@ class RedisSet:
     async def _keep_up(self, answer: Answer) -> None:
         if not answer.told:
             return
-        upkeep = self._form.upkeep(answer.told, self._set_id)
+        upkeep = self._form.upkeep(answer.told, self._joining.set_id)
         found: Any = None
         with suppress(StopIteration):
             while True:
@@ -267,22 +250,21 @@ class RedisSet:
         self, make: Callable[[Sequence[str], str], Step], urls: Sequence[str], *, is_checked: bool
     ) -> Answer:
         """Run a form's script for URLs, with the current layout, and if `is_checked`, in the trusted memory."""
-        memory = await self.connect()
-        if is_checked and self._trusted is not None and memory != self._trusted:
-            raise Forgotten("it has restarted or lost its data, or another server has taken its place")
         while True:
+            memory = await self.connect()
+            if is_checked and self._trusted is not None:
+                if memory != self._trusted:
+                    raise Forgotten("it has restarted or lost its data, or another server has taken its place")
+                await self._joining.check_holders()
             try:
-                found = await self._channel.run(make(urls, self._set_id))
+                found = await self._channel.run(make(urls, self._joining.set_id))
             except (Unreachable, Unanswered):
                 if not self._channel.is_connected:
-                    self._memory = None
+                    self._joining.lose()
                 raise
             if found == GONE:
-                self._memory = None
-                await self._channel.aclose()
-                if self._trusted is not None or not is_checked:
+                if not await self._joining.is_there() and (self._trusted is not None or not is_checked):
                     raise Forgotten("its data was deleted")
-                await self.connect()
                 continue
             if (answer := answer_of(found)) is not None:
                 self._count = answer.count

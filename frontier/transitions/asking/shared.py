@@ -122,11 +122,14 @@ class SharedAsking:
                 wait_s = min(2 * wait_s, _LAST_WAIT_S)
 
     async def _fill_again(self, wait: Callable[[str, float], Awaitable[None]]) -> None:
-        """Tell the server all that the ledger has, before it is asked again."""
+        """Tell the server all that the ledger has, before it is asked again; and what was asked and is fetched
+        here, because nobody knows the answer."""
         wait_s = _FIRST_WAIT_S
         while True:
             try:
                 await fill(self._store, self._shared)
+                if not self._is_certain:
+                    await self._shared.fill([url.canonical for url in self._store.claims.urls()])
             except (Forgotten, Unanswered, Unreachable) as error:
                 await wait(f"the visited set can't be asked: {error}", wait_s)
                 wait_s = min(2 * wait_s, _LAST_WAIT_S)

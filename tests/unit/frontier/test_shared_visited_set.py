@@ -16,7 +16,7 @@ from frontier.terms import Terms
 from frontier.values import CrawlUrl, StoreFailed, StoreFull
 from tests.redis_server import RedisServer, running_redis
 from tests.timeouts import MAX_WAIT_S
-from visited import LocalSet, Unanswered
+from visited import Crawl, LocalSet, Unanswered
 from visited.backends import descriptor
 from visited.descriptor import Parameters
 from visited.digests.exact import ExactSet
@@ -37,9 +37,19 @@ def pages(*numbers: int) -> list[CrawlUrl]:
     ]
 
 
-def shared(server: RedisServer, *, backend: str = "redis-exact", **more: object) -> RedisSet:
+def shared(
+    server: RedisServer, *, directory: Path | None = None, backend: str = "redis-exact", **more: object
+) -> RedisSet:
+    """The set that all share; for the crawl in a directory, or for nobody who has a ledger."""
     parameters = Parameters(
-        capacity=300, error_rate=1e-9, site_of=host_of, domain_of=domain_of, connect=connect_redis, recent=10
+        capacity=300,
+        error_rate=1e-9,
+        directory=None if directory is None else directory / "visited" / "redis",
+        site_of=host_of,
+        domain_of=domain_of,
+        connect=connect_redis,
+        recent=10,
+        crawl=None if directory is None else Crawl(directory=directory, host="here"),
     )
     made: LocalSet = make_set(descriptor(backend), parameters, {"url": server.url, "share": "test", **more})
     assert isinstance(made, RedisSet)
@@ -51,7 +61,7 @@ class Crawler:
 
     def __init__(self, directory: Path, server: RedisServer, **options: object) -> None:
         self.directory = directory
-        self.visited = shared(server, **options)  # type: ignore[arg-type]
+        self.visited = shared(server, directory=directory, **options)  # type: ignore[arg-type]
 
     async def open(self, visited: LocalSet | None = None) -> QueueFrontier:
         self.directory.mkdir(exist_ok=True)

@@ -1,0 +1,69 @@
+"""The crawls that share a visited set on a server, as one of them knows them."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from config import Config, ConfigError, Problem
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import read_layout
+from crawler.operate.opening import stored_configuration
+from crawler.operate.upkeep.places import Place, Places
+from crawler.wiring.storage import open_state, reaching_server, visited_set
+from visited import KeptSet, Sharer, VisitedSet
+
+
+def sharers(path: Path, *, gone: Sequence[str] = ()) -> list[Sharer]:
+    """The crawls that share the set of the crawl in a directory, after some are said to be gone. The crawl may run.
+    Raises `ConfigError`, and `StoreFailed` if the server does not answer."""
+    config = stored_configuration(path).config
+    layout = read_layout(path)
+    here = {} if layout is None else layout.directories_here(path)
+    return asyncio.run(_sharers(config, CrawlDirectory(next(iter(here.values()), path)), gone))
+
+
+async def _sharers(config: Config, directory: CrawlDirectory, gone: Sequence[str]) -> list[Sharer]:
+    visited = visited_set(config, directory, _knows_none)
+    try:
+        kept = _kept(config, visited)
+        with reaching_server(config):
+            return await kept.sharers(gone=gone)
+    finally:
+        await visited.aclose()
+
+
+def refill(places: Places, *, filling: Callable[[int], None] | None = None) -> None:
+    """Add the ledgers of a locked crawl to its shared set again, if they may lack there. Raises what `sharers` does."""
+    for place in places.each:
+        asyncio.run(_refill(place, filling))
+
+
+async def _refill(place: Place, filling: Callable[[int], None] | None) -> None:
+    config = place.loaded.config
+    state = open_state(config, place.directory)
+    try:
+        visited = visited_set(config, place.directory, state.knows_many)
+        try:
+            kept = _kept(config, visited)
+            with reaching_server(config):
+                # It also admits what was asked right before a crash.
+                frontier = await state.open_frontier(visited, rebuilding=filling)
+                try:
+                    await kept.register()
+                finally:
+                    await frontier.aclose()
+        finally:
+            await visited.aclose()
+    finally:
+        state.close()
+
+
+def _kept(config: Config, visited: VisitedSet) -> KeptSet:
+    if not isinstance(visited, KeptSet) or config.visited.options.get("share") is None:
+        problem = "expected a visited set that crawls share by visited.options.share, found one of this crawl alone"
+        raise ConfigError([Problem(problem, key="visited.options")])
+    return visited
+
+
+def _knows_none(urls: Sequence[str]) -> list[bool]:
+    return [False] * len(urls)

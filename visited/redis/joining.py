@@ -1,0 +1,165 @@
+"""Finds a set on its server or begins it, and sees to it that nobody asks it who must not."""
+
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+
+from visited.protocol import Unavailable
+from visited.redis.form import GONE, Form, Place
+from visited.redis.holders import Holder, Holders, base_of, holders_of, registering, said
+from visited.redis.members import check_entered, entering, leaving
+from visited.redis.notes import Notes
+from visited.redis.server import Channel, Step
+from visited.redis.whole import JOIN
+from visited.shared import Forgotten, Incomplete, Member, Unanswered, Unreachable
+
+
+class Joining:
+    """A form, the channel to its server, and a place there."""
+
+    def __init__(self, form: Form, channel: Channel, place: Place, *, notes: Notes | None = None) -> None:
+        """With `notes`, the crawl is one of the holders of the set."""
+        self._form = form
+        self._channel = channel
+        self._place = place
+        self._notes = notes
+        self._server = ""
+        self._complete: tuple[str, str] | None = None
+        """The memory that has the ledgers of all holders, and the set's id by which they are known."""
+        self._member: Member | None = None
+        """While this crawl is one of those who have the set open."""
+        self.memory: str | None = None
+        """None while there is no connection."""
+        self.set_id = ""
+        self.count = 0
+        """URLs in the set when it was joined."""
+
+    async def connect(self) -> str:
+        """See `SharedSet.connect`."""
+        if self.memory is not None and self._channel.is_connected:
+            return self.memory
+        self.memory = None
+        self._server = await self._channel.connect()
+        try:
+            if (probe := self._form.probe()) is not None:
+                self._form.check(await self._channel.run(probe))
+            await self._join()
+        except Unanswered as error:
+            raise Unreachable(str(error)) from error  # to join twice does no harm
+        if self._member is not None:
+            await self._enter(self._member)
+        self.memory = self._named
+        return self.memory
+
+    @property
+    def _named(self) -> str:
+        return f"{self._server}/{base_of(self.set_id)}"
+
+    async def _join(self) -> None:
+        first = [str(each) for pair in self._form.first_layout().items() for each in pair]
+        found: list[bytes] = await self._channel.run(
+            Step(JOIN, [self._place.head], [self._form.name, secrets.token_hex(8), "count", 0, *first])
+        )
+        head = _fields(found)
+        if head.get("form") != self._form.name:
+            raise Unavailable(
+                f"expected a set of {self._form.name} in {self._place.head}, found one of {head.get('form')}; give it "
+                "another name (visited.options.share), or use that backend"
+            )
+        self._form.adopt(head)
+        self.count = int(head["count"])
+        self.set_id = head["id"]
+
+    async def is_there(self) -> bool:
+        """Whether the set is still there, after a script has found another id. Raises `Unreachable`."""
+        try:
+            await self._register(None, Holders())
+        except Forgotten:
+            return False
+        return True
+
+    def lose(self) -> None:
+        """The connection may lead elsewhere when it is made again."""
+        self.memory = None
+
+    async def check_holders(self) -> None:
+        """Make this crawl one of the holders: its ledger is in the memory that is connected. Raises `Incomplete` while
+        that of another one is not."""
+        notes, memory = self._notes, self.memory
+        if notes is None or memory is None or self._complete == (memory, self.set_id):
+            return
+        while True:
+            try:
+                me, noted = notes.own_id(), notes.read()
+                if me in noted.gone:
+                    me = notes.renew()
+                holders = await self._register((me, notes.own(memory)), noted)
+                notes.note(holders)
+            except OSError as error:
+                raise Unreachable(f"the crawls that share it can't be noted: {error}") from error
+            if me not in holders.gone:
+                break
+        if missing := holders.missing(memory):
+            raise Incomplete(said(missing, notes.directory))
+        self._complete = (memory, self.set_id)
+
+    async def _register(self, holder: tuple[str, Holder] | None, others: Holders) -> Holders:
+        try:
+            found = await self._channel.run(registering(self._place.head, base_of(self.set_id), holder, others))
+        except (Unreachable, Unanswered) as error:
+            if not self._channel.is_connected:
+                self.lose()
+            raise Unreachable(str(error)) from error  # to register twice does no harm
+        if found == GONE:
+            self.lose()
+            await self._channel.aclose()
+            raise Forgotten("its data was deleted")
+        head = _fields(found)
+        self.set_id = head["id"]
+        return holders_of(head)
+
+    async def holders(self, gone: frozenset[str] = frozenset()) -> Holders:
+        """Those that share the set, after some are said to be gone. Raises what a `SharedSet` raises."""
+        await self.connect()
+        noted = Holders() if self._notes is None else self._notes.read()
+        return await self._register(None, noted.united(Holders(gone=gone)))
+
+    async def withdraw(self) -> None:
+        """Say that the crawl is gone. Raises what a `SharedSet` raises."""
+        if self._notes is None or not self._notes.has_begun:
+            return
+        me = self._notes.own_id()
+        try:
+            await self.holders(frozenset({me}))
+        except (Unreachable, Unavailable) as error:
+            raise Unreachable(
+                f"{error}; other crawls that share its set may wait for this one some day. To say later that it is "
+                f"gone: onceover sharing DIRECTORY_OF_ANOTHER --gone {me}"
+            ) from error
+
+    async def enter(self, member: Member) -> None:
+        """See `MembersSet.enter`."""
+        await self.connect()
+        await self._enter(member)
+        self._member = member
+
+    async def _enter(self, member: Member) -> None:
+        try:
+            check_entered(self._members, await self._channel.run(entering(self._members, member)))
+        except Unanswered as error:
+            raise Unreachable(str(error)) from error  # to enter twice does no harm
+
+    async def leave(self) -> None:
+        """See `MembersSet.leave`."""
+        member, self._member = self._member, None
+        if member is not None and self._channel.is_connected:
+            with suppress(Unanswered, Unreachable):  # it replaces its entry when it starts again
+                await self._channel.run(leaving(self._members, member))
+
+    @property
+    def _members(self) -> str:
+        return self._place.key("members")
+
+
+def _fields(found: list[bytes]) -> Mapping[str, str]:
+    return dict(zip(map(bytes.decode, found[::2]), map(bytes.decode, found[1::2]), strict=True))

@@ -1,0 +1,115 @@
+"""What a crawl has noted of those who share a set with it: in a folder, which the others may write to as well.
+
+The folder has a file for each crawl and one for each that is gone, so several processes can write to it at once: files
+come, and never change. Before a crawl asks a set for the first time, it puts its own file into the folders of all whom
+it knows, if they are on this machine, whether they run or not; and into a folder where all crawls meet, if there is
+one. So those that are stopped know it too when the server has lost all names.
+"""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from visited.redis.holders import Holder, Holders, decoded, encoded
+from visited.shared import Crawl
+
+_ME: Final = "me"
+_KNOWN: Final = ".crawl"
+_GONE: Final = ".gone"
+
+
+class Notes:
+    """The notes of a crawl about one set."""
+
+    def __init__(self, folder: Path, crawl: Crawl, *, meeting: Path | None) -> None:
+        """`meeting` is the folder where crawls meet that share this set."""
+        self._folder = folder
+        self._crawl = crawl
+        self._meeting = meeting
+
+    @property
+    def directory(self) -> str:
+        """That of the crawl."""
+        return str(self._crawl.directory)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the crawl may have asked the set."""
+        return (self._folder / _ME).exists()
+
+    def own_id(self) -> str:
+        """The same until `renew`. Raises `OSError`."""
+        try:
+            return (self._folder / _ME).read_text(encoding="ascii")
+        except FileNotFoundError:
+            return self.renew()
+
+    def renew(self) -> str:
+        """Draw another id. Raises `OSError`."""
+        new = secrets.token_hex(8)
+        _write(self._folder / _ME, new.encode())
+        return new
+
+    def own(self, memory: str) -> Holder:
+        """This crawl, whose ledger is in a memory."""
+        where, host = self._crawl.directory, self._crawl.host
+        return Holder(
+            name=f"the crawl in {where} on {host}", directory=str(where), notes=str(self._folder), memory=memory
+        )
+
+    def read(self) -> Holders:
+        """All that are noted. Raises `OSError`."""
+        found = _read(self._folder)
+        return found if self._meeting is None else found.united(_read(self._meeting))
+
+    def note(self, holders: Holders) -> None:
+        """Note whoever is not noted yet, and tell all that this crawl is one of them. Raises `OSError` if this crawl's
+        own notes can't be written."""
+        _put(self._folder, holders)
+        me = self.own_id()
+        mine = Holders(known={me: self.own("")})
+        for name, each in holders.known.items():
+            folder = Path(each.notes)
+            with suppress(OSError):  # it is on another machine, or another user's
+                if name != me and each.notes and (folder / _ME).read_text(encoding="ascii") == name:
+                    _put(folder, mine)
+        if self._meeting is not None:
+            with suppress(OSError):
+                _put(self._meeting, Holders(known=mine.known, gone=holders.gone))
+
+
+def _read(folder: Path) -> Holders:
+    known = {}
+    for file in folder.glob(f"*{_KNOWN}"):
+        known[file.stem] = decoded(file.read_bytes())
+    return Holders(known=known, gone=frozenset(file.stem for file in folder.glob(f"*{_GONE}")))
+
+
+def _put(folder: Path, holders: Holders) -> None:
+    for name, each in holders.known.items():
+        if not (file := folder / f"{name}{_KNOWN}").exists():
+            _write(file, encoded(each))
+    for name in holders.gone:
+        if not (file := folder / f"{name}{_GONE}").exists():
+            _write(file, b"")
+
+
+def _write(file: Path, content: bytes) -> None:
+    """After a power failure the file is whole or missing."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
+    try:
+        with new.open("xb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        new.replace(file)
+    finally:
+        new.unlink(missing_ok=True)
+    place = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
