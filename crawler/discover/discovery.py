@@ -177,7 +177,7 @@ class ScopedDiscovery:
                 if not href or (unwanted_reason and unwanted_reason(link)):
                     continue
                 target = judgement.target
-                if isinstance(target, BadUrl) or (is_repeat := is_repeat_of.get(target.canonical)) is None:
+                if not isinstance(target, Target) or (is_repeat := is_repeat_of.get(target.canonical)) is None:
                     continue
                 if is_repeat:
                     if repeats_left == 0:

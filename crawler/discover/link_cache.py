@@ -6,7 +6,7 @@ directory. `?page=2` depends on the document, so it is not remembered.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress, islice
+from itertools import compress, islice, repeat
 from operator import not_
 from typing import Final, cast
 
@@ -52,7 +52,6 @@ _GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
 
 _MAX_REMEMBERED_LENGTH: Final = 512
 """Characters. Without a limit, images inlined as data would fill the memory."""
-_NOTHING: Final[dict[str, Judgement]] = {}
 
 
 class LinkCache:
@@ -69,8 +68,12 @@ class LinkCache:
 
     def judge(self, hrefs: Sequence[str], base_url: str, /) -> list[Judgement]:
         """The judgements of hrefs in a document with that base URL, in their order."""
-        # Most begin with a slash and were judged lately. To look these up at once saves a third of the time for all.
-        found = list(map(self._young.get(origin_of(base_url), _NOTHING).get, hrefs))
+        # Most were judged lately, and are found without a look at their form. No href stands under two bases.
+        looked_up: Iterable[Judgement | None] = repeat(None, len(hrefs))
+        for base in (_directory_of(base_url), "", origin_of(base_url)):
+            if young := self._young.get(base):
+                looked_up = map(young.get, hrefs, looked_up)
+        found = list(looked_up)
         if all(found):
             return cast(list[Judgement], found)
         unknown = dict.fromkeys([href for href, known in zip(hrefs, found, strict=True) if known is None])
@@ -100,7 +103,7 @@ class LinkCache:
         if rooted:
             found |= self._recall(origin_of(base_url), rooted, base_url)
         if relative:
-            found |= self._recall(base_url[: base_url.partition("?")[0].rindex("/") + 1], relative, base_url)
+            found |= self._recall(_directory_of(base_url), relative, base_url)
         return found
 
     def _recall(self, base: str, hrefs: list[str], base_url: str) -> dict[str, Judgement]:
@@ -181,7 +184,7 @@ class LinkJudge:
         judgements: list[Judgement] = []
         judge, traps = self._scope.judge, self._traps
         for target in self._urls.read_many(hrefs, base_url):
-            if isinstance(target, BadUrl):
+            if not isinstance(target, Target):
                 judgements.append(Judgement(target))
                 continue
             refusal, max_depth = judge(target, kind=kind)
@@ -197,3 +200,7 @@ def _group(links: Sequence[Link]) -> _Groups:
 def _separate(links: Sequence[Link]) -> _Groups:
     hrefs = [link.href for link in links]
     return links, [href.partition("#")[0] if "#" in href else href for href in hrefs], [1] * len(links)
+
+
+def _directory_of(base_url: str) -> str:
+    return base_url[: base_url.partition("?")[0].rindex("/") + 1]

@@ -145,7 +145,7 @@ class DistinctLinks:
         unwanted_reason = self._filter.unwanted_reason
         for link, href, count, judgement in judged_links:
             target = judgement.target
-            if isinstance(target, BadUrl):
+            if not isinstance(target, Target):
                 self._refuse_href(href, link, target)
                 continue
             canonical = target.canonical
