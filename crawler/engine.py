@@ -142,8 +142,9 @@ class Engine:
 
     async def _process_leases(self) -> None:
         leases = aiter(self._components.frontier)
-        while self._working <= self._workers:
-            async with self._slots.take() as slot:
+        with self._slots.slot() as slot:
+            while self._working <= self._workers:
+                await slot.take()
                 await self._page_permits.take()
                 lease = await anext(leases, None)
                 if lease is None:
@@ -156,12 +157,13 @@ class Engine:
                     continue
                 slot.start_timer()
                 is_page = await self._pipeline.process(lease)
-            if not is_page:
-                self._page_permits.give_back()
-            self._check_limits()
-            if not is_page:
-                # Thousands of URLs may follow each other for which no server is asked, so that nothing else awaits.
-                await asyncio.sleep(0)
+                slot.stop_timer()
+                if not is_page:
+                    self._page_permits.give_back()
+                self._check_limits()
+                if not is_page:
+                    # Thousands of URLs may follow each other for which no server is asked, so that nothing else awaits.
+                    await asyncio.sleep(0)
 
     def _check_limits(self) -> None:
         limits = self._limits

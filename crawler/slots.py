@@ -75,8 +75,8 @@ class Slots:
         self._permits = Permits(size)
         self._slow_after_s = slow_after_s
 
-    def take(self) -> "Slot":
-        """A slot as a context: entering it waits until one is free."""
+    def slot(self) -> "Slot":
+        """A slot for one piece of work after the other, as a context."""
         return Slot(self._permits, self._slow_after_s)
 
     @property
@@ -90,7 +90,11 @@ class Slots:
 
 
 class Slot:
-    """The right to work. It ends with the block, or some time after `start_timer`."""
+    """The right to work, from `take` until the end of the block, or until work takes too long.
+
+    Work that ends in time leaves the slot to what its holder does next. If it were given back in between, it would wake
+    another worker for each page, which would find it taken again.
+    """
 
     def __init__(self, permits: Permits, slow_after_s: Callable[[], float]) -> None:
         self._permits = permits
@@ -98,21 +102,32 @@ class Slot:
         self._timer: asyncio.TimerHandle | None = None
         self._is_held = False
 
-    async def __aenter__(self) -> Self:
-        await self._permits.take()
-        self._is_held = True
+    def __enter__(self) -> Self:
         return self
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self.stop_timer()
         self._release()
+
+    async def take(self) -> None:
+        """Hold the slot; wait until one is free if it is not held, or there are too many."""
+        if self._is_held and self._permits.are_too_many:
+            self._release()
+        if not self._is_held:
+            await self._permits.take()
+            self._is_held = True
 
     def start_timer(self) -> None:
         """From now on the work may take `slow_after_s` before it gives up its slot."""
         self._timer = asyncio.get_running_loop().call_later(self._slow_after_s(), self._release)
+
+    def stop_timer(self) -> None:
+        """The work has ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _release(self) -> None:
         if self._is_held:

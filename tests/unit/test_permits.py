@@ -1,8 +1,8 @@
-"""Permits whose number changes while others wait for one."""
+"""Permits and slots whose number changes while others wait for one."""
 
 import asyncio
 
-from crawler.slots import Permits
+from crawler.slots import Permits, Slots
 
 
 async def takers(permits: Permits, count: int) -> list["asyncio.Task[None]"]:
@@ -55,3 +55,53 @@ async def test_without_a_limit_nobody_waits_and_permits_that_are_out_count_again
     permits.open()
     await settle()
     assert waiting.done()
+
+
+async def test_a_slot_stays_with_its_worker_while_its_work_ends_in_time() -> None:
+    slots = Slots(1, slow_after_s=lambda: 600.0)
+    with slots.slot() as mine, slots.slot() as other:
+        await mine.take()
+        waiting = asyncio.create_task(other.take())
+        for _ in range(3):
+            mine.start_timer()
+            await settle()
+            mine.stop_timer()
+            await mine.take()
+            assert not waiting.done()
+        mine.start_timer()
+        mine.__exit__(None, None, None)
+        await waiting
+        again = asyncio.create_task(mine.take())
+        await settle()
+        assert not again.done()
+        other.__exit__(None, None, None)
+        await again
+
+
+async def test_work_that_takes_too_long_leaves_its_slot_to_another() -> None:
+    slots = Slots(1, slow_after_s=lambda: 0.0)
+    with slots.slot() as slow, slots.slot() as other:
+        await slow.take()
+        slow.start_timer()
+        await other.take()
+        slow.stop_timer()
+        again = asyncio.create_task(slow.take())
+        await settle()
+        assert not again.done()
+        other.__exit__(None, None, None)
+        await again
+
+
+async def test_a_slot_too_many_is_given_back_when_its_work_has_ended() -> None:
+    slots = Slots(2, slow_after_s=lambda: 600.0)
+    with slots.slot() as first, slots.slot() as second:
+        await first.take()
+        await second.take()
+        slots.resize(1)
+        assert slots.are_too_many
+        again = asyncio.create_task(first.take())
+        await settle()
+        assert (again.done(), slots.are_too_many) == (False, False)
+        await second.take()
+        second.__exit__(None, None, None)
+        await again
