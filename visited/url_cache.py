@@ -1,7 +1,7 @@
 """A bounded memory of the URLs that were seen last."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 from visited.bits.memory import ALLOCATION_UNIT_BYTES
@@ -10,15 +10,26 @@ _STR_BYTES = sys.getsizeof("")
 _SPARE = 16
 """Drop a sixteenth of the size at once, because finding a dictionary's first key means skipping all deleted ones before
 it. This is twice as fast as an `OrderedDict`, which allocates a node for each entry."""
+_STAMPS = 8
+"""About as many objects say when the freshest URLs moved."""
 
 
 class UrlCache:
-    """Knows at least the last `size` URLs."""
+    """Knows at least the last `size` URLs.
+
+    A URL moves to the end of the line when it is seen, but not again before a sixteenth of the size has moved there:
+    the links of menus would move with each page. So a page whose links are all fresh changes nothing.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._urls: dict[str, None] = {}
-        """The least recently seen come first."""
+        self._lag = size // _SPARE
+        self._urls: dict[str, int] = {}
+        """By URL, the number of moves when it moved last, rounded down. Those that moved first come first."""
+        self._moves = self._lag
+        """Begins there, so that it is never below the lag."""
+        self._stamp = 0
+        """The number of moves, rounded down: URLs share these objects."""
         self._url_bytes = 0
 
     def __len__(self) -> int:
@@ -31,20 +42,31 @@ class UrlCache:
     def memory_bytes(self) -> int:
         return sys.getsizeof(self._urls) + self._url_bytes
 
+    def due(self, urls: Iterable[str]) -> list[str]:
+        """Those that are to be noted by `see`: absent ones, and those that have not moved for a while."""
+        get, fresh_after = self._urls.get, self._moves - self._lag
+        return [url for url in urls if get(url, -1) <= fresh_after]
+
     def absent(self, urls: Iterable[str]) -> list[str]:
         recent = self._urls
         return [url for url in urls if url not in recent]
 
-    def see(self, batch: dict[str, None], absent: list[str]) -> None:
-        """Note that the distinct URLs of a batch were seen; those that were `absent`, for the first time."""
+    def see(self, due: Collection[str], absent: list[str]) -> None:
+        """Note that the distinct URLs of a batch that were due were seen; those that were `absent`, for the first
+        time."""
         recent = self._urls
-        if len(absent) < len(batch):
-            for url in batch:
+        if len(absent) < len(due):
+            for url in due:
                 recent.pop(url, None)
-        recent.update(batch)
+        if self._moves - self._stamp > self._lag // _STAMPS:
+            self._stamp = self._moves
+        recent.update(dict.fromkeys(due, self._stamp))
+        self._moves += len(due)
         self._url_bytes += _size_bytes(absent)
-        if len(recent) > self._size + self._size // _SPARE:
-            dropped = list(islice(recent, len(recent) - self._size))
+        # Behind a URL that was seen and has not moved are those that moved before it was seen, and those seen since.
+        kept = self._size + self._lag
+        if len(recent) > kept + self._size // _SPARE:
+            dropped = list(islice(recent, len(recent) - kept))
             for url in dropped:
                 del recent[url]
             self._url_bytes -= _size_bytes(dropped)

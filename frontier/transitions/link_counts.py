@@ -39,7 +39,9 @@ class LinkCounts:
         """Count the links to those URLs of a batch that are not new. New URLs carry their own count. `canonicals` are
         the canonical forms of the batch."""
         if not all(verdicts):
-            links = [0 if is_new else url.link_count for url, is_new in zip(batch, verdicts, strict=True)]
+            links = [url.link_count for url in batch]
+            if any(verdicts):
+                links = [0 if is_new else count for count, is_new in zip(links, verdicts, strict=True)]
             self._table.add(canonicals, links)
 
     def must_write(self, now: float) -> bool:

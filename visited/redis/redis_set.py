@@ -122,7 +122,6 @@ class RedisSet:
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         asked = self.asks(urls)
-        batch = dict.fromkeys(urls)
         verdicts: dict[str, bool] = {}
         for piece in _pieces(asked):
             answer = await self._ask_once(piece, is_first=not verdicts)
@@ -131,7 +130,7 @@ class RedisSet:
                 await self._measure(piece, answer.count)
         self._hits += len(urls) - len(asked)
         self._asked += len(asked)
-        self._recent.see(batch, asked)
+        self._recent.see(dict.fromkeys(self._recent.due(urls)), asked)
         # A URL that occurs twice in the batch is new at its first place.
         return [verdicts.pop(url, False) for url in urls]
 

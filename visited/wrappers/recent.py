@@ -30,7 +30,11 @@ class RecentUrls:
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)
-        batch = dict.fromkeys(urls)
+        due = self._recent.due(urls)
+        if not due:
+            self._hits += len(urls)
+            return [False] * len(urls)
+        batch = dict.fromkeys(due)
         asked = self._recent.absent(batch)
         # The cache changes only after the inner set has answered: that may fail, or be cancelled.
         verdicts = await self._inner.add_many(asked) if asked else []

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from visited import CannotForget, SnapshotRefused, VisitedSet, VisitedStats
 from visited.baselines.raw_urls import RawUrlSet
@@ -93,6 +95,33 @@ async def test_the_one_that_was_met_longest_ago_makes_room() -> None:
     await visited.add_many(["b"])
     assert inner.batches[-1] == ["b"]
     assert visited.describe().details["recent_urls"] == 2
+
+
+@given(
+    size=st.integers(1, 100),
+    seed=st.integers(0, 1000),
+    known=st.integers(1, 300),
+)
+@settings(max_examples=60, deadline=None)
+async def test_at_least_the_last_urls_are_known_and_not_many_more(size: int, seed: int, known: int) -> None:
+    chance = random.Random(seed)
+    inner = Asked()
+    visited = RecentUrls(inner, size=size)
+    seen: dict[str, None] = {}
+    for _ in range(150):
+        batch = [str(int(known ** chance.random())) for _ in range(chance.randrange(1, 12))]
+        asked = len(inner.batches)
+        await visited.add_many(batch)
+        last = list(seen)[-size:]
+        assert not set(last) & {url for urls in inner.batches[asked:] for url in urls}
+        for url in batch:
+            seen.pop(url, None)
+        seen |= dict.fromkeys(batch)
+        stats = visited.describe()
+        recent = stats.details["recent_urls"]
+        assert isinstance(recent, int)
+        assert recent <= size + 2 * (size // 16)
+    assert visited.describe().details["recent_misses"] == sum(map(len, inner.batches))
 
 
 async def test_hits_are_counted() -> None:
