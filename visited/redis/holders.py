@@ -4,9 +4,14 @@ The head of the set names them, each with the memory to which it has last added 
 head, it loses the names, and if it loses nothing else, the memories are those of earlier days. Each crawl also notes
 the names itself (`notes`), and writes what the head lacks into it.
 
-The rule: a set may be asked in a memory once all its holders have added their ledgers to that memory, except those that
-are *gone*, which an operator says of a crawl that will never come again. Nobody takes that back: a crawl that does come
-again takes another id. So names and gone ids only become more, whoever tells them to whom, and in whatever order.
+A crawl that is *closed* has written so after its last question. A server that restarts, and a replica that takes over,
+may lack what was last written, but nothing before that. So if the head of the set still says that a crawl is closed,
+the server has all that the crawl has asked, unless the crawl has been opened since, which it tells the others first:
+each holder counts how often it was opened.
+
+The rule: a set may be asked in a memory once that has the ledgers of all its holders, except those that are *gone*,
+which an operator says of a crawl that will never come again. Nobody takes that back: a crawl that does come again takes
+another id. So names and gone ids only become more, whoever tells them to whom, and in whatever order.
 
 The id by which scripts know the set ends with a number that grows whenever a name or a gone id comes to the head. So a
 crawl that has not read them yet is refused by the first script, and asks nothing without knowing all holders.
@@ -47,6 +52,17 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """The folder of what it has noted about this set."""
     memory: str = ""
     """To which it has last added its ledger; empty if nobody knows."""
+    opened: int = 0
+    """How often it was opened to ask the set."""
+    is_closed: bool = False
+    """Whether it has asked nothing more after this was written."""
+
+    def is_in(self, memory: str, opened: int) -> bool:
+        """Whether a memory has its ledger, if it is known to have been opened so often."""
+        if self.memory == memory:
+            return True
+        is_same_set = self.memory.rpartition("/")[2] == memory.rpartition("/")[2]
+        return self.is_closed and is_same_set and self.opened >= opened
 
 
 class Holders(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,12 +71,20 @@ class Holders(msgspec.Struct, frozen=True, kw_only=True):
     known: Mapping[str, Holder] = {}
     gone: frozenset[str] = frozenset()
 
-    def missing(self, memory: str) -> dict[str, Holder]:
-        """Those that have not added their ledgers to a memory, and are not gone."""
-        return {name: each for name, each in self.known.items() if name not in self.gone and each.memory != memory}
+    def missing(self, memory: str, noted: "Holders") -> dict[str, Holder]:
+        """Those whose ledgers a memory may lack, and that are not gone. `noted` knows how often they were opened."""
+        return {
+            name: each
+            for name, each in self.known.items()
+            if name not in self.gone and not each.is_in(memory, noted.known.get(name, each).opened)
+        }
 
     def united(self, others: "Holders") -> "Holders":
-        return Holders(known={**others.known, **self.known}, gone=self.gone | others.gone)
+        known = dict(others.known)
+        for name, each in self.known.items():
+            if name not in known or known[name].opened < each.opened:
+                known[name] = each
+        return Holders(known=known, gone=self.gone | others.gone)
 
 
 def holders_of(head: Mapping[str, str]) -> Holders:
@@ -121,4 +145,4 @@ def _fields(holders: Holders) -> Iterator[tuple[str, bytes]]:
     yield from ((f"{_GONE}{name}", b"") for name in sorted(holders.gone))
     unfilled: Iterable[tuple[str, Holder]] = sorted(holders.known.items())
     for name, each in unfilled:
-        yield f"{_HOLDER}{name}", encoded(msgspec.structs.replace(each, memory=""))
+        yield f"{_HOLDER}{name}", encoded(msgspec.structs.replace(each, memory="", is_closed=False))

@@ -26,6 +26,8 @@ class Joining:
         self._server = ""
         self._complete: tuple[str, str] | None = None
         """The memory that has the ledgers of all holders, and the set's id by which they are known."""
+        self._registered_in: str | None = None
+        """The memory in which this crawl was last said to be a holder."""
         self._member: Member | None = None
         """While this crawl is one of those who have the set open."""
         self.memory: str | None = None
@@ -90,16 +92,18 @@ class Joining:
             return
         while True:
             try:
-                me, noted = notes.own_id(), notes.read()
+                me, noted = notes.open(), notes.read()
                 if me in noted.gone:
-                    me = notes.renew()
+                    notes.renew()
+                    me = notes.open()
                 holders = await self._register((me, notes.own(memory)), noted)
+                self._registered_in = memory
                 notes.note(holders)
             except OSError as error:
                 raise Unreachable(f"the crawls that share it can't be noted: {error}") from error
             if me not in holders.gone:
                 break
-        if missing := holders.missing(memory):
+        if missing := holders.missing(memory, noted):
             raise Incomplete(said(missing, notes.directory))
         self._complete = (memory, self.set_id)
 
@@ -118,11 +122,21 @@ class Joining:
         self.set_id = head["id"]
         return holders_of(head)
 
-    async def holders(self, gone: frozenset[str] = frozenset()) -> Holders:
-        """Those that share the set, after some are said to be gone. Raises what a `SharedSet` raises."""
-        await self.connect()
+    async def close(self) -> None:
+        """Say that this crawl asks nothing more, if it has asked. Raises what a `SharedSet` raises."""
+        notes, memory = self._notes, self.memory
+        if notes is None or memory is None or self._registered_in != memory or not self._channel.is_connected:
+            return
+        self._registered_in = self._complete = None
+        await self._register((notes.own_id(), notes.own(memory, is_closed=True)), Holders())
+
+    async def holders(self, gone: frozenset[str] = frozenset()) -> tuple[Holders, frozenset[str]]:
+        """Those that share the set, after some are said to be gone, and the ids of those whose ledgers its server may
+        lack. Raises what a `SharedSet` raises."""
+        memory = await self.connect()
         noted = Holders() if self._notes is None else self._notes.read()
-        return await self._register(None, noted.united(Holders(gone=gone)))
+        found = await self._register(None, noted.united(Holders(gone=gone)))
+        return found, frozenset(found.missing(memory, noted))
 
     async def withdraw(self) -> None:
         """Say that the crawl is gone. Raises what a `SharedSet` raises."""

@@ -1,9 +1,9 @@
 """What a crawl has noted of those who share a set with it: in a folder, which the others may write to as well.
 
-The folder has a file for each crawl and one for each that is gone, so several processes can write to it at once: files
-come, and never change. Before a crawl asks a set for the first time, it puts its own file into the folders of all whom
-it knows, if they are on this machine, whether they run or not; and into a folder where all crawls meet, if there is
-one. So those that are stopped know it too when the server has lost all names.
+The folder has a file for each crawl and one for each that is gone. Several processes can write to it at once: files
+come, and only the crawl itself replaces its own, when it is opened again. Before a crawl asks a set, it puts its own
+file into the folders of all whom it knows, if they are on this machine, whether they run or not; and into a folder
+where all crawls meet, if there is one. So those that are stopped know it too when the server has lost all names.
 """
 
 import os
@@ -28,6 +28,8 @@ class Notes:
         self._folder = folder
         self._crawl = crawl
         self._meeting = meeting
+        self._opened: tuple[str, int] | None = None
+        """The id with which it was opened, and how often."""
 
     @property
     def directory(self) -> str:
@@ -52,11 +54,25 @@ class Notes:
         _write(self._folder / _ME, new.encode())
         return new
 
-    def own(self, memory: str) -> Holder:
+    def open(self) -> str:
+        """Note that the crawl is about to ask. Returns its id. Raises `OSError`."""
+        me = self.own_id()
+        if self._opened is None or self._opened[0] != me:
+            earlier = _read(self._folder).known.get(me)
+            self._opened = me, 1 if earlier is None else earlier.opened + 1
+            _put_own(self._folder, me, self.own(""))
+        return me
+
+    def own(self, memory: str, *, is_closed: bool = False) -> Holder:
         """This crawl, whose ledger is in a memory."""
         where, host = self._crawl.directory, self._crawl.host
         return Holder(
-            name=f"the crawl in {where} on {host}", directory=str(where), notes=str(self._folder), memory=memory
+            name=f"the crawl in {where} on {host}",
+            directory=str(where),
+            notes=str(self._folder),
+            memory=memory,
+            opened=0 if self._opened is None else self._opened[1],
+            is_closed=is_closed,
         )
 
     def read(self) -> Holders:
@@ -68,16 +84,16 @@ class Notes:
         """Note whoever is not noted yet, and tell all that this crawl is one of them. Raises `OSError` if this crawl's
         own notes can't be written."""
         _put(self._folder, holders)
-        me = self.own_id()
-        mine = Holders(known={me: self.own("")})
+        me, mine = self.own_id(), self.own("")
         for name, each in holders.known.items():
             folder = Path(each.notes)
             with suppress(OSError):  # it is on another machine, or another user's
                 if name != me and each.notes and (folder / _ME).read_text(encoding="ascii") == name:
-                    _put(folder, mine)
+                    _put_own(folder, me, mine)
         if self._meeting is not None:
             with suppress(OSError):
-                _put(self._meeting, Holders(known=mine.known, gone=holders.gone))
+                _put_own(self._meeting, me, mine)
+                _put(self._meeting, Holders(gone=holders.gone))
 
 
 def _read(folder: Path) -> Holders:
@@ -90,14 +106,20 @@ def _read(folder: Path) -> Holders:
 def _put(folder: Path, holders: Holders) -> None:
     for name, each in holders.known.items():
         if not (file := folder / f"{name}{_KNOWN}").exists():
-            _write(file, encoded(each))
+            _write(file, encoded(each), replaces=False)
     for name in holders.gone:
         if not (file := folder / f"{name}{_GONE}").exists():
-            _write(file, b"")
+            _write(file, b"", replaces=False)
 
 
-def _write(file: Path, content: bytes) -> None:
-    """After a power failure the file is whole or missing."""
+def _put_own(folder: Path, name: str, holder: Holder) -> None:
+    file = folder / f"{name}{_KNOWN}"
+    if not file.exists() or decoded(file.read_bytes()).opened < holder.opened:
+        _write(file, encoded(holder))
+
+
+def _write(file: Path, content: bytes, *, replaces: bool = True) -> None:
+    """After a power failure the file is whole, or as it was before."""
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
     try:
@@ -105,7 +127,11 @@ def _write(file: Path, content: bytes) -> None:
             out.write(content)
             out.flush()
             os.fsync(out.fileno())
-        new.replace(file)
+        if replaces:
+            new.replace(file)
+        else:
+            with suppress(FileExistsError):
+                file.hardlink_to(new)
     finally:
         new.unlink(missing_ok=True)
     place = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

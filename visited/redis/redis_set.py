@@ -80,8 +80,7 @@ class RedisSet:
         await self._joining.leave()
 
     async def sharers(self, *, gone: Sequence[str] = ()) -> list[Sharer]:
-        holders = await self._joining.holders(frozenset(gone))
-        missing = holders.missing(await self.connect())
+        holders, missing = await self._joining.holders(frozenset(gone))
         return [
             Sharer(
                 id=name,
@@ -195,8 +194,9 @@ class RedisSet:
         try:
             if self._is_temporary and self._joining.memory is not None:
                 await self._channel.delete(f"{self._place.tag}:")
-        except (Unreachable, Unanswered):
-            pass  # nobody else knows the name of the set
+            await self._joining.close()
+        except (Forgotten, Unreachable, Unanswered):
+            pass  # nobody else knows the name of a temporary set; and who is not said to have closed it is waited for
         finally:
             self._joining.lose()
             self._recent.clear()

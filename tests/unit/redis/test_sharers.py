@@ -96,7 +96,8 @@ class Sharing:
                 if crashes:
                     self.claims = urls
                     self._world.claimed |= set(urls)
-                    await self.stop()
+                    await self.visited._channel.aclose()
+                    self.visited = None
                 else:
                     self._admit([each for each, is_new in zip(urls, answers, strict=True) if is_new])
                 return True
@@ -297,4 +298,33 @@ async def test_who_is_said_to_be_gone_and_comes_again_is_waited_for_again(tmp_pa
     assert not await first.ask([url(4)])
     assert await second.ask([url(4)])
     assert await first.ask([url(5)])
+    await world.close()
+
+
+async def test_a_crawl_that_has_ended_is_waited_for_only_if_its_urls_may_be_lost(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    world = World(tmp_path, server, FORMS[0])
+    for action, number in (("ask", 0), ("ask", 1), ("stop", 1), ("copy", 0), ("restart", 0)):
+        await world.do(action, number, [url(number)])
+    first, second = world.crawls[0], world.crawls[1]
+    assert await first.ask([url(1), url(2)])  # what a server loses at a restart was written last
+    await second.ask([url(3)])
+    await second.stop()
+    await world.do("lag", 0, [])  # the copy still has what the second crawl wrote when it was stopped first
+    assert not await first.ask([url(3)])
+    assert await second.ask([url(2)])
+    assert await first.ask([url(3), url(4)])
+    assert (first.ledger, second.ledger) == ({url(0), url(2), url(4)}, {url(1), url(3)})
+    await world.close()
+
+
+async def test_a_killed_crawl_is_waited_for_after_a_restart(tmp_path: Path, server: RedisServer) -> None:
+    world = World(tmp_path, server, FORMS[0])
+    for action, number in (("ask", 0), ("crash", 1), ("restart", 0)):
+        await world.do(action, number, [url(number)])
+    assert not await world.crawls[0].ask([url(2)])
+    await world.crawls[1].start()
+    assert await world.crawls[1].ask([url(2)])
+    assert await world.crawls[0].ask([url(2)])
     await world.close()
