@@ -7,6 +7,8 @@ class ConnectionCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The connections of a run."""
 
     opened: int = 0
+    reused: int = 0
+    """Requests over kept connections."""
     open: int = 0
     """Those that are open now, idle ones included."""
     memory_bytes: int = 0

@@ -6,15 +6,12 @@ that fetches the same URLs, Scrapy, and for pages of 8 KB plain HTTP. Only proce
 machine and the speed of the server disturb little: a rate is pages for a second of it. What a second start costs,
 which finds nothing to do, is subtracted.
 
-The last crawl has very many hosts with a second of delay each, and stops after a while. It may fetch a page of each
-host in each second, or as many as its core can: the share is the greater of its rate, once it is under way, and its
-load. This figure alone needs a machine that has nothing else to do.
+The last crawls have very many hosts with a delay each: see `tests.bench.many_hosts`.
 """
 
 import statistics
 import tempfile
 from collections.abc import Sequence
-from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,6 +21,7 @@ import trustme
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import Connections, running
 from crawler.write.records import read_records
+from tests.bench import many_hosts
 from tests.bench.measured import measured
 from tests.bench.report import Options, spread, tell
 
@@ -43,10 +41,7 @@ MEANINGS = {
     "handshakes_per_page_kept": "with connections kept",
     "share_resumed_new": "of the handshakes, with a new connection for each page",
     "handshake_us": "processor time of a new connection over TLS more than of a kept one, pages of 8 KB",
-    "many_hosts_share": "of the possible rate, many hosts with a second of delay; of the core's load, if that is full",
-    "many_hosts_pages_per_s": "pages of 8 KB",
-    "many_hosts_handshakes_per_page": "there, robots.txt not counted as pages",
-    "many_hosts_peak_mb": "peak resident memory there",
+    **many_hosts.MEANINGS,
 }
 _COMMON = (
     'scope.within="domain"',
@@ -68,8 +63,6 @@ class _Run(msgspec.Struct, frozen=True):
 
     pages: int
     cpu_s: float
-    elapsed_s: float
-    peak_mb: float
     handshakes: int = 0
     resumed: int = 0
 
@@ -92,7 +85,8 @@ def main(asked: Options) -> dict[str, float]:
             for name, value in figures.items():
                 found.setdefault(name, []).append(value)
                 tell(f"round {turn + 1}: {name} {value:.4g}")
-        for name, value in _many_hosts(Path(folder), certificates, asked).items():
+        settings = (*_COMMON, f'fetch.authorities=["{certificates.authority}"]')
+        for name, value in many_hosts.main(asked, Path(folder), certificates.server, settings).items():
             found[name] = [value]
     for name, values in found.items():
         tell(f"{name}: {spread(values, digits=2)}")
@@ -140,46 +134,17 @@ def _of_size(size: int, place: Path, certificates: Certificates, asked: Options)
     return figures
 
 
-def _many_hosts(place: Path, certificates: Certificates, asked: Options) -> dict[str, float]:
-    hosts, warm_up_s, lasts_s = (500, 10, 25) if asked.quick else (10_000, 30, 90)
-    params = WorldParams(seed=asked.seed, hosts=hosts, pages_per_host=100, https=True)
-    seeds = place / "seeds.txt"
-    with running(params, connections=Connections(certificate=certificates.server)) as port:
-        seeds.write_text("".join(f"https://h{number:05}.sim.test:{port}/\n" for number in range(hosts)))
-        settings = (
-            "politeness.min_delay_s=1",
-            "politeness.delay_factor=0",
-            "fetch.concurrency=128",
-            f'crawl.seed_files=["{seeds}"]',
-            f"limits.seconds={lasts_s}",
-        )
-        run = _crawl(place / "many", f"https://h00000.sim.test:{port}/", certificates, settings, ends_with=3)
-    records = read_records(place / "many" / "records")
-    moments = sorted(datetime.fromisoformat(each.fetched_at) for each in records if each.fetched_at is not None)
-    counted = [moment for moment in moments if (moment - moments[0]).total_seconds() >= warm_up_s]
-    rate = (len(counted) - 1) / (counted[-1] - counted[0]).total_seconds()
-    return {
-        "many_hosts_share": max(rate / hosts, run.cpu_s / run.elapsed_s),
-        "many_hosts_pages_per_s": rate,
-        "many_hosts_handshakes_per_page": run.handshakes / run.pages,
-        "many_hosts_peak_mb": run.peak_mb,
-    }
-
-
-def _crawl(place: Path, seed: str, certificates: Certificates, settings: Sequence[str], *, ends_with: int = 0) -> _Run:
+def _crawl(place: Path, seed: str, certificates: Certificates, settings: Sequence[str]) -> _Run:
     command = ["crawl", "--seed", seed, "--dir", str(place), "--json"]
     command += [part for setting in (*_COMMON, *settings) for part in ("--set", setting)]
     command += ["--set", f'fetch.authorities=["{certificates.authority}"]']
-    out, cpu_s, peak_mb = measured(command, ends_with=ends_with)
-    if ends_with == 0:
-        cpu_s -= measured(command)[1]
+    out, cpu_s, _ = measured(command)
+    cpu_s -= measured(command)[1]
     status = msgspec.json.decode(out)["status"]
     connections = status["connections"]
     return _Run(
         pages=status["pages"],
         cpu_s=cpu_s,
-        elapsed_s=status["elapsed_s"],
-        peak_mb=peak_mb,
         handshakes=connections["tls_handshakes"],
         resumed=connections["tls_resumed"],
     )

@@ -2,19 +2,24 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 def measured(
-    arguments: Sequence[str], *, program: str = "onceover_crawler", ends_with: int = 0
+    arguments: Sequence[str],
+    *,
+    program: str = "onceover_crawler",
+    ends_with: int = 0,
+    watch: Callable[[int], object] = lambda _: None,
 ) -> tuple[bytes, float, float]:
     """What a command, or another `program` of Python, prints, the CPU time of it and of the processes that it has
-    waited for, in seconds, and the peak memory of the largest of them in MB."""
+    waited for, in seconds, and the peak memory of the largest of them in MB. `watch` is called with its PID."""
     reading, writing = os.pipe()
     nowhere = os.open(os.devnull, os.O_RDWR)
     command = [sys.executable, "-m", program, *arguments]
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_DUP2, nowhere, 2), (os.POSIX_SPAWN_CLOSE, reading)]
     pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
+    watch(pid)
     os.close(writing)
     os.close(nowhere)
     with os.fdopen(reading, "rb") as file:

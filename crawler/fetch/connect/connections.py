@@ -71,6 +71,8 @@ class Connections:
         """Called right before each request is written."""
         self.opened = 0
         """How many connections there have been."""
+        self.reused = 0
+        """How many requests went over kept ones."""
         self.memory_bytes = 0
         """About what the open ones take."""
         self._open: dict[int, _Open] = {}
@@ -106,7 +108,8 @@ class Connections:
             opened.memory_bytes = connection.memory_bytes
 
     def note_interval(self, interval_s: float) -> None:
-        """Note the time between two requests over one connection."""
+        """Note the time between two requests over one connection, as the second is sent."""
+        self.reused += 1
         self._typical_s += _WEIGHT * (interval_s - self._typical_s)
 
     def note_reuse(self, peer: Peer, *, answered: bool) -> None:

@@ -91,6 +91,7 @@ class Network:
         """The connections since the network was made."""
         return ConnectionCounts(
             opened=self._connections.opened,
+            reused=self._connections.reused,
             open=len(self._connections),
             memory_bytes=self._connections.memory_bytes,
             tls_handshakes=sum(each.handshakes for each in self._sessions),

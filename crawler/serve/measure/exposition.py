@@ -76,7 +76,21 @@ _COUNTERS: Final = (
     _Counter(name="onceover_links", meaning="Links in scope", field="links"),
     _Counter(name="onceover_admitted_links", meaning="Links that were new", field="admitted"),
     _Counter(name="onceover_refused_links", meaning="Links that a rule has refused", field="refused"),
-    _Counter(name="onceover_robots_requests", meaning="Requests for robots.txt", field="robots_asked"),
+    _Counter(
+        name="onceover_robots_requests", meaning="Requests for robots.txt and tdmrep.json", field="robots_asked"
+    ),
+    _Counter(name="onceover_connections", meaning="Connections that were opened", field="connections_opened"),
+    _Counter(
+        name="onceover_reused_connections", meaning="Requests over kept connections", field="connections_reused"
+    ),
+    _Counter(
+        name="onceover_tls_handshakes", meaning="Handshakes of TLS after which a server answered",
+        field="tls_handshakes",
+    ),
+    _Counter(
+        name="onceover_tls_resumed_handshakes", meaning="Handshakes of TLS that resumed a session",
+        field="tls_resumed",
+    ),
 )  # fmt: skip
 _GAUGES: Final = (
     _Gauge(name="onceover_discovered_urls", meaning="URLs ever admitted", read=_level("discovered")),

@@ -40,7 +40,14 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     refused: int = 0
     """Links that a rule has refused."""
     robots_asked: int = 0
-    """Requests for robots.txt."""
+    """Requests for robots.txt, and for the well-known file on the mining of texts (tdmrep.json)."""
+    connections_opened: int = 0
+    connections_reused: int = 0
+    """Requests over kept connections."""
+    tls_handshakes: int = 0
+    """Handshakes after which a server answered."""
+    tls_resumed: int = 0
+    """Of these, those that resumed a session."""
 
 
 class Levels(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +152,10 @@ def counts_of(run: Status) -> Counts:
         admitted=run.admitted,
         refused=sum(run.refused.values()),
         robots_asked=run.robots_asked,
+        connections_opened=run.connections.opened,
+        connections_reused=run.connections.reused,
+        tls_handshakes=run.connections.tls_handshakes,
+        tls_resumed=run.connections.tls_resumed,
     )
 
 

@@ -133,6 +133,8 @@ async def test_a_connection_with_one_whole_answer_is_kept(fetchers: Fetchers, fi
         assert await body(fetcher, server.url("/first")) == b"own"
         assert await body(fetcher, server.url("/next")) == b"next"
         assert [seen.connection for seen in server.seen] == [0, 0]
+        counts = fetcher.connections()
+        assert (counts.opened, counts.reused) == (1, 1)
 
 
 async def test_a_server_that_speaks_before_it_is_asked_speaks_no_http() -> None:

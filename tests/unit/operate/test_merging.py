@@ -103,9 +103,9 @@ def test_what_all_parts_say_is_said_once() -> None:
 
 
 def test_connections_are_added_up() -> None:
-    each = ConnectionCounts(opened=1, open=2, memory_bytes=3, tls_handshakes=4, tls_resumed=5)
+    each = ConnectionCounts(opened=1, reused=6, open=2, memory_bytes=3, tls_handshakes=4, tls_resumed=5)
     found = sum_statuses({0: status(connections=each), 1: status(connections=each)}).connections
-    assert found == ConnectionCounts(opened=2, open=4, memory_bytes=6, tls_handshakes=8, tls_resumed=10)
+    assert found == ConnectionCounts(opened=2, reused=12, open=4, memory_bytes=6, tls_handshakes=8, tls_resumed=10)
 
 
 def test_runs_are_added_up() -> None:

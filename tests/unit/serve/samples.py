@@ -4,6 +4,7 @@ import msgspec
 
 from crawler.control.replies import CrawlStatus, PartStatus
 from crawler.counters import Counters
+from crawler.page import ConnectionCounts
 from crawler.status import status_of
 from frontier import FrontierStats
 from visited import VisitedStats
@@ -59,6 +60,8 @@ def told(
 ) -> CrawlStatus:
     """What a crawl tells, or a part of one."""
     run = status_of(counted(pages), FRONTIER, visited, elapsed_s=elapsed_s, recent_pages_per_s=0.0, monotonic=elapsed_s)
+    counts = ConnectionCounts(opened=20, reused=30, tls_handshakes=15, tls_resumed=10)
+    run = msgspec.structs.replace(run, connections=counts)
     return CrawlStatus(directory=directory, running=True, pid=pid, paused=None, frontier=FRONTIER, run=run)
 
 
