@@ -66,6 +66,8 @@ class TolerantHandler(ResponseHandler):
         """The body of the current response if that is plain: aiohttp's parser does not see it."""
         self._may_be_plain = True
         self._in_chunks = False
+        self._last_bytes = b""
+        """The last bytes of a body in chunks that have arrived."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -114,6 +116,7 @@ class TolerantHandler(ResponseHandler):
         self._pending = b""
         self._received_bytes = 0
         self._body = self._plain = self._parser = None
+        self._last_bytes = b""
         self._may_be_plain = may_be_plain
         # The request is written as soon as this returns.
         if (before_request := self._connections.before_request) is not None:
@@ -207,10 +210,18 @@ class TolerantHandler(ResponseHandler):
         body = cast(StreamReader | None, self._body)
         body_bytes = body.total_bytes if body is not None else 0
         self._parse(data)
-        if data and body is not None and body.is_eof():
-            behind = not data.endswith(b"\n") if self._in_chunks else body.total_bytes - body_bytes < len(data)
-            if behind:
+        if data and body is not None:
+            if self._in_chunks:
+                self._last_bytes = (self._last_bytes + data[-4:])[-4:]
+            if body.is_eof() and self._has_more(body.total_bytes - body_bytes, data):
                 self._distrust()
+
+    def _has_more(self, body_bytes: int, data: bytes) -> bool:
+        """Whether there is more in `data`, with which a body ended, than these last bytes of the body. Chunks end with
+        an empty line, and so does a whole head behind them, which the parser reports."""
+        if self._in_chunks:
+            return not self._last_bytes.replace(b"\r", b"").endswith(b"\n\n")
+        return body_bytes < len(data)
 
     def _feed_heads(self, data: bytes) -> bytes:
         """Pass complete heads to the parser; return the data after the last one."""

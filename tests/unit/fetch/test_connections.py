@@ -97,6 +97,8 @@ def test_nine_urls_of_a_server_that_answers_twice_get_their_own_bodies(loop: str
         page(b"own") + b"x",
         head(b"Transfer-Encoding: chunked") + b"3\r\nown\r\n0\r\n\r\n" + page(b"foreign"),
         head(b"Transfer-Encoding: chunked") + b"3\r\nown\r\n0\r\n\r\nHTTP/1.1 2",
+        head(b"Transfer-Encoding: chunked") + b"3\r\nown\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n",
+        head(b"Transfer-Encoding: chunked") + b"3\r\nown\r\n0\r\nX: y\r\n\r\nHTTP/1.1 200 OK\r\nY: z\r\n",
     ],
 )
 @pytest.mark.parametrize("pieces", [1, 2])
@@ -122,6 +124,7 @@ async def test_a_connection_with_more_than_an_answer_is_used_no_more(
         [head(b"Transfer-Encoding: chunked") + b"3\r\nown\r\n0\r\nX: y\r\n\r\n"],
         [head(b"Transfer-Encoding: chunked"), b"3\r\nown\r\n0\r\n\r", b"\n"],
         [head(b"Transfer-Encoding: chunked"), b"3\r\nown\r\n0", b"\r\n\r\n"],
+        [head(b"Transfer-Encoding: chunked"), *(bytes([each]) for each in b"3\r\nown\r\n0\r\n\r\n")],
         [head(status=b"103 Early Hints") + page(b"own")],
         [head(status=b"103 Early Hints"), page(b"own")],
         [head(b"Content-Length: 3"), b"o", b"wn"],
