@@ -74,6 +74,7 @@ from frontier.protocol.serving import (
     RevisitPlan,
     Serving,
     Syncing,
+    Tended,
 )
 from frontier.values import (
     Budgets,
@@ -134,6 +135,7 @@ __all__ = [
     "StoreFull",
     "StoreRefused",
     "Syncing",
+    "Tended",
     "UrlState",
     "add_visit",
 ]

@@ -22,6 +22,7 @@ from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission
+from frontier.transitions.asking.tending import Tending
 from frontier.transitions.budgeting import Budgeting
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, Leasing
@@ -86,6 +87,7 @@ class QueueFrontier:
         self.readmit, self.revisit = revisiting.readmit, revisiting.revisit
         self.active_queues = partial(active_queues, self._active)
         self.upcoming = partial(upcoming, self._active)
+        self.tend = Tending(store, visited, self._commit, self._admission.lock).tend
         self._snapshotting = Snapshotting(store, visited, snapshots, self._commit, self._admission.lock)
 
     @classmethod

@@ -113,7 +113,7 @@ async def open_crawl(
         pace = os.environ.get(PACE_VARIABLE)
         paced = share_pace(loaded.config, frontier, pace, stack)
         with storage.reaching_server(loaded.config):
-            members = membership(kept.visited, directory, None if paced is frontier else pace)
+            members = membership(kept.visited, frontier, directory, None if paced is frontier else pace)
             await stack.enter_async_context(members)
         shared = await share(loaded.config, frontier, paced, stack)
         adjusted = await _components(loaded, directory, urls, latest, kept, shared, additions, stack)

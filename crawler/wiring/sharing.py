@@ -27,7 +27,7 @@ from crawler.parts.sharing.page_bank import PageBank
 from crawler.shared_pace.frontier import PacedFrontier
 from crawler.shared_pace.table import PaceTable
 from crawler.wiring.queue_settings import grouping, pace_groups
-from frontier import Frontier, InParts, PartLinks
+from frontier import Frontier, InParts, PartLinks, Tended
 from visited import Member, MembersSet, VisitedSet
 
 log = logging.getLogger(__name__)
@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 PACE_VARIABLE: Final = "ONCEOVER_PACE"
 """Names the file by which crawls keep the pace of hosts together. Parts of a crawl inherit it."""
 _IP = "ip"
+_TEND_EVERY_S: Final = 5.0
+"""Between two looks at the server of a visited set. It does not report what it has lost."""
 
 
 def meeting_place() -> Path | None:
@@ -53,9 +55,12 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def membership(visited: VisitedSet, directory: CrawlDirectory, path: str | None) -> AsyncIterator[None]:
-    """Makes the crawl one of those who share its visited set, if it lies on a server. `path` is that of the file by
-    which crawls of this machine keep the pace of hosts together. Raises `Unavailable` if another crawl that shares the
+async def membership(
+    visited: VisitedSet, frontier: Frontier, directory: CrawlDirectory, path: str | None
+) -> AsyncIterator[None]:
+    """Makes the crawl one of those who share its visited set, if it lies on a server, and adds its URLs again if the
+    server has lost them, for which others may wait. `path` is that of the file by which crawls of this machine keep the
+    pace of hosts together. Raises `Unavailable` if another crawl that shares the
     set could ask a host at the same time."""
     if not isinstance(visited, MembersSet):
         yield
@@ -67,10 +72,18 @@ async def membership(visited: VisitedSet, directory: CrawlDirectory, path: str |
             paces=_paces(directory, path),
         )
     )
+    tending = asyncio.create_task(_tend(frontier))
     try:
         yield
     finally:
+        await _end(tending)
         await visited.leave()
+
+
+async def _tend(frontier: Frontier) -> None:
+    while isinstance(frontier, Tended):
+        await asyncio.sleep(_TEND_EVERY_S)
+        await frontier.tend()
 
 
 def _member_id(directory: CrawlDirectory) -> str:

@@ -240,6 +240,16 @@ class Foreseeing(Protocol):
         ...
 
 
+@runtime_checkable
+class Tended(Protocol):
+    """Has a visited set that others may wait for (`visited.KeptSet`)."""
+
+    async def tend(self) -> None:
+        """Add to the server of the visited set what it has forgotten, if it answers, as the next question would. To be
+        called now and then, because a crawl may ask nothing for days."""
+        ...
+
+
 class RevisitPlan(Protocol):
     """Says how settled URLs are visited again. Neither method raises for what an entry contains."""
 

@@ -93,7 +93,7 @@ class RedisSet:
         ]
 
     async def register(self) -> None:
-        if await self.connect() != self._trusted:
+        if await self.connect() != self._trusted or not await self._joining.is_there():
             raise Forgotten("its memory is not the one that was filled")
         with suppress(Incomplete):
             await self._joining.check_holders()
