@@ -27,6 +27,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+__version__ = "0.1.0"
+"""As in `pyproject.toml`. To read it from the installed package takes as long as to start Python."""
+
 _HOMES: Final = {
     "Config": "config",
     "ConfigError": "config",

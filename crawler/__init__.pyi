@@ -27,6 +27,8 @@ from frontier import StoreFailed as StoreFailed
 from frontier import StoreRefused as StoreRefused
 from visited import VisitedSet as VisitedSet
 
+__version__: str
+
 __all__ = [
     "Config",
     "ConfigError",

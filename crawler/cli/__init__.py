@@ -6,6 +6,7 @@ Exit codes: 0 the crawl is complete; 1 failed; 2 wrong usage or configuration; 3
 signal, with the state saved; 5 the crawl directory is locked, paused or of another version.
 """
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -15,6 +16,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 from click.shell_completion import add_completion_class
 
+from crawler import __version__
 from crawler.cli.bash_completion import AssignmentBash
 from crawler.cli.codes import COMPLETE, STOPPED
 from crawler.cli.run.streams import drop_unprinted, open_missing_streams, say
@@ -64,7 +66,10 @@ class Commands(Mapping[str, click.Command]):
     """The commands by name. To look one up imports it."""
 
     def __getitem__(self, name: str) -> click.Command:
-        command: click.Command = getattr(import_module(f"crawler.cli.{_MODULES[name]}"), name.replace("-", "_"))
+        # It loads ssl, which `--version` does not need.
+        authorities = import_module("crawler.fetch.connect.tls.authorities")
+        with authorities.importing_late():
+            command: click.Command = getattr(import_module(f"crawler.cli.{_MODULES[name]}"), name.replace("-", "_"))
         return command
 
     def __iter__(self) -> Iterator[str]:
@@ -86,7 +91,7 @@ class _Onceover(click.Group):
 
 
 @click.group(cls=_Onceover, commands=Commands(), context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="onceover-crawler", prog_name="onceover")
+@click.version_option(__version__, prog_name="onceover")
 @click.pass_obj
 def onceover(begin: Callable[[], None] | None) -> None:
     """Crawl a web: every page once, politely, without losing any."""
@@ -119,6 +124,7 @@ def main() -> None:
 
 def _interrupt_on_signals() -> None:
     """Now that the command is imported. Python drops what a handler of signals raises within its importer."""
+    gc.enable()  # `onceover_crawler` has disabled it for that time
     import_module("crawler.cli.run.interrupts").interrupt_on_signals()
 
 

@@ -6,11 +6,11 @@ import platform
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from config import Config, non_defaults
+from crawler import __version__
 from crawler.progress import HasStatus, line
 from crawler.status import Status, number_of
 
@@ -50,7 +50,7 @@ def log_into(file: Path, form: logging.Formatter, *others: logging.Handler) -> I
 
 def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:
     """Log versions, and each setting that differs from its default."""
-    how, ours, python = "resumed" if resumed else "begun", version("onceover-crawler"), platform.python_version()
+    how, ours, python = "resumed" if resumed else "begun", __version__, platform.python_version()
     fields = {"resumed": resumed, "directory": directory, "version": ours, "python": python}
     text = "%s in %s: onceover %s, Python %s, %s"
     log.info(text, how, directory, ours, python, platform.platform(), extra={"fields": fields})

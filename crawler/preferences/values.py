@@ -4,8 +4,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from http_sf import Token, parse
-
 from crawler.page import Preference
 from crawler.preferences.signals import (
     CONTENT_SIGNAL,
@@ -62,6 +60,9 @@ def _refused(said: Collection[str], refusals: Mapping[str, tuple[str, ...]]) -> 
 
 def _usages(value: str) -> Iterator[str]:
     """By draft-ietf-aipref-vocab, section 6.5: a Dictionary of RFC 9651, of whose members only tokens count."""
+    # Few sites send one, and the import takes as long as a seventh of an empty Python.
+    from http_sf import Token, parse  # noqa: PLC0415 - see above
+
     try:
         members = parse(value.encode("ascii"), tltype="dictionary")
     except ValueError:

@@ -8,7 +8,6 @@ from crawler.page import Link, LinkKind
 from crawler.read.css import css_urls
 from crawler.read.elements.element_reader import MAX_LINKS
 from crawler.read.encoding.text import Encoding, encoding_of, to_text, to_utf8
-from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.json_feed import VERSION_MARK, ReadHtml, json_feed_links
 from crawler.read.feeds.sitemaps import NO_LINKS, Listing, parse_url_list
 from crawler.read.feeds.unpack import GzipPieces
@@ -27,7 +26,7 @@ def find_links(content_type: str, body: bytes, encoding: Encoding | None, url: s
     if content_type == "text/plain":
         return _links_of_text(body, encoding, url)
     if is_xml(content_type):
-        return xml_links([to_utf8(body, encoding)], url=url, read_html=read_html)
+        return _xml_links([to_utf8(body, encoding)], url=url, read_html=read_html)
     is_feed = content_type.endswith("json") and VERSION_MARK in body
     return json_feed_links(to_text(body, encoding), url=url, read_html=read_html) if is_feed else NO_LINKS
 
@@ -56,7 +55,7 @@ def _links_of_gzip(compressed: Iterable[bytes], url: str, read_html: ReadHtml, *
     elif content_type == "text/plain" or is_xml(content_type):
         encoding = encoding_of(head, http_charset=None, is_xml=is_xml(content_type))
         if is_xml(content_type) and encoding.name == "utf-8":
-            listing = xml_links(chain((head[encoding.bom_bytes :],), pieces), url=url, read_html=read_html)
+            listing = _xml_links(chain((head[encoding.bom_bytes :],), pieces), url=url, read_html=read_html)
         else:
             body = b"".join(chain((head,), pieces))
             encoding = encoding_of(body, http_charset=None, is_xml=is_xml(content_type))
@@ -65,3 +64,10 @@ def _links_of_gzip(compressed: Iterable[bytes], url: str, read_html: ReadHtml, *
         return NO_LINKS if head else Listing([], decompressed.trouble)
     # Damage in the compressed data ends the document too, but is the better explanation.
     return Listing(listing.links, decompressed.trouble or listing.trouble)
+
+
+def _xml_links(pieces: Iterable[bytes], *, url: str, read_html: ReadHtml) -> Listing:
+    # It loads lxml, which takes as long as a quarter of an empty Python.
+    from crawler.read.feeds.feeds import xml_links  # noqa: PLC0415 - see above
+
+    return xml_links(pieces, url=url, read_html=read_html)

@@ -6,13 +6,13 @@ import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from config import Loaded
+from crawler import __version__
 from crawler.cluster.guard import LeaseGuard
 from crawler.cluster.shared_lease import SharedLease
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
@@ -67,10 +67,10 @@ async def run_part(line: PartLine) -> None:
     begin = await line.receive()
     if not isinstance(begin, Begin):
         return
-    if begin.version != version("onceover-crawler"):
+    if begin.version != __version__:
         raise DirectoryRefused(
             f"the supervisor runs version {begin.version} of onceover, and this is version "
-            f"{version('onceover-crawler')}: stop the crawl, and start it again"
+            f"{__version__}: stop the crawl, and start it again"
         )
     place = CrawlDirectory(Path(begin.directories[begin.number]))
     loaded = _load(begin, begin.configuration)

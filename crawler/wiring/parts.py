@@ -3,10 +3,10 @@
 import os
 from collections.abc import Mapping
 from hashlib import blake2b
-from importlib.metadata import version
 from typing import Final
 
 from config import Config, ConfigError, Loaded, Problem
+from crawler import __version__
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import Layout
@@ -110,7 +110,7 @@ def agreement(
     suffixes = directory.suffixes.read_bytes() if directory.suffixes.exists() else installed_suffixes()
     return {
         **identity,
-        "the version of onceover": version("onceover-crawler"),
+        "the version of onceover": __version__,
         "the number of parts": str(len(layout.parts)),
         "the division of the crawl": layout.generation,
         "the list of public suffixes": _digest(suffixes),

@@ -3,9 +3,15 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
+import msgspec
 import pytest
+
+import crawler
+from crawler.simweb.params import bench_params
+from crawler.simweb.process import running
 
 TECHNOLOGIES = {
     "aiohttp",
@@ -73,3 +79,80 @@ except SystemExit:
 """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS")}
     subprocess.run([sys.executable, "-c", script], check=True, cwd=repository, env=environment)
+
+
+NEVER_FOR_THE_VERSION = {"aiohttp", "asyncio", "config", "importlib.metadata", "msgspec", "numpy", "rich", "ssl"}
+
+
+def test_the_version_loads_nothing_of_a_crawl(repository: Path) -> None:
+    script = """
+import sys, onceover_crawler
+sys.argv[1:] = ["--version"]
+try:
+    onceover_crawler.main()
+finally:
+    print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=repository, check=True, capture_output=True, text=True)
+    # An editable installation may load some before any of our code runs.
+    assert set(done.stdout.split()) & NEVER_FOR_THE_VERSION - loaded_by_python(repository) == set()
+
+
+NEVER_FOR_ONE_PAGE = {
+    "aiohttp.web",
+    "bs4",
+    "chardet",
+    "cryptography",
+    "http_message_signatures",
+    "http_sf",
+    "importlib.metadata",
+    "jinja2",
+    "lxml",
+    "multiprocessing",
+    "playwright",
+    "psycopg",
+    "pyarrow",
+    "pydantic",
+    "redis",
+    "turbohtml",
+}
+"""What a crawl loads only when it meets what needs it: unlabelled encodings, XML, preferences, plug-ins, extras."""
+
+
+def test_a_crawl_of_one_page_loads_only_what_it_uses(repository: Path, tmp_path: Path) -> None:
+    script = """
+import sys, onceover_crawler
+try:
+    onceover_crawler.main()
+except SystemExit as ended:
+    print(*sys.modules, file=sys.stderr)
+    assert ended.code == 0, ended.code
+"""
+    with running(bench_params(1)) as port:
+        options = ["--dir", str(tmp_path / "crawl"), "--seed", "http://h00000.sim.test/", "--json"]
+        for setting in (f'fetch.hosts={{"*.sim.test"="127.0.0.1:{port}"}}', "output.warc=true", "scope.max_depth=0"):
+            options += ["--set", setting]
+        command = [
+            sys.executable,
+            "-c",
+            script,
+            "crawl",
+            *options,
+            "--set",
+            "politeness.min_delay_s=0",
+            "--set",
+            "scope.sitemaps=false",
+        ]
+        done = subprocess.run(command, cwd=repository, check=True, capture_output=True, text=True)
+    assert msgspec.json.decode(done.stdout)["status"]["pages"] == 1
+    assert set(done.stderr.split()) & NEVER_FOR_ONE_PAGE - loaded_by_python(repository) == set()
+
+
+def loaded_by_python(directory: Path) -> set[str]:
+    command = "import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", command], cwd=directory, check=True, capture_output=True, text=True)
+    return set(done.stdout.split())
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert crawler.__version__ == version("onceover-crawler")

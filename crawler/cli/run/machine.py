@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 from rich.console import Console
 
 from config import Loaded
+from crawler import __version__
 from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import warn_of_address_space
@@ -64,7 +64,7 @@ async def _run(reached: Loaded, directory: Path, max_parts: int, console: Consol
         this = asyncio.current_task()
         assert this is not None
         acting.act = this.cancel
-        async with join(reached, directory, version=version("onceover-crawler"), on_wait=tell) as joined:
+        async with join(reached, directory, version=__version__, on_wait=tell) as joined:
             crawl = joined.plan.loaded.config
             form = log_form(crawl.log.format, crawl=crawl.crawl.name)
             with logging_to(joined.plan.directory.log, form, console):

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from importlib.metadata import version
 
 import msgspec
 from rich.console import Console
 
 from config import Loaded
+from crawler import __version__
 from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import print_resumed, warn_of_address_space
@@ -48,9 +48,7 @@ def run_in_parts(
     def tell(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    locked = lock_parts(
-        loaded, version=version("onceover-crawler"), fresh=fresh, rebuild=rebuild, start=start, on_wait=tell
-    )
+    locked = lock_parts(loaded, version=__version__, fresh=fresh, rebuild=rebuild, start=start, on_wait=tell)
     form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name)
     with locked as plan, logging_to(plan.directory.log, form, console):
         warn_of_address_space()

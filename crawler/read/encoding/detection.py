@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import chardet
-
 _DETECTION_BYTES: Final = 4 * 1024
 """With four times as many, detection takes half as long again, and as many pages of the corpora are read wrong."""
 _DISGUISE_BYTES: Final = 1024
@@ -83,6 +81,9 @@ def detect_encoding(body: bytes, /, *, fallback: str) -> str | None:
         if is_mostly_utf8(body):
             return "utf-8"
     text = _around(body, _ESCAPE.search(body)) if disguised else _words(body)
+    # It takes as long to import as a third of an empty Python, and most pages declare their encoding.
+    import chardet  # noqa: PLC0415 - see above
+
     likely = chardet.detect(text, compat_names=False, prefer_superset=False, include_encodings=_NAME_OF_DETECTED)
     name = _NAME_OF_DETECTED.get(likely["encoding"] or "")
     if name is None or (name.startswith("utf-16") and not disguised):

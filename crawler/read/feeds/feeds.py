@@ -12,14 +12,15 @@ import msgspec
 
 from crawler.page import CHANGE_FREQUENCIES, Link, LinkKind
 from crawler.read.feeds.json_feed import ReadHtml
+from crawler.read.feeds.links import link_to
+from crawler.read.feeds.sitemap_elements import sitemap_links
 from crawler.read.feeds.sitemaps import (
     MAX_LINKS,
     Listing,
     scheme_adder,
-    sitemap_links,
 )
 from crawler.read.feeds.xml_base import Bases
-from crawler.read.feeds.xml_elements import link_to, local_name, text_of
+from crawler.read.feeds.xml_elements import local_name, text_of
 from crawler.read.feeds.xml_fixups import RepairedXml
 
 MAX_LINKS_AND_EXTENSIONS: Final = 500_000

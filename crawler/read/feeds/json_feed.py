@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from crawler.page import Link, LinkKind
+from crawler.read.feeds.links import link_to
 from crawler.read.feeds.sitemaps import MAX_LINKS, Listing
-from crawler.read.feeds.xml_elements import link_to
 
 VERSION_MARK: Final = b"jsonfeed.org/version/"
 """Occurs in each feed: its version is a URL that begins like this."""

@@ -1,47 +1,20 @@
-"""Reads the elements of a sitemap (https://www.sitemaps.org/protocol.html), and plain text that lists URLs, which is a
-sitemap too."""
+"""Reads plain text that lists URLs, which is a sitemap too (https://www.sitemaps.org/protocol.html)."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
-import lxml.etree
 import msgspec
 
 from crawler.page import Link, LinkKind
-from crawler.read.feeds.xml_elements import link_to, local_name, text_of
 from crawler.url.urls import host_of
 
 MAX_LINKS: Final = 50_000
 """URLs of one sitemap, by its protocol; further ones are ignored."""
 
-_EXTENSIONS: Final = frozenset({"image", "video", "news"})
 _HOST: Final = re.compile(r"((?:[\w-]+\.)+[\w-]+)(?::[0-9]{1,5})?(?=[/?#]|\Z)")
 _LINE: Final = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 """A line, as `str.splitlines` splits text."""
-
-
-def sitemap_links(element: lxml.etree._Element, name: str, add_scheme: Callable[[str], str], /) -> Iterator[Link]:
-    """Links of a complete element of a sitemap or a sitemap index. `name` is its local name; `add_scheme` completes its
-    URLs."""
-    match name:
-        case "loc":
-            parent = element.getparent()
-            of = local_name(parent) if parent is not None else ""
-            if of == "sitemap":
-                kind = LinkKind.SITEMAP
-            else:
-                kind = LinkKind.EMBED if of in _EXTENSIONS else LinkKind.LISTED
-            yield from link_to(add_scheme(text_of(element)), kind)
-        case "url" | "sitemap" if (text := (element.text or "").strip()).startswith(("http://", "https://")):
-            # Some sitemaps omit the <loc>.
-            yield from link_to(text, LinkKind.SITEMAP if name == "sitemap" else LinkKind.LISTED)
-        case "content_loc" | "thumbnail_loc":
-            yield from link_to(text_of(element), LinkKind.EMBED)
-        case "player_loc":
-            yield from link_to(text_of(element), LinkKind.FRAME)
-        case "link":
-            yield from link_to(element.get("href"), LinkKind.ALTERNATE, rel=element.get("rel") or "")
 
 
 def scheme_adder(url: str, /) -> Callable[[str], str]:

@@ -1,12 +1,9 @@
 """Reads XML elements without their name spaces, because many documents get these wrong."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
 import lxml.etree
-
-from crawler.page import Link, LinkKind
 
 _LONGEST_REMEMBERED: Final = 200
 """Characters of a name with its name space."""
@@ -37,10 +34,3 @@ def text_of(element: lxml.etree._Element, /) -> str:
         if not isinstance(tag, str):
             return ""
     return (element.text or "").strip()
-
-
-def link_to(href: str | None, kind: LinkKind, /, *, rel: str = "") -> Iterator[Link]:
-    """One link; none for an empty href."""
-    href = (href or "").strip()
-    if href:
-        yield Link(href, kind, "", rel.lower())

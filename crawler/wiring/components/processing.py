@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
 from config import Config, Loaded, OutputSink, non_defaults
+from crawler import __version__
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_index, earlier_places
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
@@ -270,7 +270,7 @@ def _parameters(descriptor: SinkDescriptor, chosen: _Chosen, config: Config) -> 
 def _about(config: Config) -> dict[str, str]:
     """What the output says about the crawl."""
     return {
-        "software": f"onceover/{version('onceover-crawler')}",
+        "software": f"onceover/{__version__}",
         "isPartOf": config.crawl.name,
         "http-header-user-agent": config.fetch.user_agent,
         "robots": "obey" if config.politeness.robots else "ignore",

@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points, packages_distributions
+from importlib import import_module
+from types import ModuleType
 
 import msgspec
 
@@ -35,23 +36,27 @@ def registrations(group: str, name: str | None = None) -> Sequence[Registration]
 @cache
 def _read_registrations(group: str, _path: tuple[str, ...]) -> Sequence[Registration]:
     """Reads what is installed once for each path of imports, because that takes milliseconds."""
-    return sorted(map(_registration, entry_points(group=group)), key=lambda each: (each.name, each.package.name))
+    found = []
+    for entry in _metadata().entry_points(group=group):
+        assert entry.dist is not None
+        found.append(Registration(entry.name, entry.value, Package(entry.dist.name, entry.dist.version)))
+    return sorted(found, key=lambda each: (each.name, each.package.name))
 
 
 def package_of_module(module: str) -> Package | None:
     """The package that has installed a module; None if it is just a file on the path of imports."""
     top = module.partition(".")[0]
     # Most packages have the name of their module. Looking for another one reads the metadata of all.
-    return _package(top) or next(filter(None, map(_package, packages_distributions().get(top, ()))), None)
-
-
-def _registration(entry: EntryPoint) -> Registration:
-    assert entry.dist is not None
-    return Registration(entry.name, entry.value, Package(entry.dist.name, entry.dist.version))
+    return _package(top) or next(filter(None, map(_package, _metadata().packages_distributions().get(top, ()))), None)
 
 
 def _package(name: str) -> Package | None:
     try:
-        return Package(name, distribution(name).version)
-    except PackageNotFoundError:
+        return Package(name, _metadata().distribution(name).version)
+    except _metadata().PackageNotFoundError:
         return None
+
+
+def _metadata() -> ModuleType:
+    """Takes as long to import as a fifth of an empty Python, and a crawl without plug-ins needs it for nothing."""
+    return import_module("importlib.metadata")

@@ -3,6 +3,8 @@
 import ssl
 from collections.abc import Iterable
 
+from crawler.fetch.connect.tls.authorities import late_context
+
 
 def tls_context(*, authorities: Iterable[str] = (), verifies: bool = True) -> ssl.SSLContext:
     """How to speak TLS. Raises `ValueError` for a file of authorities without certificates.
@@ -10,8 +12,7 @@ def tls_context(*, authorities: Iterable[str] = (), verifies: bool = True) -> ss
     As browsers do, it offers nothing below TLS 1.2. Without our minimum it would depend on how Python was compiled:
     Debian's offers older versions, and fails later for other reasons.
     """
-    # To load the authorities of the system takes longer than all else here.
-    context = ssl.create_default_context() if verifies else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = late_context() if verifies else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     if not verifies:

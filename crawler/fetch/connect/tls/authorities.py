@@ -1,0 +1,67 @@
+"""Loads the certificate authorities of the system for the first connection, not at the start.
+
+To load them takes as long as an empty Python, and a crawl without https never needs them.
+"""
+
+import os
+import ssl
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class LateAuthorities(ssl.SSLContext):
+    """A context of clients that loads the authorities of the system before its first connection."""
+
+    is_loaded = False
+
+    def wrap_bio(self, *args: Any, **kwargs: Any) -> ssl.SSLObject:
+        self._load()
+        return super().wrap_bio(*args, **kwargs)
+
+    def wrap_socket(self, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
+        self._load()
+        return super().wrap_socket(*args, **kwargs)
+
+    def get_ca_certs(self, *args: Any, **kwargs: Any) -> Any:
+        self._load()
+        return super().get_ca_certs(*args, **kwargs)
+
+    def cert_store_stats(self) -> dict[str, int]:
+        self._load()
+        return super().cert_store_stats()
+
+    def _load(self) -> None:
+        if not self.is_loaded:
+            self.is_loaded = True
+            self.load_default_certs(ssl.Purpose.SERVER_AUTH)
+
+
+def late_context() -> ssl.SSLContext:
+    """What `ssl.create_default_context()` makes, except for when the authorities are loaded."""
+    context = LateAuthorities(ssl.PROTOCOL_TLS_CLIENT)
+    if sys.version_info >= (3, 13):
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
+    if (file := os.environ.get("SSLKEYLOGFILE")) and not sys.flags.ignore_environment:
+        context.keylog_filename = file
+    return context
+
+
+@contextmanager
+def importing_late() -> Iterator[None]:
+    """What is imported in this block makes late contexts. To import aiohttp makes two that a plug-in may use, and we
+    never: to load the authorities for both is a tenth of the start of a crawl."""
+    make = ssl.create_default_context
+    context: Any = ssl.SSLContext
+
+    def make_late(*args: Any, **kwargs: Any) -> ssl.SSLContext:
+        return make(*args, **kwargs) if args or kwargs else late_context()
+
+    ssl.create_default_context = make_late
+    context.set_default_verify_paths = lambda _: None  # for its second context, which verifies nothing
+    try:
+        yield
+    finally:
+        del context.set_default_verify_paths  # that of the base class is back
+        ssl.create_default_context = make
