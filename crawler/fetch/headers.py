@@ -72,4 +72,6 @@ def _headers_by_fields(request: Request) -> dict[str, str]:
 
 def recorded_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     """The headers of a request, without secrets."""
+    if _SECRET_HEADERS.isdisjoint(map(str.lower, headers)):
+        return list(headers.items())
     return [item for item in headers.items() if item[0].lower() not in _SECRET_HEADERS]

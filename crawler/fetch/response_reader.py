@@ -96,7 +96,7 @@ async def _decode_body(
 ) -> _DecodedBody:
     """Decode the transfer coding, then the content coding. Large bodies are decoded in a thread, one at a time."""
     layers = [_codings_in(response, b"transfer-encoding"), _codings_in(response, b"content-encoding")]
-    if not raw or not any(layers):
+    if not any(layers):
         return _DecodedBody(raw, raw)
     large = len(raw) >= _DECODE_APART_BYTES
     undo = partial(_undo, raw, layers, max_bytes=limits.max_body_bytes, max_ratio=limits.max_ratio)
@@ -139,7 +139,9 @@ async def interpret(
         raise NoResponse(f"a status of {status}")
     if status == 304 and not request.is_conditional:
         raise NoResponse("a 304 to a request that set no condition")
-    decoded = await _decode_body(response, raw, limits=limits, claim=claim, budget=budget)
+    decoded = _DecodedBody(raw, raw)
+    if raw and (b"content-encoding" in response.headers or b"transfer-encoding" in response.headers):
+        decoded = await _decode_body(response, raw, limits=limits, claim=claim, budget=budget)
     common = _common_fields(request, response)
     if decoded.error is not None and not decoded.body:
         return Failure(

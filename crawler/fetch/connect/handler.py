@@ -137,7 +137,7 @@ class TolerantHandler(ResponseHandler):
                 tls = self.transport.get_extra_info("ssl_object")
                 if isinstance(tls, ResumingTls):
                     tls.keep_session()
-        super().feed_data(cast(Any, data), size)
+        super().feed_data(data, size)  # type: ignore[arg-type]
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
         super().set_exception(exc, *cause)
@@ -251,7 +251,7 @@ class TolerantHandler(ResponseHandler):
         self._plain = body = PlainBody(
             head.length, pause=self._pause_transport_reading, resume=self._resume_transport_reading
         )
-        self._payload = cast(Any, body)
+        self._payload = body  # type: ignore[assignment]
         self._parser = None
         if head.should_close:
             self.force_close()

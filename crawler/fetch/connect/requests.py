@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from ssl import SSLContext
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 from aiohttp import encode_basic_auth
@@ -124,7 +124,8 @@ class HttpRequest:
         """The head of the request. Raises `ValueError` for a header that would begin another one."""
         is_absolute = self.proxy is not None and not self.is_ssl()
         target = str(self.url) if is_absolute else self.url_sent.target
-        return _serialize_headers(f"{self.method} {target} HTTP/1.1", cast(Any, self.headers))
+        headers: Any = self.headers
+        return _serialize_headers(f"{self.method} {target} HTTP/1.1", headers)
 
     # what the connector asks for
 

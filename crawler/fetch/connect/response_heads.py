@@ -101,6 +101,8 @@ class PlainHead(msgspec.Struct, frozen=True, gc=False):
     code: int
     reason: str
     raw_headers: Sequence[tuple[bytes, bytes]]
+    names: Sequence[bytes]
+    """Those of the headers, in lower case."""
     should_close: bool
     length: int
     """Bytes of the body."""
@@ -113,22 +115,22 @@ def read_plain_head(head: bytes, /) -> PlainHead | None:
     if found is None or found[2] in _WITHOUT_BODY:
         return None
     lines = [(name, value.rstrip(b" \t")) for name, value in _LINE.findall(found[4])]
-    named = {name.lower(): value for name, value in lines}
+    names = [name.lower() for name, _ in lines]
+    named = {name: value for name, (_, value) in zip(names, lines, strict=True)}
     length = named.get(b"content-length", b"")
     connection = named.get(b"connection", b"").lower()
     is_clear = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS and connection in (b"", b"close", b"keep-alive")
-    if not is_clear or not _FRAMING.isdisjoint(named) or (len(named) < len(lines) and _repeats_framing(lines)):
+    if not is_clear or not _FRAMING.isdisjoint(named) or (len(named) < len(names) and _repeats_framing(names)):
         return None
     if found[1] == b"1":
         version, should_close = HttpVersion11, connection == b"close"
     else:
         version, should_close = HttpVersion10, connection != b"keep-alive"
     reason = (found[3] or b"").decode("utf-8", "surrogateescape")
-    return PlainHead(version, int(found[2]), reason, lines, should_close, int(length))
+    return PlainHead(version, int(found[2]), reason, lines, names, should_close, int(length))
 
 
-def _repeats_framing(lines: Sequence[tuple[bytes, bytes]]) -> bool:
-    names = [name.lower() for name, _ in lines]
+def _repeats_framing(names: Sequence[bytes]) -> bool:
     return names.count(b"content-length") > 1 or names.count(b"connection") > 1
 
 
@@ -137,9 +139,10 @@ class Headers:
 
     __slots__ = ("_names", "lines")
 
-    def __init__(self, lines: Sequence[tuple[bytes, bytes]]) -> None:
+    def __init__(self, lines: Sequence[tuple[bytes, bytes]], names: Sequence[bytes] | None = None) -> None:
+        """`names`: those of the lines, if they are known."""
         self.lines = lines
-        self._names = [name.lower() for name, _ in lines]
+        self._names = [name.lower() for name, _ in lines] if names is None else names
 
     def __contains__(self, name: bytes) -> bool:
         return name in self._names

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 from aiohttp.connector import Connection
@@ -58,7 +58,7 @@ class Response:
         headers: Headers,
         content: StreamReader | PlainBody,
     ) -> None:
-        handler = cast(TolerantHandler, connection.protocol)
+        handler: Any = connection.protocol
         self._connection: Connection | None = connection
         self.request_headers = request.headers
         self.status = message.code
@@ -100,7 +100,8 @@ async def exchange(
 ) -> Response:
     """Send a request and receive the head of its response, before `deadline` by the loop's clock. Calls `prefer` with
     the host and the address to which it went. Whatever it raises, the connection is closed."""
-    handler = cast(TolerantHandler, connection.protocol)
+    protocol: Any = connection.protocol
+    handler: TolerantHandler = protocol
     try:
         head = request.serialized()
         handler.expect_response(has_body=request.method != "HEAD")
@@ -132,7 +133,7 @@ async def exchange(
             raise ClosedEarly("closed without a response") from error
         if handler.requests > 1 and peer is not None:
             connections.note_reuse(peer, answered=True)
-        headers = Headers(message.raw_headers)
+        headers = Headers(message.raw_headers, message.names if isinstance(message, PlainHead) else None)
         kept_s = keep_alive_s(headers.first(b"keep-alive"))
         handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
         if not isinstance(message, PlainHead):
@@ -150,7 +151,8 @@ async def _receive_head(
 ) -> tuple[RawResponseMessage | PlainHead, StreamReader | PlainBody]:
     try:
         while True:
-            message, content = cast(tuple[Any, Any], await handler.read())
+            received: Any = await handler.read()
+            message, content = received
             if not 100 <= message.code <= 199 or message.code == _SWITCHING:
                 return message, content
     except HttpProcessingError as error:
