@@ -13,6 +13,10 @@ from crawler.page import PageRecord
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.certificates import issued
+from tests.e2e.crawling import COMPLETE, Web, assert_sound, fetched, onceover, records, setting, started
+from tests.e2e.parts.in_parts import HURRIED, in_parts
+from tests.e2e.test_daemon import serving, write
+from tests.e2e.test_daemon_api import on_socket
 from tests.servers import page, raw_server
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
@@ -69,3 +73,53 @@ async def test_http_is_never_asked_after_a_wrong_certificate(tmp_path: Path) -> 
     async with raw_server(SCRIPTS, tls=tls) as server:
         records = await crawled(tmp_path, server.port, authorities, robots=True)
     assert {url: record.reason for url, record in records.items()} == {"https://a.test/": "tls-wrong-host"}
+
+
+IMPATIENT = "fetch.connect_timeout_s=2"
+"""The simulated web waits for the rest of what it takes for the head of a request, instead of refusing TLS."""
+
+
+def without_scheme(options: list[str]) -> list[str]:
+    return [*(option.removeprefix("http://") for option in options), *setting(IMPATIENT)]
+
+
+def test_a_crawl_killed_before_http_is_tried_tries_it_when_it_is_resumed(tmp_path: Path, web: Web) -> None:
+    options = ["crawl", *without_scheme(web.options), "--dir", "crawl"]
+
+    def was_redirected() -> bool:
+        return (tmp_path / "crawl" / "records").is_dir() and bool(records(tmp_path / "crawl"))
+
+    with started(*options, *setting("politeness.min_delay_s=2"), cwd=tmp_path) as crawl:
+        crawl.wait_until(was_redirected, "the redirect to http")
+        crawl.process.kill()
+        crawl.process.wait()
+    assert onceover(*options, cwd=tmp_path).code == COMPLETE
+    assert fetched(tmp_path / "crawl").keys() == web.pages
+    redirects = [each for each in records(tmp_path / "crawl") if each.url == f"https://h00000.{web.params.domain}/"]
+    assert [each.redirect for each in redirects] == [f"http://h00000.{web.params.domain}/"]
+    assert_sound(tmp_path / "crawl")
+
+
+@pytest.mark.long
+def test_a_crawl_in_parts_tries_http_in_the_part_of_the_host(tmp_path: Path) -> None:
+    with in_parts(tmp_path) as crawl:
+        assert onceover(*without_scheme(crawl.options), *HURRIED, cwd=tmp_path).code == COMPLETE
+        found = crawl.records()
+        assert {record.url for part in found for record in part if record.status == 200} >= crawl.web.pages
+    [holder] = [part for part in found if any(record.url.startswith("https://") for record in part)]
+    assert [record.redirect for record in holder if record.url.startswith("https://")] == ["http://h00000.test/"]
+    assert "http://h00000.test/" in {record.url for record in holder}
+
+
+def test_the_api_takes_seeds_and_urls_without_a_scheme(tmp_path: Path, web: Web) -> None:
+    text = write(tmp_path / "aside", "a", web).read_bytes().replace(b'"http://', b'"') + f"{IMPATIENT}\n".encode()
+    home = tmp_path / "home"
+    home.mkdir()
+    with serving(home) as served:
+        api = on_socket(served)
+        api.do("PUT", "/crawls/a", text, headers={"Content-Type": "application/toml"})
+        served.wait(lambda: api.do("GET", "/crawls/a")["state"] == "complete", "end")
+        assert fetched(served.directory("a")).keys() == web.pages
+        added = api.do("POST", "/crawls/a/seeds", b'{"urls": ["h00001.%s/added"]}' % web.params.domain.encode())
+        assert [each["url"] for each in added["urls"]] == [f"https://h00001.{web.params.domain}/added"]
+        served.end()
