@@ -30,6 +30,10 @@ NOTES: Final = NoteKind(word="cookies", host_of=str)
 """By registered domain, or address."""
 _REMEMBERED: Final = 10_000
 """Sites in memory; others are read from the notes on demand."""
+_REMEMBERED_BYTES: Final = 64_000_000
+_SITE_BYTES: Final = 4_000
+_COOKIE_BYTES: Final = 600
+"""And twice its header. Measured by `tests.bench.memory`."""
 _MAX_AGE: Final = re.compile(r";\s*max-age\s*=\s*(-?[0-9]{1,18})\s*(?=;|$)", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(r";\s*(domain|path|secure)\s*(?:=\s*([^;]*)|(?=;|$))", re.IGNORECASE)
 _QUOTED: Final = re.compile(r'["\\]')
@@ -56,6 +60,7 @@ class _Site:
         """Raises `ValueError` or `OverflowError` for damaged data."""
         self.jar = CookieJar(unsafe=True, quote_cookie=False)
         self.stored: dict[str, StoredCookie] = {}
+        self.size_bytes = _SITE_BYTES
         for cookie in stored:
             if (header := _age(cookie, now)) is not None:
                 self.add(cookie, header)
@@ -70,6 +75,8 @@ class _Site:
                 self.jar.update_cookies_from_headers([_for_jar(header)], url)
             except CookieError:  # Python refuses a cookie with a tab in its value or path
                 return
+            before = self.stored.get(name)
+            self.size_bytes += _cost(cookie) - (0 if before is None else _cost(before))
             self.stored[name] = cookie
 
 
@@ -80,6 +87,7 @@ class Cookies:
         self._notes = notes
         self._clock = clock
         self._sites: OrderedDict[str, _Site] = OrderedDict()
+        self._size_bytes = 0
 
     def header(self, url: URL, /) -> str | None:
         """The value of the header Cookie for a request; None if there are no cookies."""
@@ -91,12 +99,14 @@ class Cookies:
         if not set_cookies:
             return
         site = self._site(url)
-        now = self._clock()
+        now, before = self._clock(), site.size_bytes
         for each in set_cookies[:MAX_PER_SITE]:
             header = _text(each)
             if header is not None and len(header.encode()) <= MAX_BYTES:
                 site.add(StoredCookie(str(url), header, now), header)
+        self._size_bytes += site.size_bytes - before
         self._notes.put(_key(url), msgspec.msgpack.encode(list(site.stored.values())))
+        self._drop_oldest()
 
     def _site(self, url: URL) -> _Site:
         key = _key(url)
@@ -105,10 +115,19 @@ class Cookies:
             now = self._clock()
             noted_site = read_note(self._notes, key, lambda note: _Site(_DECODER.decode(note), now))
             site = self._sites[key] = noted_site or _Site((), now)
-            if len(self._sites) > _REMEMBERED:
-                self._sites.popitem(last=False)
+            self._size_bytes += site.size_bytes
+            self._drop_oldest()
         self._sites.move_to_end(key)
         return site
+
+    def _drop_oldest(self) -> None:
+        """Their notes stay."""
+        while len(self._sites) > 1 and (len(self._sites) > _REMEMBERED or self._size_bytes > _REMEMBERED_BYTES):
+            self._size_bytes -= self._sites.popitem(last=False)[1].size_bytes
+
+
+def _cost(cookie: StoredCookie) -> int:
+    return _COOKIE_BYTES + 2 * len(cookie.header)
 
 
 def _key(url: URL) -> str:

@@ -253,3 +253,15 @@ async def test_an_address_is_a_site_of_its_own() -> None:
         await told(cookies, f"http://{host}/", "a=1; Path=/")
         assert cookies.header(URL(f"http://{host}:8080/")) == "a=1"
     assert cookies.header(URL("http://192.0.2.2/")) is None
+
+
+async def test_the_cookies_in_memory_are_bounded_in_bytes_and_the_others_are_read_again() -> None:
+    notes = MemoryNotes()
+    cookies = Cookies(notes)
+    most = 64_000_000 // (50 * 2 * 4000)  # sites with as many long cookies as are kept
+    for number in range(most + 10):
+        cookies.learn(URL(f"http://site{number}.test/"), [f"c{each}={'x' * 4000}; Max-Age=9999" for each in range(50)])
+    assert most // 2 < len(cookies._sites) < most
+    assert cookies._size_bytes == sum(site.size_bytes for site in cookies._sites.values())
+    assert "site0.test" not in " ".join(cookies._sites)
+    assert "c49=" in (cookies.header(URL("http://site0.test/")) or "")
