@@ -139,6 +139,7 @@ class Crawls:
         ]
         self._domain = params.domain
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._refilled: set[int] = set()
 
     def directory(self, number: int) -> Path:
         return self.folder / f"crawl-{number}"
@@ -166,6 +167,22 @@ class Crawls:
     def wait(self) -> None:
         for number, process in self._processes.items():
             assert process.wait(TIMEOUT_S) == COMPLETE, (self.folder / f"stderr-{number}").read_text()
+
+    def refill_ended(self) -> None:
+        """Add the URLs of crawls that ended again, as an operator does for whom the others wait: a crawl that ended
+        when the server died could not say so."""
+        for number, process in self._processes.items():
+            if process.poll() is not None and number not in self._refilled:
+                assert onceover("sharing", str(self.directory(number)), "--refill", cwd=self.folder).code == COMPLETE
+                self._refilled.add(number)
+
+    def restart(self, server: RedisServer) -> None:
+        server.kill()
+        server.start("--appendonly", "yes")
+        self._refilled.clear()
+
+    def has_ended(self) -> bool:
+        return all(process.poll() is not None for process in self._processes.values())
 
     def stop(self) -> None:
         for number in self._processes:
@@ -257,16 +274,28 @@ def storm(folder: Path, server: RedisServer, params: WorldParams, form: dict[str
         try:
             for number in range(4):
                 crawls.start(number)
+            # A new crawl is refused while the server is away.
+            wait_until(lambda: all((crawls.directory(number) / "records").exists() for number in range(4)))
             for kill in range(kills):
                 victim = dice.randrange(5)
                 before = sum(crawls.fetched().values())
-                wait_until(lambda: sum(crawls.fetched().values()) > min(before + 2, len(pages) - 1))  # noqa: B023
+
+                def goes_on(wanted: int = min(before + 2, len(pages) - 1)) -> bool:
+                    crawls.refill_ended()
+                    return sum(crawls.fetched().values()) > wanted
+
+                wait_until(goes_on)
                 if victim == 4 or kill == 0:
-                    server.kill()
-                    server.start("--appendonly", "yes")
+                    crawls.restart(server)
                 else:
                     crawls.kill(victim)
                     crawls.start(victim)
+
+            def ended() -> bool:
+                crawls.refill_ended()
+                return crawls.has_ended()
+
+            wait_until(ended)
             crawls.wait()
         finally:
             crawls.stop()
