@@ -166,13 +166,15 @@ class LinkJudge:
     def _judge_together(
         self, links: Sequence[Link], hrefs: list[str], counts: list[int], base_url: str
     ) -> Iterator[JudgedLink]:
+        """Judges them when the first is wanted, so that whoever takes a step can pause before its work."""
         if self._embeds is None:
-            return zip(links, hrefs, counts, self._links.judge(hrefs, base_url), strict=True)
+            yield from zip(links, hrefs, counts, self._links.judge(hrefs, base_url), strict=True)
+            return
         are_embeds = [link.kind in EMBEDDED for link in links]
         of_links = iter(self._links.judge(list(compress(hrefs, map(not_, are_embeds))), base_url))
         of_embeds = iter(self._embeds.judge(list(compress(hrefs, are_embeds)), base_url))
         of_each = [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
-        return zip(links, hrefs, counts, of_each, strict=True)
+        yield from zip(links, hrefs, counts, of_each, strict=True)
 
     def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judgement]:
         return self._judge_hrefs(hrefs, base_url, LinkKind.LINK)
