@@ -59,9 +59,9 @@ async def membership(
     visited: VisitedSet, frontier: Frontier, directory: CrawlDirectory, path: str | None
 ) -> AsyncIterator[None]:
     """Makes the crawl one of those who share its visited set, if it lies on a server, and adds its URLs again if the
-    server has lost them, for which others may wait. `path` is that of the file by which crawls of this machine keep the
-    pace of hosts together. Raises `Unavailable` if another crawl that shares the
-    set could ask a host at the same time."""
+    server has lost them, because others may wait for that. `path` is that of the file by which crawls of this machine
+    keep the pace of hosts together. Raises `Unavailable` if another crawl that shares the set could ask a host at the
+    same time."""
     if not isinstance(visited, MembersSet):
         yield
         return

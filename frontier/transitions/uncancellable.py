@@ -62,11 +62,7 @@ async def run_in_turn(
 ) -> _Result:
     """The same, holding a lock. A caller that is cancelled before its turn has changed nothing: the step never begins,
     and `on_cancel` is not called."""
-    try:
-        await lock.acquire()
-    except BaseException:
-        step.close()
-        raise
+    await _acquire(lock, step)
     try:
         return await run_uncancellable(step, on_cancel=on_cancel)
     finally:
@@ -79,11 +75,7 @@ async def run_prompt_in_turn(
     """The same for a step that hardly ever waits: it runs in the caller's task. If the caller is cancelled while the
     step waits, the step is left half done, and `on_cancel` is called. No task is made for it, which saves a page of
     links as much as the visited set takes to answer."""
-    try:
-        await lock.acquire()
-    except BaseException:
-        step.close()
-        raise
+    await _acquire(lock, step)
     try:
         return await step
     except asyncio.CancelledError:
@@ -91,6 +83,14 @@ async def run_prompt_in_turn(
         raise
     finally:
         lock.release()
+
+
+async def _acquire(lock: asyncio.Lock, step: Coroutine[object, object, object]) -> None:
+    try:
+        await lock.acquire()
+    except BaseException:
+        step.close()
+        raise
 
 
 def _set_ended(ended: asyncio.Future[None], task: asyncio.Task[object]) -> None:

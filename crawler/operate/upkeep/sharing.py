@@ -1,7 +1,7 @@
 """The crawls that share a visited set on a server, as one of them knows them."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from config import Config, ConfigError, Problem
@@ -32,13 +32,14 @@ async def _sharers(config: Config, directory: CrawlDirectory, gone: Sequence[str
         await visited.aclose()
 
 
-def refill(places: Places, *, filling: Callable[[int], None] | None = None) -> None:
-    """Add the ledgers of a locked crawl to its shared set again, if they may lack there. Raises what `sharers` does."""
+def refill(places: Places) -> None:
+    """Add the ledgers of a locked crawl to its shared set again, if the server may lack them. Raises what `sharers`
+    does."""
     for place in places.each:
-        asyncio.run(_refill(place, filling))
+        asyncio.run(_refill(place))
 
 
-async def _refill(place: Place, filling: Callable[[int], None] | None) -> None:
+async def _refill(place: Place) -> None:
     config = place.loaded.config
     state = open_state(config, place.directory)
     try:
@@ -47,7 +48,7 @@ async def _refill(place: Place, filling: Callable[[int], None] | None) -> None:
             kept = _kept(config, visited)
             with reaching_server(config):
                 # It also admits what was asked right before a crash.
-                frontier = await state.open_frontier(visited, rebuilding=filling)
+                frontier = await state.open_frontier(visited)
                 try:
                     await kept.register()
                 finally:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from contextlib import suppress
+from typing import Final
 
 from frontier.snapshots.filling import fill
 from frontier.store import Store
@@ -11,6 +12,9 @@ from frontier.values import StoreFailed, StoreFull
 from visited import Forgotten, KeptSet, SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
 
 log = logging.getLogger(__name__)
+
+_LEFT_TO_THE_NEXT_QUESTION: Final = (Forgotten, StoreFull, Unanswered, Unavailable, Unreachable)
+"""That waits for the server, or ends the crawl."""
 
 
 class Tending:
@@ -31,9 +35,7 @@ class Tending:
         async with self._lock:
             if self._commit.stopped or self._commit.closed:
                 return
-            # Whoever asks next waits for the server, or ends the crawl.
-            whatever = suppress(Forgotten, StoreFull, Unanswered, Unavailable, Unreachable)
-            with suppress(StoreFailed), self._commit.fail_on_error, whatever:
+            with suppress(StoreFailed), self._commit.fail_on_error, suppress(*_LEFT_TO_THE_NEXT_QUESTION):
                 await self._tell(visited, visited)
 
     async def _tell(self, visited: SharedSet, kept: KeptSet) -> None:

@@ -50,8 +50,8 @@ def late_context() -> ssl.SSLContext:
 
 @contextmanager
 def importing_late() -> Iterator[None]:
-    """What is imported in this block makes late contexts. To import aiohttp makes two that a plug-in may use, and we
-    never: to load the authorities for both is a tenth of the start of a crawl."""
+    """What is imported in this block makes late contexts. aiohttp makes two when it is imported, which a plug-in may
+    use, and we never do. To load the authorities for both would be 8 % of importing a crawl: 45 ms of 564."""
     make = ssl.create_default_context
     context: Any = ssl.SSLContext
 
