@@ -2,7 +2,7 @@
 
 Two sites: the simulated web with pages of 8 KB and 40 links, and Debian's python3-doc with pages of 95 KB, served by
 nginx. The crawler runs on one core, the server on the other. LevelDB frontier, Bloom visited set, records on, archive
-off; robots.txt off and no delay, as for the others. Only HTML pages count, though this crawler and wget2 also fetch
+off but for one run per round; robots.txt off and no delay, as for the others. Only HTML pages count, though this crawler and wget2 also fetch
 images, styles and scripts. Rates are by each crawler's own clock, from start to finish; rounds alternate, and medians
 are compared. wget2 keeps its queue in memory, and writes each page to a file; where it isn't installed it is left out.
 
@@ -32,6 +32,7 @@ from tests.bench.report import Options, emit, options, spread, tell
 from tests.nginx import NGINX, serving
 
 CRAWLER_CPU, SERVER_CPU = 0, 1
+WITH_WARC = "with WARC"
 DOCS = Path("/usr/share/doc/python3-doc/html")
 MEANINGS = {
     "ratio_scrapy_small": "times Scrapy's rate, pages of 8 KB with 40 links",
@@ -40,6 +41,8 @@ MEANINGS = {
     "share_of_bare_aiohttp_docs": "the same for python3-doc",
     "share_of_wget2": "of the rate of wget2, pages of 8 KB",
     "share_of_wget2_docs": "the same for python3-doc",
+    "share_with_warc": "of the rate without an archive, pages of 8 KB",
+    "share_with_warc_docs": "the same for python3-doc",
     "pages_per_s": "pages of 8 KB",
     "docs_pages_per_s": "pages of python3-doc",
     "peak_mb": "peak resident memory of this crawler, pages of 8 KB",
@@ -141,6 +144,7 @@ def _compared(site: Site, directory: Path, asked: Options) -> dict[str, list[Res
         ours, urls = _onceover(site, place)
         results = {
             "onceover": ours,
+            WITH_WARC: _onceover(site, place, warc=True)[0],
             "Scrapy": _peer(place, "scrapy_crawl", site.seed, str(place / "scrapy_crawl"), site.suffix),
             "bare aiohttp": _peer(place, "aiohttp_fetch", str(urls), str(site.port)),
         }
@@ -160,6 +164,7 @@ def _figures(runs: dict[str, list[Result]], *, ratio: str, prefix: str = "", suf
     figures = {
         f"ratio_scrapy{ratio}": _ratio(ours, runs["Scrapy"]),
         f"share_of_bare_aiohttp{suffix}": _ratio(ours, runs["bare aiohttp"]),
+        f"share_with_warc{suffix}": _ratio(runs[WITH_WARC], ours),
     }
     if "wget2" in runs:
         figures[f"share_of_wget2{suffix}"] = _ratio(ours, runs["wget2"])
@@ -176,8 +181,8 @@ def _ratio(ours: list[Result], theirs: list[Result]) -> float:
     return statistics.median(our.rate / their.rate for our, their in zip(ours, theirs, strict=True))
 
 
-def _onceover(site: Site, place: Path) -> tuple[Result, Path]:
-    directory = place / "onceover"
+def _onceover(site: Site, place: Path, *, warc: bool = False) -> tuple[Result, Path]:
+    directory = place / ("with-warc" if warc else "onceover")
     settings = (
         'scope.within="domain"' if site.suffix == "sim.test" else 'scope.within="host"',
         f'fetch.hosts={{"*.{site.suffix}" = "127.0.0.1", "{site.suffix}" = "127.0.0.1"}}',
@@ -186,7 +191,7 @@ def _onceover(site: Site, place: Path) -> tuple[Result, Path]:
         "politeness.delay_factor=0.0",
         "politeness.per_host=16",
         'visited.backend="bloom"',
-        "output.warc=false",
+        f"output.warc={str(warc).lower()}",
     )
     command = [
         sys.executable,
