@@ -83,23 +83,14 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     5 the directory is locked, paused, of another version, or not the directory of a crawl.
     """
     if cluster is not None:
-        others: dict[str, object] = {
-            "CONFIGURATION": configuration,
-            "--seed": seeds,
-            "--preset": preset,
-            "--fresh": fresh,
-        }
-        others |= {"--rebuild": rebuild, "--parts": parts, "--max-pages": max_pages}
+        others: dict[str, object] = {"CONFIGURATION": configuration, "--seed": seeds, "--preset": preset}
+        others |= {"--fresh": fresh, "--rebuild": rebuild, "--parts": parts, "--max-pages": max_pages}
         _check_alone(others)
         return _crawl_on_machine(cluster, directory, settings, max_parts, as_json=as_json)
     if max_parts is not None:
         raise click.UsageError("--max-parts belongs to --cluster; `--parts N` divides a crawl on one machine")
     options: Options = {} if directory is None else {"crawl.directory": ("--dir", directory)}
     settings = settings_with_parts(settings, parts)
-    if configuration is None and not seeds and directory is None:
-        raise click.UsageError(
-            "there is nothing to crawl: give a configuration file, or --seed URL, or the --dir of a crawl"
-        )
     if configuration is None:
         loaded = _without_file(seeds, settings, options, preset, fresh=fresh)
     else:
@@ -162,6 +153,10 @@ def _without_file(
 
     Seeds are added to those of the crawl, or replace them with `fresh`.
     """
+    if not seeds and "crawl.directory" not in options:
+        raise click.UsageError(
+            "there is nothing to crawl: give a configuration file, or --seed URL, or the --dir of a crawl"
+        )
     load_given = partial(load, overrides=settings, environ=os.environ, preset=preset)
     _, directory = options.get("crawl.directory", (None, None))
     if not isinstance(directory, str):

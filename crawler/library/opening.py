@@ -28,8 +28,9 @@ from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.auto_backend import choose_backend
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.configuration import load
-from crawler.wiring.crawl import OpenedCrawl, RebuildProgress, check_configuration, open_crawl
+from crawler.wiring.crawl import OpenedCrawl, check_configuration, open_crawl
 from crawler.wiring.filter_size import filter_warnings
+from crawler.wiring.opening.kept import RebuildProgress
 from crawler.wiring.parts import number_of_parts
 from crawler.wiring.storage import start_over
 from frontier import Pausing

@@ -15,6 +15,7 @@ The rooms:
     components   makes what decides, fetches, renders and processes
     comparing    puts comparison runs together
     live         what of a crawl can change while it runs
+    opening      opens what a crawl consists of: state and fetchers
     plugins      finds backends, ours and those of other packages
     recovery     brings frontier and output back into agreement
 

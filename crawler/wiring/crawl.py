@@ -11,7 +11,6 @@ import msgspec
 from config import Config, Loaded
 from crawler.components import Components
 from crawler.discover.quota import PageQuota, SitemapQuota
-from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.refusal_counts import QuotaCounter, RefusalCounts, TrapCounter
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
@@ -19,7 +18,6 @@ from crawler.disk.layout import part_at
 from crawler.engine import Engine
 from crawler.parts.line.services import PartService
 from crawler.progress import Gauge
-from crawler.read.pdf.processes import PdfProcesses
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
 from crawler.url.urls import UrlReader
@@ -28,20 +26,20 @@ from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.components import content, discovering, fetching, processing, rendering, repeating, signing
 from crawler.wiring.components.disk_space import disk_space
-from crawler.wiring.components.remembering import wait_for_server
 from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
+from crawler.wiring.opening.fetchers import open_fetchers
+from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept, rules_version_of
 from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import blaming, plugins_of
-from crawler.wiring.queue_settings import grouping, upcoming_hosts
-from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
+from crawler.wiring.queue_settings import grouping
 from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
 from crawler.wiring.sharing import PACE_VARIABLE, Shared, membership, share, share_pace
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Foreseeing, Frontier, InParts, NumberReads, PartLinks, Recrawling, StoreRefused
+from frontier import CrawlUrl, Frontier, InParts, PartLinks, Recrawling, StoreRefused
 from frontier.state import FrontierState
-from visited import SharedSet, VisitedSet
+from visited import SharedSet
 
 log = logging.getLogger(__name__)
 
@@ -65,18 +63,6 @@ class OpenedCrawl(msgspec.Struct, frozen=True, kw_only=True):
     """What it does together with its supervisor."""
 
 
-RebuildProgress = Callable[[str, int], None]
-"""Called with the name of what is being rebuilt, and the number of URLs so far."""
-
-
-class _Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """What a crawl keeps between runs."""
-
-    state: FrontierState
-    frontier: Frontier
-    visited: VisitedSet
-
-
 @asynccontextmanager
 async def open_crawl(
     loaded: Loaded,
@@ -98,15 +84,9 @@ async def open_crawl(
     async with AsyncExitStack() as stack:
         stack.enter_context(blaming(plugins_of(loaded.config)))
         recanonicalizer = discovering.recanonicalizer(loaded.config, urls) if rebuild else None
-        kept = await _open_state(loaded.config, directory, recanonicalizer, on_rebuild, additions, stack)
-        rules_version = storage.rules_version(kept.state)
+        kept = await open_kept(loaded.config, directory, recanonicalizer, on_rebuild, additions, stack)
+        rules_version = rules_version_of(kept.state)
         if rules_version != RULES_VERSION:
-            log.warning(
-                "this crawl uses version %d of the canonical rules, with which it began; --rebuild changes it to "
-                "version %d",
-                rules_version,
-                RULES_VERSION,
-            )
             urls = discovering.url_reader(loaded, version=rules_version)
             values = make_values(loaded, urls)
         frontier, latest = kept.frontier, Latest(values)
@@ -118,19 +98,9 @@ async def open_crawl(
         shared = await share(loaded.config, frontier, paced, stack)
         adjusted = await _components(loaded, directory, urls, latest, kept, shared, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
-            numbers = kept.state if isinstance(kept.state, NumberReads) else None
-            owed = await requeue_newer_output(loaded.config, directory, frontier, urls, numbers=numbers)
-            if shared.allowance is not None:
-                shared.allowance.owe(owed)
-                shared.allowance.owe(await numbers_owed_by_replaced_output(loaded.config, directory, frontier, urls))
+            await agree_with_output(loaded.config, directory, kept, urls, shared)
         links = _part_links(frontier, directory)
-        seeds = own_seeds(frontier, values)
-        new_seeds = await frontier.add(seeds)
-        if seeds and not new_seeds and not frontier.describe().admitted and isinstance(kept.visited, SharedSet):
-            log.warning(
-                "all seeds are known to the visited set: another crawl that shares it fetches them, or this "
-                "one did before --fresh"
-            )
+        new_seeds = await _add_seeds(own_seeds(frontier, values), kept)
         live = LiveSettings(
             loaded,
             adjusted,
@@ -151,6 +121,18 @@ async def open_crawl(
         )
 
 
+async def _add_seeds(seeds: Sequence[CrawlUrl], kept: Kept) -> int:
+    """The count of new ones."""
+    frontier = kept.frontier
+    new = await frontier.add(seeds)
+    if seeds and not new and not frontier.describe().admitted and isinstance(kept.visited, SharedSet):
+        log.warning(
+            "all seeds are known to the visited set: another crawl that shares it fetches them, or this one did "
+            "before --fresh"
+        )
+    return new
+
+
 def _part_links(frontier: Frontier, directory: CrawlDirectory) -> PartLinks | None:
     """Raises `StoreRefused` if this is a part, and the frontier can't be one."""
     links = frontier.part_links if isinstance(frontier, InParts) else None
@@ -162,41 +144,12 @@ def _part_links(frontier: Frontier, directory: CrawlDirectory) -> PartLinks | No
     return links
 
 
-async def _open_state(
-    config: Config,
-    directory: CrawlDirectory,
-    recanonicalizer: Recanonicalizer | None,
-    on_rebuild: RebuildProgress,
-    additions: Additions,
-    stack: AsyncExitStack,
-) -> _Kept:
-    """Open the frontier with its state and its visited set. `stack` closes them.
-
-    With a `recanonicalizer`, a state whose URLs are named by other rules is renamed instead of refused.
-    """
-    to_rename = recanonicalizer is not None and frontier_backend(config).is_persistent
-    state = storage.open_state(config, directory, to_rename=to_rename, before_write=additions.check)
-    stack.callback(state.close)
-    if to_rename and recanonicalizer is not None:
-        await storage.rename(config, state, recanonicalizer, partial(on_rebuild, "the ledger by the new rules"))
-    visited = storage.visited_set(config, directory, state.knows_many, instead=additions.visited)
-    stack.push_async_callback(visited.aclose)
-    open_frontier = partial(
-        state.open_frontier, visited, rebuilding=partial(on_rebuild, "the visited set from the ledger")
-    )
-    has_begun = state.describe().admitted > 0
-    with storage.reaching_server(config):
-        frontier = await (wait_for_server(open_frontier) if has_begun else open_frontier())
-    stack.push_async_callback(frontier.aclose)
-    return _Kept(state=state, frontier=frontier, visited=visited)
-
-
 async def _components(
     loaded: Loaded,
     directory: CrawlDirectory,
     urls: UrlReader,
     latest: Latest,
-    kept: _Kept,
+    kept: Kept,
     shared: Shared,
     additions: Additions,
     stack: AsyncExitStack,
@@ -212,33 +165,26 @@ async def _components(
     sinks = await processing.open_sinks(loaded, directory, full_disk, before=additions.sinks, after=fingerprints)
     stack.push_async_callback(sinks.sink.aclose)
     space = disk_space(config, directory, frontier.pauses, forget_before=sinks.forget_before)
-    http = fetching.fetcher(
+    fetchers = await open_fetchers(
         loaded,
+        directory,
+        frontier,
         notes,
-        limits=latest.request_limits,
-        allows_port=latest.allows_port,
-        signing=signing.signing(loaded, notes),
+        latest,
+        archive=sinks.archive,
         before_request=additions.check,
+        stack=stack,
     )
-    if isinstance(frontier, Foreseeing) and config.frontier.queue_by != "domain":
-        http.look_ahead(partial(upcoming_hosts, frontier))
-    stack.push_async_callback(http.aclose)
-    fetcher = fetching.chosen_fetcher(loaded, http, before_request=additions.check)
-    stack.push_async_callback(fetcher.aclose)
-    robots = fetching.robots(config, fetcher, notes, is_obeyed=latest.obeys_robots, archive=sinks.archive)
-    rendering_fetcher = await rendering.rendering_fetcher(loaded, directory, fetcher, robots)
-    stack.push_async_callback(rendering_fetcher.aclose)
+    http = fetchers.http
     refusals = RefusalCounts(notes)
     planning, visiting = revisits(loaded, directory, kept.state, frontier, scope=latest.scope)
-    pdf = PdfProcesses()
-    stack.callback(pdf.close)
-    read_pdf = content.pdf_reading(config, pdf)
+    read_pdf = content.pdf_reading(config, stack)
     components = Components(
         preferences=processing.preferences(config),
         frontier=shared.frontier,
-        fetcher=rendering_fetcher,
+        fetcher=fetchers.outermost,
         extractor=additions.extractor(processing.extractor(loaded, read_pdf)),
-        robots=fetching.with_tdm_files(config, robots, fetcher, notes, archive=sinks.archive),
+        robots=fetchers.robots_and_tdm,
         discovery=TrapCounter(LatestDiscovery(latest), refusals),
         sink=sinks.sink,
         policy_for=latest.policy,
@@ -253,17 +199,26 @@ async def _components(
         visiting=visiting,
         may_refer=space.keeping.may_refer if config.output.warc else lambda _: True,
     )
-    engine = Engine(
+    await space.start(stack)
+    return Adjusted(
+        latest=latest,
+        engine=_engine(config, components, frontier, on_stop=full_disk.stop),
+        http=http,
+        robots=fetchers.robots,
+        space=space,
+        frontier=frontier,
+        tell_sinks=sinks.tell,
+    )
+
+
+def _engine(config: Config, components: Components, frontier: Frontier, *, on_stop: Callable[[], None]) -> Engine:
+    return Engine(
         components,
         concurrency=config.fetch.concurrency,
         spare=config.fetch.spare,
         limits=run_limits(config, frontier),
         options=pipeline_options(config),
-        on_stop=full_disk.stop,
-    )
-    await space.start(stack)
-    return Adjusted(
-        latest=latest, engine=engine, http=http, robots=robots, space=space, frontier=frontier, tell_sinks=sinks.tell
+        on_stop=on_stop,
     )
 
 

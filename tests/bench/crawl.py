@@ -2,9 +2,10 @@
 
 Two sites: the simulated web with pages of 8 KB and 40 links, and Debian's python3-doc with pages of 95 KB, served by
 nginx. The crawler runs on one core, the server on the other. LevelDB frontier, Bloom visited set, records on, archive
-off but for one run per round; robots.txt off and no delay, as for the others. Only HTML pages count, though this crawler and wget2 also fetch
-images, styles and scripts. Rates are by each crawler's own clock, from start to finish; rounds alternate, and medians
-are compared. wget2 keeps its queue in memory, and writes each page to a file; where it isn't installed it is left out.
+off but for one run per round; robots.txt off and no delay, as for the others. Only HTML pages count, though this
+crawler and wget2 also fetch images, styles and scripts. Rates are by each crawler's own clock, from start to finish;
+rounds alternate, and medians are compared. wget2 keeps its queue in memory, and writes each page to a file; where it
+isn't installed it is left out.
 
 With `--tls`, it measures other things instead: what TLS costs. See `tests.bench.crawl_tls`.
 

@@ -1,5 +1,6 @@
 """Makes what reads the content of pages, and documents."""
 
+from contextlib import AsyncExitStack
 from importlib import import_module
 from typing import Final
 
@@ -13,8 +14,10 @@ from crawler.read.pdf.processes import PdfProcesses
 _READING: Final = "crawler.read.content.reading"
 
 
-def pdf_reading(config: Config, pdf: PdfProcesses) -> ReadPdf:
-    """What reads documents for their links, and for their text: once, if both are wanted."""
+def pdf_reading(config: Config, stack: AsyncExitStack) -> ReadPdf:
+    """What reads documents for their links and for their text: once, if both are wanted. `stack` ends its processes."""
+    pdf = PdfProcesses()
+    stack.callback(pdf.close)
     if not (config.scope.pdf and config.output.pdf_text):
         return pdf.read
     return PdfReadOnce(pdf.read, text_bytes=config.output.text_max_bytes + 1).read

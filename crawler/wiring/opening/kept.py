@@ -1,0 +1,89 @@
+"""Opens what a crawl keeps between runs: its frontier with the state, and its visited set."""
+
+import logging
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
+
+import msgspec
+
+from config import Config
+from crawler.discover.recanonicalize import Recanonicalizer
+from crawler.disk.directory import CrawlDirectory
+from crawler.url.canonical import RULES_VERSION
+from crawler.url.urls import UrlReader
+from crawler.wiring import storage
+from crawler.wiring.additions import Additions
+from crawler.wiring.backends import frontier_backend
+from crawler.wiring.components.remembering import wait_for_server
+from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
+from crawler.wiring.sharing import Shared
+from frontier import Frontier, NumberReads
+from frontier.state import FrontierState
+from visited import VisitedSet
+
+log = logging.getLogger(__name__)
+
+RebuildProgress = Callable[[str, int], None]
+"""Called with the name of what is being rebuilt, and the number of URLs so far."""
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """What a crawl keeps between runs."""
+
+    state: FrontierState
+    frontier: Frontier
+    visited: VisitedSet
+
+
+async def open_kept(
+    config: Config,
+    directory: CrawlDirectory,
+    recanonicalizer: Recanonicalizer | None,
+    on_rebuild: RebuildProgress,
+    additions: Additions,
+    stack: AsyncExitStack,
+) -> Kept:
+    """Open the frontier with its state and its visited set. `stack` closes them.
+
+    With a `recanonicalizer`, a state whose URLs are named by other rules is renamed instead of refused.
+    """
+    to_rename = recanonicalizer is not None and frontier_backend(config).is_persistent
+    state = storage.open_state(config, directory, to_rename=to_rename, before_write=additions.check)
+    stack.callback(state.close)
+    if to_rename and recanonicalizer is not None:
+        await storage.rename(config, state, recanonicalizer, partial(on_rebuild, "the ledger by the new rules"))
+    visited = storage.visited_set(config, directory, state.knows_many, instead=additions.visited)
+    stack.push_async_callback(visited.aclose)
+    open_frontier = partial(
+        state.open_frontier, visited, rebuilding=partial(on_rebuild, "the visited set from the ledger")
+    )
+    has_begun = state.describe().admitted > 0
+    with storage.reaching_server(config):
+        frontier = await (wait_for_server(open_frontier) if has_begun else open_frontier())
+    stack.push_async_callback(frontier.aclose)
+    return Kept(state=state, frontier=frontier, visited=visited)
+
+
+def rules_version_of(state: FrontierState) -> int:
+    """The version of the canonical rules by which the URLs of the crawl are named."""
+    version = storage.rules_version(state)
+    if version != RULES_VERSION:
+        log.warning(
+            "this crawl uses version %d of the canonical rules, with which it began; --rebuild changes it to "
+            "version %d",
+            version,
+            RULES_VERSION,
+        )
+    return version
+
+
+async def agree_with_output(
+    config: Config, directory: CrawlDirectory, kept: Kept, urls: UrlReader, shared: Shared
+) -> None:
+    """Queue the pages again that the output has and the ledger lacks, as after a crash."""
+    frontier, numbers = kept.frontier, kept.state if isinstance(kept.state, NumberReads) else None
+    owed = await requeue_newer_output(config, directory, frontier, urls, numbers=numbers)
+    if shared.allowance is not None:
+        shared.allowance.owe(owed)
+        shared.allowance.owe(await numbers_owed_by_replaced_output(config, directory, frontier, urls))
