@@ -160,7 +160,7 @@ class _Connection(asyncio.Protocol):
                 request = msgspec.structs.replace(request, keep_alive=False)
             reply, data = self._desk.answer(request)
             if reply is not None and reply.delay_s:
-                self._waiting = self._loop.call_later(reply.delay_s, self._send_late, request, reply, data)
+                self._send_at(time.monotonic() + reply.delay_s, request, reply, data)
                 return
             self._send(request, reply, data)
             if self._client_is_slow or self._transport is None or self._transport.is_closing():
@@ -168,7 +168,12 @@ class _Connection(asyncio.Protocol):
         if len(self._received) > MAX_HEAD_BYTES:
             self._refuse(BadRequest(431, f"the request head has more than {MAX_HEAD_BYTES} bytes"))
 
-    def _send_late(self, request: HttpRequest, reply: Reply, data: bytes) -> None:
+    def _send_at(self, due_s: float, request: HttpRequest, reply: Reply, data: bytes) -> None:
+        """Timers of uvloop count whole milliseconds, so that they may end almost one too early."""
+        remaining_s = due_s - time.monotonic()
+        if remaining_s > 0:
+            self._waiting = self._loop.call_later(remaining_s, self._send_at, due_s, request, reply, data)
+            return
         self._waiting = None
         self._send(request, reply, data)
         if not self._client_is_slow:
