@@ -1,9 +1,9 @@
 """Reads heads of responses. Pure.
 
-Nearly all responses are *plain*: their head is sound, and announces the length of the body. `read_plain_head` reads
-these as aiohttp's parser would. That saves a page 15 µs of 90 in the fetcher, because the parser makes a dictionary of
-the headers, and a stream. It reads all others: in chunks, until the end of the connection, without a body, or with a
-head that must be corrected.
+Nearly all responses are *plain*: their head is sound, and tells the length of the body. `read_plain_head` reads
+these as aiohttp's parser would. That saves a page 15 µs of 90 in the fetcher, and a 304 8 µs of 57, because the parser
+makes a dictionary of the headers, and a stream. It reads all others: in chunks, until the end of the connection, or
+with a head that must be corrected.
 
 aiohttp's parser refuses heads that browsers accept, and has no option for that. `fix_head` corrects what at least two
 of Chromium, Firefox and curl accept, if that leaves no doubt where the body ends; `docs/fetching.md` has the table. The
@@ -112,12 +112,13 @@ class PlainHead(msgspec.Struct, frozen=True, gc=False):
 def read_plain_head(head: bytes, /) -> PlainHead | None:
     """None if the head is not plain."""
     found = _PLAIN.fullmatch(head) if len(head) <= _MAX_PLAIN_BYTES else None
-    if found is None or found[2] in _WITHOUT_BODY:
+    if found is None:
         return None
     lines = [(name, value.rstrip(b" \t")) for name, value in _LINE.findall(found[4])]
     names = [name.lower() for name, _ in lines]
     named = {name: value for name, (_, value) in zip(names, lines, strict=True)}
-    length = named.get(b"content-length", b"")
+    has_body = found[2] not in _WITHOUT_BODY
+    length = named.get(b"content-length", b"" if has_body else b"0")
     connection = named.get(b"connection", b"").lower()
     is_clear = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS and connection in (b"", b"close", b"keep-alive")
     if not is_clear or not _FRAMING.isdisjoint(named) or (len(named) < len(names) and _repeats_framing(names)):
@@ -127,7 +128,7 @@ def read_plain_head(head: bytes, /) -> PlainHead | None:
     else:
         version, should_close = HttpVersion10, connection != b"keep-alive"
     reason = (found[3] or b"").decode("utf-8", "surrogateescape")
-    return PlainHead(version, int(found[2]), reason, lines, names, should_close, int(length))
+    return PlainHead(version, int(found[2]), reason, lines, names, should_close, int(length) if has_body else 0)
 
 
 def _repeats_framing(names: Sequence[bytes]) -> bool:

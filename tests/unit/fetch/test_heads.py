@@ -200,7 +200,15 @@ async def test_a_plain_head_means_what_the_parser_reads_in_it(
 def test_what_may_leave_a_doubt_is_not_plain(field: bytes) -> None:
     assert read_plain_head(head(field)) is None
     assert read_plain_head(head(b"Content-Length: 5")) is not None
-    assert read_plain_head(head(b"Content-Length: 5", status=b"304 Not Modified")) is None
+
+
+@pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+def test_responses_without_a_body_are_plain_whatever_length_they_announce(status: bytes) -> None:
+    for field in (b"Content-Length: 5", b"ETag: 1"):
+        plain = read_plain_head(head(field, status=status))
+        assert plain is not None
+        assert plain.length == 0
+    assert read_plain_head(head(b"Content-Length: x", status=status)) is None
 
 
 @pytest.mark.parametrize("rubbish", [b"SSH-2.0-OpenSSH_9.2p1\r\n", b"\x16\x03\x01", b"HTTP/1.1 abc OK\r\n", b"<p>"])
