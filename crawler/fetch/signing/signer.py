@@ -13,7 +13,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from http_message_signatures import (
     HTTPMessageSignaturesException,
     HTTPMessageSigner,
-    HTTPSignatureKeyResolver,
     algorithms,
 )
 from yarl import URL
@@ -31,6 +30,8 @@ _MAX_KEPT: Final = 10_000
 """Hosts whose signature is kept: about 1.2 KB each."""
 _RENEWED_AFTER: Final = 2 / 3
 """Of its life. The rest is for requests that are slow, and for clocks that differ."""
+
+_SIGNER: Final = HTTPMessageSigner(signature_algorithm=algorithms.ED25519)
 
 
 class SigningKey(msgspec.Struct, frozen=True):
@@ -54,14 +55,6 @@ class _Message(msgspec.Struct):
     method: str
     url: str
     headers: dict[str, str]
-
-
-class _Resolver(HTTPSignatureKeyResolver):
-    def __init__(self, key: SigningKey) -> None:
-        self._key = key
-
-    def resolve_private_key(self, key_id: str) -> Ed25519PrivateKey:
-        return self._key.private
 
 
 class Signer:
@@ -138,11 +131,11 @@ class Signer:
     def _make(
         self, message: _Message, key: SigningKey, components: tuple[str, ...], label: str, nonce: str | None, now: float
     ) -> dict[str, str] | None:
-        message.headers["Signature-Agent"] = f'{label}="{self._agent}"'
+        agent = f'{label}="{self._agent}"'
+        message.headers["Signature-Agent"] = agent
         created = int(now)
-        signer = HTTPMessageSigner(signature_algorithm=algorithms.ED25519, key_resolver=_Resolver(key))
         try:
-            signer.sign(
+            prepared = _SIGNER.prepare(
                 message,
                 key_id=key.id,
                 created=datetime.fromtimestamp(created, UTC),
@@ -155,4 +148,11 @@ class Signer:
         except HTTPMessageSignaturesException:
             return None  # a header that we do not send, or a URL that RFC 9421 can't express
         self.made += 1
-        return {name: message.headers[name] for name in ("Signature-Agent", "Signature-Input", "Signature")}
+        # `HTTPMessageSigner.sign` builds all of that a second time, in case the message has changed meanwhile, and
+        # takes 275 µs instead of 145.
+        signature = base64.b64encode(key.private.sign(prepared.signature_base)).decode("ascii")
+        return {
+            "Signature-Agent": agent,
+            "Signature-Input": f"{label}={prepared.signature_params}",
+            "Signature": f"{label}=:{signature}:",
+        }
