@@ -53,6 +53,12 @@ def test_the_unit_and_the_container_run_a_command_that_exists(unit: str, contain
     assert context.params["directory"] == tmp_path
 
 
+def test_the_container_shares_sets_and_signs_requests(containerfile: str) -> None:
+    """A daemon in it has no other way to these extras."""
+    [extras] = re.findall(r'"\.\[(.+)\]"', containerfile)
+    assert set(extras.split(",")) == {"redis", "signatures"}
+
+
 def test_the_container_installs_what_the_checkout_has(containerfile: str, repository: Path) -> None:
     constraints = re.findall(r"--constraint (\S+)", containerfile)
     assert constraints
