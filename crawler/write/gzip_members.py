@@ -1,7 +1,7 @@
 """Finds the intact parts of gzip files that consist of many members."""
 
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -10,7 +10,8 @@ from isal import isal_zlib
 
 _READ_BYTES = 1 << 18
 _INFLATE_BYTES = 1 << 20
-_HEAD_BYTES = 1 << 16
+HEAD_BYTES = 1 << 16
+"""So much of a member tells what it is."""
 _GZIP = 16 + isal_zlib.MAX_WBITS
 _BEGINNING = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 """How a member without name and time begins, as this room writes them."""
@@ -28,25 +29,27 @@ class Stretch(msgspec.Struct, frozen=True):
     """Whether it ends with the file and may be the beginning of a member, such as a crash leaves."""
 
 
-def stretches(path: Path, /, *, is_ours: Callable[[bytes], bool]) -> Iterator[Stretch]:
-    """Split a file into intact and damaged stretches.
+class GzipMember(msgspec.Struct, frozen=True, gc=False):
+    """An intact member of a file, in bytes from its beginning."""
 
-    After damage, a member counts only if `is_ours` accepts the first 64 KiB of its content: damaged data may contain
-    other gzip members, for example if a page is an archive itself. Reads and inflates the file once, in bounded memory:
-    about 7 s for a gigabyte of compressed pages.
-    """
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        start = 0
-        while start < size:
-            end, torn = _intact_until(file, start)
-            if end > start:
-                yield Stretch(start, end, is_intact=True)
-            if end == size:
-                return
-            start = _next_member(file, end + 1, is_ours)
-            torn = torn and start == size
-            yield Stretch(end, start, is_intact=False, torn=torn)
+    start: int
+    end: int
+    content: bytes
+
+
+def stretches(found: Iterable[GzipMember | Stretch], /) -> Iterator[Stretch]:
+    """The stretches of a file of which `members` found these parts: members that follow one another are one."""
+    start = end = 0
+    for part in found:
+        if isinstance(part, GzipMember):
+            end = part.end
+            continue
+        if end > start:
+            yield Stretch(start, end, is_intact=True)
+        yield part
+        start = end = part.end
+    if end > start:
+        yield Stretch(start, end, is_intact=True)
 
 
 def copy_stretches(path: Path, target: Path, chosen: list[Stretch], /) -> None:
@@ -68,25 +71,19 @@ def copy_stretches(path: Path, target: Path, chosen: list[Stretch], /) -> None:
 
 
 def contents(path: Path, /, *, is_ours: Callable[[bytes], bool], max_bytes: int) -> Iterator[bytes | Stretch]:
-    """The contents of the intact members of a file, at most `max_bytes` of each; and the damaged stretches.
-
-    Otherwise like `stretches`.
-    """
+    """The contents of the intact members of a file, at most `max_bytes` of each; and the damaged stretches."""
     with path.open("rb") as file:
         for found in members(file, is_ours=is_ours, max_bytes=max_bytes):
             yield found.content if isinstance(found, GzipMember) else found
 
 
-class GzipMember(msgspec.Struct, frozen=True, gc=False):
-    """An intact member of a file, in bytes from its beginning."""
-
-    start: int
-    end: int
-    content: bytes
-
-
 def members(file: BinaryIO, /, *, is_ours: Callable[[bytes], bool], max_bytes: int) -> Iterator[GzipMember | Stretch]:
-    """The same with the places of the members. Nobody else may move the position of the file meanwhile."""
+    """The intact members of a file, with at most `max_bytes` of the content of each; and the damaged stretches.
+
+    After damage, a member counts only if `is_ours` accepts the first 64 KiB of its content: damaged data may contain
+    other gzip members, for example if a page is an archive itself. Reads and inflates the file once, in bounded memory:
+    about 7 s for a gigabyte of compressed pages. Nobody else may move the position of the file meanwhile.
+    """
     size = os.fstat(file.fileno()).st_size
     start = 0
     while start < size:
@@ -104,16 +101,6 @@ def members(file: BinaryIO, /, *, is_ours: Callable[[bytes], bool], max_bytes: i
             end_of_damage = _next_member(file, start + 1, is_ours)
             yield Stretch(start, end_of_damage, is_intact=False, torn=torn and end_of_damage == size)
             start = end_of_damage
-
-
-def _intact_until(file: BinaryIO, start: int) -> tuple[int, bool]:
-    """Where the intact members from `start` on end, and whether the rest may be the beginning of another."""
-    members = members_from(file, start, 0)
-    while True:
-        try:
-            start, _ = next(members)
-        except StopIteration as end:
-            return start, end.value
 
 
 def members_from(file: BinaryIO, start: int, max_bytes: int) -> Generator[tuple[int, bytes], None, bool]:
@@ -167,8 +154,8 @@ def _is_intact(file: BinaryIO, start: int, is_ours: Callable[[bytes], bool]) -> 
             except _Damaged:
                 return False
             if head is not None:
-                head += content[: _HEAD_BYTES - len(head)]
-                if inflater.eof or len(head) == _HEAD_BYTES:
+                head += content[: HEAD_BYTES - len(head)]
+                if inflater.eof or len(head) == HEAD_BYTES:
                     if not is_ours(head):
                         return False
                     head = None

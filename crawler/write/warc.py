@@ -96,7 +96,7 @@ class WarcSink:
         self._sorting: set[asyncio.Task[None]] = set()
         self._closed = False
         opened = sorted(directory.glob(f"*.warc.gz{_OPEN}"))
-        finished = [finish_open_file(path) for path in opened]
+        finished = [finish_open_file(path, with_index=options.index) for path in opened]
         self.torn_bytes = sum(torn for torn, _ in finished)
         self.damaged_bytes = sum(damaged for _, damaged in finished)
         # They may lack even an open index, as after a power failure.

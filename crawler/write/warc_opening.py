@@ -3,11 +3,14 @@
 import logging
 import os
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from crawler.write.appending import sync_directory
-from crawler.write.gzip_members import copy_stretches, stretches
+from crawler.write.cdxj.making import line_of_member
+from crawler.write.cdxj.open_index import OpenIndex
+from crawler.write.gzip_members import HEAD_BYTES, GzipMember, Stretch, copy_stretches, members, stretches
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD
 
 _log = logging.getLogger(__name__)
@@ -16,16 +19,23 @@ _SERIAL: Final = re.compile(r"-(\d{5,})\.warc\.gz(?:\.open)?$")
 _MARKS: Final = tuple(f"\r\n{name}: ".encode() for name in (NUMBER_FIELD, PURPOSE_FIELD))
 
 
-def finish_open_file(path: Path) -> tuple[int, int]:
+def finish_open_file(path: Path, *, with_index: bool) -> tuple[int, int]:
     """Repair a file that a crash left open, and rename it; returns the bytes cut off, and those moved aside.
+
+    With `with_index`, the same reading makes the file's index, unless parts of the file are damaged: `make_index` does
+    it then. (For 257 MB, two readings took 6.9 s of processor time, one takes 4.5.)
 
     Removes the old file last, so that the next opening repeats this if it is interrupted."""
     _log.info("%s: looking for the last intact record of a file that a crash left open", path)
-    found = list(stretches(path, is_ours=is_ours))
+    final = path.with_name(path.name.removesuffix(_OPEN))
+    index = OpenIndex(final) if with_index else None
+    if index is not None:
+        index.remove()  # its last lines may be lost, or of records that are torn
+    with path.open("rb") as file:
+        found = list(stretches(_indexed(members(file, is_ours=is_ours, max_bytes=HEAD_BYTES), index)))
     kept = [stretch for stretch in found if stretch.is_intact]
     damaged = [stretch for stretch in found if not stretch.is_intact and not stretch.torn]
     torn_bytes = sum(stretch.end - stretch.start for stretch in found if stretch.torn)
-    final = path.with_name(path.name.removesuffix(_OPEN))
     if torn_bytes:
         _log.warning("%s: cut off %d bytes of a record that a crash left incomplete", path, torn_bytes)
     for stretch in damaged:
@@ -49,7 +59,21 @@ def finish_open_file(path: Path) -> tuple[int, int]:
         repaired.rename(final)
         path.unlink()
     sync_directory(path.parent)
+    if index is not None and kept and not damaged:
+        index.finish()
+    elif index is not None:
+        index.close()
     return torn_bytes, sum(stretch.end - stretch.start for stretch in damaged)
+
+
+def _indexed(parts: Iterable[GzipMember | Stretch], index: OpenIndex | None) -> Iterator[GzipMember | Stretch]:
+    """The same parts; their captures are added to the index."""
+    for part in parts:
+        if index is not None and isinstance(part, GzipMember):
+            line = line_of_member(part, index.archive.name)
+            if line is not None:
+                index.add(line)
+        yield part
 
 
 def is_ours(head: bytes) -> bool:

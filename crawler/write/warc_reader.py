@@ -7,11 +7,10 @@ from pathlib import Path
 import msgspec
 
 from crawler.write.cdxj.making import archives
-from crawler.write.gzip_members import contents, members_from
+from crawler.write.gzip_members import HEAD_BYTES, contents, members_from
 from crawler.write.warc_opening import is_ours
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
 
-_HEAD_BYTES = 1 << 16
 _END = b"\r\n\r\n"
 
 
@@ -65,7 +64,7 @@ def captures(directory: Path, *, full_blocks: bool, with_exchanges: bool = False
     Only `with_exchanges` there are also those that belong to no page.
     """
     for path in archives(directory):
-        for found in contents(path, is_ours=is_ours, max_bytes=sys.maxsize if full_blocks else _HEAD_BYTES):
+        for found in contents(path, is_ours=is_ours, max_bytes=sys.maxsize if full_blocks else HEAD_BYTES):
             if isinstance(found, bytes):
                 capture = _capture(found)
                 if capture is not None and (with_exchanges or capture.purpose is None):

@@ -9,14 +9,13 @@ from typing import Final
 
 from crawler.write.cdxj.lines import REVISIT, Described, line_of, offset_of
 from crawler.write.cdxj.sorting import sorted_lines
-from crawler.write.gzip_members import GzipMember, members
+from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
 
 SUFFIX: Final = ".cdxj"
 OPEN: Final = ".open"
 _ASIDE: Final = ".new"
 NO_ARCHIVE: Final = (SUFFIX, SUFFIX + OPEN, SUFFIX + _ASIDE)
 """How files end that lie beside archives and are none."""
-_HEAD_BYTES: Final = 1 << 16
 _END: Final = b"\r\n\r\n"
 
 
@@ -69,10 +68,18 @@ def lines_of(archive: Path) -> Iterator[bytes]:
     """The lines of an archive in the order of its records, without the damaged ones and without what a crash tore."""
     name = archive.name.removesuffix(OPEN)
     with archive.open("rb") as file:
-        for found in members(file, is_ours=_is_record, max_bytes=_HEAD_BYTES):
-            capture = _described(found.content) if isinstance(found, GzipMember) else None
-            if isinstance(found, GzipMember) and capture is not None:
-                yield line_of(capture, offset=found.start, length=found.end - found.start, filename=name)
+        for found in members(file, is_ours=_is_record, max_bytes=HEAD_BYTES):
+            line = line_of_member(found, name) if isinstance(found, GzipMember) else None
+            if line is not None:
+                yield line
+
+
+def line_of_member(member: GzipMember, filename: str) -> bytes | None:
+    """The line of a record, of which the first 64 KiB are enough; None if it is not a capture."""
+    capture = _described(member.content)
+    if capture is None:
+        return None
+    return line_of(capture, offset=member.start, length=member.end - member.start, filename=filename)
 
 
 def _is_record(head: bytes) -> bool:

@@ -160,6 +160,28 @@ def test_a_crash_leaves_an_index_that_the_next_opening_makes(tmp_path: Path) -> 
     assert not open_index_of(archive).exists()
 
 
+def test_after_a_crash_the_archive_is_read_once_for_its_repair_and_its_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "http://a.test/2", "http://a.test/1", close=False)
+    (archive,) = archives(tmp_path)
+    with archive.open("ab") as file:
+        file.write(b"\x1f\x8b\x08 torn")
+    # What the crash left of the index counts for nothing.
+    open_index_of(archive.with_name(archive.name.removesuffix(".open"))).write_bytes(
+        b"a line of a record that is lost\n"
+    )
+    expected = sorted(lines_of(archive))
+
+    def read_again(path: Path) -> None:
+        raise AssertionError(f"{path} is read a second time")
+
+    monkeypatch.setattr("crawler.write.cdxj.open_index.make_index", read_again)
+    write(tmp_path)
+    assert index_of(archive).read_bytes().splitlines() == expected
+    assert not list(tmp_path.glob("*.open"))
+
+
 def test_a_crash_after_the_archive_was_complete_is_mended_too(tmp_path: Path) -> None:
     write(tmp_path, "http://a.test/1")
     (archive,) = archives(tmp_path)

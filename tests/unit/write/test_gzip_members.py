@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.write.gzip_members import Stretch, copy_stretches, stretches
+from crawler.write.gzip_members import Stretch, copy_stretches, members, stretches
 
 
 def member(content: bytes) -> bytes:
@@ -16,7 +16,8 @@ def member(content: bytes) -> bytes:
 
 
 def parts_of(path: Path) -> list[Stretch]:
-    return list(stretches(path, is_ours=lambda head: head.startswith(b"ours")))
+    with path.open("rb") as file:
+        return list(stretches(members(file, is_ours=lambda head: head.startswith(b"ours"), max_bytes=0)))
 
 
 def whole_members_bytes(path: Path) -> int:
