@@ -96,7 +96,8 @@ def test_a_crawl_killed_before_http_is_tried_tries_it_when_it_is_resumed(tmp_pat
     assert onceover(*options, cwd=tmp_path).code == COMPLETE
     assert fetched(tmp_path / "crawl").keys() == web.pages
     redirects = [each for each in records(tmp_path / "crawl") if each.url == f"https://h00000.{web.params.domain}/"]
-    assert [each.redirect for each in redirects] == [f"http://h00000.{web.params.domain}/"]
+    # The kill may come after the record was written and before the frontier knew of it: then it is recorded again.
+    assert {each.redirect for each in redirects} == {f"http://h00000.{web.params.domain}/"}
     assert_sound(tmp_path / "crawl")
 
 
