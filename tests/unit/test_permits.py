@@ -92,6 +92,22 @@ async def test_work_that_takes_too_long_leaves_its_slot_to_another() -> None:
         await again
 
 
+async def test_each_work_has_its_own_time() -> None:
+    times_s = iter((0.0, 600.0, 0.0))
+    slots = Slots(1, slow_after_s=lambda: next(times_s))
+    with slots.slot() as mine, slots.slot() as other:
+        await mine.take()
+        mine.start_timer()
+        mine.stop_timer()
+        mine.start_timer()  # the timer of the first work ends during the second
+        waiting = asyncio.create_task(other.take())
+        await asyncio.sleep(0.02)
+        assert not waiting.done()
+        mine.stop_timer()
+        mine.start_timer()  # a shorter time than the second had
+        await waiting
+
+
 async def test_a_slot_too_many_is_given_back_when_its_work_has_ended() -> None:
     slots = Slots(2, slow_after_s=lambda: 600.0)
     with slots.slot() as first, slots.slot() as second:
