@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from crawler.page import NotModified, Page, Redirect
+from crawler.write.warc_members import encoded, joined
 
 _LINE_BREAKS: Final = re.compile(rb"[\r\n]+[ \t]*")
 _KNOWN_HTTP_VERSIONS: Final = ("1.0", "1.1")
@@ -21,13 +22,13 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
     lines = [b"HTTP/%b %d %b" % (version.encode(), response.status, reason)]
     replaced = False
     for name, value in response.headers:
-        lowered, renamed = name.lower(), name
+        line, lowered = name + b": " + value, name.lower()
         if lowered == b"transfer-encoding":
-            renamed = b"X-Archive-Orig-" + name
+            line = b"X-Archive-Orig-" + line
         elif lowered == b"content-length" and body_bytes is not None and value.strip() != b"%d" % body_bytes:
             replaced = True
-            renamed = b"X-Archive-Orig-" + name
-        lines.append(b"%b: %b" % (renamed, value))
+            line = b"X-Archive-Orig-" + line
+        lines.append(line)
     if replaced and body_bytes is not None:
         lines.append(b"Content-Length: %d" % body_bytes)
     return _head(lines)
@@ -35,9 +36,8 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
 
 def request_head(response: Page | Redirect | NotModified) -> bytes:
     """The request line, and the headers that we know were sent."""
-    lines = [f"GET {request_target(response.url)} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in response.request_headers]
-    return _head([line.encode("utf-8", "replace") for line in lines])
+    lines = [f"{name}: {value}" for name, value in response.request_headers]
+    return encoded(joined([f"GET {request_target(response.url)} HTTP/1.1", *lines]) + "\r\n")
 
 
 def _head(lines: list[bytes]) -> bytes:

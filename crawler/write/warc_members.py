@@ -23,21 +23,31 @@ _VARIANT: Final = {f"{digit:x}": "89ab"[digit & 3] for digit in range(16)}
 Field = tuple[str, str]
 
 
-def lines_of(fields: Sequence[Field]) -> bytes:
+def lines_of(fields: Sequence[Field]) -> str:
     """A line `name: value` for each field. A value must not begin a field of its own, so it is put on one line."""
-    text = "".join([f"{name}: {value}\r\n" for name, value in fields])
-    if text.count("\n") != len(fields) or text.count("\r") != len(fields):
-        text = "".join([_LINE_BREAKS.sub(" ", f"{name}: {value}") + "\r\n" for name, value in fields])
+    return joined([f"{name}: {value}" for name, value in fields])
+
+
+def joined(lines: Sequence[str]) -> str:
+    """The lines, each of which is made one line, with their ends."""
+    text = "\r\n".join(lines) + "\r\n" if lines else ""
+    if text.count("\n") != len(lines) or text.count("\r") != len(lines):
+        text = "".join([_LINE_BREAKS.sub(" ", line) + "\r\n" for line in lines])
+    return text
+
+
+def encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def member(kind: bytes, lines: bytes, *block: bytes, level: int, urn: str) -> list[bytes]:
+def member(kind: str, lines: str, *block: bytes, level: int, urn: str) -> list[bytes]:
     """One WARC record as one gzip member. `lines` are its other headers, as `lines_of` makes them: most are those
     of all records of a page. The result and `block` are in pieces."""
-    identified = b"WARC/1.1\r\nWARC-Type: %b\r\nWARC-Record-ID: <urn:%b>\r\n" % (kind, urn.encode())
-    size, digest = sum(map(len, block)), body_digest(*block).encode()
-    head = b"%b%bContent-Length: %d\r\nWARC-Block-Digest: %b\r\n\r\n" % (identified, lines, size, digest)
-    return _compress([head, *block, b"\r\n\r\n"], level)
+    head = (
+        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:{urn}>\r\n{lines}"
+        f"Content-Length: {sum(map(len, block))}\r\nWARC-Block-Digest: {body_digest(*block)}\r\n\r\n"
+    )
+    return _compress([encoded(head), *block, b"\r\n\r\n"], level)
 
 
 def new_urns(count: int) -> list[str]:

@@ -3,7 +3,7 @@
 Source: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -21,7 +21,7 @@ from crawler.page import (
 )
 from crawler.write.cdxj.lines import REVISIT, Described
 from crawler.write.warc_http import request_head, response_head
-from crawler.write.warc_members import Field, lines_of, member, new_urns
+from crawler.write.warc_members import Field, encoded, lines_of, member, new_urns
 
 TEXT = "text/plain; charset=utf-8"
 """The type of a conversion with the main text of a page; that of a rendered document is HTML."""
@@ -35,8 +35,8 @@ FAILURE = "failure"
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _RESPONSE_TYPE: Final = ("Content-Type", "application/http; msgtype=response")
-_REQUEST_TYPE: Final = b"Content-Type: application/http; msgtype=request\r\n"
-_FIELDS_TYPE: Final = b"Content-Type: application/warc-fields\r\n"
+_REQUEST_TYPE: Final = "Content-Type: application/http; msgtype=request\r\n"
+_FIELDS_TYPE: Final = "Content-Type: application/warc-fields\r\n"
 _TRUNCATIONS = ("length", "time", "disconnect")
 """Why a received body is incomplete. A body that can't be decoded (`encoding`) was received completely."""
 
@@ -80,7 +80,8 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
 
     marks: tuple[Field, ...]
     """The headers that say so."""
-    facts: Sequence[Field]
+    facts: bytes
+    """What the metadata record says."""
     content_type: str | None = None
     digest: str | None = None
     """Of the body without content coding."""
@@ -101,7 +102,7 @@ def page_group(
     page and, `with_text`, its main text. Of a failure without an answer: the metadata alone."""
     subject = _Subject(
         marks=_marks((NUMBER_FIELD, str(record.number)), warcinfo_id),
-        facts=list(_facts(fetched, record)),
+        facts=encoded(lines_of(_facts(fetched, record))),
         content_type=record.content_type,
         digest=record.digest,
         text=record.main_text if with_text else None,
@@ -118,8 +119,8 @@ def exchange_group(
     warcinfo_id: str | None = None,
 ) -> Group:
     """The records of what was asked for another purpose than a page."""
-    facts = (("purpose", purpose), *_facts_of_fetch(fetched))
-    subject = _Subject(marks=_marks((PURPOSE_FIELD, purpose), warcinfo_id), facts=facts)
+    facts = lines_of([("purpose", purpose), *_facts_of_fetch(fetched)])
+    subject = _Subject(marks=_marks((PURPOSE_FIELD, purpose), warcinfo_id), facts=encoded(facts))
     return _group(fetched, subject, level=level, find=find)
 
 
@@ -133,7 +134,7 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
         if fetched.response is None:
             date = rfc3339(fetched.fetched_at)
             lines = _common(fetched, date, subject) + _FIELDS_TYPE
-            return Group(tuple(member(b"metadata", lines, lines_of(subject.facts), level=level, urn=metadata_urn)))
+            return Group(tuple(member("metadata", lines, subject.facts, level=level, urn=metadata_urn)))
         fetched = fetched.response
     date = rfc3339(fetched.fetched_at)
     common = _common(fetched, date, subject)
@@ -159,22 +160,22 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
     )
     capture_bytes = sum(map(len, main))
     chunks = [*main]
-    linked = b"%bWARC-Concurrent-To: %b\r\n" % (common, main_id.encode())
+    linked = f"{common}WARC-Concurrent-To: {main_id}\r\n"
     if fetched.request_headers:
-        chunks += member(b"request", linked + _REQUEST_TYPE, request_head(fetched), level=level, urn=request_urn)
-    chunks += member(b"metadata", linked + _FIELDS_TYPE, lines_of(subject.facts), level=level, urn=metadata_urn)
+        chunks += member("request", linked + _REQUEST_TYPE, request_head(fetched), level=level, urn=request_urn)
+    chunks += member("metadata", linked + _FIELDS_TYPE, subject.facts, level=level, urn=metadata_urn)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _conversion(fetched, main_id, common, level=level)
     if subject.text is not None:
         lines = common + lines_of([("WARC-Refers-To", main_id), ("Content-Type", TEXT)])
         [urn] = new_urns(1)
-        chunks += member(b"conversion", lines, subject.text.encode("utf-8", "replace"), level=level, urn=urn)
+        chunks += member("conversion", lines, encoded(subject.text), level=level, urn=urn)
     return Group(
         tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), capture, capture_bytes
     )
 
 
-def _common(fetched: Answer | Failure, date: str, subject: _Subject) -> bytes:
+def _common(fetched: Answer | Failure, date: str, subject: _Subject) -> str:
     """The headers of all records of a group."""
     common = [("WARC-Date", date), ("WARC-Target-URI", fetched.url), *subject.marks]
     if fetched.ip:
@@ -192,20 +193,19 @@ def _declared_type(fetched: Answer) -> str | None:
 def warcinfo(file_name: str, facts: Sequence[Field], *, now: float, level: int, urn: str | None = None) -> bytes:
     """The record at the head of a file, or before records that were made by other settings."""
     fields = (("WARC-Date", rfc3339(now)), ("WARC-Filename", file_name), (PURPOSE_FIELD, "settings"))
-    return b"".join(
-        member(b"warcinfo", lines_of(fields) + _FIELDS_TYPE, lines_of(facts), level=level, urn=urn or new_urns(1)[0])
-    )
+    lines, block = lines_of(fields) + _FIELDS_TYPE, encoded(lines_of(facts))
+    return b"".join(member("warcinfo", lines, block, level=level, urn=urn or new_urns(1)[0]))
 
 
 def _response(
-    fetched: Page | Redirect, subject: _Subject, urn: str, common: bytes, digest: str, *, level: int
+    fetched: Page | Redirect, subject: _Subject, urn: str, common: str, digest: str, *, level: int
 ) -> list[bytes]:
     fields = [("WARC-Payload-Digest", digest), _RESPONSE_TYPE, *_truncation(fetched)]
     if subject.content_type:
         fields.append(("WARC-Identified-Payload-Type", subject.content_type))
     body = fetched.raw_body
     head = response_head(fetched, body_bytes=len(body))
-    return member(b"response", common + lines_of(fields), head, body, level=level, urn=urn)
+    return member("response", common + lines_of(fields), head, body, level=level, urn=urn)
 
 
 def _truncation(fetched: Page | Redirect) -> list[Field]:
@@ -215,7 +215,7 @@ def _truncation(fetched: Page | Redirect) -> list[Field]:
 
 
 def _identical_payload(
-    fetched: Page | Redirect, original: Original, urn: str, common: bytes, digest: str, *, level: int
+    fetched: Page | Redirect, original: Original, urn: str, common: str, digest: str, *, level: int
 ) -> list[bytes]:
     fields = [
         ("WARC-Payload-Digest", digest),
@@ -227,25 +227,25 @@ def _identical_payload(
         *_truncation(fetched),
     ]
     block = response_head(fetched, body_bytes=len(fetched.raw_body))
-    return member(b"revisit", common + lines_of(fields), block, level=level, urn=urn)
+    return member("revisit", common + lines_of(fields), block, level=level, urn=urn)
 
 
-def _server_not_modified(fetched: NotModified, urn: str, common: bytes, *, level: int) -> list[bytes]:
+def _server_not_modified(fetched: NotModified, urn: str, common: str, *, level: int) -> list[bytes]:
     fields = [
         _RESPONSE_TYPE,
         ("WARC-Profile", _NOT_MODIFIED),
         ("WARC-Refers-To-Target-URI", fetched.url),
     ]
     block = response_head(fetched, body_bytes=None)
-    return member(b"revisit", common + lines_of(fields), block, level=level, urn=urn)
+    return member("revisit", common + lines_of(fields), block, level=level, urn=urn)
 
 
-def _conversion(page: Page, main_id: str, common: bytes, *, level: int) -> list[bytes]:
+def _conversion(page: Page, main_id: str, common: str, *, level: int) -> list[bytes]:
     fields = [("WARC-Refers-To", main_id), ("Content-Type", "text/html; charset=utf-8")]
     if page.rendering is Rendering.LENGTH:
         fields.append(("WARC-Truncated", "length"))
     [urn] = new_urns(1)
-    return member(b"conversion", common + lines_of(fields), page.body, level=level, urn=urn)
+    return member("conversion", common + lines_of(fields), page.body, level=level, urn=urn)
 
 
 def _payload_digest(fetched: Page | Redirect, subject: _Subject) -> str:
@@ -255,27 +255,26 @@ def _payload_digest(fetched: Page | Redirect, subject: _Subject) -> str:
     return body_digest(fetched.raw_body)
 
 
-def _facts(fetched: Answer | Failure, record: PageRecord) -> Iterator[Field]:
-    yield "recordNumber", str(record.number)
+def _facts(fetched: Answer | Failure, record: PageRecord) -> list[Field]:
+    facts = [("recordNumber", str(record.number))]
     if record.via:
-        yield "via", record.via
-    yield "kind", record.kind
-    yield "depth", str(record.depth)
-    yield from _facts_of_fetch(fetched)
+        facts.append(("via", record.via))
+    facts += [("kind", record.kind), ("depth", str(record.depth)), *_facts_of_fetch(fetched)]
     if record.rendering:
-        yield "rendering", record.rendering
+        facts.append(("rendering", record.rendering))
     if record.charset:
-        yield "charsetForLinkExtraction", record.charset
+        facts.append(("charsetForLinkExtraction", record.charset))
     if record.attempts > 1:
-        yield "attempts", str(record.attempts)
+        facts.append(("attempts", str(record.attempts)))
     for each in record.preferences or ():
-        yield "preference", f"{each.signal} ({each.source}): {each.value}"
+        facts.append(("preference", f"{each.signal} ({each.source}): {each.value}"))
     if record.refused_for:
-        yield "refusedFor", " ".join(record.refused_for)
+        facts.append(("refusedFor", " ".join(record.refused_for)))
+    return facts
 
 
-def _facts_of_fetch(fetched: Answer | Failure) -> Iterator[Field]:
-    yield "fetchTimeMs", str(round(fetched.duration_s * 1000))
+def _facts_of_fetch(fetched: Answer | Failure) -> list[Field]:
+    facts = [("fetchTimeMs", str(round(fetched.duration_s * 1000)))]
     if isinstance(fetched, Failure):
-        yield FAILURE, fetched.kind
-        yield "message", fetched.message
+        facts += [(FAILURE, fetched.kind), ("message", fetched.message)]
+    return facts
