@@ -23,7 +23,17 @@ from crawler.page import (
     body_sha1,
     digest_text,
 )
-from crawler.record import FoundLinks, fetched_record, http_date, resolved_url, rfc3339, unfetched_record, w3c_time
+from crawler.record import (
+    FoundLinks,
+    dates,
+    fetched_record,
+    header_time,
+    http_date,
+    resolved_url,
+    rfc3339,
+    unfetched_record,
+    w3c_time,
+)
 from frontier import UrlState
 from tests.unit.write.samples import NOON, lease, page
 
@@ -290,3 +300,19 @@ def test_an_empty_content_type_declares_nothing(value: bytes) -> None:
 def test_no_header_whatever_it_says_stops_a_record(headers: list[tuple[bytes, bytes]]) -> None:
     record = with_headers(*headers)
     assert msgspec.json.decode(msgspec.json.encode(record), type=PageRecord) == record
+
+
+def test_times_of_headers_are_remembered_in_bounded_memory() -> None:
+    dates._cached_time.cache_clear()
+    for text, expected in (
+        ("Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37Z"),
+        ("Mon, 07 Nov 1994 08:49:60 GMT", "1994-11-07T08:49:59Z"),
+        ("Sun, 31 Feb 1994 08:49:37 GMT", None),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", "1994-11-06T08:49:37Z"),
+        ("x" * 60_000, None),
+        ("", None),
+        (None, None),
+    ):
+        assert [header_time(text), header_time(text)] == [expected, expected]
+    kept = dates._cached_time.cache_info()
+    assert (kept.currsize, kept.hits, kept.maxsize) == (3, 3, 1000)
