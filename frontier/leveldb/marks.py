@@ -1,7 +1,6 @@
 """Who uses a store, who has paused the crawl, what a visited set on a server remembers, and what it was asked."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import msgspec
 
@@ -113,16 +112,14 @@ class LevelDBClaims:
 
     def clear(self) -> None:
         batch = self._database.batch()
-        with self.cleared_by(batch):
-            self._database.write(batch)
+        self.delete_with(batch)
+        self._database.write(batch)
+        self.is_open = False
 
-    @contextmanager
-    def cleared_by(self, batch: Batch) -> Iterator[None]:
-        """Let a batch that is written in this block clear them, if there are any."""
+    def delete_with(self, batch: Batch) -> None:
+        """Let a batch delete them, if there are any. Once it is written, the caller says that none `is_open`."""
         if self.is_open:
             batch.delete(CLAIMS)
-        yield
-        self.is_open = False
 
 
 def _encode_url(url: CrawlUrl) -> bytes:

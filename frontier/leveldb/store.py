@@ -143,8 +143,9 @@ class LevelDBStore:
         if admitted:
             write_journal(batch, counters, JournalEntry([pending.url.canonical for pending in admitted], []))
         write_transit(batch, transit)
-        with self.claims.cleared_by(batch):
-            self.writer.commit(batch, queues, counters)
+        self.claims.delete_with(batch)
+        self.writer.commit(batch, queues, counters)
+        self.claims.is_open = False
 
     def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:
         batch = self._database.batch()
