@@ -133,7 +133,7 @@ async def exchange(
             raise ClosedEarly("closed without a response") from error
         if handler.requests > 1 and peer is not None:
             connections.note_reuse(peer, answered=True)
-        headers = Headers(message.raw_headers, message.names if isinstance(message, PlainHead) else None)
+        headers = Headers(message.raw_headers, message.named if isinstance(message, PlainHead) else None)
         kept_s = keep_alive_s(headers.first(b"keep-alive"))
         handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
         if not isinstance(message, PlainHead):

@@ -170,7 +170,7 @@ async def test_a_plain_head_means_what_the_parser_reads_in_it(
     assert (plain.version, plain.code, plain.reason) == (message.version, message.code, message.reason)
     assert (list(plain.raw_headers), plain.should_close) == (list(message.raw_headers), bool(message.should_close))
     assert not message.chunked
-    headers = Headers(plain.raw_headers)
+    headers = Headers(plain.raw_headers, plain.named)
     for name in message.headers:
         assert headers.all(name.lower().encode()) == message.headers.getall(name)
         assert headers.first(name.lower().encode()) == message.headers[name]
