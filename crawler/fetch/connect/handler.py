@@ -52,7 +52,8 @@ class TolerantHandler(ResponseHandler):
         self.interval_s: float | None = None
         self.closes_at: float | None = None
         """When the server closes it unless it is asked again, in the time of the loop."""
-        self._asked_at = 0.0
+        self.asked_at = 0.0
+        """When the current or last request was sent, in the time of the loop."""
         self._is_tls = False
         self._largest_piece = 0
         self._spoke_first = False
@@ -91,7 +92,7 @@ class TolerantHandler(ResponseHandler):
         return self.requests > 0 and self._is_idle() and super().is_connected()
 
     def idle_s(self, now: float) -> float:
-        return now - self._asked_at
+        return now - self.asked_at
 
     def expect_response(self, *, has_body: bool = True) -> None:
         """Prepare for a response. The request must be written next, without a pause."""
@@ -109,9 +110,9 @@ class TolerantHandler(ResponseHandler):
         self.requests += 1
         now = self._loop.time()
         if self.requests > 1:
-            self.interval_s = now - self._asked_at
+            self.interval_s = now - self.asked_at
             self._connections.note_interval(self.interval_s)
-        self._asked_at = now
+        self.asked_at = now
         self._awaits_head = True
         self._pending = b""
         self._received_bytes = 0

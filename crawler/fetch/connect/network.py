@@ -20,7 +20,7 @@ from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.lookup.ahead import LookAhead
 from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
 from crawler.fetch.connect.requests import HttpRequest, SentUrl
-from crawler.fetch.connect.responses import Response, exchange
+from crawler.fetch.connect.responses import HeadTimeouts, Response, exchange
 from crawler.fetch.connect.routes import HttpProxy, Routes
 from crawler.fetch.connect.socks import RoutedConnector
 from crawler.fetch.connect.tls.contexts import tls_context
@@ -69,6 +69,7 @@ class Network:
         self._static = StaticNames(hosts or {})
         self._connections = Connections(limits.count, max_bytes=limits.memory_bytes)
         self._names = Names(static=self._static, guard=self._guard, system=resolver or SystemResolver())
+        self._timeouts = HeadTimeouts(asyncio.get_running_loop())
         connector = RoutedConnector(
             socks=self._routes.socks,
             names=self._names,
@@ -145,6 +146,7 @@ class Network:
             request,
             connection,
             connections=self._connections,
+            timeouts=self._timeouts,
             head_timeout_s=limits.head_timeout_s,
             deadline=deadline,
             prefer=self._names.prefer,
@@ -222,6 +224,7 @@ class Network:
 
     async def aclose(self) -> None:
         """Close every connection. Closing twice is harmless."""
+        self._timeouts.close()
         await self._connector.close()
         await self._names.close()
 

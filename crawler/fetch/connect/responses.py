@@ -4,7 +4,8 @@ import asyncio
 import re
 from collections.abc import Callable
 from itertools import chain
-from typing import Any
+from math import inf
+from typing import Any, Final
 
 import aiohttp
 from aiohttp.connector import Connection
@@ -22,7 +23,10 @@ from crawler.fetch.connect.response_heads import Headers, PlainHead
 _MAX_HEADERS_BYTES = 256 * 1024
 """All header lines together, as in Chromium."""
 _SWITCHING = 101
-_TOO_SLOW = "no complete headers in time"
+CHECK_S: Final = 0.1
+"""Time-outs are checked at most so often, because each check looks at all requests that wait."""
+_TICK_S: Final = 0.001
+"""Timers may go off so much too early, because the loop counts milliseconds."""
 _CLOSING_S = 1.0
 """So long before the server closes an idle connection, we send no more over it: the request would be lost."""
 _KEEP_ALIVE = re.compile(r"(?:^|[,;\s])timeout\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
@@ -32,6 +36,51 @@ def keep_alive_s(header: str | None, /) -> int | None:
     """How long a server keeps an idle connection, by its header Keep-Alive; None if it does not say so."""
     found = None if header is None else _KEEP_ALIVE.search(header)
     return None if found is None else int(found[1])
+
+
+class HeadTimeouts:
+    """Fails the connections whose responses do not begin in time, or up to `CHECK_S` later.
+
+    One timer serves all of them, and usually goes off after the last of them has its response. A timer for each request
+    would be made and stopped for nothing, which takes three times as long as this.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: dict[TolerantHandler, tuple[float, Callable[[], Exception]]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._checks_at = inf
+
+    def start(self, handler: TolerantHandler, due: float, error: Callable[[], Exception]) -> None:
+        """Fail the connection with the error at `due`, by the loop's clock, unless it is stopped before."""
+        self._waiting[handler] = due, error
+        if due < self._checks_at:
+            self._check_at(due)
+
+    def stop(self, handler: TolerantHandler) -> None:
+        self._waiting.pop(handler, None)
+
+    def close(self) -> None:
+        """Stop all. Nothing is failed any more."""
+        self._waiting.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _check_at(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._checks_at = due
+        self._timer = self._loop.call_at(due, self._check)
+
+    def _check(self) -> None:
+        self._timer, self._checks_at = None, inf
+        now = self._loop.time()
+        for handler, (due, error) in list(self._waiting.items()):
+            if due <= now + _TICK_S:
+                self.stop(handler)
+                handler.set_exception(error())
+        if self._waiting:
+            self._check_at(max(min(due for due, _ in self._waiting.values()), now + CHECK_S))
 
 
 class Response:
@@ -94,6 +143,7 @@ async def exchange(
     connection: Connection,
     *,
     connections: Connections,
+    timeouts: HeadTimeouts,
     head_timeout_s: float,
     deadline: float,
     prefer: Callable[[str, str], None],
@@ -111,20 +161,18 @@ async def exchange(
         peer = handler.peer
         if peer is not None:
             prefer(request.host, peer[0])
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        now = handler.asked_at
         if not connections.may_keep(handler, now):
             handler.force_close()
         try:
-            # One timer, which fails the connection: `asyncio.timeout` takes three times as long.
             if deadline < now + head_timeout_s:
-                timer = loop.call_at(deadline, handler.set_exception, TimeoutError())
+                timeouts.start(handler, deadline, TimeoutError)
             else:
-                timer = loop.call_at(now + head_timeout_s, handler.set_exception, TooSlow(_TOO_SLOW))
+                timeouts.start(handler, now + head_timeout_s, _too_slow)
             try:
                 message, content = await _receive_head(request, handler)
             finally:
-                timer.cancel()
+                timeouts.stop(handler)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
             if handler.requests > 1 and peer is not None:
                 connections.note_reuse(peer, answered=False)
@@ -144,6 +192,10 @@ async def exchange(
     except BaseException:
         connection.close()
         raise
+
+
+def _too_slow() -> Exception:
+    return TooSlow("no complete headers in time")
 
 
 async def _receive_head(
