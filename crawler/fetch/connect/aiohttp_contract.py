@@ -15,7 +15,6 @@ import aiohttp
 from aiohttp import http_parser
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ConnectionKey
-from aiohttp.connector import Connection
 
 KNOWN: Final = "3.14"
 """The release for which this was written, and the only one that pyproject.toml allows."""
@@ -30,7 +29,7 @@ _METHODS: Sequence[tuple[Callable[..., Any], str]] = (
     (ResponseHandler.is_connected, "self"),
     (ResponseHandler.force_close, "self"),
     (aiohttp.TCPConnector.connect, "self req traces timeout"),
-    (Connection.__init__, "self connector key protocol loop"),
+    (aiohttp.TCPConnector._release, "self key protocol should_close"),
     (aiohttp.TCPConnector._create_direct_connection, "self req traces timeout client_error"),
     (aiohttp.TCPConnector._get_ssl_context, "self req"),
 )

@@ -1,6 +1,7 @@
 """One connection to a server, with corrections to aiohttp."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from ssl import SSLError
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from crawler.fetch.connect.connections import Connections, Peer
 from crawler.fetch.connect.failures import TOO_MUCH, BodyBroken, NoResponse
 from crawler.fetch.connect.keeping import memory_of
 from crawler.fetch.connect.response_heads import PlainHead, end_of_head, fix_head, may_be_head, read_plain_head
-from crawler.fetch.connect.sockets import has_input, has_unread, lacks_close_notify
+from crawler.fetch.connect.sockets import has_unread, lacks_close_notify, poll_of
 from crawler.fetch.connect.tls.resuming import ResumingTls
 from crawler.url.hosts import same_address
 
@@ -30,11 +31,9 @@ _MAX_OVERHEAD_RATIO = 4
 class TolerantHandler(ResponseHandler):
     """One connection. It corrects five behaviours of aiohttp:
 
-    - aiohttp reads any amount of data beside the body: informational responses, chunk extensions, trailers. We limit
-    it.
-    - Its parser loses a response if garbage follows it in the same packet, such as a body that is longer than
-    announced,
-      or one after a 204. So we pass the head to the parser separately.
+    - aiohttp reads any amount of data beside the body: early responses, chunk extensions, trailers. We limit it.
+    - Its parser loses a response if garbage follows it in the same packet, such as a body longer than announced, or one
+      after a 204. So we pass the head to the parser separately.
     - The reader of a body gets no error for broken chunks, and waits until the timeout. We end the body.
     - aiohttp takes any end of a connection, even a reset, as the end of a body without length. `body_end` tells which.
     - It keeps data that arrives between requests, and gives it to the next one. We close such a connection.
@@ -55,6 +54,7 @@ class TolerantHandler(ResponseHandler):
         self.asked_at = 0.0
         """When the current or last request was sent, in the time of the loop."""
         self._is_tls = False
+        self._poll: Callable[[int], Sequence[object]] | None = None
         self._largest_piece = 0
         self._spoke_first = False
         self._awaits_head = False
@@ -75,18 +75,19 @@ class TolerantHandler(ResponseHandler):
         self._is_tls = transport.get_extra_info("ssl_object") is not None
         self.memory_bytes = memory_of(tls=self._is_tls, largest_piece=0)
         self._connections.add(self)
+        self._poll = poll_of(transport)
         name = transport.get_extra_info("peername")
         self.peer = (same_address(name[0]), name[1]) if name else None
 
     def is_connected(self) -> bool:
-        if not super().is_connected():
+        if self.transport is None or self.transport.is_closing():
             return False
         if not self._is_idle():
             return True
         if self.closes_at is not None and self._loop.time() >= self.closes_at:
             return False
         # Unread input means that the connection has ended, or that the server spoke unasked.
-        return not has_input(self.transport)
+        return self._poll is None or not self._poll(0)
 
     def is_idle(self) -> bool:
         return self.requests > 0 and self._is_idle() and super().is_connected()

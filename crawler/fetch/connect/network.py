@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
-from aiohttp.connector import AddrInfoType, Connection
+from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 from crawler.fetch.connect.aiohttp_contract import check_client
@@ -22,7 +22,7 @@ from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
 from crawler.fetch.connect.requests import HttpRequest, SentUrl
 from crawler.fetch.connect.responses import HeadTimeouts, Response, exchange
 from crawler.fetch.connect.routes import HttpProxy, Routes
-from crawler.fetch.connect.socks import RoutedConnector
+from crawler.fetch.connect.socks import RoutedConnector, Taken
 from crawler.fetch.connect.tls.contexts import tls_context
 from crawler.fetch.connect.tls.resuming import resume_sessions
 from crawler.fetch.request_limits import RequestLimits
@@ -155,10 +155,10 @@ class Network:
             response.peer = None  # it is that of the proxy
         return response
 
-    async def _connect(self, request: HttpRequest, timeout_s: float) -> Connection:
+    async def _connect(self, request: HttpRequest, timeout_s: float) -> Taken:
         """A connection for the request, new unless one becomes idle first."""
         try:
-            return await self._connector.connect(cast(aiohttp.ClientRequest, request), [], _timeout(timeout_s))
+            return await self._connector.take(cast(aiohttp.ClientRequest, request), _timeout(timeout_s))
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError(f"no connection to {request.host} in time") from error
 

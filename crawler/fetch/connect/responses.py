@@ -8,7 +8,6 @@ from math import inf
 from typing import Any, Final
 
 import aiohttp
-from aiohttp.connector import Connection
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
@@ -19,6 +18,7 @@ from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, TlsRefu
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.requests import HttpRequest
 from crawler.fetch.connect.response_heads import Headers, PlainHead
+from crawler.fetch.connect.socks import Taken
 
 _MAX_HEADERS_BYTES = 256 * 1024
 """All header lines together, as in Chromium."""
@@ -102,13 +102,13 @@ class Response:
     def __init__(
         self,
         request: HttpRequest,
-        connection: Connection,
+        connection: Taken,
         message: RawResponseMessage | PlainHead,
         headers: Headers,
         content: StreamReader | PlainBody,
     ) -> None:
-        handler: Any = connection.protocol
-        self._connection: Connection | None = connection
+        handler: TolerantHandler = connection.handler
+        self._connection: Taken | None = connection
         self.request_headers = request.headers
         self.status = message.code
         self.reason = message.reason
@@ -132,7 +132,7 @@ class Response:
 
     def _release(self) -> None:
         connection = self._connection
-        if connection is None or (connection.protocol is not None and connection.protocol.upgraded):
+        if connection is None or connection.handler.upgraded:
             return
         self._connection = None
         connection.release()
@@ -140,7 +140,7 @@ class Response:
 
 async def exchange(
     request: HttpRequest,
-    connection: Connection,
+    connection: Taken,
     *,
     connections: Connections,
     timeouts: HeadTimeouts,
@@ -150,8 +150,7 @@ async def exchange(
 ) -> Response:
     """Send a request and receive the head of its response, before `deadline` by the loop's clock. Calls `prefer` with
     the host and the address to which it went. Whatever it raises, the connection is closed."""
-    protocol: Any = connection.protocol
-    handler: TolerantHandler = protocol
+    handler: TolerantHandler = connection.handler
     try:
         head = request.serialized()
         handler.expect_response(has_body=request.method != "HEAD")

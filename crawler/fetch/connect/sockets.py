@@ -4,22 +4,28 @@ import asyncio
 import os
 import select
 import socket
+from collections.abc import Callable, Sequence
 from ssl import SSLError, SSLObject, SSLZeroReturnError
 
 
-def has_input(transport: asyncio.BaseTransport | None) -> bool:
-    """Whether the socket has input: data, or the end of the connection."""
+def poll_of(transport: asyncio.BaseTransport) -> Callable[[int], Sequence[object]] | None:
+    """`poll` of the socket: with 0 it returns nothing unless the socket has input, which is data or the end of the
+    connection. None if there is no socket. To be called while the connection is open: later, another socket may have
+    the same descriptor."""
     descriptor = _descriptor(transport)
     if descriptor < 0:
-        return False
+        return None
     ready = select.poll()
     ready.register(descriptor, select.POLLIN)
-    return bool(ready.poll(0))
+    return ready.poll
 
 
 def has_unread(transport: asyncio.BaseTransport | None) -> bool:
     """Whether the socket has data. Always False for TLS, where this may be part of the handshake."""
-    if transport is None or transport.get_extra_info("ssl_object") is not None or not has_input(transport):
+    if transport is None or transport.get_extra_info("ssl_object") is not None:
+        return False
+    poll = poll_of(transport)
+    if poll is None or not poll(0):
         return False
     try:
         with socket.socket(fileno=os.dup(_descriptor(transport))) as twin:
@@ -28,9 +34,9 @@ def has_unread(transport: asyncio.BaseTransport | None) -> bool:
         return False
 
 
-def _descriptor(transport: asyncio.BaseTransport | None) -> int:
+def _descriptor(transport: asyncio.BaseTransport) -> int:
     """The descriptor of the socket; -1 if there is none."""
-    opened = None if transport is None else transport.get_extra_info("socket")
+    opened = transport.get_extra_info("socket")
     return -1 if opened is None else opened.fileno()
 
 
