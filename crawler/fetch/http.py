@@ -33,7 +33,8 @@ _MAX_CHECKED_BYTES = 4096
 
 
 class HttpFetcher:
-    """Asks a server for one URL over HTTP/1.1; a `Fetcher`. It closes the network with itself.
+    """Asks a server for one URL over HTTP/1.1; a `Fetcher`. It closes the network with itself. To be made inside the
+    running event loop.
 
     `limits` returns the limits for a URL. All bodies together, until their pages are freed, take about
     `max_memory_bytes`, plus one body. `cookie_jar` stores the cookies where the limits allow `cookies`. With `hsts`,
@@ -57,6 +58,7 @@ class HttpFetcher:
         allows_port: Callable[[int], bool] = lambda _: True,
     ) -> None:
         self._network = network
+        self._clock = asyncio.get_running_loop().time
         self._limits_for = limits
         self._budget = BodyBudget(max_memory_bytes)
         self._cookies = cookie_jar
@@ -90,7 +92,7 @@ class HttpFetcher:
         try:
             url = SentUrl(request.url)
             self._refuse(url, request)
-            deadline = asyncio.get_running_loop().time() + limits.timeout_s
+            deadline = self._clock() + limits.timeout_s
             headers = self._headers(url, limits, request)
             if self._signing is not None:
                 async with asyncio.timeout_at(deadline):

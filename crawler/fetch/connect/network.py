@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from typing import Any, cast
 
 import aiohttp
+import msgspec
 from aiohttp.abc import AbstractResolver
 from aiohttp.connector import AddrInfoType
 from yarl import URL
@@ -21,7 +22,7 @@ from crawler.fetch.connect.lookup.ahead import LookAhead
 from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
 from crawler.fetch.connect.requests import HttpRequest, SentUrl
 from crawler.fetch.connect.responses import HeadTimeouts, Response, exchange
-from crawler.fetch.connect.routes import HttpProxy, Routes
+from crawler.fetch.connect.routes import HttpProxy, Routes, SocksProxy
 from crawler.fetch.connect.socks import RoutedConnector, Taken
 from crawler.fetch.connect.tls.contexts import tls_context
 from crawler.fetch.connect.tls.resuming import resume_sessions
@@ -34,8 +35,22 @@ MIN_CONNECTIONS = 256
 DEFAULT_LIMITS = ConnectionLimits(count=MIN_CONNECTIONS)
 _KEEP_ALIVE_S = 70.0
 """Longer than nearly every rest of a host, and shorter than servers usually wait: nginx closes after 75 s."""
+_HOSTS = 4096
+"""Hosts whose settings are kept. To look them up again takes a microsecond."""
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 """By the URL standard, a host is an address if its last label is such a number."""
+
+
+class _Settings(msgspec.Struct, frozen=True, gc=False):
+    """What applies to every request to one host."""
+
+    refusal: str | None
+    """Why nothing may be sent to it."""
+    login: str | None
+    """The value for the header Authorization."""
+    proxy: HttpProxy | SocksProxy | None
+    verifies: bool
+    """Whether we verify its certificate."""
 
 
 class Network:
@@ -70,6 +85,7 @@ class Network:
         self._connections = Connections(limits.count, max_bytes=limits.memory_bytes)
         self._names = Names(static=self._static, guard=self._guard, system=resolver or SystemResolver())
         self._timeouts = HeadTimeouts(asyncio.get_running_loop())
+        self._settings = lru_cache(maxsize=_HOSTS)(self._find_settings)
         connector = RoutedConnector(
             socks=self._routes.socks,
             names=self._names,
@@ -124,19 +140,19 @@ class Network:
     ) -> Response:
         """Send a request by the host's route. Returns when the headers have arrived, before `deadline` by the loop's
         clock, or raises `TimeoutError`."""
-        host = url.origin.host
-        if (login := self._routes.authorization(host)) is not None:
-            headers["Authorization"] = login
-        proxy, proxy_url, proxy_headers = self._routes.proxy(host), None, None
+        settings = self._settings(url.origin.host)
+        if settings.login is not None:
+            headers["Authorization"] = settings.login
+        proxy, proxy_url, proxy_headers = settings.proxy, None, None
         if isinstance(proxy, HttpProxy):
             async with asyncio.timeout_at(deadline):
-                await self._refuse_name(host)
+                await self._refuse_name(url.origin.host)
             proxy_url = proxy.url
             if url.origin.scheme == "https":
                 proxy_headers = proxy.headers  # sent with CONNECT, not to the server
             else:
                 headers |= proxy.headers or {}
-        ssl = None if self._routes.verifies(host) else self._unverified
+        ssl = None if settings.verifies else self._unverified
         request = HttpRequest(method, url, headers, ssl=ssl, proxy=proxy_url, proxy_headers=proxy_headers)
         connection = self._connector.take_idle(request.connection_key)
         if connection is None:
@@ -164,24 +180,33 @@ class Network:
 
     def has_proxy(self, host: str, /) -> bool:
         """Whether the host is reached through a proxy."""
-        return self._routes.proxy(host) is not None
+        return self._settings(host).proxy is not None
 
     def verifies(self, host: str, /) -> bool:
         """Whether we verify the certificate of the host."""
-        return self._routes.verifies(host)
+        return self._settings(host).verifies
 
     def refuse_host(self, host: str, /) -> None:
         """Raise `AddressRefused` for the host in a URL, where no resolver would see it: a private address, or
         `localhost`, which a proxy would resolve to itself. An address in a spelling other than that of the URL standard
         is refused too, because we can't know how a proxy would read it."""
-        if self._guard.open or not host:
-            return
-        if ":" in host or _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
-            why = self._guard.refusal(host)
-        else:
-            why = None if self._static.find(host) is not None else self._guard.refusal_of_name(host)
-        if why is not None:
+        if (why := self._settings(host).refusal) is not None:
             raise AddressRefused(f"{host} ({why})")
+
+    def _find_settings(self, host: str) -> _Settings:
+        return _Settings(
+            refusal=self._refusal(host),
+            login=self._routes.authorization(host),
+            proxy=self._routes.proxy(host),
+            verifies=self._routes.verifies(host),
+        )
+
+    def _refusal(self, host: str) -> str | None:
+        if self._guard.open or not host:
+            return None
+        if ":" in host or _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
+            return self._guard.refusal(host)
+        return None if self._static.find(host) is not None else self._guard.refusal_of_name(host)
 
     async def is_public(self, url: URL, /) -> bool:
         """Whether requests for the URL can only go to public addresses. False if we can't know."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from crawler.fetch.connect.guard import AddressRefused, Guard
+from crawler.fetch.connect.network import Network
 from crawler.fetch.connect.routes import (
     Hosts,
     Routes,
@@ -61,6 +63,20 @@ async def test_certificates_go_unverified_for_the_hosts_that_are_named_and_for_n
             assert isinstance(failure, Failure)
             assert failure.kind is FailureKind.TLS_UNKNOWN_AUTHORITY
             assert failure.message.startswith("certificate: ")
+
+
+async def test_a_host_keeps_its_settings_and_those_of_few_hosts_are_remembered() -> None:
+    network = Network(guard=Guard(), routes=Routes(unverified=("odd.test",)))
+    for number in range(5000):
+        assert network.verifies(f"{number}.test")
+        network.refuse_host(f"{number}.test")
+        if number % 500 == 0:
+            assert not network.verifies("odd.test")
+            for _ in range(2):
+                with pytest.raises(AddressRefused, match=r"10\.0\.0\.1 \(private\)"):
+                    network.refuse_host("10.0.0.1")
+    assert network._settings.cache_info().currsize < 5000
+    await network.aclose()
 
 
 # logins
