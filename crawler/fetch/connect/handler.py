@@ -143,11 +143,10 @@ class TolerantHandler(ResponseHandler):
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
         super().set_exception(exc, *cause)
-        body = self._body
-        if body is not None and not body.is_eof() and isinstance(exc, HttpProcessingError):
+        if self._body is not None and not self._body.is_eof() and isinstance(exc, HttpProcessingError):
             self.body_end.broken = BodyBroken(exc.message)
             self._payload = None
-            body.feed_eof()
+            self._body.feed_eof()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._pending:
@@ -231,17 +230,18 @@ class TolerantHandler(ResponseHandler):
         pending = self._pending + data if searched else data
         self._pending = b""
         while self._awaits_head:
-            end = end_of_head(pending, searched)
+            # The pattern of plain heads finds their end. It is not tried again for each piece of a head.
+            is_new = not searched or end_of_head(pending, searched) is not None
+            plain = read_plain_head(pending) if is_new and self._may_be_plain else None
+            end = end_of_head(pending, searched) if plain is None else plain.size
             if end is None:
                 if may_be_head(pending):
                     self._pending = pending
                     return b""
                 self._awaits_head = False  # the parser will report the error
             else:
-                head = pending[:end]
-                plain = read_plain_head(head) if self._may_be_plain else None
                 if plain is None:
-                    self._parse(fix_head(head))
+                    self._parse(fix_head(pending[:end]))
                 else:
                     self._begin_plain(plain)
                 pending, searched = pending[end:], 0

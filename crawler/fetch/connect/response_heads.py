@@ -105,14 +105,16 @@ class PlainHead(msgspec.Struct, frozen=True, gc=False):
     named: Mapping[bytes, bytes]
     """The first header of each name, which is in lower case."""
     should_close: bool
+    size: int
+    """Bytes of the head."""
     length: int
     """Bytes of the body."""
     chunked: bool = False
 
 
-def read_plain_head(head: bytes, /) -> PlainHead | None:
-    """None if the head is not plain."""
-    found = _PLAIN.fullmatch(head) if len(head) <= _MAX_PLAIN_BYTES else None
+def read_plain_head(received: bytes, /) -> PlainHead | None:
+    """The head with which these bytes begin; None if it is not plain, or incomplete."""
+    found = _PLAIN.match(received, 0, _MAX_PLAIN_BYTES)
     if found is None:
         return None
     minor, status, reason, fields = found.groups()
@@ -129,7 +131,8 @@ def read_plain_head(head: bytes, /) -> PlainHead | None:
     else:
         version, should_close = HttpVersion10, connection != b"keep-alive"
     phrase = "" if reason is None else reason.decode("utf-8", "surrogateescape")
-    return PlainHead(version, int(status), phrase, lines, named, should_close, int(length) if has_body else 0)
+    size = found.end()
+    return PlainHead(version, int(status), phrase, lines, named, should_close, size, int(length) if has_body else 0)
 
 
 def first_by_name(lines: Sequence[tuple[bytes, bytes]], /) -> dict[bytes, bytes]:

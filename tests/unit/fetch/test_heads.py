@@ -152,8 +152,10 @@ async def test_a_plain_head_means_what_the_parser_reads_in_it(
 ) -> None:
     sent = b"%s %s\r\n%s\r\n" % (version, status, b"".join(b"%s: %s\r\n" % field for field in fields))
     plain = read_plain_head(sent)
+    assert plain == read_plain_head(sent + b"\r\nmore: of it\r\n\r\n")
     if plain is None:
         return
+    assert plain.size == len(sent) == end_of_head(sent)
     loop: Any = asyncio.get_running_loop()
     reader: Any = Reader()
     parser = HttpResponseParser(
