@@ -14,7 +14,7 @@ _BEYOND_ASCII: Final = bytes(range(128, 256))
 
 _ESCAPE: Final = re.compile(rb"\x1b\$")
 _HIGH: Final = re.compile(rb"[\x80-\xff]")
-_SKIPPED: Final = re.compile(rb"<(?:(script|style)(?=[\t\n\f\r />])|(!--)|[a-z/!?])", re.IGNORECASE)
+_SKIPPED: Final = re.compile(rb"<(?:(script|style)(?=[\t\n\f\r />])|(!--)|[a-z/!?][^>]*+(>?))", re.IGNORECASE)
 _RAW_END: Final = {name: re.compile(rb"</%b" % name, re.IGNORECASE) for name in (b"script", b"style")}
 _NAME_OF_DETECTED: Final = {
     **{f"iso8859-{part}": f"iso-8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
@@ -123,14 +123,14 @@ def _words(body: bytes) -> bytes:
         gathered.append(piece)
         if found is None:
             break
-        if found[1]:
-            raw = _RAW_END[found[1].lower()].search(head, found.end())
-            at = raw.start() if raw else -1
+        if found[3]:
+            at = found.end()
+        elif found[1] and (raw := _RAW_END[found[1].lower()].search(head, found.end())):
+            at = raw.start()
+        elif found[2] and (end := head.find(b"-->", found.end())) >= 0:
+            at = end + 1
         else:
-            at = head.find(b"-->" if found[2] else b">", found.end())
-        if at < 0:
             break
-        at += not found[1]
     text = b"\n".join(gathered)
     return _around(body, _HIGH.search(body)) if text.isascii() else text
 
