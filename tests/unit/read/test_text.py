@@ -382,6 +382,27 @@ def test_real_pages_in_encodings_that_nobody_declared_are_read_right(corpora: Pa
     assert len(wrong) <= 0.03 * count, wrong
 
 
+@pytest.mark.parametrize("name", ["koi8-r", "windows-1251", "iso-8859-5", "ibm866"])
+def test_one_foreign_word_shows_its_script(name: str) -> None:
+    text = "<p>Copies are now in stock of this splendid dance floor selection. <b>посети</b> All the way from Bulgaria."
+    assert encoding_of(text.encode(name), http_charset=None) == Encoding(name, "detected")
+
+
+def test_bytes_that_fit_no_encoding_get_that_of_most_pages() -> None:
+    assert encoding_of(b"\x80\x9e\xd1", http_charset=None) == Encoding("windows-1252", "default")
+
+
+def test_words_that_mix_letters_are_in_latin_script() -> None:
+    text = "Příliš žluťoučký kůň úpěl ďábelské ódy"
+    assert encoding_of(text.encode("cp1250"), http_charset=None) == Encoding("windows-1250", "detected")
+
+
+@pytest.mark.parametrize(("name", "codec"), [("iso-8859-7", "iso8859-7"), ("windows-1253", "cp1253")])
+def test_the_capital_alpha_tells_which_greek_it_is(name: str, codec: str) -> None:
+    text = "<p>Η αγορά είναι γεμάτη κόσμο, και τα παιδιά παίζουν στην πλατεία. " * 40 + "Άλλοι μένουν στο σπίτι."
+    assert encoding_of(text.encode(codec), http_charset=None) == Encoding(name, "detected")
+
+
 @given(st.lists(st.sampled_from([b"\xe0", b"\xff\x80", b"a", b"Z", b" ", b"1"]), max_size=12).map(b"".join))
 def test_letters_are_mixed_if_most_runs_beyond_ascii_touch_one(text: bytes) -> None:
     runs = list(re.finditer(rb"[\x80-\xff]+", text))
