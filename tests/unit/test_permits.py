@@ -1,6 +1,10 @@
 """Permits and slots whose number changes while others wait for one."""
 
 import asyncio
+from collections.abc import Callable
+
+import pytest
+import uvloop
 
 from crawler.slots import Permits, Slots
 
@@ -106,6 +110,20 @@ async def test_each_work_has_its_own_time() -> None:
         mine.stop_timer()
         mine.start_timer()  # a shorter time than the second had
         await waiting
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_work_may_take_no_time_at_all_on_any_event_loop(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    async def work() -> None:
+        slots = Slots(1, slow_after_s=lambda: 0.0)
+        with slots.slot() as mine, slots.slot() as other:
+            await mine.take()
+            for _ in range(3):
+                mine.start_timer()
+            await other.take()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(work())
 
 
 async def test_a_slot_too_many_is_given_back_when_its_work_has_ended() -> None:
