@@ -295,4 +295,5 @@ class Pipeline:
 
     def _count_links(self, discovered: Discovered) -> None:
         self.counters.links += len(discovered.urls)
-        self.counters.refused.update(discovered.refused)
+        if discovered.refused:  # to update a Counter with nothing takes 3 us
+            self.counters.refused.update(discovered.refused)

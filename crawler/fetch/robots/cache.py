@@ -78,8 +78,9 @@ class RobotsCache:
 
     def crawl_delay(self, url: str, /) -> float | None:
         """The Crawl-delay of the URL's host in seconds; None if it is unknown or not given."""
-        self.find(origin_of(url))
-        return self._delays.of(url)
+        origin = origin_of(url)
+        self.find(origin)
+        return self._delays.of(origin)
 
     def note(self, origin: str, status: RobotsStatus, /) -> None:
         """Store the status over a restart."""

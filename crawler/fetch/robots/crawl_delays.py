@@ -1,6 +1,7 @@
 """The Crawl-delay of a host: the longest in all its robots.txt files, of which there may be one per port and scheme."""
 
 from collections import OrderedDict
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -27,9 +28,10 @@ class CrawlDelays:
         self._known: OrderedDict[str, dict[str, float]] = OrderedDict()
         """By host: seconds by origin."""
 
-    def of(self, url: str, /) -> float | None:
-        """The delay in seconds; None if no file of the URL's host gives one."""
-        return max(self._of(_host(url)).values(), default=None)
+    def of(self, origin: str, /) -> float | None:
+        """The delay in seconds; None if no file of the origin's host gives one."""
+        known = self._of(_host(origin))
+        return max(known.values()) if known else None
 
     def learn(self, origin: str, delay_s: float | None, /) -> None:
         """Store the delay that the robots.txt of an origin asks for, if any."""
@@ -61,8 +63,9 @@ class CrawlDelays:
         return {} if self._notes is None else read_note(self._notes, _key(host), _decode) or {}
 
 
-def _host(url: str) -> str:
-    return name_of_site(site_of(url))
+@lru_cache(maxsize=1000)
+def _host(origin: str) -> str:
+    return name_of_site(site_of(origin))
 
 
 def _key(host: str) -> str:

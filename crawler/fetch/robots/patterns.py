@@ -62,7 +62,15 @@ class PatternIndex:
 
     def candidates(self, path: str) -> list[Pattern]:
         """The patterns that may match a path, by rank."""
-        found = [ranked for length in self._start_lengths for ranked in self._by_start.get(path[:length], ())]
+        by_start = self._by_start
+        found = [ranked for length in self._start_lengths for ranked in by_start.get(path[:length], ())]
+        if self._by_piece:
+            self._find_pieces(path, found)
+        if len(found) > 1:
+            found.sort(key=itemgetter(0))
+        return [pattern for _, pattern in found]
+
+    def _find_pieces(self, path: str, found: list[tuple[int, Pattern]]) -> None:
         # Search either each piece in the path, or each part of the path among the pieces, whichever is less work.
         if len(self._by_piece) <= len(path) * len(self._piece_lengths):
             held = [piece for piece in self._by_piece if piece in path]
@@ -70,12 +78,13 @@ class PatternIndex:
             parts = (path[at : at + length] for length in self._piece_lengths for at in range(len(path) - length + 1))
             held = [part for part in set(parts) if part in self._by_piece]
         found += (ranked for piece in held for ranked in self._by_piece[piece])
-        found.sort(key=itemgetter(0))
-        return [pattern for _, pattern in found]
 
     def allows(self, path: str) -> bool:
         """What the first that matches says; True if none does."""
-        return next((each.allows for each in self.candidates(path) if each.matches(path)), True)
+        for each in self.candidates(path):
+            if each.matches(path):
+                return each.allows
+        return True
 
 
 def ranked(patterns: Iterable[Pattern], /) -> list[Pattern]:
