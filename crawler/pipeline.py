@@ -34,6 +34,7 @@ from crawler.protocols import Discovered
 from crawler.reading import ContentReader, PageContent, in_turn, recorded
 from crawler.record import FoundLinks, fetched_record, with_usage
 from crawler.settlement import Settlement
+from crawler.steps import keep_in_step
 from frontier import Lease
 
 _NEVER_KEPT: Final = frozenset({LinkKind.SITEMAP, LinkKind.EXTERNAL})
@@ -90,12 +91,14 @@ class Pipeline:
         if verdict is None:
             return False
         crawl_delay_s = components.robots.crawl_delay(url)
+        await keep_in_step()
         work.stage, work.since = "the server", components.monotonic()
         request = request_for(lease, components.may_refer)
         fetched = await components.fetcher.fetch(request)
         if isinstance(fetched, Failure):
             fetched = self._http_instead(lease, fetched) or fetched
         work.stage, work.since = "the storing", components.monotonic()
+        await keep_in_step()
         self._count(fetched)
         decision = policy.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
         if request.method == "HEAD":
@@ -119,11 +122,7 @@ class Pipeline:
         of_origin: Sequence[Preference],
     ) -> bool:
         match fetched:
-            case Page() if lease.url.kind == LinkKind.EXTERNAL:
-                return await self._settlement.settle(
-                    lease, fetched, fetched_record(lease, fetched), decision, answered_at=answered_at
-                )
-            case Page():
+            case Page() if lease.url.kind != LinkKind.EXTERNAL:
                 return await self._settle_page(lease, fetched, decision, answered_at=answered_at, of_origin=of_origin)
             case Redirect():
                 return await self._settle_redirect(lease, fetched, decision, answered_at=answered_at)
@@ -131,7 +130,7 @@ class Pipeline:
                 usage = self._components.preferences.judge(fetched, of_origin=of_origin)
                 record = with_usage(fetched_record(lease, fetched), usage)
                 return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
-            case Failure():
+            case Page() | Failure():
                 record = fetched_record(lease, fetched)
                 return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
 
@@ -232,6 +231,7 @@ class Pipeline:
         self, lease: Lease, page: Page, decision: Decision, *, answered_at: float, of_origin: Sequence[Preference]
     ) -> bool:
         content = await self._reader.read(page, parent=lease.url, of_origin=of_origin)
+        await keep_in_step()
         sha1, discovered = content.sha1, content.discovered
         if discovered is not None:
             self._count_links(discovered)

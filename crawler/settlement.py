@@ -12,7 +12,7 @@ from crawler.page import NO_USAGE, Failure, Fetched, LinkKind, NotModified, Page
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import NotTaken, Quota
 from crawler.record import Change, unfetched_record, w3c_time, with_usage
-from crawler.steps import LINKS_AT_ONCE
+from crawler.steps import LINKS_AT_ONCE, keep_in_step
 from frontier import CrawlUrl, Lease, Outcome, UrlState
 
 _EXCLUDED: Final = UrlState.EXCLUDED.name.lower()
@@ -50,6 +50,7 @@ class Settlement:
         except NotTaken:
             self._hand_back(lease, decision, asked=decision.asked, answered_at=answered_at)
             return False
+        await keep_in_step()
         await self.admit(links)
         # The archive has nothing that an answer 304 could refer to, or what the page repeats may be gone by then. So
         # the next visit asks for the whole page.

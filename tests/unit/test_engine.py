@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import msgspec
@@ -62,6 +62,16 @@ async def test_a_page_is_done_last_and_written_before_its_links_are_added() -> N
     assert rig.of(SEED) == ["lease", "robots", "fetch", "extract", "sink", "done"]
     written, done = rig.events.index(("sink", SEED)), rig.events.index(("done", SEED))
     assert written < rig.events.index(("add", "http://a.test/1")) < done
+
+
+@in_virtual_time
+async def test_pages_in_flight_take_each_step_together() -> None:
+    rig = Rig(star(9))
+    async with rig.engine(concurrency=4) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    names = [name for name, url in rig.events if url != SEED and name in ("robots", "fetch", "extract", "sink", "done")]
+    runs = [name for name, _ in groupby(names)]
+    assert len(runs) <= len(names) / 2, "they take turns"
 
 
 @in_virtual_time
