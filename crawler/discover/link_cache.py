@@ -68,20 +68,21 @@ class LinkCache:
 
     def judge(self, hrefs: Sequence[str], base_url: str, /) -> list[Judgement]:
         """The judgements of hrefs in a document with that base URL, in their order."""
+        directory, origin = _directory_of(base_url), origin_of(base_url)
         # Most were judged lately, and are found without a look at their form. No href stands under two bases.
         looked_up: Iterable[Judgement | None] = repeat(None, len(hrefs))
-        for base in (_directory_of(base_url), "", origin_of(base_url)):
+        for base in (directory, "", origin):
             if young := self._young.get(base):
                 looked_up = map(young.get, hrefs, looked_up)
         found = list(looked_up)
         if all(found):
             return cast(list[Judgement], found)
         unknown = dict.fromkeys([href for href, known in zip(hrefs, found, strict=True) if known is None])
-        others = self._judge_others(unknown, base_url)
-        return [others[href] if known is None else known for href, known in zip(hrefs, found, strict=True)]
+        others = self._judge_others(unknown, base_url, directory, origin)
+        return [known or others[href] for href, known in zip(hrefs, found, strict=True)]
 
-    def _judge_others(self, hrefs: Iterable[str], base_url: str) -> dict[str, Judgement]:
-        """The judgements of distinct hrefs, in any order."""
+    def _judge_others(self, hrefs: Iterable[str], base_url: str, directory: str, origin: str) -> dict[str, Judgement]:
+        """The judgements of distinct hrefs that were not judged lately, in any order."""
         rooted: list[str] = []
         absolute: list[str] = []
         relative: list[str] = []
@@ -98,48 +99,35 @@ class LinkCache:
             else:
                 not_cached.append(href)
         found = dict(zip(not_cached, self._judge(not_cached, base_url), strict=True)) if not_cached else {}
-        if absolute:
-            found |= self._recall("", absolute, base_url)
-        if rooted:
-            found |= self._recall(origin_of(base_url), rooted, base_url)
-        if relative:
-            found |= self._recall(_directory_of(base_url), relative, base_url)
+        for base, of_base in (("", absolute), (origin, rooted), (directory, relative)):
+            if of_base:
+                found |= self._recall(base, of_base, base_url)
         return found
 
     def _recall(self, base: str, hrefs: list[str], base_url: str) -> dict[str, Judgement]:
+        """The judgements of hrefs that are not among the young ones; they are now."""
         found: dict[str, Judgement] = {}
-        if young := self._young.get(base):
-            found = {href: known for href in hrefs if (known := young.get(href)) is not None}
-            if len(found) == len(hrefs):
-                return found
-            hrefs = [href for href in hrefs if href not in found]
-        to_remember: dict[str, Judgement] = {}
         if old := self._old.get(base):
-            to_remember = {href: known for href in hrefs if (known := old.get(href)) is not None}
-            hrefs = [href for href in hrefs if href not in to_remember]
+            found = {href: known for href in hrefs if (known := old.get(href)) is not None}
+            hrefs = [href for href in hrefs if href not in found]
         if hrefs:
-            to_remember.update(zip(hrefs, self._judge(hrefs, base_url), strict=True))
+            found.update(zip(hrefs, self._judge(hrefs, base_url), strict=True))
         if len(base) <= MAX_URL_LENGTH:
-            self._remember(base, to_remember)
-        found |= to_remember
+            self._remember(base, found)
         return found
 
     def _remember(self, base: str, known: dict[str, Judgement]) -> None:
-        entries = iter(known.items())
-        for count in self._shares(len(known)):
-            self._young.setdefault(base, {}).update(islice(entries, count))
-
-    def _shares(self, count: int) -> Iterator[int]:
-        """Split `count` entries over the next generations, and start these."""
-        while count:
+        """Add them to the young ones. When these are half of the capacity, they become the old ones."""
+        entries, left = iter(known.items()), len(known)
+        while left:
             if self._young_count >= self._half:
                 self._old = self._young
                 self._young = {}
                 self._young_count = 0
-            share = min(count, self._half - self._young_count)
+            share = min(left, self._half - self._young_count)
+            self._young.setdefault(base, {}).update(islice(entries, share))
             self._young_count += share
-            count -= share
-            yield share
+            left -= share
 
 
 class LinkJudge:
