@@ -1,0 +1,80 @@
+"""How much memory a crawl takes that waits.
+
+The resident memory (Rss) of a crawl that has fetched the first page of each host of a simulated web and waits for
+their rests to end: of a crawl of one host in one process, and of the larger part of a crawl of eight hosts in two.
+Default settings, but no archive and no robots.txt. Pages of a file that other processes use too count in full.
+"""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from crawler.simweb.params import bench_params
+from crawler.simweb.process import running
+from tests.bench.report import emit, options, tell
+
+MEANINGS = {
+    "idle_mb": "resident memory of a crawl that waits after its first page (goal 60)",
+    "idle_part_mb": "the same of the larger part of two (goal 60)",
+}
+_SETTINGS = (
+    'scope.within="any"',
+    "scope.sitemap_paths=[]",
+    "output.warc=false",
+    "politeness.robots=false",
+    "politeness.min_delay_s=3600",
+    "politeness.max_delay_s=3600",
+    "progress.interval_s=1",
+)
+
+
+def main() -> None:
+    asked = options(__doc__ or "")
+    with tempfile.TemporaryDirectory() as name:
+        one, parts = (_idle_mb(Path(name) / f"{number}", number, hosts) for number, hosts in ((1, 1), (2, 8)))
+    tell(f"parts: {', '.join(f'{each:.1f}' for each in parts)} MB")
+    emit({"idle_mb": max(one), "idle_part_mb": max(parts)}, asked=asked, packages=("numpy",), meanings=MEANINGS)
+
+
+def _idle_mb(directory: Path, parts: int, hosts: int) -> list[float]:
+    """The memory of the process that crawls, or of those of the parts."""
+    params = msgspec.structs.replace(bench_params(2 * hosts, pages_per_host=2), domain="test")
+    with running(params) as port:
+        command = ["--dir", str(directory)]
+        for host in range(hosts):
+            command += ["--seed", f"http://h{host:05d}.test/"]
+        for setting in (*_SETTINGS, f'fetch.hosts={{"*.test" = "127.0.0.1:{port}"}}', f"crawl.parts={parts}"):
+            command += ["--set", setting]
+        with _waiting(command, hosts) as crawl:
+            process = psutil.Process(crawl)
+            crawling = [process] if parts == 1 else process.children()
+            return [each.memory_info().rss / 1e6 for each in crawling]
+
+
+@contextmanager
+def _waiting(arguments: list[str], pages: int) -> Iterator[int]:
+    """A crawl that has fetched so many pages: its PID."""
+    command = [sys.executable, "-m", "onceover_crawler", "crawl", *arguments]
+    fetched = f"· {pages} page{'s' if pages > 1 else ''} ·"
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if fetched in line:
+                break
+        else:
+            raise AssertionError(f"ended before it had fetched {pages} pages: {''.join(said)}")
+        yield process.pid
+        process.terminate()
+        process.stderr.read()
+
+
+if __name__ == "__main__":
+    main()
