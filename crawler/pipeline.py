@@ -34,7 +34,7 @@ from crawler.protocols import Discovered
 from crawler.reading import ContentReader, PageContent, in_turn, recorded
 from crawler.record import FoundLinks, fetched_record, with_usage
 from crawler.settlement import Settlement
-from crawler.steps import keep_in_step
+from crawler.slots import keep_in_step
 from frontier import Lease
 
 _NEVER_KEPT: Final = frozenset({LinkKind.SITEMAP, LinkKind.EXTERNAL})

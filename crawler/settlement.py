@@ -12,7 +12,8 @@ from crawler.page import NO_USAGE, Failure, Fetched, LinkKind, NotModified, Page
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import NotTaken, Quota
 from crawler.record import Change, unfetched_record, w3c_time, with_usage
-from crawler.steps import LINKS_AT_ONCE, keep_in_step
+from crawler.slots import keep_in_step
+from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, Lease, Outcome, UrlState
 
 _EXCLUDED: Final = UrlState.EXCLUDED.name.lower()

@@ -1,7 +1,5 @@
-"""Work in steps, between which other tasks run: long work, so that it does not block the event loop, and that of all
-pages in flight. `reading.in_turn` runs the former."""
+"""Long work in steps, so that it does not block the event loop. Pure; `reading.in_turn` lets other tasks run."""
 
-import asyncio
 from collections.abc import Generator
 from typing import Final, TypeVar
 
@@ -23,12 +21,3 @@ def at_once(steps: Steps[_Result]) -> _Result:
         except StopIteration as end:
             result: _Result = end.value
             return result
-
-
-async def keep_in_step() -> None:
-    """Let the other pages in flight end the step that this one has ended, before it begins the next.
-
-    The caches of a processor do not hold all that a page runs through, but they hold one step. If many pages take it
-    one after another, each of them costs an eighth less processor time, and the event loop turns more often.
-    """
-    await asyncio.sleep(0)
