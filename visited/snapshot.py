@@ -19,8 +19,8 @@ from io import BytesIO
 from typing import BinaryIO
 
 import msgspec
-import numpy as np
 
+from visited.bits.kernel import best_kernel
 from visited.bits.memory import Memory, zeros
 from visited.protocol import SnapshotRefused, VisitedSet
 
@@ -121,10 +121,9 @@ def clear_set(visited: VisitedSet) -> None:
 
 def checksum(part: Part) -> int:
     """CRC-32 over the 64-bit sums of the part's 32 KiB blocks, and over the bytes after the last whole block."""
-    data = np.frombuffer(part, dtype=np.uint8)
-    whole = len(data) // _BLOCK_BYTES * _BLOCK_BYTES
-    sums = data[:whole].view(np.uint64).reshape(-1, _BLOCK_BYTES // 8).sum(axis=1, dtype=np.uint64)
-    return zlib.crc32(data[whole:].tobytes(), zlib.crc32(sums.astype("<u8").tobytes()))
+    data = memoryview(part).cast("B")
+    sums = best_kernel().block_sums(data)
+    return zlib.crc32(data[len(data) // _BLOCK_BYTES * _BLOCK_BYTES :], zlib.crc32(sums))
 
 
 def _read_header(file: BinaryIO) -> _Header:

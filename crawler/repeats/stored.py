@@ -10,20 +10,21 @@ so an entry that has come to another line is noticed when it is looked up, and d
 import errno
 import logging
 import os
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
-import numpy as np
 
 from crawler.page import Fetched, PageRecord
 from crawler.repeats.similar import make_similar_index
 
 _log = logging.getLogger(__name__)
 _LINES: Final = "fingerprints.txt"
-_ENTRY_BYTES: Final = 16
+_ENTRY: Final = struct.Struct("<QQ")
+"""A fingerprint, and where its line ends."""
 _DIGITS: Final = 16
 _LOOKED_AT: Final = 1000
 """Near fingerprints whose URLs are read, which takes some microseconds each."""
@@ -80,9 +81,9 @@ class StoredFingerprints:
         end = self._end + len(line)
         try:
             _write(self._lines, line)
-            _write(self._entries, _entry(fingerprint, end))
+            _write(self._entries, _ENTRY.pack(fingerprint, end))
         except OSError as error:
-            os.ftruncate(self._entries.fileno(), len(self._index) * _ENTRY_BYTES)
+            os.ftruncate(self._entries.fileno(), len(self._index) * _ENTRY.size)
             os.ftruncate(self._lines.fileno(), self._end)
             raise OSError(error.errno, os.strerror(error.errno or errno.EIO), str(self._path)) from error
         self._end = end
@@ -107,12 +108,11 @@ class StoredFingerprints:
     def _url_at(self, place: int) -> str | None:
         """The URL of an entry; None if its line is damaged."""
         first = max(0, place - 1)
-        found = os.pread(self._entries.fileno(), 2 * _ENTRY_BYTES, first * _ENTRY_BYTES)
-        entries = np.frombuffer(found[: len(found) // _ENTRY_BYTES * _ENTRY_BYTES], dtype="<u8").reshape(-1, 2)
+        entries = self._entries_at(first, 2)
         if len(entries) <= place - first:
             return None
-        fingerprint, end = entries[place - first].tolist()
-        start = int(entries[0][1]) if place else 0
+        fingerprint, end = entries[place - first]
+        start = entries[0][1] if place else 0
         lines = os.pread(self._lines.fileno(), max(0, end - start), start)
         read = _read_line(lines.rpartition(b"\n")[0].rpartition(b"\n")[2] if lines.endswith(b"\n") else b"")
         return None if read is None or read[0] != fingerprint else read[1]
@@ -121,10 +121,10 @@ class StoredFingerprints:
         """Mend the files and fill the index. Returns where the last line ends."""
         size = os.fstat(self._lines.fileno()).st_size
         count, end = self._fill(size)
-        os.ftruncate(self._entries.fileno(), count * _ENTRY_BYTES)
+        os.ftruncate(self._entries.fileno(), count * _ENTRY.size)
         added = 0
         for fingerprint, end in self._lines_from(end):  # noqa: B020 - where the last one ends
-            _write(self._entries, _entry(fingerprint, end))
+            _write(self._entries, _ENTRY.pack(fingerprint, end))
             self._index.add(fingerprint)
             added += 1
         if end < size:
@@ -141,16 +141,23 @@ class StoredFingerprints:
     def _fill(self, size: int) -> tuple[int, int]:
         """Fill the index with the entries that have lines. Returns how many these are, and where the last line ends."""
         count = end = 0
-        while found := os.pread(self._entries.fileno(), _AT_ONCE * _ENTRY_BYTES, count * _ENTRY_BYTES):
-            entries = np.frombuffer(found[: len(found) // _ENTRY_BYTES * _ENTRY_BYTES], dtype="<u8").reshape(-1, 2)
-            ends = np.concatenate((np.array([end], dtype=np.uint64), entries[:, 1]))
-            good = (ends[1:] > ends[:-1]) & (ends[1:] <= size)
-            usable = len(good) if good.all() else int(good.argmin())
-            self._index.extend(entries[:usable, 0].tobytes())
-            count, end = count + usable, int(ends[usable])
-            if usable < _AT_ONCE:
+        while entries := self._entries_at(count, _AT_ONCE):
+            fingerprints = []
+            for fingerprint, its_end in entries:
+                if not end < its_end <= size:
+                    break
+                fingerprints.append(fingerprint)
+                end = its_end
+            self._index.extend(struct.pack(f"<{len(fingerprints)}Q", *fingerprints))
+            count += len(fingerprints)
+            if len(fingerprints) < _AT_ONCE:
                 break
         return count, end
+
+    def _entries_at(self, place: int, count: int) -> list[tuple[int, int]]:
+        """Up to so many whole entries from there on."""
+        found = os.pread(self._entries.fileno(), count * _ENTRY.size, place * _ENTRY.size)
+        return list(_ENTRY.iter_unpack(found[: len(found) // _ENTRY.size * _ENTRY.size]))
 
     def _lines_from(self, start: int) -> Iterator[tuple[int, int]]:
         """The fingerprints of whole lines from there on, and where each ends."""
@@ -179,10 +186,6 @@ def read_fingerprints(directory: Path) -> Iterator[tuple[int, int, str]]:
 
 def _open(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644), "rb")
-
-
-def _entry(fingerprint: int, end: int) -> bytes:
-    return np.array((fingerprint, end), dtype="<u8").tobytes()
 
 
 def _read_line(line: bytes) -> tuple[int, str] | None:

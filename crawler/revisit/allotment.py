@@ -19,6 +19,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from crawler.revisit.bounds import Bounds
+from crawler.revisit.change_rate import change_rate
+from crawler.revisit.visits import Visit
+
 _SAMPLE: Final = 1000
 _Numbers = npt.NDArray[np.float64]
 _EVERY: Final = 100
@@ -50,17 +54,6 @@ def _for_age() -> Aim:
 
 AIMS: Final = {"current": _for_current(), "age": _for_age()}
 """As many current copies as possible, or copies that are as little old as possible."""
-
-
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """Intervals: the first one, the shortest and the longest."""
-
-    first_s: float
-    min_s: float
-    max_s: float
-
-    def clamp(self, interval_s: float) -> float:
-        return min(max(interval_s, self.min_s), self.max_s)
 
 
 def best_interval_s(rate: float, price_s: float, aim: Aim = AIMS["current"]) -> float:
@@ -124,3 +117,14 @@ class Allotment:
             best = rates / np.interp(gains, self._aim.gains, self._aim.products)
         wanted = np.where((gains > 0) & (gains < self._aim.max_gain), best, 0.0)
         return np.clip(wanted, 1 / self._bounds.max_s, 1 / self._bounds.min_s)
+
+
+class Estimated:
+    """By the estimated rate of change, within a budget of visits."""
+
+    def __init__(self, allotment: Allotment) -> None:
+        self._allotment = allotment
+
+    def interval_s(self, visit: Visit, /) -> float:
+        since_s = abs(visit.history[-1]) if visit.history else 0.0
+        return self._allotment.interval_s(change_rate(visit.history), since_s)

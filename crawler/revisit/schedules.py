@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from crawler.revisit.allotment import Allotment, Bounds
-from crawler.revisit.change_rate import change_rate
+from crawler.revisit.bounds import Bounds
 from crawler.revisit.visits import Schedule, Visit
 
 _SHORTER: Final = 0.8
@@ -74,17 +73,6 @@ class Adaptive:
         if visit.changed is not None:
             interval_s *= _SHORTER if visit.changed else _LONGER
         return self._bounds.clamp(interval_s)
-
-
-class Estimated:
-    """By the estimated rate of change, within a budget of visits."""
-
-    def __init__(self, allotment: Allotment) -> None:
-        self._allotment = allotment
-
-    def interval_s(self, visit: Visit, /) -> float:
-        since_s = abs(visit.history[-1]) if visit.history else 0.0
-        return self._allotment.interval_s(change_rate(visit.history), since_s)
 
 
 class ByPattern:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Coroutine
 from functools import partial
+from importlib import import_module
 from typing import Final, assert_never
 
 import msgspec
@@ -13,10 +14,10 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
 from crawler.page import LinkKind
 from crawler.protocols import Discovery
-from crawler.revisit.allotment import AIMS, Allotment, Bounds
+from crawler.revisit.bounds import Bounds
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
-from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Estimated, Fixed
+from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Fixed
 from crawler.revisit.visits import Schedule
 from crawler.url.urls import BadUrl, UrlReader
 from crawler.wiring import seeding
@@ -164,5 +165,8 @@ def _schedule(config: Config, pages: Callable[[], int], parts: int) -> Schedule:
             def mean_s() -> float:
                 return recrawl.interval_s if per_day is None else max(pages(), 1) * _DAY_S * parts / per_day
 
-            return Estimated(Allotment(bounds, mean_s=mean_s, aim=AIMS[recrawl.aim]))
+            allotment = import_module("crawler.revisit.allotment")  # with NumPy
+            share = allotment.Allotment(bounds, mean_s=mean_s, aim=allotment.AIMS[recrawl.aim])
+            schedule: Schedule = allotment.Estimated(share)
+            return schedule
     assert_never(recrawl.schedule)

@@ -18,8 +18,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from crawler.revisit.allotment import AIMS, Allotment, Bounds
-from crawler.revisit.schedules import Adaptive, Estimated, Fixed
+from crawler.revisit.allotment import AIMS, Allotment, Estimated
+from crawler.revisit.bounds import Bounds
+from crawler.revisit.schedules import Adaptive, Fixed
 from crawler.revisit.visits import Schedule, Visit
 from frontier.visits import Earlier, add_visit
 

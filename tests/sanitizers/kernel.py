@@ -10,9 +10,9 @@ from tests.sanitizers.calls import Call
 from tests.sanitizers.corpus import Corpus
 from visited.bits import _kernel as compiled
 from visited.bits import numpy_counting, numpy_kernel, numpy_table
+from visited.bits.kernel import ADD, FORGET, TEST
 from visited.bits.memory import Memory
-from visited.bits.numpy_kernel import ADD, FORGET, TEST
-from visited.bits.numpy_sketch import SKETCH_BYTES
+from visited.bits.sketch import SKETCH_BYTES
 
 ROUNDS = 3
 
@@ -98,6 +98,12 @@ def _table(chance: Random) -> None:
         assert found == numpy_table.table_probe(urls, second, counts[1], mode)
         assert [bytes(each) for each in first] == [bytes(each) for each in second]
         assert counts[0].tolist() == counts[1].tolist()
+        index, slots = chance.randrange(shards), chance.randint(1, 900)
+        compiled.table_spread(_zeros, first, index, slots)
+        numpy_table.table_spread(second, index, slots)
+        assert bytes(first[index]) == bytes(second[index])
+    data = chance.randbytes(chance.randint(0, 99_000))
+    assert compiled.block_sums(data) == numpy_kernel.block_sums(data)
 
 
 def calls(chance: Random, corpus: Corpus) -> list[Call]:

@@ -109,6 +109,7 @@ NEVER_FOR_ONE_PAGE = {
     "jinja2",
     "lxml",
     "multiprocessing",
+    "numpy",
     "playwright",
     "psycopg",
     "pyarrow",

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
+import numpy as np
+
 from visited.batch import add_in_pieces
 from visited.bits.kernel import ADD, FORGET, TEST
 from visited.bits.numpy_counting import Cells, count_positions
-from visited.bits.numpy_kernel import Words, byte_view, test_and_set
+from visited.bits.numpy_kernel import Words, byte_view, hash_words, test_and_set
+from visited.bits.numpy_sketch import count_lost
 from visited.filters.cells import FilterCells
 from visited.protocol import CannotForget, VisitedStats
 
@@ -68,7 +71,7 @@ class NumpyFilter:
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         absent, ones = self._probe(urls, ADD)
-        self._cells.count_lost(urls, absent)
+        count_lost(self._cells.sketch, hash_words(urls, 0)[:, 1], np.array(absent, dtype=np.bool_))
         new = sum(absent)
         if new or self._cells.uses_sketch:
             self._cells.count_batch(new, ones)

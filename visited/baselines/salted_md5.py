@@ -44,7 +44,6 @@ def salted_md5(*, capacity: int, error_rate: float) -> NumpyFilter:
         cells=counters,
         hashes=hashes,
         size_bytes=counters * 4,
-        dtype=np.uint32,
         parameters={"hash": "salted md5"},
     )
     positions = partial(_positions, hashes=hashes, counters=counters)

@@ -46,7 +46,6 @@ def six_seeds(*, bits: int = BITS) -> NumpyFilter:
         cells=bits,
         hashes=len(SEEDS),
         size_bytes=bits // 8,
-        dtype=np.uint8,
         parameters={"hash": "six seeds"},
     )
     return NumpyFilter(cells, partial(_positions, bits=bits), piece=_PIECE)

@@ -10,7 +10,7 @@
 #include "_kernel_table.h"
 
 /* Raised with each change of a function's parameters or results. */
-#define VERSION 3
+#define VERSION 4
 
 static PyObject *
 hash_many(PyObject *Py_UNUSED(module), PyObject *args)
@@ -63,6 +63,29 @@ digest_many(PyObject *Py_UNUSED(module), PyObject *urls)
     return result;
 }
 
+static PyObject *
+block_sums(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    enum { BLOCK_BYTES = 32 * 1024 };
+    Py_buffer data;
+    if (!PyArg_ParseTuple(args, "y*", &data))
+        return NULL;
+    Py_ssize_t blocks = data.len / BLOCK_BYTES;
+    PyObject *result = PyBytes_FromStringAndSize(NULL, blocks * (Py_ssize_t)sizeof(uint64_t));
+    if (result != NULL) {
+        char *out = PyBytes_AsString(result);
+        const uint8_t *at = data.buf;
+        for (Py_ssize_t block = 0; block < blocks; block++) {
+            uint64_t sum = 0;
+            for (const uint8_t *end = at + BLOCK_BYTES; at < end; at += sizeof(sum))
+                sum += load64(at);
+            memcpy(out + block * (Py_ssize_t)sizeof(sum), &sum, sizeof(sum));
+        }
+    }
+    PyBuffer_Release(&data);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"hash_many", hash_many, METH_VARARGS, NULL},
     {"digest_many", digest_many, METH_O, NULL},
@@ -72,6 +95,8 @@ static PyMethodDef methods[] = {
     {"leaf_probe", leaf_probe, METH_VARARGS, NULL},
     {"leaves_fill", leaves_fill, METH_VARARGS, NULL},
     {"table_probe", table_probe, METH_VARARGS, NULL},
+    {"table_spread", table_spread, METH_VARARGS, NULL},
+    {"block_sums", block_sums, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

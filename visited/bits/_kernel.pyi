@@ -1,10 +1,7 @@
 from collections.abc import Callable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from visited.bits.arrays import Array, Part, Writable
 from visited.bits.memory import Memory
-from visited.bits.numpy_kernel import Writable
 
 VERSION: int
 
@@ -16,17 +13,17 @@ def bloom_probe(
     hashes: int,
     seed: int,
     mode: int,
-    sketch: NDArray[np.uint8] | None = None,
+    sketch: Writable | None = None,
     /,
 ) -> tuple[list[bool], int, int]: ...
 def blocked_probe(
     urls: Sequence[str],
     bits: Writable,
-    blocks_by_ones: NDArray[np.int64],
+    blocks_by_ones: Writable,
     hashes: int,
     seed: int,
     mode: int,
-    sketch: NDArray[np.uint8] | None = None,
+    sketch: Writable | None = None,
     /,
 ) -> tuple[list[bool], int, int]: ...
 def counting_probe(
@@ -36,26 +33,26 @@ def counting_probe(
     hashes: int,
     seed: int,
     mode: int,
-    sketch: NDArray[np.uint8] | None = None,
+    sketch: Writable | None = None,
     /,
 ) -> tuple[list[bool], int, int, int]: ...
 def leaf_probe(
     urls: Sequence[str],
-    routes: NDArray[np.int32],
+    routes: Array,
     leaves: list[Memory],
-    counts: NDArray[np.int64],
+    counts: Writable,
     hashes: int,
     seed: int,
-    fingerprints: NDArray[np.uint64],
+    fingerprints: Array,
     mode: int,
     /,
 ) -> tuple[list[bool], int]: ...
 def leaves_fill(
-    ascending: NDArray[np.uint64],
-    lows: NDArray[np.uint64],
+    ascending: Array,
+    lows: Array,
     last: int,
     leaves: list[Memory],
-    counts: NDArray[np.int64],
+    counts: Writable,
     hashes: int,
     /,
 ) -> None: ...
@@ -63,7 +60,9 @@ def table_probe(
     allocate: Callable[[int], Memory],
     urls: Sequence[str],
     shards: list[Memory],
-    counts: NDArray[np.int64],
+    counts: Writable,
     mode: int,
     /,
 ) -> tuple[list[bool], int]: ...
+def table_spread(allocate: Callable[[int], Memory], shards: list[Memory], index: int, slots: int, /) -> None: ...
+def block_sums(data: Part, /) -> bytes: ...

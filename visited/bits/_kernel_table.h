@@ -249,6 +249,53 @@ table_run(table *in, probe *call, Py_ssize_t at, int run, Py_ssize_t *change)
     return 0;
 }
 
+/* Find out how many shards there are. Returns -1 with an exception. */
+static int
+open_table(table *in)
+{
+    in->shard_count = PyList_Size(in->shards);
+    while (in->shard_bits < 16 && (Py_ssize_t)1 << in->shard_bits < in->shard_count)
+        in->shard_bits++;
+    if ((Py_ssize_t)1 << in->shard_bits != in->shard_count) {
+        PyErr_Format(PyExc_ValueError, "expected 1, 2, 4 ... 65,536 shards, found %zd", in->shard_count);
+        return -1;
+    }
+    if ((in->buffers = PyMem_Calloc((size_t)in->shard_count, sizeof(Py_buffer))) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+static void
+close_table(table *in)
+{
+    if (in->buffers != NULL)
+        release_all(in->buffers, in->shard_count);
+    PyMem_Free(in->buffers);
+}
+
+static PyObject *
+table_spread(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *result = NULL;
+    Py_ssize_t index, slots;
+    table in = {0};
+    if (!PyArg_ParseTuple(args, "OO!nn", &in.allocate, &PyList_Type, &in.shards, &index, &slots))
+        return NULL;
+    if (open_table(&in) < 0)
+        goto done;
+    if (index < 0 || index >= in.shard_count || slots < 1) {
+        PyErr_Format(PyExc_ValueError, "expected one of %zd shards and at least one slot", in.shard_count);
+        goto done;
+    }
+    if (spread(&in, index, slots) == 0)
+        result = Py_NewRef(Py_None);
+done:
+    close_table(&in);
+    return result;
+}
+
 static PyObject *
 table_probe(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -260,17 +307,10 @@ table_probe(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "OOO!w*i", &in.allocate, &urls, &PyList_Type, &in.shards, &counts, &call.mode))
         return NULL;
     in.counts = counts.buf;
-    in.shard_count = PyList_Size(in.shards);
-    while (in.shard_bits < 16 && (Py_ssize_t)1 << in.shard_bits < in.shard_count)
-        in.shard_bits++;
-    if (check_mode(call.mode, FORGET) < 0 || check_aligned(&counts, 8) < 0)
+    if (check_mode(call.mode, FORGET) < 0 || check_aligned(&counts, 8) < 0 || open_table(&in) < 0)
         goto done;
-    if ((Py_ssize_t)1 << in.shard_bits != in.shard_count || counts.len != in.shard_count * 8) {
-        PyErr_SetString(PyExc_ValueError, "expected 1, 2, 4 ... 65,536 shards and a count for each");
-        goto done;
-    }
-    if ((in.buffers = PyMem_Calloc((size_t)in.shard_count, sizeof(Py_buffer))) == NULL) {
-        PyErr_NoMemory();
+    if (counts.len != in.shard_count * 8) {
+        PyErr_Format(PyExc_ValueError, "expected %zd counts, found %zd bytes", in.shard_count, counts.len);
         goto done;
     }
     if (begin_probe(&call, urls) < 0)
@@ -280,9 +320,7 @@ table_probe(PyObject *Py_UNUSED(module), PyObject *args)
             goto done;
     result = Py_BuildValue("On", call.verdicts, change);
 done:
-    if (in.buffers != NULL)
-        release_all(in.buffers, in.shard_count);
-    PyMem_Free(in.buffers);
+    close_table(&in);
     end_probe(&call);
     PyBuffer_Release(&counts);
     return result;

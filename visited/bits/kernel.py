@@ -2,25 +2,19 @@
 
 `_kernel` is compiled C: one call turns a batch of URLs into verdicts. The `numpy_*` modules do the same in NumPy, where
 the package could not be compiled. Both give the same bits. `ONCEOVER_KERNEL=numpy` or `=c` forces one.
+
+NumPy is imported only with the kernel that needs it: it takes as long as several empty Pythons, and 13 MB.
 """
 
 import logging
 import os
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
-from typing import Protocol
+from importlib import import_module
+from typing import Protocol, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from visited.bits import numpy_counting, numpy_kernel, numpy_table
+from visited.bits.arrays import Array, Part, Writable
 from visited.bits.memory import Memory, zeros
-from visited.bits.numpy_kernel import (
-    ADD,
-    FORGET,
-    TEST,
-    Writable,
-)
 from visited.protocol import KernelRefused
 
 try:
@@ -31,11 +25,11 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-_VERSION = 3
+_VERSION = 4
 IS_COMPILED = _COMPILED_VERSION == _VERSION
 """False also for another build, whose functions have other parameters."""
 
-__all__ = ["ADD", "FORGET", "TEST", "Kernel", "Writable", "available_kernels", "best_kernel"]
+TEST, ADD, FORGET = 0, 1, 2
 
 _VARIABLE = "ONCEOVER_KERNEL"
 _LOG = logging.getLogger("visited")
@@ -72,7 +66,7 @@ class Kernel(Protocol):
         hashes: int,
         seed: int,
         mode: int,
-        sketch: NDArray[np.uint8] | None = None,
+        sketch: Writable | None = None,
         /,
     ) -> tuple[list[bool], int, int]:
         """Return the verdicts, the number of absent URLs, and the number of bits set. ADD counts lost URLs in the
@@ -83,11 +77,11 @@ class Kernel(Protocol):
         self,
         urls: Sequence[str],
         bits: Writable,
-        blocks_by_ones: NDArray[np.int64],
+        blocks_by_ones: Writable,
         hashes: int,
         seed: int,
         mode: int,
-        sketch: NDArray[np.uint8] | None = None,
+        sketch: Writable | None = None,
         /,
     ) -> tuple[list[bool], int, int]:
         """Do the same for blocks of 64 bytes. Updates the 513 numbers of blocks with so many bits set."""
@@ -101,7 +95,7 @@ class Kernel(Protocol):
         hashes: int,
         seed: int,
         mode: int,
-        sketch: NDArray[np.uint8] | None = None,
+        sketch: Writable | None = None,
         /,
     ) -> tuple[list[bool], int, int, int]:
         """Return the verdicts, the number of absent URLs, and by how much the numbers of nonzero and of full counters
@@ -111,12 +105,12 @@ class Kernel(Protocol):
     def leaf_probe(
         self,
         urls: Sequence[str],
-        routes: NDArray[np.int32],
+        routes: Array,
         leaves: list[Memory],
-        counts: NDArray[np.int64],
+        counts: Writable,
         hashes: int,
         seed: int,
-        fingerprints: NDArray[np.uint64],
+        fingerprints: Array,
         mode: int,
         /,
     ) -> tuple[list[bool], int]:
@@ -130,11 +124,11 @@ class Kernel(Protocol):
 
     def leaves_fill(
         self,
-        runs: Iterable[NDArray[np.uint64]],
-        lows: NDArray[np.uint64],
+        runs: Iterable[Array],
+        lows: Array,
         last: int,
         leaves: list[Memory],
-        counts: NDArray[np.int64],
+        counts: Writable,
         hashes: int,
         /,
     ) -> None:
@@ -146,25 +140,18 @@ class Kernel(Protocol):
         ...
 
     def table_probe(
-        self, urls: Sequence[str], shards: list[Memory], counts: NDArray[np.int64], mode: int, /
+        self, urls: Sequence[str], shards: list[Memory], counts: Writable, mode: int, /
     ) -> tuple[list[bool], int]:
         """Return the verdicts, and by how much the number of digests has changed."""
         ...
 
+    def table_spread(self, shards: list[Memory], index: int, slots: int, /) -> None:
+        """Replace a shard by one of at least so many slots, with the same digests."""
+        ...
 
-class NumpyKernel:
-    """The kernel in NumPy."""
-
-    name = "numpy"
-    fill_budget = 8_192
-    hash_many = staticmethod(numpy_kernel.hash_many)
-    digest_many = staticmethod(numpy_table.digest_many)
-    bloom_probe = staticmethod(numpy_kernel.bloom_probe)
-    blocked_probe = staticmethod(numpy_kernel.blocked_probe)
-    counting_probe = staticmethod(numpy_counting.counting_probe)
-    leaf_probe = staticmethod(numpy_kernel.leaf_probe)
-    leaves_fill = staticmethod(numpy_kernel.leaves_fill)
-    table_probe = staticmethod(numpy_table.table_probe)
+    def block_sums(self, data: Part, /) -> bytes:
+        """Return the sum of the 64-bit words of each whole block of 32 KiB: 8 bytes each, all little-endian."""
+        ...
 
 
 class CompiledKernel:
@@ -181,14 +168,16 @@ class CompiledKernel:
         self.counting_probe = compiled.counting_probe
         self.leaf_probe = compiled.leaf_probe
         self.table_probe = partial(compiled.table_probe, zeros)
+        self.table_spread = partial(compiled.table_spread, zeros)
+        self.block_sums = compiled.block_sums
 
     def leaves_fill(
         self,
-        runs: Iterable[NDArray[np.uint64]],
-        lows: NDArray[np.uint64],
+        runs: Iterable[Array],
+        lows: Array,
         last: int,
         leaves: list[Memory],
-        counts: NDArray[np.int64],
+        counts: Writable,
         hashes: int,
     ) -> None:
         for run in runs:
@@ -197,23 +186,28 @@ class CompiledKernel:
 
 def available_kernels() -> list[Kernel]:
     """List the kernels that work here, the fastest first."""
-    return [CompiledKernel(), NumpyKernel()] if IS_COMPILED else [NumpyKernel()]
+    return [CompiledKernel(), _numpy_kernel()] if IS_COMPILED else [_numpy_kernel()]
 
 
 def best_kernel() -> Kernel:
     """Return the kernel that the environment asks for, else the fastest. Raises `KernelRefused` if it is missing."""
-    wanted = os.environ.get(_VARIABLE)
-    if _COMPILED_VERSION and not IS_COMPILED and wanted != NumpyKernel.name:
-        _warn_of_another_build()
-    for kernel in available_kernels():
-        if wanted in (None, "", kernel.name):
-            return kernel
-    if wanted in _NAMES:
+    wanted = os.environ.get(_VARIABLE) or None
+    if wanted not in (None, *_NAMES):
+        raise KernelRefused(f"{_VARIABLE} must be c, numpy or unset, got {wanted!r}")
+    if IS_COMPILED and wanted in (None, CompiledKernel.name):
+        return CompiledKernel()
+    if wanted == CompiledKernel.name:
         raise KernelRefused(
             f"{_VARIABLE}={wanted} asks for the compiled kernel, which was not built here; unset it, or install again"
             " on a machine with a C compiler and Python.h"
         )
-    raise KernelRefused(f"{_VARIABLE} must be c, numpy or unset, got {wanted!r}")
+    if _COMPILED_VERSION and not IS_COMPILED and wanted is None:
+        _warn_of_another_build()
+    return _numpy_kernel()
+
+
+def _numpy_kernel() -> Kernel:
+    return cast("Kernel", import_module("visited.bits.numpy_whole").NumpyKernel())
 
 
 @cache

@@ -5,15 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from visited.bits.numpy_kernel import (
-    ADD,
-    TEST,
-    Words,
-    Writable,
-    byte_view,
-    guava_positions,
-    hash_words,
-)
+from visited.bits.arrays import Writable
+from visited.bits.kernel import ADD, TEST
+from visited.bits.numpy_kernel import Words, byte_view, guava_positions, hash_words
 from visited.bits.numpy_sketch import count_lost
 
 _FULL = {4: 15, 8: 255, 32: 0x7FFF_FFFF}
@@ -27,7 +21,7 @@ def counting_probe(
     hashes: int,
     seed: int,
     mode: int,
-    sketch: NDArray[np.uint8] | None = None,
+    sketch: Writable | None = None,
 ) -> tuple[list[bool], int, int, int]:
     """Test, add or forget each URL in counters of `width` bits.
 

@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visited.batch import check_batch
+from visited.bits.arrays import Array, Part, Writable
+from visited.bits.kernel import ADD, TEST
 from visited.bits.memory import Memory
 from visited.bits.numpy_sketch import count_lost
 
 Words = NDArray[np.uint64]
-Writable = Memory | memoryview | NDArray[np.uint8] | NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.int64]
 
-NAME = "numpy"
-TEST, ADD, FORGET = 0, 1, 2
-
+_BLOCK_BYTES = 32 * 1024
 _POSITIVE = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
 
 
@@ -40,7 +39,7 @@ def bloom_probe(
     hashes: int,
     seed: int,
     mode: int,
-    sketch: NDArray[np.uint8] | None = None,
+    sketch: Writable | None = None,
 ) -> tuple[list[bool], int, int]:
     """Test, or test and set, the bits of each URL. All bits of `bits` are used.
 
@@ -88,18 +87,26 @@ def hash_words(urls: Sequence[str], seed: int) -> Words:
     return np.frombuffer(_murmur(urls, seed), dtype="<u8").reshape(-1, 2)
 
 
+def block_sums(data: Part) -> bytes:
+    """Return the sum of the 64-bit words of each whole block of 32 KiB: 8 bytes each, all little-endian."""
+    view = np.frombuffer(data, dtype=np.uint8)
+    blocks = view[: len(view) // _BLOCK_BYTES * _BLOCK_BYTES].view("<u8").reshape(-1, _BLOCK_BYTES // 8)
+    sums: bytes = blocks.sum(axis=1, dtype="<u8").tobytes()
+    return sums
+
+
 def byte_view(buffer: Writable) -> NDArray[np.uint8]:
-    return np.frombuffer(buffer, dtype=np.uint8)
+    return np.asarray(buffer).reshape(-1).view(np.uint8)
 
 
 def blocked_probe(
     urls: Sequence[str],
     bits: Writable,
-    blocks_by_ones: NDArray[np.int64],
+    blocks_by_ones: Writable,
     hashes: int,
     seed: int,
     mode: int,
-    sketch: NDArray[np.uint8] | None = None,
+    sketch: Writable | None = None,
 ) -> tuple[list[bool], int, int]:
     """Do as `bloom_probe`, with all bits of a URL in one block of 64 bytes.
 
@@ -114,8 +121,9 @@ def blocked_probe(
     by_block = view.reshape(-1, 64)
     before = _ones_of(by_block[touched])
     fresh, ones = test_and_set(view, flat, mode)
-    np.subtract.at(blocks_by_ones, before, 1)
-    np.add.at(blocks_by_ones, _ones_of(by_block[touched]), 1)
+    numbers = np.asarray(blocks_by_ones)
+    np.subtract.at(numbers, before, 1)
+    np.add.at(numbers, _ones_of(by_block[touched]), 1)
     if mode == ADD:
         count_lost(sketch, words[:, 1], fresh)
     return fresh.tolist(), int(fresh.sum()), ones
@@ -123,12 +131,12 @@ def blocked_probe(
 
 def leaf_probe(
     urls: Sequence[str],
-    routes: NDArray[np.int32],
+    routes: Array,
     leaves: list[Memory],
-    counts: NDArray[np.int64],
+    counts: Writable,
     hashes: int,
     seed: int,
-    fingerprints: NDArray[np.uint64],
+    fingerprints: Array,
     mode: int,
 ) -> tuple[list[bool], int]:
     """Do as `bloom_probe`, with all bits of a URL in one leaf. `routes` maps the leading bits of h1 to a leaf.
@@ -137,23 +145,24 @@ def leaf_probe(
     URLs from the front, of known URLs from the back.
     """
     words = hash_words(urls, seed)[:, 0]
-    leaf_of = routes[_scale(words, len(routes)).astype(np.int64)]
+    leaf_by_bits, numbers, out = map(np.asarray, (routes, counts, fingerprints))
+    leaf_of = leaf_by_bits[_scale(words, len(leaf_by_bits)).astype(np.int64)]
     fresh = np.zeros(len(words), dtype=np.bool_)
     for leaf in np.unique(leaf_of).tolist():
         rows = np.flatnonzero(leaf_of == leaf)
         view = byte_view(leaves[leaf])
         fresh[rows], set_bits = test_and_set(view, leaf_positions(words[rows], len(view) * 8, hashes), mode)
         if mode == ADD:
-            counts[leaf] += (set_bits, fresh[rows].sum())
+            numbers[leaf] += (set_bits, fresh[rows].sum())
     count = int(fresh.sum())
     if mode == ADD:
-        fingerprints[:count] = words[fresh]
-        fingerprints[count : len(words)] = words[~fresh][::-1]
+        out[:count] = words[fresh]
+        out[count : len(words)] = words[~fresh][::-1]
     return fresh.tolist(), count
 
 
 def leaves_fill(
-    runs: Iterable[Words], lows: Words, last: int, leaves: list[Memory], counts: NDArray[np.int64], hashes: int
+    runs: Iterable[Array], lows: Array, last: int, leaves: list[Memory], counts: Writable, hashes: int
 ) -> None:
     """Set the bits of fingerprints in neighbouring leaves, and count those that were clear, and the fingerprints.
 
@@ -161,14 +170,15 @@ def leaves_fill(
     skipped.
     """
     # A call for a leaf costs the same for few fingerprints as for many, and each run has only a few.
-    ascending = np.sort(np.concatenate(list(runs)))
+    ascending = np.sort(np.concatenate(list(map(np.asarray, runs))))
+    numbers = np.asarray(counts)
     end = int(np.searchsorted(ascending, np.uint64(last), side="right"))
-    edges = [*np.minimum(np.searchsorted(ascending, lows), end).tolist(), end]
+    edges = [*np.minimum(np.searchsorted(ascending, np.asarray(lows)), end).tolist(), end]
     for leaf, bits in enumerate(leaves):
         view = byte_view(bits)
         for start in range(edges[leaf], edges[leaf + 1], 4096):
             part = ascending[start : min(start + 4096, edges[leaf + 1])]
-            counts[leaf] += (_set_bits(view, leaf_positions(part, len(view) * 8, hashes).ravel()), len(part))
+            numbers[leaf] += (_set_bits(view, leaf_positions(part, len(view) * 8, hashes).ravel()), len(part))
 
 
 def _set_bits(view: NDArray[np.uint8], positions: Words) -> int:

@@ -10,10 +10,11 @@ import hashlib
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from visited.bits.arrays import Writable
+from visited.bits.kernel import ADD, FORGET
 from visited.bits.memory import Memory, zeros
-from visited.bits.numpy_kernel import ADD, FORGET, encode
+from visited.bits.numpy_kernel import encode
 
 SLOT = 16
 _EMPTY = bytes(SLOT)
@@ -27,7 +28,7 @@ def digest_many(urls: Sequence[str]) -> bytes:
 
 
 def table_probe(
-    urls: Sequence[str], shards: list[Memory], counts: NDArray[np.int64], mode: int
+    urls: Sequence[str], shards: list[Memory], counts: Writable, mode: int
 ) -> tuple[list[bool], int]:
     """Test, add or forget the digest of each URL. Grows shards as needed.
 
@@ -35,8 +36,9 @@ def table_probe(
     """
     digests = digest_many(urls)
     shift = 64 - (len(shards).bit_length() - 1)
+    numbers = np.asarray(counts)
     absent = []
-    before = int(counts.sum())
+    before = int(numbers.sum())
     for start in range(0, len(digests), SLOT):
         digest = digests[start : start + SLOT]
         if digest == _EMPTY:
@@ -46,11 +48,11 @@ def table_probe(
         absent.append(not found)
         if found and mode == FORGET:
             _remove(shards[index], slot, 64 - shift)
-            counts[index] -= 1
+            numbers[index] -= 1
         elif not found and mode == ADD:
-            _insert(shards, index, digest, int(counts[index]), 64 - shift)
-            counts[index] += 1
-    return absent, int(counts.sum()) - before
+            _insert(shards, index, digest, int(numbers[index]))
+            numbers[index] += 1
+    return absent, int(numbers.sum()) - before
 
 
 def home_slots(slots: int) -> int:
@@ -58,9 +60,10 @@ def home_slots(slots: int) -> int:
     return max(1, slots - slots // 64 - 4)
 
 
-def spread(shard: Memory, slots: int, shard_bits: int) -> Memory:
-    """Return a shard with the same digests in at least that many slots."""
-    rows = np.frombuffer(shard, dtype=np.uint8).reshape(-1, SLOT)
+def table_spread(shards: list[Memory], index: int, slots: int) -> None:
+    """Replace a shard by one of at least so many slots, with the same digests."""
+    shard_bits = len(shards).bit_length() - 1
+    rows = np.frombuffer(shards[index], dtype=np.uint8).reshape(-1, SLOT)
     live = rows[rows.any(axis=1)]
     heads = live[:, :8].copy().view(">u8").ravel().astype(np.uint64)
     rest = heads << np.uint64(shard_bits) >> np.uint64(32)
@@ -73,7 +76,7 @@ def spread(shard: Memory, slots: int, shard_bits: int) -> Memory:
         slots = _larger(slots)
     out = zeros(slots * SLOT)
     np.frombuffer(out, dtype=np.uint8).reshape(slots, SLOT)[places] = live
-    return out
+    shards[index] = out
 
 
 def _larger(slots: int) -> int:
@@ -103,7 +106,8 @@ def _find(shard: Memory, digest: bytes, shard_bits: int) -> tuple[int, bool]:
     return slot, False
 
 
-def _insert(shards: list[Memory], index: int, digest: bytes, count: int, shard_bits: int) -> None:
+def _insert(shards: list[Memory], index: int, digest: bytes, count: int) -> None:
+    shard_bits = len(shards).bit_length() - 1
     while True:
         shard = shards[index]
         slots = len(shard) // SLOT
@@ -117,7 +121,7 @@ def _insert(shards: list[Memory], index: int, digest: bytes, count: int, shard_b
                 shard[(slot + 1) * SLOT : (end + 1) * SLOT] = shard[slot * SLOT : end * SLOT]
                 shard[slot * SLOT : (slot + 1) * SLOT] = digest
                 return
-        shards[index] = spread(shard, _larger(slots), shard_bits)
+        table_spread(shards, index, _larger(slots))
 
 
 def _remove(shard: Memory, slot: int, shard_bits: int) -> None:

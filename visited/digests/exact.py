@@ -1,10 +1,10 @@
 """The exact set: MD5 digests in a compact table in memory."""
 
 import sys
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import BinaryIO, Final
-
-import numpy as np
 
 from visited.bits.kernel import (
     ADD,
@@ -13,8 +13,7 @@ from visited.bits.kernel import (
     Kernel,
     best_kernel,
 )
-from visited.bits.memory import Memory, allocated_bytes, zeros
-from visited.bits.numpy_table import SLOT, spread
+from visited.bits.memory import Memory, allocated_bytes, object_bytes, zeros
 from visited.descriptor import Cost, Descriptor, NoOptions, Parameters
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
@@ -24,6 +23,9 @@ BACKEND = "exact"
 _BYTES_PER_URL = 20.3
 """The table's mean size between two growths, as tests/bench/visited.py measures."""
 
+_SLOT = 16
+"""The bytes of a digest."""
+_EMPTY = bytes(_SLOT)
 _SHARD_BITS = 5
 # A larger set has 32 shards. They grow one at a time, which takes little time and memory, and each is large enough for
 # a memory map of its own.
@@ -62,12 +64,12 @@ class ExactSet:
 
     def describe(self) -> VisitedStats:
         sizes = list(map(len, self._shards))
-        slots = sum(sizes) // SLOT
+        slots = sum(sizes) // _SLOT
         return VisitedStats(
             backend=BACKEND,
             count=self._count,
             capacity=None,
-            memory_bytes=sum(map(allocated_bytes, sizes)) + sys.getsizeof(self._shards) + self._counts.nbytes,
+            memory_bytes=sum(map(allocated_bytes, sizes)) + sys.getsizeof(self._shards) + object_bytes(self._counts),
             fill=self._count / slots if slots else 0.0,
             details={"shards": len(self._shards), "kernel": self._kernel.name},
         )
@@ -83,7 +85,7 @@ class ExactSet:
         if len(snapshot.parts) != len(counts) or len(counts) not in (1, 1 << _SHARD_BITS) or sum(counts) != count:
             raise SnapshotRefused(f"the snapshot's {len(snapshot.parts)} shards and {len(counts)} counts do not agree")
         self._shards = snapshot.parts
-        self._counts = np.array(counts, dtype=np.int64)
+        self._counts = array("q", counts)
         self._count = count
 
     def __len__(self) -> int:
@@ -94,28 +96,34 @@ class ExactSet:
 
     def _reset(self) -> None:
         self._shards = [zeros(0)]
-        self._counts = np.zeros(1, dtype=np.int64)
+        self._counts = array("q", [0])
         self._count = 0
 
     def _split_into_shards(self) -> None:
         """Split the one shard into 32, by the first bits of the digests. They are in order."""
-        rows = np.frombuffer(self._shards[0], dtype=np.uint8).reshape(-1, SLOT)
         count = 1 << _SHARD_BITS
-        # An empty slot belongs to the shard of the digest before it.
-        ends = np.searchsorted(np.maximum.accumulate(rows[:, 0] >> 8 - _SHARD_BITS), np.arange(count + 1))
         shards: list[Memory] = []
-        counts = np.zeros(count, dtype=np.int64)
-        for first in range(count):
-            part = rows[ends[first] : ends[first + 1]]
-            counts[first] = part.any(axis=1).sum()
+        counts = array("q")
+        for part in _by_first_bits(bytes(self._shards[0])):
+            shards.append(part)
+            counts.append(sum(part[at : at + _SLOT] != _EMPTY for at in range(0, len(part), _SLOT)))
+        for number, digests in enumerate(counts):
             # With different initial sizes the shards grow at different times, so that memory rises evenly.
-            slots = int(counts[first] * (1.2 + 0.24 * first / count)) + 8
-            shards.append(spread(bytearray(part.tobytes()), slots, _SHARD_BITS))
+            self._kernel.table_spread(shards, number, int(digests * (1.2 + 0.24 * number / count)) + 8)
         self._counts = counts
         self._shards = shards
 
     def _parameters(self) -> dict[str, Value]:
         return {"hash": "md5", "layout": "ordered"}
+
+
+def _by_first_bits(shard: bytes) -> Iterator[bytearray]:
+    """Divide a shard by the first bits of its digests. An empty slot goes with the digest before it."""
+    starts = [0]
+    for place, first in enumerate(shard[::_SLOT]):
+        starts += [place * _SLOT] * ((first >> 8 - _SHARD_BITS) + 1 - len(starts))
+    starts += [len(shard)] * ((1 << _SHARD_BITS) + 1 - len(starts))
+    return (bytearray(shard[start:end]) for start, end in pairwise(starts))
 
 
 def _make(_parameters: Parameters, _options: NoOptions) -> ExactSet:

@@ -1,15 +1,11 @@
 """What the filters of a fixed size share: an array of cells, how many are set, and the estimate of what was lost."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
-
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from typing import BinaryIO
 
 from visited import sizing
-from visited.bits.memory import allocated_bytes, zeros
-from visited.bits.numpy_kernel import hash_words
-from visited.bits.numpy_sketch import SKETCH_BYTES, change_probability, count_lost, lost_and_variance
+from visited.bits.memory import Memory, allocated_bytes, zeros
+from visited.bits.sketch import SKETCH_BYTES, change_probability, lost_and_variance
 from visited.filters.loss_estimate import LossEstimate
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Part, Snapshot, Value, Values, read_snapshot, write_snapshot
@@ -36,7 +32,6 @@ class FilterCells:
         cells: int,
         hashes: int,
         size_bytes: int,
-        dtype: DTypeLike = np.uint64,
         parameters: Values,
     ) -> None:
         """A snapshot is only loaded if `parameters`, capacity, rate, cells and hashes are equal."""
@@ -45,7 +40,6 @@ class FilterCells:
         self.cell_count = cells
         self._hashes = hashes
         self._size_bytes = size_bytes
-        self._dtype = dtype
         self._parameters: dict[str, Value] = {
             "capacity": capacity,
             "error_rate": error_rate,
@@ -54,9 +48,9 @@ class FilterCells:
             **parameters,
         }
         self.losses = LossEstimate(backend=backend, capacity=capacity, error_rate=error_rate)
-        self.array: NDArray[Any]
+        self.array: Memory
         self.ones: int
-        self.sketch: NDArray[np.uint8] | None
+        self.sketch: Memory | None
         """None after loading a snapshot without a sketch, of an earlier version."""
         self.uses_sketch: bool
         """Whether the loss of the next batch is read from the sketch."""
@@ -64,9 +58,9 @@ class FilterCells:
 
     def reset(self) -> None:
         """Remove all URLs."""
-        self.array = np.frombuffer(zeros(self._size_bytes), dtype=self._dtype)
+        self.array = zeros(self._size_bytes)
         self.ones = 0
-        self.sketch = np.frombuffer(zeros(SKETCH_BYTES), dtype=np.uint8)
+        self.sketch = zeros(SKETCH_BYTES)
         self.uses_sketch = False
         self.losses.reset()
 
@@ -100,10 +94,6 @@ class FilterCells:
         if losses.count > losses.warning_limit:
             losses.warn(self.rate() if rate is None else rate)
 
-    def count_lost(self, urls: Sequence[str], absent: Sequence[bool] | NDArray[np.bool_]) -> None:
-        """Count the lost URLs of a batch in the sketch. For filters whose kernel does not do it."""
-        count_lost(self.sketch, hash_words(urls, 0)[:, 1], np.asarray(absent, dtype=np.bool_))
-
     def describe(
         self,
         details: Mapping[str, float | int | str],
@@ -131,7 +121,7 @@ class FilterCells:
             backend=self._backend,
             parameters=self._parameters,
             state={**self.losses.state(), "ones": self.ones, **(state or {})},
-            parts=[self.array.data, *tables, *([] if self.sketch is None else [self.sketch.data])],
+            parts=[self.array, *tables, *([] if self.sketch is None else [self.sketch])],
         )
 
     def read(self, file: BinaryIO, *, tables_bytes: Sequence[int] = ()) -> Snapshot:
@@ -147,10 +137,10 @@ class FilterCells:
         """Replace the content by a snapshot with so many tables. Raises SnapshotRefused, and changes nothing then."""
         ones = snapshot.integer("ones")
         self.losses.restore(snapshot)
-        self.array = np.frombuffer(snapshot.parts[0], dtype=self._dtype)
+        self.array = snapshot.parts[0]
         self.ones = ones
         sketches = snapshot.parts[1 + tables :]
-        self.sketch = np.frombuffer(sketches[0], dtype=np.uint8) if sketches else None
+        self.sketch = sketches[0] if sketches else None
         self._choose_estimate(self.rate() if rate is None else rate)
 
     def _choose_estimate(self, rate: float) -> None:

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import BinaryIO, Final
 
-import numpy as np
-
 from visited import sizing
 from visited.batch import add_in_pieces
 from visited.bits.kernel import (
@@ -63,7 +61,6 @@ class CountingSet:
             cells=self._counters,
             hashes=self._hashes,
             size_bytes=self._counters * width // 8,
-            dtype=np.uint32,
             parameters={"width": width, "hash": "murmur3_x64_128", "positions": "guava_mitz_64", "seed": seed},
         )
         self._reset_counts()

@@ -1,11 +1,10 @@
 """Several visited sets as one: a URL's hash chooses its set."""
 
 import math
+from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import BinaryIO
-
-import numpy as np
 
 from visited.batch import check_sequence
 from visited.bits.kernel import Kernel, best_kernel
@@ -113,16 +112,12 @@ class ShardedSet:
     def _split(self, urls: Sequence[str]) -> list[tuple[LocalSet, list[int]]]:
         """Return the shards that have URLs in the batch, each with the places of its URLs, in order."""
         check_sequence(urls)
-        hashes = np.empty((len(urls), 2), dtype=np.uint64)
+        hashes = array("Q", bytes(16 * len(urls)))
         self._kernel.hash_many(urls, _SEED, hashes)
-        choice = hashes[:, 0] % np.uint64(len(self._shards))
-        order = np.argsort(choice, kind="stable")
-        edges = np.searchsorted(choice[order], np.arange(len(self._shards) + 1, dtype=np.uint64)).tolist()
-        return [
-            (shard, order[edges[number] : edges[number + 1]].tolist())
-            for number, shard in enumerate(self._shards)
-            if edges[number] < edges[number + 1]
-        ]
+        places: list[list[int]] = [[] for _ in self._shards]
+        for place, first_half in enumerate(hashes[::2]):
+            places[first_half % len(places)].append(place)
+        return [(shard, its_places) for shard, its_places in zip(self._shards, places, strict=True) if its_places]
 
     def _parameters(self) -> dict[str, Value]:
         return {"shards": len(self._shards), "hash": "murmur3_x64_128", "seed": _SEED}

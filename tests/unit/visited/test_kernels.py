@@ -30,8 +30,8 @@ from visited.bits.kernel import (
     best_kernel,
 )
 from visited.bits.memory import Memory, zeros
-from visited.bits.numpy_sketch import SKETCH_BYTES, change_probability, lost_and_variance
 from visited.bits.numpy_table import SLOT
+from visited.bits.sketch import SKETCH_BYTES, change_probability, lost_and_variance
 
 URLS = st.lists(st.text(st.characters(), max_size=40) | st.integers(0, 60).map("http://h/{}".format), max_size=120)
 BATCHES = st.lists(st.tuples(URLS, st.sampled_from([TEST, ADD, ADD, FORGET])), max_size=6)
@@ -152,7 +152,7 @@ def test_sketches_of_lost_urls_agree(batches: list[list[str]], words: int) -> No
 
 def test_a_sketch_counts_each_lost_url_once(kernel: Kernel) -> None:
     """A filter of one word is full at once; all others that come are lost, whether they come once or three times."""
-    bits, sketch = np.zeros(1, np.uint64), np.zeros(SKETCH_BYTES, np.uint8)
+    bits, sketch = np.zeros(1, np.uint64), bytearray(SKETCH_BYTES)
     urls = [f"http://h/{number}" for number in range(60_000)]
     accepted = sum(kernel.bloom_probe(urls, bits, 3, 0, ADD, sketch)[1] for _ in range(3))
     lost, variance = lost_and_variance(sketch)
@@ -251,6 +251,30 @@ def test_a_table_stands_in_order_and_holds_what_was_put_in(kernel: Kernel) -> No
         assert counts.tolist() == [len(model)]
 
 
+@given(st.lists(st.text(max_size=3), max_size=60), st.sampled_from([1, 4]), st.integers(1, 200))
+@settings(deadline=None)
+def test_a_table_that_is_spread_has_the_same_digests_in_as_many_slots(urls: list[str], parts: int, slots: int) -> None:
+    one, other = both()
+    first, second = memories(*[0] * parts), memories(*[0] * parts)
+    counts = np.zeros(parts, np.int64)
+    one.table_probe(urls, first, counts, ADD)
+    other.table_probe(urls, second, np.zeros(parts, np.int64), ADD)
+    one.table_spread(first, parts - 1, slots)
+    other.table_spread(second, parts - 1, slots)
+    assert first == second
+    assert len(first[-1]) >= slots * SLOT
+    assert not any(one.table_probe(urls, first, counts, TEST)[0])
+
+
+@given(st.binary(max_size=50), st.integers(0, 3), st.integers(-2, 2))
+@settings(deadline=None)
+def test_sums_of_blocks_agree(data: bytes, blocks: int, more: int) -> None:
+    one, other = both()
+    repeated = (data * (1 + blocks * 32_768 // max(1, len(data))))[: max(0, blocks * 32_768 + more)]
+    assert one.block_sums(repeated) == other.block_sums(memoryview(repeated))
+    assert len(one.block_sums(repeated)) == len(repeated) // 32_768 * 8
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -271,6 +295,11 @@ def test_a_table_stands_in_order_and_holds_what_was_put_in(kernel: Kernel) -> No
         lambda kernel: kernel.table_probe(["a"], [bytearray()] * 3, np.zeros(3, np.int64), ADD),
         lambda kernel: kernel.table_probe(["a"], [b""], np.zeros(1, np.int64), ADD),
         lambda kernel: kernel.table_probe(["a"], [bytearray()], np.zeros(2, np.int64), ADD),
+        lambda kernel: kernel.table_spread([bytearray()] * 3, 0, 1),
+        lambda kernel: kernel.table_spread([bytearray()], 1, 1),
+        lambda kernel: kernel.table_spread([bytearray()], -1, 1),
+        lambda kernel: kernel.table_spread([bytearray()], 0, 0),
+        lambda kernel: kernel.table_spread([b""], 0, 1),
         lambda kernel: leaf(kernel, routes=[1]),
         lambda kernel: leaf(kernel, routes=[-1]),
         lambda kernel: leaf(kernel, routes=[]),
@@ -363,6 +392,8 @@ def test_the_compiled_kernel_leaks_nothing() -> None:
     def round_trip() -> None:
         shards, counts = memories(0), np.zeros(1, np.int64)
         compiled.table_probe(urls, shards, counts, ADD)
+        compiled.table_spread(shards, 0, 900)
+        compiled.block_sums(bytes(40_000))
         compiled.table_probe(urls, shards, counts, FORGET)
         compiled.bloom_probe(urls, np.zeros(40, np.uint64), 5, 0, ADD)
         compiled.counting_probe(urls, np.zeros(40, np.uint32), 4, 5, 0, ADD)
