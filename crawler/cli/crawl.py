@@ -10,12 +10,11 @@ import click
 
 from config import Loaded
 from crawler.cli.options import preset_option, settings_option
-from crawler.cli.run.parts import keep_parts, run_in_parts, settings_with_parts
+from crawler.cli.run.division import is_in_parts, keep_parts, settings_with_parts
 from crawler.cli.run.running import run_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.library.opening import changed_settings
 from crawler.operate.settings.start import Start, with_page_limit
-from crawler.supervise.preparing import is_in_parts
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import cores
 
@@ -106,7 +105,12 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         max_pages=max_pages,
     )
     again = f"onceover crawl --dir {shlex.quote(loaded.config.crawl.directory)}"
-    run = (run_in_parts if is_in_parts(loaded, fresh=fresh) else run_crawl)(
+    run = run_crawl
+    if is_in_parts(loaded, fresh=fresh):
+        from crawler.cli.run.parts import run_in_parts  # noqa: PLC0415 - most crawls have no parts
+
+        run = run_in_parts
+    result = run(
         with_page_limit(loaded, max_pages),
         fresh=fresh,
         as_json=as_json,
@@ -115,7 +119,7 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         start=start,
         changed=changed_settings(loaded),
     )
-    return run.exit_code
+    return result.exit_code
 
 
 def _check_alone(others: Mapping[str, object]) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from config import Loaded
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.options import settings_option
-from crawler.cli.run.parts import keep_parts, run_in_parts, settings_with_parts
+from crawler.cli.run.division import is_in_parts, keep_parts, settings_with_parts
 from crawler.cli.run.running import run_crawl
 from crawler.disk.layout import record_directories
 from crawler.page import LinkKind
@@ -18,7 +18,6 @@ from crawler.simweb.expected import Kind
 from crawler.simweb.params import demo_params
 from crawler.simweb.process import running
 from crawler.simweb.world import World
-from crawler.supervise.preparing import is_in_parts
 from crawler.url.urls import UrlReader
 from crawler.wiring.configuration import load
 from crawler.write.records import read_records
@@ -53,19 +52,24 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | No
     with running(params) as port:
         scope = f'scope.within="{"any" if in_parts else "domain"}"'
         hosts = f'fetch.hosts={{"*.{params.domain}" = "127.0.0.1:{port}"}}'
-        run = (run_in_parts if in_parts else run_crawl)(
+        run = run_crawl
+        if in_parts:
+            from crawler.cli.run.parts import run_in_parts  # noqa: PLC0415 - as in `crawl`
+
+            run = run_in_parts
+        result = run(
             _load(directory, (scope, hosts, *settings), fresh=fresh, seed=f"http://h00000.{params.domain}/"),
             fresh=fresh,
             as_json=as_json,
             again=f"onceover demo --dir {shlex.quote(directory)}",
         )
-    if run.exit_code != COMPLETE or not _load(directory, settings, fresh=False).config.output.records:
-        return run.exit_code
+    if result.exit_code != COMPLETE or not _load(directory, settings, fresh=False).config.output.records:
+        return result.exit_code
     expected = {item.url for item in World(params).expected() if item.kind is Kind.PAGE}
     reader = UrlReader()
     found = {
         reader.seed(record.url).canonical
-        for record in read_records(*record_directories(Path(run.directory)))
+        for record in read_records(*record_directories(Path(result.directory)))
         if record.state == "done" and record.status == 200 and record.kind != LinkKind.SITEMAP
     }
     click.echo(

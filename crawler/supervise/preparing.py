@@ -72,19 +72,6 @@ def for_parts(config: Config) -> Config:
     return msgspec.structs.replace(config, limits=limits)
 
 
-def is_in_parts(loaded: Loaded, *, fresh: bool) -> bool:
-    """Whether a crawl with this configuration is run in parts. Raises `DirectoryRefused`."""
-    parts = stored_parts(loaded)
-    return number_of_parts(loaded.config) > 1 if parts is None or fresh else True
-
-
-def stored_parts(loaded: Loaded) -> int | None:
-    """How many parts the crawl in the configured directory has; None if it is not in parts. Raises
-    `DirectoryRefused`."""
-    layout = read_layout(Path(loaded.config.crawl.directory))
-    return None if layout is None else len(layout.parts)
-
-
 @contextmanager
 def lock_parts(
     loaded: Loaded,

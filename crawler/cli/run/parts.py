@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-import msgspec
 from rich.console import Console
 
 from config import Loaded
@@ -24,7 +23,7 @@ from crawler.operate.settings.start import Start
 from crawler.progress import GaugeOfParts, show_progress
 from crawler.status import number_of
 from crawler.supervise.operating import answer_operator
-from crawler.supervise.preparing import Plan, lock_parts, stored_parts
+from crawler.supervise.preparing import Plan, lock_parts
 from crawler.supervise.settings import SettingsOfParts, reconfigure
 from crawler.supervise.supervisor import Supervisor
 from crawler.supervise.whole.coordinator import Coordinator
@@ -58,21 +57,6 @@ def run_in_parts(
         result = in_event_loop(_run(plan, console))
     print_result(result, as_json=as_json, again=again)
     return result
-
-
-def settings_with_parts(settings: Sequence[str], parts: str | None) -> tuple[str, ...]:
-    """The arguments of `--set`, and that of `--parts`."""
-    return (*settings, *([] if parts is None else [f"crawl.parts={parts}"]))
-
-
-def keep_parts(loaded: Loaded, *, fresh: bool) -> Loaded:
-    """Unless somebody has said a number, a crawl in parts goes on in as many as it has."""
-    parts = None if fresh or loaded.origins["crawl.parts"] != "default" else stored_parts(loaded)
-    if parts is None:
-        return loaded
-    crawl = msgspec.structs.replace(loaded.config.crawl, parts=parts)
-    origins = loaded.origins | {"crawl.parts": "the crawl in the directory"}
-    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, crawl=crawl), origins=origins)
 
 
 async def _run(plan: Plan, console: Console) -> CrawlResult:

@@ -1,0 +1,38 @@
+"""Whether a crawl is run in parts. What runs them is not loaded for that."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from config import Loaded
+from crawler.disk.layout import read_layout
+from crawler.wiring.parts import number_of_parts
+
+
+def settings_with_parts(settings: Sequence[str], parts: str | None) -> tuple[str, ...]:
+    """The arguments of `--set`, and that of `--parts`."""
+    return (*settings, *([] if parts is None else [f"crawl.parts={parts}"]))
+
+
+def keep_parts(loaded: Loaded, *, fresh: bool) -> Loaded:
+    """Unless somebody has said a number, a crawl in parts goes on in as many as it has."""
+    parts = None if fresh or loaded.origins["crawl.parts"] != "default" else _stored_parts(loaded)
+    if parts is None:
+        return loaded
+    crawl = msgspec.structs.replace(loaded.config.crawl, parts=parts)
+    origins = loaded.origins | {"crawl.parts": "the crawl in the directory"}
+    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, crawl=crawl), origins=origins)
+
+
+def is_in_parts(loaded: Loaded, *, fresh: bool) -> bool:
+    """Whether a crawl with this configuration is run in parts. Raises `DirectoryRefused`."""
+    parts = _stored_parts(loaded)
+    return number_of_parts(loaded.config) > 1 if parts is None or fresh else True
+
+
+def _stored_parts(loaded: Loaded) -> int | None:
+    """How many parts the crawl in the configured directory has; None if it is not in parts. Raises
+    `DirectoryRefused`."""
+    layout = read_layout(Path(loaded.config.crawl.directory))
+    return None if layout is None else len(layout.parts)
