@@ -17,7 +17,6 @@ from crawler.disk.layout import part_at, read_layout
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
-from crawler.operate.answers import answer
 from crawler.operate.course import CourseKeeper
 from crawler.operate.running import RunningCrawl, answer_operator
 from crawler.operate.settings.changing import RunningSettings
@@ -65,7 +64,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     async def reload(self) -> None:
         """Read the configuration again, and log what has changed, or why nothing has."""
-        reply = await answer(self._operated(lambda _: None), Reload())
+        reply = await self._operated(lambda _: None).answer(Reload())
         if isinstance(reply, Reconfigured | Refusal):
             log_reload(reply)
 

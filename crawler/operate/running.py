@@ -4,18 +4,20 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
-from functools import partial
+from typing import Final
+
+import msgspec
 
 from config import Loaded
 from crawler.control import address
 from crawler.control.address import SocketRefused
-from crawler.control.replies import CrawlStatus, Stopping
+from crawler.control.replies import CrawlStatus, Refusal, Stopping
+from crawler.control.requests import AnyRequest
 from crawler.control.server import ControlServer
 from crawler.counters import InFlight
 from crawler.course.remaining import share_done
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
-from crawler.operate.answers import answer
 from crawler.operate.course import CourseKeeper
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import RunningSettings
@@ -28,6 +30,10 @@ from frontier.state import FrontierState
 from visited import VisitedStats
 
 log = logging.getLogger(__name__)
+
+_LOAD_ANSWERS_S: Final = 10.0
+"""When a crawl loads what answers, if nobody has asked it before. A shorter crawl does without. A longer one must not
+wait for a question, because until then another version may have been installed."""
 
 
 class RunningCrawl:
@@ -107,6 +113,12 @@ class RunningCrawl:
         self._stop(now)
         return Stopping(was_running=True, in_flight=in_flight)
 
+    async def answer(self, request: AnyRequest) -> msgspec.Struct | Refusal:
+        """Carry out a request. It does not hold the event loop for long."""
+        from crawler.operate.answers import answer  # noqa: PLC0415 - see `_LOAD_ANSWERS_S`
+
+        return await answer(self, request)
+
 
 async def answer_operator(crawl: RunningCrawl) -> None:
     """Answer on the socket until cancelled. A crawl whose directory takes no socket goes on without."""
@@ -116,7 +128,13 @@ async def answer_operator(crawl: RunningCrawl) -> None:
     except SocketRefused as error:
         log.warning("while this crawl runs, commands such as `onceover status` can't reach it: %s", error)
         return
+    loading = asyncio.get_running_loop().call_later(_LOAD_ANSWERS_S, _load_answers)
     try:
-        await ControlServer(listening, partial(answer, crawl)).run()
+        await ControlServer(listening, crawl.answer).run()
     finally:
+        loading.cancel()
         address.remove(place)
+
+
+def _load_answers() -> None:
+    import crawler.operate.answers  # noqa: F401, PLC0415 - see `_LOAD_ANSWERS_S`
