@@ -1,12 +1,11 @@
-"""What a crawl shares with others: the pace of hosts with other crawls, and if it is a part, limits with other parts.
-Both sides of the services between a part and its supervisor, from the configuration."""
+"""What a crawl shares with others: the pace of hosts with other crawls, and if it is a part, limits with the parts."""
 
 import asyncio
 import logging
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -17,24 +16,17 @@ from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import part_at, read_layout
-from crawler.engine import Ending
-from crawler.parts.line.services import PartService, SupervisorService
-from crawler.parts.sharing.address_authority import AddressAuthority
-from crawler.parts.sharing.address_holder import AddressHolder
-from crawler.parts.sharing.limited_frontier import LimitedFrontier
-from crawler.parts.sharing.page_allowance import PageAllowance
-from crawler.parts.sharing.page_bank import PageBank
+from crawler.parts.line.services import PartService
 from crawler.shared_pace.frontier import PacedFrontier
 from crawler.shared_pace.table import PaceTable
-from crawler.wiring.queue_settings import grouping, pace_groups
-from frontier import Frontier, InParts, PartLinks, Tended
+from crawler.wiring.queue_settings import pace_groups
+from frontier import Frontier, InParts, Tended
 from visited import Member, MembersSet, VisitedSet
 
 log = logging.getLogger(__name__)
 
 PACE_VARIABLE: Final = "ONCEOVER_PACE"
 """Names the file by which crawls keep the pace of hosts together. Parts of a crawl inherit it."""
-_IP = "ip"
 _TEND_EVERY_S: Final = 5.0
 """Between two looks at the server of a visited set. It does not report what it has lost."""
 
@@ -50,7 +42,8 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
 
     frontier: Frontier
     """The one to take leases from."""
-    allowance: PageAllowance | None = None
+    owe: Callable[[Iterable[int]], object] | None = None
+    """Takes the numbers of pages that are in the output but not settled. None if nothing limits the pages."""
     services: tuple[PartService, ...] = ()
 
 
@@ -134,47 +127,12 @@ async def share(config: Config, frontier: Frontier, paced: Frontier, stack: Asyn
     links = frontier.part_links if isinstance(frontier, InParts) else None
     if links is None:
         return Shared(frontier=paced)
-    services: list[PartService] = []
-    if _IP in grouping(config).limits:
-        holder = AddressHolder()
-        stack.callback(holder.close)
-        links.reserve(holder)
-        services.append(holder)
-    allowance = None
-    if config.limits.pages is None:
-        await _lift_limit(links)
-    else:
-        allowance = PageAllowance(links.pages, is_idle=lambda: links.is_idle)
-        services.append(allowance)
-        paced = LimitedFrontier(paced, allowance)
-        obeying = asyncio.create_task(allowance.run())
-        stack.push_async_callback(_end, obeying)
-    return Shared(frontier=paced, allowance=allowance, services=tuple(services))
+    from crawler.wiring.components.part_limits import share_limits  # noqa: PLC0415 - most crawls have no parts
 
-
-async def _lift_limit(links: PartLinks) -> None:
-    """A run without a limit may settle more pages than an earlier one has allowed."""
-    stored = links.pages.allowance
-    if stored.allowed is not None:
-        await links.pages.set_allowance(msgspec.structs.replace(stored, allowed=None, total=0))
+    leases_from, allowance, services = await share_limits(config, links, paced, stack)
+    return Shared(frontier=leases_from, owe=None if allowance is None else allowance.owe, services=tuple(services))
 
 
 async def _end(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait({task})
-
-
-def supervisor_services(
-    config: Config, parts: int, stop: Callable[[Ending], None], *, begun: Callable[[], object] = lambda: None
-) -> list[SupervisorService]:
-    """The supervisor's side. A limit that is reached calls `stop`, and one of pages calls `begun` before it hands out
-    any."""
-    services: list[SupervisorService] = []
-    if config.limits.pages is not None:
-        limit_of_pages = config.limits.pages
-        services.append(
-            PageBank(limit=limit_of_pages, parts=parts, on_reached=lambda: stop(Ending.LIMIT), on_begun=begun)
-        )
-    if (limit := grouping(config).limits.get(_IP)) is not None:
-        services.append(AddressAuthority(parts=parts, at_once=limit.at_once or 1, rest_s=limit.rest_s))
-    return services

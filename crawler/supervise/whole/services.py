@@ -5,7 +5,7 @@ from collections.abc import Callable
 from config import Loaded
 from crawler.engine import Ending
 from crawler.parts.line.services import SupervisorService
-from crawler.wiring.sharing import supervisor_services
+from crawler.wiring.components.part_limits import supervisor_services
 
 Stop = Callable[[Ending], None]
 """Ends the crawl: no part begins a further URL."""

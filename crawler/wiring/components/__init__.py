@@ -3,9 +3,10 @@
     discovering   which URLs are crawled: scope, traps, order and quotas
     fetching      connections, routes, robots.txt and politeness
     signing       what signs requests
-    rendering     the fetcher that renders pages in browsers
+    rendering     which pages are rendered in browsers
     processing    the extractor and the sinks
     disk_space    what keeps the crawl within its disk space
+    part_limits   what the parts of a crawl do together to keep its limits
 
 The modules do not know each other. `crawler.wiring.crawl` puts their components together; commands that need
 one component alone, as `config check` or `add`, make that one.

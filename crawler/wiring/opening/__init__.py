@@ -2,6 +2,7 @@
 
     kept       its frontier, with the state, and its visited set
     fetchers   what asks servers
+    browsers   what renders pages, if any are rendered
 
-`crawler.wiring.crawl` puts an engine over both.
+`crawler.wiring.crawl` puts an engine over these.
 """

@@ -12,7 +12,7 @@ from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.page import Fetched
 from crawler.protocols import Fetcher, Robots
-from crawler.wiring.components import fetching, rendering, signing
+from crawler.wiring.components import fetching, signing
 from crawler.wiring.live.values import Latest
 from crawler.wiring.queue_settings import upcoming_hosts
 from frontier import Foreseeing, Frontier, Notes
@@ -56,7 +56,11 @@ async def open_fetchers(
     fetcher = fetching.chosen_fetcher(loaded, http, before_request=before_request)
     stack.push_async_callback(fetcher.aclose)
     robots = fetching.robots(config, fetcher, notes, is_obeyed=latest.obeys_robots, archive=archive)
-    outermost = await rendering.rendering_fetcher(loaded, directory, fetcher, robots)
+    outermost = fetcher
+    if config.render.patterns:
+        from crawler.wiring.opening.browsers import fetcher_in_browsers  # noqa: PLC0415 - few crawls render pages
+
+        outermost = await fetcher_in_browsers(loaded, directory, fetcher, robots)
     stack.push_async_callback(outermost.aclose)
     robots_and_tdm = fetching.with_tdm_files(config, robots, fetcher, notes, archive=archive)
     return Fetchers(http, outermost, robots, robots_and_tdm)

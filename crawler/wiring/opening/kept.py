@@ -84,6 +84,6 @@ async def agree_with_output(
     """Queue the pages again that the output has and the ledger lacks, as after a crash."""
     frontier, numbers = kept.frontier, kept.state if isinstance(kept.state, NumberReads) else None
     owed = await requeue_newer_output(config, directory, frontier, urls, numbers=numbers)
-    if shared.allowance is not None:
-        shared.allowance.owe(owed)
-        shared.allowance.owe(await numbers_owed_by_replaced_output(config, directory, frontier, urls))
+    if shared.owe is not None:
+        shared.owe(owed)
+        shared.owe(await numbers_owed_by_replaced_output(config, directory, frontier, urls))

@@ -1,0 +1,70 @@
+"""Makes what the parts of a crawl do together with their supervisor to keep its limits: both sides."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Final
+
+import msgspec
+
+from config import Config
+from crawler.engine import Ending
+from crawler.parts.line.services import PartService, SupervisorService
+from crawler.parts.sharing.address_authority import AddressAuthority
+from crawler.parts.sharing.address_holder import AddressHolder
+from crawler.parts.sharing.limited_frontier import LimitedFrontier
+from crawler.parts.sharing.page_allowance import PageAllowance
+from crawler.parts.sharing.page_bank import PageBank
+from crawler.wiring.queue_settings import grouping
+from frontier import Frontier, PartLinks
+
+_IP: Final = "ip"
+
+
+async def share_limits(
+    config: Config, links: PartLinks, leases_from: Frontier, stack: AsyncExitStack
+) -> tuple[Frontier, PageAllowance | None, list[PartService]]:
+    """The side of the part with these links: the frontier to take leases from, what limits its pages, if anything does,
+    and its services. `stack` ends them."""
+    services: list[PartService] = []
+    if _IP in grouping(config).limits:
+        holder = AddressHolder()
+        stack.callback(holder.close)
+        links.reserve(holder)
+        services.append(holder)
+    if config.limits.pages is None:
+        await _lift_limit(links)
+        return leases_from, None, services
+    allowance = PageAllowance(links.pages, is_idle=lambda: links.is_idle)
+    services.append(allowance)
+    obeying = asyncio.create_task(allowance.run())
+    stack.push_async_callback(_end, obeying)
+    return LimitedFrontier(leases_from, allowance), allowance, services
+
+
+async def _lift_limit(links: PartLinks) -> None:
+    """A run without a limit may settle more pages than an earlier one has allowed."""
+    stored = links.pages.allowance
+    if stored.allowed is not None:
+        await links.pages.set_allowance(msgspec.structs.replace(stored, allowed=None, total=0))
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
+
+
+def supervisor_services(
+    config: Config, parts: int, stop: Callable[[Ending], None], *, begun: Callable[[], object] = lambda: None
+) -> list[SupervisorService]:
+    """The supervisor's side. A limit that is reached calls `stop`, and one of pages calls `begun` before it hands out
+    any."""
+    services: list[SupervisorService] = []
+    if config.limits.pages is not None:
+        limit_of_pages = config.limits.pages
+        services.append(
+            PageBank(limit=limit_of_pages, parts=parts, on_reached=lambda: stop(Ending.LIMIT), on_begun=begun)
+        )
+    if (limit := grouping(config).limits.get(_IP)) is not None:
+        services.append(AddressAuthority(parts=parts, at_once=limit.at_once or 1, rest_s=limit.rest_s))
+    return services
