@@ -1,9 +1,5 @@
-"""Shows the progress of a crawl on stderr.
+"""The progress of a crawl in words: a line, names and values for a table, and a summary at the end."""
 
-A live table on a terminal, a plain line every few seconds elsewhere, and a summary at the end.
-"""
-
-import asyncio
 import textwrap
 import time
 from collections import deque
@@ -11,10 +7,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
-from rich.console import Console, Group
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from crawler.counters import Counters
 from crawler.page import ConnectionCounts
@@ -23,7 +15,6 @@ from frontier import FrontierStats
 from visited import VisitedStats
 
 RATE_WINDOW_S = 5.0
-LIVE_INTERVAL_S = 0.5
 MIN_SHOWN_RATE = 1e-9
 MIN_SHOWN_LOST_PAGES = 0.05
 
@@ -86,18 +77,6 @@ class GaugeOfParts:
         return status
 
 
-async def show_progress(gauge: HasStatus, console: Console, *, interval_s: float = 5.0) -> None:
-    """Show progress until cancelled."""
-    if not console.is_terminal or console.is_dumb_terminal:
-        while True:
-            await asyncio.sleep(interval_s)
-            console.print(line(gauge.status()), highlight=False, markup=False, soft_wrap=True)
-    with Live(table(gauge.status()), console=console, auto_refresh=False, transient=True) as live:
-        while True:
-            await asyncio.sleep(LIVE_INTERVAL_S)
-            live.update(table(gauge.status()), refresh=True)
-
-
 def line(status: Status) -> str:
     """The status in one line."""
     frontier = status.frontier
@@ -120,17 +99,6 @@ def why(status: Status) -> list[str]:
     """Why the crawl waits, or its links do."""
     links = None if status.links_wait is None else f"links wait: {status.links_wait}"
     return [each for each in (status.waiting, links) if each is not None]
-
-
-def table(status: Status) -> Group:
-    """The status as a table, for a terminal."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", justify="right")
-    grid.add_column(overflow="fold")
-    for name, value in rows_of(status):
-        grid.add_row(name, Text(value))
-    # The last line is always there, so that the lines above do not jump.
-    return Group(grid, Text(" · ".join(why(status)), style="yellow"))
 
 
 def rows_of(status: Status) -> list[tuple[str, str]]:

@@ -10,12 +10,12 @@ from tests.timeouts import MAX_WAIT_S
 FAILING = """
 import sys
 from crawler.cli import main
-from crawler.cli.run import running
+from crawler.cli.run.diagnostics import Lines
 
 async def show_progress(*_, **__):
     raise ZeroDivisionError("no rate")
 
-running.show_progress = show_progress
+Lines.show_progress = show_progress
 main()
 """
 

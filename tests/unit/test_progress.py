@@ -7,8 +7,11 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from crawler.cli.run.diagnostics import Lines
+from crawler.cli.run.drawing import Drawing, table
+from crawler.cli.run.streams import LastingStream
 from crawler.counters import Counters
-from crawler.progress import Gauge, line, show_progress, summary, table
+from crawler.progress import Gauge, line, summary
 from crawler.status import Status
 from frontier import FrontierStats
 from tests.unit.frontier.virtual_time import in_virtual_time
@@ -163,15 +166,14 @@ def test_the_table_keeps_to_the_width_and_to_its_height_while_nothing_moves(widt
 
 @in_virtual_time
 async def test_a_line_is_printed_at_each_interval_until_it_is_cancelled() -> None:
-    console = Console(file=StringIO(), width=40)
+    file = StringIO()
     gauge = Gauge(Counters(), lambda: FRONTIER, lambda: BLOOM)
-    progress = asyncio.create_task(show_progress(gauge, console, interval_s=5.0))
+    progress = asyncio.create_task(Lines(LastingStream(file)).show_progress(gauge, interval_s=5.0))
     await asyncio.sleep(21)
     progress.cancel()
     with pytest.raises(asyncio.CancelledError):
         await progress
-    assert isinstance(console.file, StringIO)
-    lines = console.file.getvalue().splitlines()
+    lines = file.getvalue().splitlines()
     assert len(lines) == 4
     assert all("0 pages" in line and len(line) > 80 for line in lines)
 
@@ -180,7 +182,7 @@ async def test_a_line_is_printed_at_each_interval_until_it_is_cancelled() -> Non
 async def test_the_live_table_is_erased_when_it_is_cancelled() -> None:
     console = Console(file=StringIO(), width=80, force_terminal=True, legacy_windows=False, _environ={"TERM": "xterm"})
     gauge = Gauge(Counters(), lambda: FRONTIER, lambda: BLOOM)
-    progress = asyncio.create_task(show_progress(gauge, console))
+    progress = asyncio.create_task(Drawing(console).show_progress(gauge, interval_s=5.0))
     await asyncio.sleep(2)
     progress.cancel()
     with pytest.raises(asyncio.CancelledError):

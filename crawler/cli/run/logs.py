@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
-
+from crawler.cli.run.diagnostics import Diagnostics
 from crawler.library.crawl_log import log_into
 
 SHOWN_PER_KIND = 3
@@ -16,7 +15,7 @@ SHOWN_PER_KIND = 3
 class _ConsoleHandler(logging.Handler):
     """Prints warnings above a live display. It prints only the first few of messages that differ only in arguments."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Diagnostics) -> None:
         super().__init__(logging.WARNING)
         self._console = console
         self._seen: Counter[tuple[str, str]] = Counter()
@@ -30,11 +29,11 @@ class _ConsoleHandler(logging.Handler):
         self._seen[kind] += 1
         if self._seen[kind] <= SHOWN_PER_KIND:
             text = f"{record.levelname.lower()}: {record.getMessage()}"
-            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._console.tell(text)
 
 
 @contextmanager
-def logging_to(file: Path, form: logging.Formatter, console: Console) -> Iterator[None]:
+def logging_to(file: Path, form: logging.Formatter, console: Diagnostics) -> Iterator[None]:
     """Log into a file, which is created when there is something to log, and to the console."""
     to_console = _ConsoleHandler(console)
     try:
@@ -42,4 +41,4 @@ def logging_to(file: Path, form: logging.Formatter, console: Console) -> Iterato
             yield
     finally:
         if to_console.suppressed:
-            console.print(f"{to_console.suppressed:,} more warnings of these kinds are in {file}", highlight=False)
+            console.tell(f"{to_console.suppressed:,} more warnings of these kinds are in {file}")

@@ -5,23 +5,22 @@ import logging
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 
 from config import Loaded
 from crawler import __version__
+from crawler.cli.run.diagnostics import Diagnostics, diagnostics
 from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import warn_of_address_space
 from crawler.cli.run.running import in_event_loop, keep_running, print_result
 from crawler.cli.run.streams import say
-from crawler.cli.run.terminal import lasting_console
 from crawler.disk.going_on import how_to_go_on
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_progress
 from crawler.library.log_form import log_form
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.parts.exchange.redis import RedisExchange
-from crawler.progress import GaugeOfParts, show_progress
+from crawler.progress import GaugeOfParts
 from crawler.status import number_of
 from crawler.supervise.cluster.agent import CrawlAgent
 from crawler.supervise.cluster.joining import Joined, join
@@ -42,7 +41,7 @@ class MachineResult(msgspec.Struct, frozen=True, kw_only=True):
 def run_on_machine(reached: Loaded, directory: Path, *, max_parts: int, as_json: bool) -> int:
     """Run up to `max_parts` parts of the crawl that the server of `reached` has, with this directory. Returns the exit
     code. Raises `PartFailed` if a part can't go on, `ConfigError` and `DirectoryRefused`."""
-    console = lasting_console()
+    console = diagnostics()
     result = in_event_loop(_run(reached, directory, max_parts, console))
     if isinstance(result, CrawlResult):
         print_result(result, as_json=as_json, again=how_to_go_on(directory))
@@ -53,10 +52,7 @@ def run_on_machine(reached: Loaded, directory: Path, *, max_parts: int, as_json:
     return result.exit_code
 
 
-async def _run(reached: Loaded, directory: Path, max_parts: int, console: Console) -> CrawlResult | MachineResult:
-    def tell(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
+async def _run(reached: Loaded, directory: Path, max_parts: int, console: Diagnostics) -> CrawlResult | MachineResult:
     interrupted_before = was_interrupted()
     with interrupts() as acting:
         if interrupted_before:
@@ -64,7 +60,7 @@ async def _run(reached: Loaded, directory: Path, max_parts: int, console: Consol
         this = asyncio.current_task()
         assert this is not None
         acting.act = this.cancel
-        async with join(reached, directory, version=__version__, on_wait=tell) as joined:
+        async with join(reached, directory, version=__version__, on_wait=console.tell) as joined:
             crawl = joined.plan.loaded.config
             form = log_form(crawl.log.format, crawl=crawl.crawl.name)
             with logging_to(joined.plan.directory.log, form, console):
@@ -72,14 +68,13 @@ async def _run(reached: Loaded, directory: Path, max_parts: int, console: Consol
                 return await _work(joined, max_parts, acting, console)
 
 
-async def _work(joined: Joined, max_parts: int, acting: Interrupts, console: Console) -> CrawlResult | MachineResult:
-    def tell(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
+async def _work(
+    joined: Joined, max_parts: int, acting: Interrupts, console: Diagnostics
+) -> CrawlResult | MachineResult:
     address = f"agent-{joined.name}"
     exchange = await RedisExchange.begin(joined.server, address, prefix=joined.exchange_prefix, wire=WIRE)
     try:
-        agent = CrawlAgent(joined, exchange, max_parts=max_parts, tell=tell)
+        agent = CrawlAgent(joined, exchange, max_parts=max_parts, tell=console.tell)
         stopping = _Stopping(agent, acting, console)
         acting.act = stopping.drain
         running = asyncio.create_task(agent.run())
@@ -105,7 +100,7 @@ async def _work(joined: Joined, max_parts: int, acting: Interrupts, console: Con
 class _Stopping:
     """Ends the work of this machine as a signal does: the first time it lets URLs in flight finish."""
 
-    def __init__(self, agent: CrawlAgent, acting: Interrupts, console: Console) -> None:
+    def __init__(self, agent: CrawlAgent, acting: Interrupts, console: Diagnostics) -> None:
         self._agent = agent
         self._acting = acting
         self._console = console
@@ -115,9 +110,7 @@ class _Stopping:
         in_flight = 0 if status is None else status.frontier.in_process
         urls = number_of(in_flight, "URL in flight is done", "URLs in flight are done")
         log.info("%s: leaving when %s", name, urls)
-        self._console.print(
-            f"This machine leaves when {urls}. Other machines go on. Ctrl-C again stops at once.", highlight=False
-        )
+        self._console.tell(f"This machine leaves when {urls}. Other machines go on. Ctrl-C again stops at once.")
         self._agent.stop(Ending.SIGNAL)
         self._acting.act = self.drop
 
@@ -129,12 +122,12 @@ class _Stopping:
         (self.drop if now else self.drain)("onceover stop")
 
 
-async def _show(agent: CrawlAgent, console: Console) -> None:
+async def _show(agent: CrawlAgent, console: Diagnostics) -> None:
     """Show how the parts of this machine come on."""
-    console.print(f"{agent.name}: waiting for leases of parts.", highlight=False)
+    console.tell(f"{agent.name}: waiting for leases of parts.")
     await agent.first_open.wait()
     gauge = GaugeOfParts(agent.status)
     interval_s = agent.plan.loaded.config.progress.interval_s
     async with asyncio.TaskGroup() as group:
-        group.create_task(keep_running(show_progress(gauge, console, interval_s=interval_s)))
+        group.create_task(keep_running(console.show_progress(gauge, interval_s=interval_s)))
         group.create_task(keep_running(log_progress(gauge)))

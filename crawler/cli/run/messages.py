@@ -6,8 +6,7 @@ import shlex
 import time
 from collections.abc import Callable
 
-from rich.console import Console
-
+from crawler.cli.run.diagnostics import Diagnostics
 from crawler.engine import Ending
 from crawler.library.result import CrawlResult
 from crawler.status import number_of
@@ -28,7 +27,7 @@ def warn_of_address_space() -> None:
         )
 
 
-def rebuild_printer(console: Console) -> Callable[[str, int], None]:
+def rebuild_printer(console: Diagnostics) -> Callable[[str, int], None]:
     """A function that prints the progress of a rebuild, at most once in each interval."""
     printed_at = 0.0
 
@@ -36,17 +35,16 @@ def rebuild_printer(console: Console) -> Callable[[str, int], None]:
         nonlocal printed_at
         if time.monotonic() - printed_at >= REBUILD_INTERVAL_S:
             printed_at = time.monotonic()
-            console.print(f"Rebuilding {what}: {number_of(urls, 'URL')} so far.", highlight=False)
+            console.tell(f"Rebuilding {what}: {number_of(urls, 'URL')} so far.")
 
     return show
 
 
-def print_resumed(stats: FrontierStats, console: Console) -> None:
+def print_resumed(stats: FrontierStats, console: Diagnostics) -> None:
     settled = stats.done + stats.failed + stats.excluded
-    console.print(
+    console.tell(
         f"Resuming: {settled:,} of {number_of(stats.admitted, 'URL is', 'URLs are')} settled, "
-        f"{number_of(stats.pending + stats.retrying, 'waits', 'wait')}.",
-        highlight=False,
+        f"{number_of(stats.pending + stats.retrying, 'waits', 'wait')}."
     )
 
 

@@ -4,15 +4,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from config import Loaded
 from crawler import __version__
+from crawler.cli.run.diagnostics import Diagnostics, diagnostics
 from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import print_resumed, warn_of_address_space
 from crawler.cli.run.running import in_event_loop, keep_running, print_result
-from crawler.cli.run.terminal import lasting_console
 from crawler.control.requests import Reload
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning, log_progress
@@ -20,7 +18,7 @@ from crawler.library.log_form import log_form
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.lines import log_reload
 from crawler.operate.settings.start import Start
-from crawler.progress import GaugeOfParts, show_progress
+from crawler.progress import GaugeOfParts
 from crawler.status import number_of
 from crawler.supervise.operating import answer_operator
 from crawler.supervise.preparing import Plan, lock_parts
@@ -42,32 +40,26 @@ def run_in_parts(
     changed: Sequence[str] = (),
 ) -> CrawlResult:
     """Crawl in parts, as `run_crawl` does in one process. Raises `PartFailed` if a part can't go on."""
-    console = lasting_console()
+    console = diagnostics()
 
-    def tell(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    locked = lock_parts(loaded, version=__version__, fresh=fresh, rebuild=rebuild, start=start, on_wait=tell)
+    locked = lock_parts(loaded, version=__version__, fresh=fresh, rebuild=rebuild, start=start, on_wait=console.tell)
     form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name)
     with locked as plan, logging_to(plan.directory.log, form, console):
         warn_of_address_space()
         for line in changed:
-            tell(f"Changed: {line}.")
+            console.tell(f"Changed: {line}.")
             log.info("changed: %s", line)
         result = in_event_loop(_run(plan, console))
     print_result(result, as_json=as_json, again=again)
     return result
 
 
-async def _run(plan: Plan, console: Console) -> CrawlResult:
-    def tell(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
+async def _run(plan: Plan, console: Diagnostics) -> CrawlResult:
     interrupted_before = was_interrupted()
     with interrupts() as acting:
         if interrupted_before:
             raise asyncio.CancelledError
-        supervisor = Supervisor(plan, tell=tell)
+        supervisor = Supervisor(plan, tell=console.tell)
         stop_by_command = _stop_on_signals(supervisor, acting, console)
         settings, reload_wanted = SettingsOfParts(supervisor.whole), asyncio.Event()
         acting.reload = reload_wanted.set
@@ -98,7 +90,7 @@ async def _reload_when_wanted(whole: Coordinator, settings: SettingsOfParts, wan
 class _StopByCommand:
     """Ends the crawl as a signal does: the first time it lets URLs in flight finish."""
 
-    def __init__(self, supervisor: Supervisor, acting: Interrupts, console: Console) -> None:
+    def __init__(self, supervisor: Supervisor, acting: Interrupts, console: Diagnostics) -> None:
         self._supervisor = supervisor
         self._acting = acting
         self._console = console
@@ -108,7 +100,7 @@ class _StopByCommand:
         in_flight = 0 if status is None else status.frontier.in_process
         urls = number_of(in_flight, "URL in flight is done", "URLs in flight are done")
         log.info("%s: stopping when %s", name, urls)
-        self._console.print(f"Stopping when {urls}. Ctrl-C again stops at once.", highlight=False)
+        self._console.tell(f"Stopping when {urls}. Ctrl-C again stops at once.")
         self._supervisor.stop(Ending.SIGNAL)
         self._acting.act = self.drop
 
@@ -120,23 +112,23 @@ class _StopByCommand:
         (self.drop if now else self.drain)("onceover stop")
 
 
-def _stop_on_signals(supervisor: Supervisor, acting: Interrupts, console: Console) -> _StopByCommand:
+def _stop_on_signals(supervisor: Supervisor, acting: Interrupts, console: Diagnostics) -> _StopByCommand:
     """The first signal lets the URLs in flight finish, the second drops them, and the third kills the parts."""
     stopping = _StopByCommand(supervisor, acting, console)
     acting.act = stopping.drain
     return stopping
 
 
-async def _show(whole: Coordinator, console: Console) -> None:
+async def _show(whole: Coordinator, console: Diagnostics) -> None:
     """Show how the crawl begins, and its progress."""
     plan, gauge = whole.plan, GaugeOfParts(whole.status)
     await whole.all_open.wait()
     for choice in whole.choices:
-        console.print(f"{choice}.", highlight=False)
+        console.tell(f"{choice}.")
     log_beginning(plan.loaded.config, str(plan.directory.path), resumed=whole.is_resumed)
     if whole.is_resumed:
         print_resumed(gauge.status().frontier, console)
     interval_s = plan.loaded.config.progress.interval_s
     async with asyncio.TaskGroup() as group:
-        group.create_task(keep_running(show_progress(gauge, console, interval_s=interval_s)))
+        group.create_task(keep_running(console.show_progress(gauge, interval_s=interval_s)))
         group.create_task(keep_running(log_progress(gauge)))

@@ -3,21 +3,21 @@
 import asyncio
 import gc
 import logging
+import shutil
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TypeVar
 
 import click
 import msgspec
-from rich.console import Console
 
 from config import Loaded
 from crawler.cli.run.allocator import settle_allocator
+from crawler.cli.run.diagnostics import Diagnostics, diagnostics
 from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, warn_of_address_space
 from crawler.cli.run.streams import say
-from crawler.cli.run.terminal import lasting_console
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_progress
@@ -25,7 +25,7 @@ from crawler.library.log_form import log_form
 from crawler.library.opening import Run, lock_crawl, open_run
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.start import Start
-from crawler.progress import show_progress, summary
+from crawler.progress import summary
 from crawler.status import number_of
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def run_crawl(
     the rules. `start` says how the configuration is read again. `changed` says which settings differ from the last run.
     Raises whatever keeps a crawl from starting or continuing.
     """
-    console = lasting_console()
+    console = diagnostics()
     settle_allocator()
     form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name)
     with lock_crawl(loaded, fresh=fresh) as directory, logging_to(directory.log, form, console):
@@ -67,18 +67,17 @@ def print_result(result: CrawlResult, *, as_json: bool, again: str) -> None:
     if as_json:
         say(msgspec.json.encode(result))
         return
-    stdout = Console()
-    ending = ending_text(result, again)
-    for line in summary(result.status, ending=ending, directory=result.directory, width=stdout.width):
+    ending, width = ending_text(result, again), shutil.get_terminal_size().columns
+    for line in summary(result.status, ending=ending, directory=result.directory, width=width):
         say(line)
-    if stdout.is_terminal:
+    if sys.stdout.isatty():
         say("    (--json prints these figures, and more, for programs)")
 
 
 async def _run(
     loaded: Loaded,
     directory: CrawlDirectory,
-    console: Console,
+    console: Diagnostics,
     *,
     rebuild: bool,
     start: Start | None,
@@ -94,10 +93,10 @@ async def _run(
         opening = open_run(loaded, directory, rebuild=rebuild, on_rebuild=rebuild_printer(console), start=start)
         async with opening as run:
             for line in changed:
-                console.print(f"Changed: {line}.", highlight=False, markup=False, soft_wrap=True)
+                console.tell(f"Changed: {line}.")
                 log.info("changed: %s", line)
             if run.choice is not None:
-                console.print(f"{run.choice}.", highlight=False)
+                console.tell(f"{run.choice}.")
             if run.resumed:
                 print_resumed(run.crawl.frontier.describe(), console)
             if this.cancelling():
@@ -107,7 +106,7 @@ async def _run(
             return run.result(ending)
 
 
-async def _run_engine(run: Run, console: Console, acting: Interrupts) -> Ending:
+async def _run_engine(run: Run, console: Diagnostics, acting: Interrupts) -> Ending:
     """Run the engine. The first signal lets the URLs in flight finish, the second one stops at once. So do commands."""
     crawl = run.crawl
     async with asyncio.TaskGroup() as group:
@@ -116,7 +115,7 @@ async def _run_engine(run: Run, console: Console, acting: Interrupts) -> Ending:
         def drain(name: str) -> None:
             urls = number_of(len(crawl.engine.counters.in_flight), "URL in flight is done", "URLs in flight are done")
             log.info("%s: stopping when %s", name, urls)
-            console.print(f"Stopping when {urls}. Ctrl-C again stops at once.", highlight=False)
+            console.tell(f"Stopping when {urls}. Ctrl-C again stops at once.")
             crawl.engine.stop(Ending.SIGNAL)
             acting.act = stop
 
@@ -131,7 +130,7 @@ async def _run_engine(run: Run, console: Console, acting: Interrupts) -> Ending:
         acting.reload = lambda: group.create_task(run.reload())
         interval_s = run.loaded.config.progress.interval_s
         beside = [
-            group.create_task(keep_running(show_progress(crawl.gauge, console, interval_s=interval_s))),
+            group.create_task(keep_running(console.show_progress(crawl.gauge, interval_s=interval_s))),
             group.create_task(keep_running(log_progress(crawl.gauge))),
             group.create_task(run.course.keep()),
             group.create_task(run.answer_operator(stop=stop_by_command)),

@@ -1,6 +1,5 @@
 """Consoles: for results, and for diagnostics."""
 
-import sys
 from typing import IO
 
 from rich.console import Console
@@ -19,8 +18,8 @@ def results_console(*, width: int | None = None) -> Console:
     return _Results(width=width)
 
 
-def lasting_console() -> Console:
-    """The console for diagnostics, on stderr."""
+def lasting_console(stream: LastingStream) -> Console:
+    """The console for diagnostics, on this stream."""
     # Rich declares that it needs a whole file, but only uses what `LastingStream` has.
-    file: IO[str] = LastingStream(sys.stderr)  # type: ignore[assignment]
+    file: IO[str] = stream  # type: ignore[assignment]
     return Console(file=file)
