@@ -6,6 +6,7 @@ or the month of a calendar, in a path segment or parameter of its own.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from typing import Final
 
@@ -19,34 +20,48 @@ _SLASH: Final = "(?:/|%2[Ff])"
 
 _ANY_YEAR: Final = re.compile(r"[2-9](?<![0-9].)[0-9]{3}")
 """The first digit stands before the look-behind, because Python searches for it faster so."""
-_DATE: Final = re.compile(
-    # /2040/05/01, /2040-05-01, /2040_05_01, /2040/05 at the root
-    rf"/{_YEAR}/{_MONTH}/{_DAY}(?=$|[/?.])|/{_YEAR}([-_]){_MONTH}\3{_DAY}{_END}|^/{_YEAR}/{_MONTH}/?(?=$|\?)"
-    # =2040-05-01, =2040/05/01, =01.05.2040, =5/1/2040
-    rf"|[?&;][^=&;]*=(?:{_YEAR}([-/.]|%2[Ff]){_MONTH}\6{_DAY}(?=$|[&;T+ ]|%20)"
-    rf"|(?:{_LOOSE_DAY}\.{_LOOSE_MONTH}\.|{_LOOSE_MONTH}{_SLASH}{_LOOSE_DAY}{_SLASH}){_YEAR}(?=$|[&;+ ]|%20))"
-    # date=2040-05, date=204005, date=20400501
-    r"|[?&;][^=&;]{0,40}(?:date|datum|fecha|day|month|monat|mois|week|calend|kalend)[^=&;]{0,40}="
-    rf"{_YEAR}-?{_MONTH}{_DAY}?(?=$|[&;])",
-    re.IGNORECASE,
-)
+
+
+@cache
+def _date() -> re.Pattern[str]:
+    return re.compile(
+        # /2040/05/01, /2040-05-01, /2040_05_01, /2040/05 at the root
+        rf"/{_YEAR}/{_MONTH}/{_DAY}(?=$|[/?.])|/{_YEAR}([-_]){_MONTH}\3{_DAY}{_END}|^/{_YEAR}/{_MONTH}/?(?=$|\?)"
+        # =2040-05-01, =2040/05/01, =01.05.2040, =5/1/2040
+        rf"|[?&;][^=&;]*=(?:{_YEAR}([-/.]|%2[Ff]){_MONTH}\6{_DAY}(?=$|[&;T+ ]|%20)"
+        rf"|(?:{_LOOSE_DAY}\.{_LOOSE_MONTH}\.|{_LOOSE_MONTH}{_SLASH}{_LOOSE_DAY}{_SLASH}){_YEAR}(?=$|[&;+ ]|%20))"
+        # date=2040-05, date=204005, date=20400501
+        r"|[?&;][^=&;]{0,40}(?:date|datum|fecha|day|month|monat|mois|week|calend|kalend)[^=&;]{0,40}="
+        rf"{_YEAR}-?{_MONTH}{_DAY}?(?=$|[&;])",
+        re.IGNORECASE,
+    )
+
+
 _PART_OF_YEAR: Final = re.compile(
     rf"[?&;](?:[\w-]*[_-])?(?:month|mon|monat|mois|mes|week|woche|kw|day)={_LOOSE_DAY}(?=$|[&;])", re.IGNORECASE
 )
 _YEAR_PARAMETER: Final = re.compile(rf"[?&;](?:[\w-]*[_-])?(?:year|yr|jahr|annee|ano)={_YEAR}(?=$|[&;])", re.IGNORECASE)
 _CALENDAR: Final = re.compile("calend|kalend|agenda", re.IGNORECASE)
-_OF_CALENDAR: Final = re.compile(
-    # At the end of the path, perhaps before a file extension or the name of a view.
-    rf"(?:/{_YEAR}([-/_]){_LOOSE_MONTH}(?:\2{_LOOSE_DAY})?|(?<![0-9])[-_]{_YEAR}-{_MONTH}-{_DAY})"
-    r"(?:\.[a-z]+|/(?:month|week|day|list))?/?(?=$|\?)"
-    rf"|[?&;][^=&;]*={_YEAR}[-/.]?{_MONTH}(?=$|[&;])",
-    re.IGNORECASE,
-)
-_OF_EVENTS: Final = re.compile(
-    r"/(?:[a-z]+[-_])?(?:events?|termine?|veranstaltungen|months?|monat|mois|weeks?|days?|schedule|diary)"
-    rf"(?:/list|/month|/day|/week)?/{_YEAR}[-/_]{_MONTH}(?![0-9A-Za-z])",
-    re.IGNORECASE,
-)
+
+
+@cache
+def _of_calendar() -> re.Pattern[str]:
+    return re.compile(
+        # At the end of the path, perhaps before a file extension or the name of a view.
+        rf"(?:/{_YEAR}([-/_]){_LOOSE_MONTH}(?:\2{_LOOSE_DAY})?|(?<![0-9])[-_]{_YEAR}-{_MONTH}-{_DAY})"
+        r"(?:\.[a-z]+|/(?:month|week|day|list))?/?(?=$|\?)"
+        rf"|[?&;][^=&;]*={_YEAR}[-/.]?{_MONTH}(?=$|[&;])",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _of_events() -> re.Pattern[str]:
+    return re.compile(
+        r"/(?:[a-z]+[-_])?(?:events?|termine?|veranstaltungen|months?|monat|mois|weeks?|days?|schedule|diary)"
+        rf"(?:/list|/month|/day|/week)?/{_YEAR}[-/_]{_MONTH}(?![0-9A-Za-z])",
+        re.IGNORECASE,
+    )
 
 
 def latest_year(path: str, /) -> int:
@@ -58,7 +73,7 @@ def latest_year(path: str, /) -> int:
 def dates_in(path: str, /) -> Iterator[tuple[int, bool]]:
     """The years of the dates in a path and query, each with whether the URL names a calendar."""
     is_calendar = _CALENDAR.search(path) is not None
-    patterns = [_DATE, _OF_CALENDAR if is_calendar else _OF_EVENTS]
+    patterns = [_date(), _of_calendar() if is_calendar else _of_events()]
     for found in chain.from_iterable(pattern.finditer(path) for pattern in patterns):
         yield next(int(group) for group in found.groups() if group and len(group) == 4), is_calendar
     if is_calendar or _PART_OF_YEAR.search(path):

@@ -9,6 +9,7 @@ weight decides precedence: the heaviest links are fetched first, wherever they w
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -19,11 +20,14 @@ _WORST: Final = 255
 _BEST: Final = 1
 """Seeds have 0."""
 
-_UNSPACED: Final = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
-)
-"""Scripts without spaces between words, or with endings attached to them: Thai, Lao, Burmese, Khmer, Chinese, Japanese,
-Korean."""
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    """Scripts without spaces between words, or with endings attached to them: Thai, Lao, Burmese, Khmer, Chinese,
+    Japanese, Korean."""
+    return re.compile(
+        "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+    )
 
 
 class Focus:
@@ -67,8 +71,8 @@ class Focus:
 
 def _group(key: str) -> str:
     """A pattern for a word or phrase; it matches whole words only, if its script separates words."""
-    before = "" if _UNSPACED.match(key[0]) else r"(?<![^\W_])"
-    behind = "" if _UNSPACED.match(key[-1]) else r"(?![^\W_])"
+    before = "" if _unspaced().match(key[0]) else r"(?<![^\W_])"
+    behind = "" if _unspaced().match(key[-1]) else r"(?![^\W_])"
     words = r"[\W_]+".join(map(re.escape, key.split()))
     return f"({before}{words}{behind})"
 

@@ -6,25 +6,31 @@ and resolves escapes.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
-_TOKEN: Final = re.compile(
-    # All alternatives begin with one set of rare characters, without flags, so the scanner jumps from one to the next.
-    # No part can match in two ways, so it never backtracks. Possessive repeats would say so, but are wrong before
-    # Python 3.11.5.
-    r"""[(/@"'\\](?:"""
-    r"""(?P<function>(?<=[uU][rR][lL]\()(?<![\w-]....)|(?<=[sS][rR][cC]\()(?<![\w-]....))[\t\n\f\r ]*"""
-    r"""(?:(?P<bare>(?![\t\n\f\r "'()])[^\\\t\n\f\r "'()]*"""
-    r"""(?:\\(?:[0-9a-fA-F]{1,6}[\t\n\f\r ]|.)[^\\\t\n\f\r "'()]*)*)[\t\n\f\r ]*(?:\)|\Z)"""
-    r"""|(?![\t\n\f\r "'])[^\\)]*(?:\\(?:.|\n)[^\\)]*)*)?"""
-    r"""|(?P<set>(?<=[iI][mM][aA][gG][eE]-[sS][eE][tT]\())"""
-    r"""|(?<=/)\*(?:[^*]*\*+(?:[^*/][^*]*\*+)*/|[^*]*(?:\*(?!/)[^*]*)*)"""
-    r"""|(?<=@)(?:(?P<import>(?ai:import)(?![\w\\-]))|(?ai:namespace)(?![\w\\-])[^;{}]*)"""
-    # An escape in a name. The escaped character begins no string, comment or function.
-    r"""|(?<=\\)."""
-    r"""|(?<=")(?P<double>[^"\\\n]*(?:\\(?:.|\n)[^"\\\n]*)*)"?"""
-    r"""|(?<=')(?P<single>[^'\\\n]*(?:\\(?:.|\n)[^'\\\n]*)*)'?)"""
-)
+
+@cache
+def _token() -> re.Pattern[str]:
+    return re.compile(
+        # All alternatives begin with one set of rare characters, without flags, so the scanner jumps from one to the
+        # next. No part can match in two ways, so it never backtracks. Possessive repeats would say so, but are wrong
+        # before Python 3.11.5.
+        r"""[(/@"'\\](?:"""
+        r"""(?P<function>(?<=[uU][rR][lL]\()(?<![\w-]....)|(?<=[sS][rR][cC]\()(?<![\w-]....))[\t\n\f\r ]*"""
+        r"""(?:(?P<bare>(?![\t\n\f\r "'()])[^\\\t\n\f\r "'()]*"""
+        r"""(?:\\(?:[0-9a-fA-F]{1,6}[\t\n\f\r ]|.)[^\\\t\n\f\r "'()]*)*)[\t\n\f\r ]*(?:\)|\Z)"""
+        r"""|(?![\t\n\f\r "'])[^\\)]*(?:\\(?:.|\n)[^\\)]*)*)?"""
+        r"""|(?P<set>(?<=[iI][mM][aA][gG][eE]-[sS][eE][tT]\())"""
+        r"""|(?<=/)\*(?:[^*]*\*+(?:[^*/][^*]*\*+)*/|[^*]*(?:\*(?!/)[^*]*)*)"""
+        r"""|(?<=@)(?:(?P<import>(?ai:import)(?![\w\\-]))|(?ai:namespace)(?![\w\\-])[^;{}]*)"""
+        # An escape in a name. The escaped character begins no string, comment or function.
+        r"""|(?<=\\)."""
+        r"""|(?<=")(?P<double>[^"\\\n]*(?:\\(?:.|\n)[^"\\\n]*)*)"?"""
+        r"""|(?<=')(?P<single>[^'\\\n]*(?:\\(?:.|\n)[^'\\\n]*)*)'?)"""
+    )
+
+
 _LINK: Final = re.compile(r"[uUsS@](?:[rR][lLcC]\(|[iI][mM][pP]|[eE][tT]\()")
 _END_OF_DECLARATION: Final = re.compile("[;{}]")
 _WHITE_SPACE: Final = "\t\n\f\r "
@@ -38,7 +44,7 @@ def css_urls(text: str, /) -> Iterator[str]:
     expected_at = -1
     last = 0
     in_set = False
-    for token in _TOKEN.finditer(text):
+    for token in _token().finditer(text):
         gap = text[last : token.start()] if in_set else ""
         last = token.end()
         in_set = in_set and _END_OF_DECLARATION.search(gap) is None

@@ -1,6 +1,7 @@
 """The named canonical rules, each of which removes a difference that does not lead to another page."""
 
 import re
+from functools import cache
 from typing import Final
 
 from msgspec.structs import replace
@@ -12,20 +13,32 @@ _TRACKING_NAMES: Final = (
     r"|mc_cid|mc_eid|_openstat|_hsenc|_hsmi|mkt_tok|vero_id|oly_enc_id|oly_anon_id|pk_(?:campaign|kwd|source|medium)"
     r"|mtm_\w+|wickedid|s_cid|_ga|_gl|gad_source|gad_campaignid|srsltid|igsh|__hstc|__hssc|__hsfp|hsctatracking"
 )
-_TRACKING = re.compile(rf"(?:{_TRACKING_NAMES})(?:=.*)?", re.IGNORECASE | re.DOTALL)
+
+
+@cache
+def _tracking() -> re.Pattern[str]:
+    return re.compile(rf"(?:{_TRACKING_NAMES})(?:=.*)?", re.IGNORECASE | re.DOTALL)
+
+
 _SESSION_NAMES: Final = (
     r"[jo]?s\w*id|phpsessid|cgisessid|xtcsid|zenid|asp\.net_sessionid|aspsessionid[a-z]{8}|cfid|cftoken"
     r"|s(?==[0-9a-f]{32})"
 )
 """All names that any version of the rules removes, and some more."""
-_SESSION_PARAMETER = re.compile(
-    r"(?:^|(?<=[&;]))(?:jsessionid(?:=[^&;]*)?|phpsessid=[0-9a-z,-]{16,}"
-    r"|(?:cgisessid|oscsid|xtcsid|zenid)=[0-9a-z]{26,}|(?:sid|sessid|sessionid|session_id)=[0-9a-z]{32,}"
-    r"|(?:sessid|sessionid|session_id)=[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
-    r"|asp\.net_sessionid=[0-9a-z]{24}|aspsessionid[a-z]{8}=[a-z]{24})(?:[&;]|$)",
-    re.IGNORECASE,
-)
-"""26 characters after `sid` or `sessionid` may be a ULID, which names a story or the session of a conference."""
+
+
+@cache
+def _session_parameter() -> re.Pattern[str]:
+    """26 characters after `sid` or `sessionid` may be a ULID, which names a story or the session of a conference."""
+    return re.compile(
+        r"(?:^|(?<=[&;]))(?:jsessionid(?:=[^&;]*)?|phpsessid=[0-9a-z,-]{16,}"
+        r"|(?:cgisessid|oscsid|xtcsid|zenid)=[0-9a-z]{26,}|(?:sid|sessid|sessionid|session_id)=[0-9a-z]{32,}"
+        r"|(?:sessid|sessionid|session_id)=[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+        r"|asp\.net_sessionid=[0-9a-z]{24}|aspsessionid[a-z]{8}=[a-z]{24})(?:[&;]|$)",
+        re.IGNORECASE,
+    )
+
+
 _COLDFUSION = re.compile(r"(?:^|(?<=[&;]))cf(id|token)=[0-9a-z-]+(?:[&;]|$)", re.IGNORECASE)
 _VBULLETIN = re.compile(
     r"/(?:show(?:thread|post|groups)|forumdisplay|member(?:list)?|new(?:reply|thread)|printthread)\.php", re.IGNORECASE
@@ -62,7 +75,7 @@ def _session_ids(url: UrlComponents) -> UrlComponents:
         url = replace(url, path=_SESSION_IN_PATH.sub("", url.path))
     if not url.query:
         return url
-    kept = _SESSION_PARAMETER.sub("", url.query)
+    kept = _session_parameter().sub("", url.query)
     if len({found[1].lower() for found in _COLDFUSION.finditer(kept)}) == 2:
         kept = _COLDFUSION.sub("", kept)
     if "s=" in kept.lower() and _VBULLETIN.search(url.path):
@@ -72,7 +85,7 @@ def _session_ids(url: UrlComponents) -> UrlComponents:
 
 def _tracking_parameters(url: UrlComponents) -> UrlComponents:
     """Drop `utm_source=…`, `gclid=…`, `fbclid=…` and the like, which tell where a reader came from."""
-    return _without(url, _TRACKING)
+    return _without(url, _tracking())
 
 
 def _empty_query(url: UrlComponents) -> UrlComponents:

@@ -14,7 +14,6 @@ import msgspec
 from ada_url import join_url, normalize_url
 from msgspec.structs import replace
 
-from crawler.url import canonical_2
 from crawler.url.canonical import RULES_VERSION, canonicalizer, identity_of
 from crawler.url.canonical_rules import DEFAULT_RULES, MARKS
 from crawler.url.components import NamedRule, UrlComponents
@@ -35,7 +34,7 @@ are traps or inlined images."""
 
 QueueBy = Literal["host", "domain"]
 
-VERSIONS: Final = (RULES_VERSION, canonical_2.VERSION)
+VERSIONS: Final = (RULES_VERSION, 2)
 """Versions of the canonical rules, the latest first. A crawl keeps the version with which it began."""
 
 
@@ -83,14 +82,18 @@ class UrlReader:
         are not by host or domain. Raises `ValueError` for an unknown rule or an unknown kind of queue."""
         if queue_by not in ("host", "domain"):
             raise ValueError(f"queue_by must be host or domain, not {queue_by!r}")
-        latest = version == RULES_VERSION
-        self._canonicalize = canonicalizer(rules) if latest else canonical_2.canonicalizer(rules)
+        self.identity: str
+        """Identifies the canonical form. A store with another identity does not fit."""
+        if version == RULES_VERSION:
+            self._canonicalize, self.identity = canonicalizer(rules), identity_of(rules)
+        else:
+            from crawler.url import canonical_2  # noqa: PLC0415 - few crawls began with these rules
+
+            self._canonicalize, self.identity = canonical_2.canonicalizer(rules), canonical_2.identity_of(rules)
         self._rules_are_standard = set(rules) <= set(DEFAULT_RULES)
         self._queue_of = queue_of
         self._queues_are_hosts = queue_by == "host" and queue_of is None
         self._max_length = max_length
-        self.identity = identity_of(rules) if latest else canonical_2.identity_of(rules)
-        """Identifies the canonical form. A store with another identity does not fit."""
 
     def read(self, href: str, base: str, /) -> Target | BadUrl:
         """The URL that an href in a document with that base URL means."""

@@ -14,6 +14,7 @@ compiled code.
 """
 
 import re
+from functools import cache
 from html.entities import html5
 from typing import Final
 
@@ -60,7 +61,12 @@ def _class_of(ranges: tuple[tuple[int, int], ...]) -> str:
     return "".join(f"{re.escape(chr(first))}-{re.escape(chr(last))}" for first, last in ranges)
 
 
-_WORD: Final = re.compile(f"[{_class_of(SINGLE)}]|[^{_class_of(SINGLE)}{_class_of(BREAKS)}]+")
+@cache
+def _word() -> re.Pattern[str]:
+    """A word, or a character of a script without spaces between words."""
+    return re.compile(f"[{_class_of(SINGLE)}]|[^{_class_of(SINGLE)}{_class_of(BREAKS)}]+")
+
+
 _TAG: Final = re.compile(
     rb"<(?:!(?=--).*?(?:-->|\Z)|[!?][^>]*(?:>|\Z)"
     rb"""|/?([a-zA-Z][^\t\n\f\r />]*)(?:=[\t\n\f\r ]*(?:"[^"]*(?:"|\Z)|'[^']*(?:'|\Z))|[^>])*(?:>|\Z))""",
@@ -118,7 +124,7 @@ def _character(reference: re.Match[bytes]) -> bytes:
 
 
 def _words(text: bytes) -> list[str]:
-    return _WORD.findall(text.lower().decode("utf-8", "replace"))
+    return _word().findall(text.lower().decode("utf-8", "replace"))
 
 
 def _fnv1a(word: str) -> int:

@@ -6,7 +6,8 @@ pywb and others look URLs up: `http://www.Example.org/A/?b=2&a=1` and `https://e
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -16,20 +17,6 @@ _WWW: Final = re.compile(r"^www\d*\.")
 _MAX_PASSES: Final = 64
 """How often a URL may be escaped; nobody does so oftener in earnest."""
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
-_ASPX_SESSIONS: Final = (
-    re.compile(r"^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$"),
-    re.compile(r"^(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)$"),
-)
-_QUERY_SESSIONS: Final = tuple(
-    re.compile(rf"^(.*){session}(?:&(.*))?$", re.IGNORECASE)
-    for session in (
-        "jsessionid=[0-9a-z]{32}",
-        "phpsessid=[0-9a-z]{32}",
-        "sid=[0-9a-z]{32}",
-        "aspsessionid[a-z]{8}=[a-z]{24}",
-        "cfid=[^&]+&cftoken=[^&]+",
-    )
-)
 
 
 def surt_key(url: str, /) -> str:
@@ -68,11 +55,19 @@ def _path(path: str) -> str:
     if path.endswith("/") and len(path) > 1 and ".aspx" not in path:
         return path[:-1]
     if ".aspx" in path:
-        for session in _ASPX_SESSIONS:
+        for session in _aspx_sessions():
             path = session.sub(r"\1\2", path)
         if path.endswith("/") and len(path) > 1:
             path = path[:-1]
     return path or "/"
+
+
+@cache
+def _aspx_sessions() -> Sequence[re.Pattern[str]]:
+    return (
+        re.compile(r"^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$"),
+        re.compile(r"^(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)$"),
+    )
 
 
 def _normalized(path: str) -> str:
@@ -90,7 +85,7 @@ def _normalized(path: str) -> str:
 def _query(query: str) -> str:
     query = _escaped(_unescaped(query))
     if "id=" in query.lower():
-        for session in _QUERY_SESSIONS:
+        for session in _query_sessions():
             found = session.match(query)
             if found is not None:
                 query = found[1] + (found[2] or "")
@@ -98,6 +93,20 @@ def _query(query: str) -> str:
     if "&" not in query:
         return query
     return "&".join("=".join(pair) for pair in sorted(tuple(each.split("=", 1)) for each in query.split("&")))
+
+
+@cache
+def _query_sessions() -> Sequence[re.Pattern[str]]:
+    return tuple(
+        re.compile(rf"^(.*){session}(?:&(.*))?$", re.IGNORECASE)
+        for session in (
+            "jsessionid=[0-9a-z]{32}",
+            "phpsessid=[0-9a-z]{32}",
+            "sid=[0-9a-z]{32}",
+            "aspsessionid[a-z]{8}=[a-z]{24}",
+            "cfid=[^&]+&cftoken=[^&]+",
+        )
+    )
 
 
 def _unescaped(text: str) -> str:
