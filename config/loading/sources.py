@@ -1,7 +1,6 @@
 """Reads values from a TOML text, the environment and `--set`. Each source gives unchecked entries."""
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,6 +52,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 def toml_source(text: str, name: str) -> Source:
     """The entries of a TOML text. Messages call it `name`."""
+    import tomllib  # noqa: PLC0415 - not all crawls have a file
+
     try:
         tables = tomllib.loads(text)
     except ValueError as error:
@@ -227,6 +228,8 @@ def option_source(options: Mapping[str, tuple[str, object]]) -> Source:
 
 def _toml_or_text(text: str) -> object:
     """The text as a TOML value; the text itself if it is not one."""
+    import tomllib  # noqa: PLC0415 - as above
+
     try:
         values = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):

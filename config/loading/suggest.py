@@ -1,7 +1,6 @@
 """Suggests what an unknown name was probably meant to be."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from config.loading.blocks import BlockKind, block_kinds
 from config.settings import sections, settings
@@ -9,7 +8,7 @@ from config.settings import sections, settings
 
 def did_you_mean(name: str, known: Iterable[str], *, written: str = "{}") -> str | None:
     """A question that suggests the closest known name; None if none is close."""
-    close = get_close_matches(name.lower().replace("-", "_"), known, n=1, cutoff=0.6)
+    close = _close_matches(name.lower().replace("-", "_"), known)
     return f"did you mean {written.format(close[0])}?" if close else None
 
 
@@ -43,5 +42,11 @@ def _closest(key: str) -> str | None:
     if "." in key:
         return did_you_mean(key, settings())
     names = {setting.name: setting.key for setting in settings().values()} | {name: f"[{name}]" for name in sections()}
-    close = get_close_matches(key.lower().replace("-", "_"), names, n=1)
+    close = _close_matches(key.lower().replace("-", "_"), names)
     return f"did you mean {names[close[0]]}?" if close else None
+
+
+def _close_matches(word: str, known: Iterable[str]) -> list[str]:
+    from difflib import get_close_matches  # noqa: PLC0415 - most configurations have no mistakes
+
+    return get_close_matches(word, list(known), n=1)

@@ -10,7 +10,7 @@ from crawler.cli.codes import FAILED, REFUSED, USAGE
 from crawler.compare.measure.folder import FolderRefused
 from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
-from crawler.copies.freezing import CopyRefused
+from crawler.copies.folder import CopyRefused
 from crawler.disk.directory import DirectoryRefused
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused

@@ -1,5 +1,6 @@
 """Copies of crawls: of a crawl, or of one part of it, as it was at one moment.
 
+    folder     where what was frozen is, for one process at a time
     freezing   keeps a crawl as it is at one moment, by links and lengths, while it goes on
     content    what a copy holds: a list of files, and their contents by their digests
     writing    copies what was frozen

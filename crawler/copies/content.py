@@ -16,7 +16,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from crawler.copies.freezing import CopyRefused
+from crawler.copies.folder import CopyRefused
 from crawler.disk.durable_file import replace_file
 from crawler.disk.lineages import Block
 

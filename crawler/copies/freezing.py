@@ -1,11 +1,9 @@
 """Keeps a crawl as it is at one moment, so that it can be copied while it goes on."""
 
-import fcntl
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +11,6 @@ import msgspec
 
 from crawler.disk.directory import COPYING, CrawlDirectory
 from crawler.disk.durable_file import BESIDE_SQLITE
-from crawler.disk.permissions import why_not_writable
 
 LinkFrontier = Callable[[Path, Path], Mapping[str, int]]
 """Links the files of the frontier into a folder, and returns their lengths."""
@@ -22,10 +19,6 @@ _LIST: Final = "files.json"
 _CONTENT: Final = "files"
 _SQLITE: Final = b"SQLite format 3\0"
 _UNFINISHED: Final = ".new"
-
-
-class CopyRefused(Exception):
-    """There is no copy to make or to read. Nothing was changed. The message says why, and what to do."""
 
 
 class FrozenFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,46 +30,6 @@ class FrozenFile(msgspec.Struct, frozen=True, kw_only=True):
     modified_ns: int
     place: str
     """Where to read it."""
-
-
-@contextmanager
-def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
-    """A context in which a crawl can be frozen, by this process or another. Deletes what was frozen, also what an
-    earlier one has left. Raises `CopyRefused` if another process copies the crawl."""
-    folder = directory.path / COPYING
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise CopyRefused(why_not_writable(directory.path) or f"{folder} can't be made: {error.strerror}") from error
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise CopyRefused(f"another process copies {directory.path}: wait until it has finished") from error
-        _empty(folder)
-        try:
-            yield
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        os.close(descriptor)
-
-
-def delete_leftovers(directory: CrawlDirectory) -> None:
-    """Delete what a process has frozen that was killed. Its links keep deleted files on the disk."""
-    with suppress(CopyRefused):
-        if (directory.path / COPYING).exists():
-            with frozen_folder(directory):
-                pass
-
-
-def _empty(folder: Path) -> None:
-    for path in list(folder.iterdir()):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
 
 
 class Freezing:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crawler.copies.content import CopiedFile, Folder, stream
-from crawler.copies.freezing import CopyRefused
+from crawler.copies.folder import CopyRefused
 from crawler.copies.writing import Progress
 from crawler.disk.directory import RESTORING
 from crawler.write.appending import sync_directory

@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from crawler.copies.content import CopiedFile, CopyList, Folder, stream
-from crawler.copies.freezing import CopyRefused, FrozenFile
+from crawler.copies.folder import CopyRefused
+from crawler.copies.freezing import FrozenFile
 from crawler.write.appending import sync_directory
 
 Progress = Callable[[int, int], None]

@@ -29,7 +29,6 @@ import fcntl
 import os
 import shutil
 import time
-import tomllib
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -272,8 +271,9 @@ class CrawlDirectory:
         return not (self._has_leveldb() or (self._names_a_frontier() and self.has_state()))
 
     def _names_a_frontier(self) -> bool:
-        """Whether its configuration names the backend of the frontier, as that of any crawl does whose frontier is no
-        LevelDB."""
+        """Whether its configuration names the backend of the frontier, as it does if that is no LevelDB."""
+        import tomllib  # noqa: PLC0415 - new crawls have nothing to read
+
         try:
             frontier = tomllib.loads(self.configuration.read_text(encoding="utf-8")).get("frontier")
         except (FileNotFoundError, ValueError):

@@ -1,7 +1,6 @@
 """Files of a crawl: replaces one as a whole, and tells whether one has anything but empty tables of SQLite."""
 
 import os
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -31,6 +30,8 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
 def has_rows(path: Path) -> bool:
     """Whether a file is anything but a database without rows, as a sink makes it before there is a page. One that
     can't be read counts as full."""
+    import sqlite3  # noqa: PLC0415 - few crawls write databases
+
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()

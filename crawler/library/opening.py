@@ -11,7 +11,7 @@ import msgspec
 from config import Config, ConfigError, Loaded, changes, render_toml
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload
-from crawler.copies.freezing import delete_leftovers
+from crawler.copies.folder import delete_leftovers
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import part_at, read_layout
 from crawler.engine import Ending

@@ -3,6 +3,7 @@
     finished    the files of records and archives that are complete
     choosing    which of them are too old, or too much; pure
     needs       which archives must stay because later ones refer to their bodies
+    following   follows the references between archives
     pruning     deletes: lists a file with its record numbers first, and then deletes it
     keeping     prunes while a crawl runs
 

@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cronsim import CronSim, CronSimError
-
 from config import Loaded
 
 _FIELDS: Final = 5
@@ -19,6 +17,8 @@ def next_tick(loaded: Loaded) -> Callable[[float], float] | None:
     schedule, zone = loaded.config.daemon.schedule, _zone(loaded)
     if schedule is None:
         return None
+    from cronsim import CronSim, CronSimError  # noqa: PLC0415 - most crawls have no schedule
+
     try:
         if len(schedule.split()) != _FIELDS:
             raise CronSimError("Wrong number of fields")

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -21,7 +21,6 @@ from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect,
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
-from crawler.write.dedupe.originals import Originals, open_originals
 from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.descriptor import FILES, Descriptor, Parameters
 from crawler.write.warc_info import WarcInfo
@@ -58,6 +57,14 @@ class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
 _DEFAULTS: Final = WarcOptions()
 
 
+class _Earlier(Protocol):
+    """`crawler.write.dedupe.originals.Originals`, which is loaded if it is wanted."""
+
+    def find(self, digest: str, /) -> Original | None: ...
+
+    def close(self) -> None: ...
+
+
 class WarcSink:
     """Writes what servers answered, also if that ended as a failure, and which requests had no answer. It writes
     nothing for URLs that were not requested, and for pages that are left out (`not_archived`).
@@ -89,7 +96,7 @@ class WarcSink:
         self._info = WarcInfo(info or {}, level=options.level, clock=clock)
         self._clock = clock
         self._known: dict[str, Original] = {}
-        self._earlier: Originals | None = None
+        self._earlier: _Earlier | None = None
         self._threads = asyncio.Semaphore(_THREADS)
         self._file: AppendFile | None = None
         self._index: OpenIndex | None = None
@@ -106,6 +113,8 @@ class WarcSink:
     async def begin(self) -> None:
         options = self._options
         if options.earlier:
+            from crawler.write.dedupe.originals import open_originals  # noqa: PLC0415 - few crawls compare with others
+
             places = [Path(place) for place in options.earlier]
             index = Path(options.earlier_index or self._directory.with_name("earlier.sqlite"))
             self._earlier = await asyncio.to_thread(open_originals, index, places)

@@ -12,7 +12,8 @@ import msgspec
 from crawler.control.frozen import Frozen, FrozenState
 from crawler.control.requests import Freeze
 from crawler.copies.content import CopiedPart, CopyList, Folder
-from crawler.copies.freezing import CopyRefused, FrozenFile, files_of, frozen_folder, read_frozen
+from crawler.copies.folder import CopyRefused, frozen_folder
+from crawler.copies.freezing import FrozenFile, files_of, read_frozen
 from crawler.copies.writing import CopyWriter, Progress
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, part_directory, read_division, read_layout

@@ -7,7 +7,7 @@ import msgspec
 
 from config import Config
 from crawler.copies.content import CopiedFile, CopiedPart, CopyList, Folder
-from crawler.copies.freezing import CopyRefused
+from crawler.copies.folder import CopyRefused
 from crawler.copies.restoring import damaged_files, restore_files, restoring
 from crawler.copies.writing import Progress
 from crawler.disk.directory import CrawlDirectory

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import gzip
-import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -20,7 +19,7 @@ _OF_ONE_ARCHIVE: Final = f".warc.gz{SUFFIX}"
 _COMPRESSED: Final = f"{SUFFIX}.gz"
 _WACZ: Final = ".wacz"
 _IN_WACZ: Final = (SUFFIX, _COMPRESSED, ".cdx", ".cdx.gz")
-_BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+_BROKEN: Final = (zlib.error, EOFError, NotImplementedError, RuntimeError)
 _SHA1: Final = "sha1:"
 _SHA1_CHARACTERS: Final = 32
 _MOMENT_DIGITS: Final = 14
@@ -98,6 +97,8 @@ def _now(path: Path) -> Path:
 def responses_in(path: Path) -> Iterator[Response]:
     """The responses that an index or archive names, in its order, without those whose body has no SHA-1. None if it has
     been deleted since it was found."""
+    from zipfile import BadZipFile  # noqa: PLC0415 - few crawls compare with others
+
     path = _now(path)
     if not path.exists():
         return
@@ -105,7 +106,7 @@ def responses_in(path: Path) -> Iterator[Response]:
         with ExitStack() as opened:
             try:
                 yield from _read(line for lines in _indexes_in(path, opened) for line in lines)
-            except _BROKEN as error:
+            except (BadZipFile, *_BROKEN) as error:
                 raise OSError(f"{path} can't be read: {error}; it may be damaged, or incomplete") from error
     else:
         yield from _read(lines_of(path))
@@ -118,7 +119,9 @@ def _indexes_in(path: Path, opened: ExitStack) -> Iterator[Iterable[bytes]]:
     elif path.name.endswith(_COMPRESSED):
         yield opened.enter_context(gzip.GzipFile(path))
     else:
-        package = opened.enter_context(zipfile.ZipFile(path))
+        from zipfile import ZipFile  # noqa: PLC0415 - as above
+
+        package = opened.enter_context(ZipFile(path))
         for name in package.namelist():
             if name.startswith("indexes/") and name.endswith(_IN_WACZ):
                 member = opened.enter_context(package.open(name))

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from crawler.copies.content import CopyList, Folder
-from crawler.copies.freezing import CopyRefused, frozen_folder
+from crawler.copies.folder import CopyRefused, frozen_folder
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
 from crawler.operate.upkeep.backing_up import back_up

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.copies.freezing import Freezing, frozen_folder, read_frozen
+from crawler.copies.folder import frozen_folder
+from crawler.copies.freezing import Freezing, read_frozen
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.lineages import MAX_LINEAGE, read_lineages
 from crawler.operate.upkeep.backing_up import back_up

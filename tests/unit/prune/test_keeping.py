@@ -12,7 +12,7 @@ from config import load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, write_layout
 from crawler.disk.pruned import read_pruned
-from crawler.prune import needs
+from crawler.prune import following
 from crawler.prune.choosing import Keep
 from crawler.prune.finished import output_files
 from crawler.prune.keeping import Keeping
@@ -85,7 +85,7 @@ async def test_a_crawl_goes_on_if_there_is_no_room_to_find_out_what_is_needed(
     crawl = write(tmp_path, [whole(0, BODY), whole(1), whole(2, BODY), whole(3)], revisits=10)
     kept = keeping(crawl, Keep(seconds=7.5 * DAY_S))
     with monkeypatch.context() as full:
-        full.setattr(needs, "_TABLES", f"PRAGMA max_page_count = 1; {needs._TABLES}")
+        full.setattr(following, "_TABLES", f"PRAGMA max_page_count = 1; {following._TABLES}")
         await kept.prune_once()
     assert "old output can't be deleted now" in caplog.text
     assert "disk is full" in caplog.text

@@ -1,0 +1,55 @@
+"""The folder in which a crawl is kept as it was while it is copied: for one process at a time."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from crawler.disk.directory import COPYING, CrawlDirectory
+from crawler.disk.permissions import why_not_writable
+
+
+class CopyRefused(Exception):
+    """There is no copy to make or to read. Nothing was changed. The message says why, and what to do."""
+
+
+@contextmanager
+def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
+    """A context in which a crawl can be frozen, by this process or another. Deletes what was frozen, also what an
+    earlier one has left. Raises `CopyRefused` if another process copies the crawl."""
+    folder = directory.path / COPYING
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise CopyRefused(why_not_writable(directory.path) or f"{folder} can't be made: {error.strerror}") from error
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CopyRefused(f"another process copies {directory.path}: wait until it has finished") from error
+        _empty(folder)
+        try:
+            yield
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def delete_leftovers(directory: CrawlDirectory) -> None:
+    """Delete what a process has frozen that was killed. Its links keep deleted files on the disk."""
+    with suppress(CopyRefused):
+        if (directory.path / COPYING).exists():
+            with frozen_folder(directory):
+                pass
+
+
+def _empty(folder: Path) -> None:
+    for path in list(folder.iterdir()):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
