@@ -61,10 +61,13 @@ def canonicalizer(rules: Sequence[str | NamedRule], /) -> Rule:
     return canonical
 
 
-def identity_of(rules: Sequence[str | NamedRule], /) -> str:
-    """Identifies the rules: rules with the same identity make the same canonical URLs."""
+def identity_of(rules: Sequence[str | NamedRule], /, *, version: int = RULES_VERSION) -> str:
+    """Identifies the rules: rules with the same identity make the same canonical URLs. Those of former versions ran in
+    the configured order."""
+    if version != RULES_VERSION:
+        return f"{version}:{','.join(map(str, rules))}"
     names = [name for name in RULES if name in rules] + [str(rule) for rule in rules if rule not in RULES]
-    return f"{RULES_VERSION}:{','.join(names)}"
+    return f"{version}:{','.join(names)}"
 
 
 def _without_dot_segments(url: UrlComponents) -> UrlComponents:

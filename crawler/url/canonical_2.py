@@ -13,8 +13,6 @@ from crawler.url.canonical import rule_of
 from crawler.url.canonical_rules import RULES, UNRESERVED
 from crawler.url.components import NamedRule, Rule, UrlComponents
 
-VERSION: Final = 2
-
 _TRACKING = re.compile(
     r"(?:utm_\w+|utm|gclid|gclsrc|dclid|gbraid|wbraid|fbclid|msclkid|yclid|ysclid|twclid|ttclid|igshid|li_fat_id"
     r"|mc_cid|mc_eid|_openstat|_hsenc|_hsmi|mkt_tok|vero_id|oly_enc_id|oly_anon_id|pk_(?:campaign|kwd|source|medium)"
@@ -92,8 +90,3 @@ def canonicalizer(rules: Sequence[str | NamedRule], /) -> Rule:
         return url
 
     return canonical
-
-
-def identity_of(rules: Sequence[str | NamedRule], /) -> str:
-    """See `canonical.identity_of`."""
-    return f"{VERSION}:{','.join(map(str, rules))}"

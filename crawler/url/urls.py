@@ -82,14 +82,14 @@ class UrlReader:
         are not by host or domain. Raises `ValueError` for an unknown rule or an unknown kind of queue."""
         if queue_by not in ("host", "domain"):
             raise ValueError(f"queue_by must be host or domain, not {queue_by!r}")
-        self.identity: str
+        self.identity = identity_of(rules, version=version)
         """Identifies the canonical form. A store with another identity does not fit."""
         if version == RULES_VERSION:
-            self._canonicalize, self.identity = canonicalizer(rules), identity_of(rules)
+            self._canonicalize = canonicalizer(rules)
         else:
             from crawler.url import canonical_2  # noqa: PLC0415 - few crawls began with these rules
 
-            self._canonicalize, self.identity = canonical_2.canonicalizer(rules), canonical_2.identity_of(rules)
+            self._canonicalize = canonical_2.canonicalizer(rules)
         self._rules_are_standard = set(rules) <= set(DEFAULT_RULES)
         self._queue_of = queue_of
         self._queues_are_hosts = queue_by == "host" and queue_of is None

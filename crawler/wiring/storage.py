@@ -15,7 +15,8 @@ from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import clear_crawl, output_directories, part_at
 from crawler.parts.ownership import Ownership
-from crawler.url.urls import VERSIONS, UrlReader, domain_of, host_of
+from crawler.url.canonical import identity_of
+from crawler.url.urls import VERSIONS, domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.components.discovering import canonical_rules, queue_identity
@@ -108,7 +109,7 @@ def _parameters(
     backend, frontier, part = frontier_backend(config), config.frontier, part_at(directory.original)
     if part is not None:
         use_suffixes_of(CrawlDirectory(directory.original.absolute().parent))
-    latest, *earlier = (UrlReader(rules=canonical_rules(config), version=version).identity for version in VERSIONS)
+    latest, *earlier = (identity_of(canonical_rules(config), version=version) for version in VERSIONS)
     parameters = FrontierParameters(
         terms=Terms(
             identity={_RULES: latest, "frontier.queue_by": queue_identity(config)},

@@ -102,7 +102,18 @@ NEVER_FOR_ONE_PAGE = {
     "aiohttp.web",
     "bs4",
     "chardet",
+    "crawler.operate.answers",
+    "crawler.parts.sharing",
+    "crawler.prune.following",
+    "crawler.render",
+    "crawler.supervise",
+    "crawler.url.canonical_2",
+    "crawler.write.dedupe.originals",
+    "cronsim",
     "cryptography",
+    "difflib",
+    "frontier.regroup",
+    "frontier.upkeep",
     "http_message_signatures",
     "http_sf",
     "importlib.metadata",
@@ -115,9 +126,13 @@ NEVER_FOR_ONE_PAGE = {
     "pyarrow",
     "pydantic",
     "redis",
+    "rich",
+    "sqlite3",
     "turbohtml",
+    "zipfile",
 }
-"""What a crawl loads only when it meets what needs it: unlabelled encodings, XML, preferences, plug-ins, extras."""
+"""What a crawl loads only when it meets what needs it: unlabelled encodings, XML, preferences, plug-ins, extras, parts,
+browsers, an operator, a terminal, a repair."""
 
 
 def test_a_crawl_of_one_page_loads_only_what_it_uses(repository: Path, tmp_path: Path) -> None:
