@@ -27,9 +27,7 @@ def digest_many(urls: Sequence[str]) -> bytes:
     return b"".join([hashlib.md5(data, usedforsecurity=False).digest() for data in encode(urls)])
 
 
-def table_probe(
-    urls: Sequence[str], shards: list[Memory], counts: Writable, mode: int
-) -> tuple[list[bool], int]:
+def table_probe(urls: Sequence[str], shards: list[Memory], counts: Writable, mode: int) -> tuple[list[bool], int]:
     """Test, add or forget the digest of each URL. Grows shards as needed.
 
     Returns for each URL whether it was absent, and by how much the number of digests has changed.
