@@ -2,7 +2,8 @@
 
 The resident memory (Rss) of a crawl that has fetched the first page of each host of a simulated web and waits for
 their rests to end: of a crawl of one host in one process, and of the larger part of a crawl of eight hosts in two.
-Default settings, but no archive and no robots.txt. Pages of a file that other processes use too count in full.
+Default settings, but no archive and no robots.txt. Pages of memory that other processes use too count in full; in the
+proportional set size (Pss), each process of those that use a page counts its share of it.
 """
 
 import subprocess
@@ -22,6 +23,7 @@ from tests.bench.report import emit, options, tell
 MEANINGS = {
     "idle_mb": "resident memory of a crawl that waits after its first page (goal 60)",
     "idle_part_mb": "the same of the larger part of two (goal 60)",
+    "idle_part_share_mb": "proportional set size of the larger part of two",
 }
 _SETTINGS = (
     'scope.within="any"',
@@ -37,13 +39,15 @@ _SETTINGS = (
 def main() -> None:
     asked = options(__doc__ or "")
     with tempfile.TemporaryDirectory() as name:
-        one, parts = (_idle_mb(Path(name) / f"{number}", number, hosts) for number, hosts in ((1, 1), (2, 8)))
-    tell(f"parts: {', '.join(f'{each:.1f}' for each in parts)} MB")
-    emit({"idle_mb": max(one), "idle_part_mb": max(parts)}, asked=asked, packages=("numpy",), meanings=MEANINGS)
+        (one,), parts = (_idle_mb(Path(name) / f"{number}", number, hosts) for number, hosts in ((1, 1), (2, 8)))
+    tell(f"parts: {', '.join(f'{resident:.1f}' for resident, _ in parts)} MB")
+    resident, shares = map(max, zip(*parts, strict=True))
+    figures = {"idle_mb": one[0], "idle_part_mb": resident, "idle_part_share_mb": shares}
+    emit(figures, asked=asked, packages=("numpy",), meanings=MEANINGS)
 
 
-def _idle_mb(directory: Path, parts: int, hosts: int) -> list[float]:
-    """The memory of the process that crawls, or of those of the parts."""
+def _idle_mb(directory: Path, parts: int, hosts: int) -> list[tuple[float, float]]:
+    """Rss and Pss of the process that crawls, or of those of the parts."""
     params = msgspec.structs.replace(bench_params(2 * hosts, pages_per_host=2), domain="test")
     with running(params) as port:
         command = ["--dir", str(directory)]
@@ -54,7 +58,8 @@ def _idle_mb(directory: Path, parts: int, hosts: int) -> list[float]:
         with _waiting(command, hosts) as crawl:
             process = psutil.Process(crawl)
             crawling = [process] if parts == 1 else process.children()
-            return [each.memory_info().rss / 1e6 for each in crawling]
+            sizes = [each.memory_full_info() for each in crawling]
+            return [(each.rss / 1e6, each.pss / 1e6) for each in sizes]
 
 
 @contextmanager
