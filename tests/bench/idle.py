@@ -43,7 +43,7 @@ def main() -> None:
     tell(f"parts: {', '.join(f'{resident:.1f}' for resident, _ in parts)} MB")
     resident, shares = map(max, zip(*parts, strict=True))
     figures = {"idle_mb": one[0], "idle_part_mb": resident, "idle_part_share_mb": shares}
-    emit(figures, asked=asked, packages=("numpy",), meanings=MEANINGS)
+    emit(figures, asked=asked, packages=("aiohttp",), meanings=MEANINGS)
 
 
 def _idle_mb(directory: Path, parts: int, hosts: int) -> list[tuple[float, float]]:

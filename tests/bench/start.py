@@ -28,7 +28,7 @@ MEANINGS = {
     "one_page_times_python": "times an empty Python: a crawl of one page (goal: 10)",
     "python_ms": "an empty Python",
     "imports_times_python": "times an empty Python: only importing what that crawl imports first",
-    "libraries_times_python": "times an empty Python: only importing aiohttp, NumPy, rich and msgspec",
+    "libraries_times_python": "times an empty Python: only importing aiohttp, click and msgspec",
 }
 
 
@@ -41,7 +41,7 @@ def main() -> None:
             "version": ("-m", "onceover_crawler", "--version"),
             "one_page": ("-m", "onceover_crawler", "crawl", "--fresh", *_crawl(port, Path(name))),
             "imports": ("-c", "import gc; gc.disable(); import crawler.cli.crawl"),
-            "libraries": ("-c", "import gc; gc.disable(); import aiohttp, numpy, rich.console, msgspec"),
+            "libraries": ("-c", "import gc; gc.disable(); import aiohttp, click, msgspec"),
         }
         for command in commands.values():
             cpu_s([sys.executable, *command])
@@ -59,7 +59,7 @@ def main() -> None:
     emit(
         figures | {"python_ms": 1000 * empty_s},
         asked=asked,
-        packages=("onceover-crawler", "aiohttp", "numpy"),
+        packages=("onceover-crawler", "aiohttp"),
         meanings=MEANINGS,
     )
 
