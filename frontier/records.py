@@ -111,6 +111,9 @@ class QueueUpdate(msgspec.Struct, frozen=True, gc=False):
     """Its position before. If the record has another, the store removes this one and writes the new one."""
     group_rests: tuple[tuple[str, float], ...] = ()
     """The groups of the queue that rest from now on: their names, and until when, in seconds since 1970."""
+    is_new: bool = False
+    """Whether nothing is stored of the queue. Then it has a position, but neither an old one, a history nor a budget.
+    """
 
     @property
     def new_position(self) -> Position | None:

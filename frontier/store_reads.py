@@ -1,6 +1,6 @@
 """What a frontier reads in the place that keeps its URLs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from frontier.queues.queue import Position, QueueRecord
@@ -56,8 +56,8 @@ class StoreReads(Protocol):
         """The record of a queue; None if the store has none."""
         ...
 
-    def queues_of(self, keys: Sequence[str], /) -> list[QueueRecord | None]:
-        """The records of several queues."""
+    def queues_of(self, keys: Iterable[str], /) -> dict[str, QueueRecord]:
+        """The records of those of the queues that have one, in the order of `keys`."""
         ...
 
     def queues(self, after: str = "", /) -> Iterator[QueueRecord]:

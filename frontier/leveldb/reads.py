@@ -1,6 +1,6 @@
 """Reads what a running crawl asks of a LevelDB store. Records that can't be decoded are quarantined."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 
 import msgspec
@@ -173,13 +173,15 @@ class LevelDBReads:
         value = self._database.get(stored_key)
         return None if value is None else self._decode_queue(stored_key, value)
 
-    def queues_of(self, keys: Sequence[str], /) -> list[QueueRecord | None]:
-        stored_keys = [queue_key(key) for key in keys]
+    def queues_of(self, keys: Iterable[str], /) -> dict[str, QueueRecord]:
+        asked = list(keys)
+        stored_keys = list(map(queue_key, asked))
         values = self._database.get_many(stored_keys)
-        return [
-            None if value is None else self._decode_queue(stored_key, value)
-            for stored_key, value in zip(stored_keys, values, strict=True)
-        ]
+        return {
+            key: self._decode_queue(stored_key, value)
+            for key, stored_key, value in zip(asked, stored_keys, values, strict=True)
+            if value is not None
+        }
 
     def queues(self, after: str = "", /) -> Iterator[QueueRecord]:
         for key, value in self._database.items(queue_key(after) + b"\0" if after else b"Q", b"R"):

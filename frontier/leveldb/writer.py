@@ -22,7 +22,7 @@ from frontier.leveldb.format.keys import (
     queue_key,
     text,
 )
-from frontier.leveldb.format.queue_records import encode_queue
+from frontier.leveldb.format.queue_records import encode_new_queue, encode_queue
 from frontier.records import Counters, QueueUpdate
 
 log = logging.getLogger(__name__)
@@ -41,16 +41,22 @@ class Writer:
 
     def commit(self, batch: Batch, queues: Sequence[QueueUpdate], counters: Counters) -> None:
         """Write a batch together with queue updates and counters."""
+        put = batch.put
         for queue in queues:
             record, old, new = queue.record, queue.old_position, queue.record.position
-            batch.put(queue_key(record.key), encode_queue(record))
+            if queue.is_new and new is not None:
+                name = text(record.key)
+                put(b"Q" + name, encode_new_queue(record, new))
+                put(position_key(new), name)
+                continue
+            put(queue_key(record.key), encode_queue(record))
             if new != old:
                 if old is not None:
                     batch.delete(position_key(old))
                 if new is not None:
-                    batch.put(position_key(new), text(record.key))
+                    put(position_key(new), text(record.key))
             for group, until in queue.group_rests:
-                batch.put(group_key(group), SECONDS.pack(until))
+                put(group_key(group), SECONDS.pack(until))
         counters.batches += 1
         batch.put(b"B" + U16.pack(counters.batches % NUMBERS_KEPT), U64.pack(counters.batches))
         batch.put(b"Mcounters", _encode(counters))

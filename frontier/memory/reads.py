@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from frontier.link_table.table import url_digest
@@ -70,8 +70,8 @@ class MemoryReads:
     def queue(self, key: str, /) -> QueueRecord | None:
         return self.records.get(key)
 
-    def queues_of(self, keys: Sequence[str], /) -> list[QueueRecord | None]:
-        return [self.records.get(key) for key in keys]
+    def queues_of(self, keys: Iterable[str], /) -> dict[str, QueueRecord]:
+        return {key: self.records[key] for key in keys if key in self.records}
 
     def queues(self, after: str = "", /) -> Iterator[QueueRecord]:
         yield from sorted((each for each in self.records.values() if each.key > after), key=attrgetter("key"))

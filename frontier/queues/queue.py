@@ -1,9 +1,14 @@
 """A queue: the record that survives a restart, and what is known of it while it is active."""
 
+from typing import Final
+
 import msgspec
 
 from frontier.queues.lifecycle import EXHAUSTED, RETIRED, QueueState
 from frontier.values import Health
+
+NEUTRAL_PRECEDENCE: Final = 128
+"""Of all queues, unless they take that of their best URL."""
 
 
 class Position(msgspec.Struct, frozen=True, gc=False):
@@ -26,7 +31,7 @@ class QueueRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     wake_at: float = 0.0
     """It rests until this time, in seconds since 1970."""
     health: Health = Health()
-    precedence: int = 128
+    precedence: int = NEUTRAL_PRECEDENCE
     """0..255; lower goes first."""
     spent: int = 0
     budget: int | None = None

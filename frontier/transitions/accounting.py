@@ -8,7 +8,7 @@ import msgspec
 
 from frontier.queues.budgets import is_retired
 from frontier.queues.lifecycle import INACTIVE, SNOOZED, QueueState
-from frontier.queues.queue import Position, Queue, QueueRecord
+from frontier.queues.queue import NEUTRAL_PRECEDENCE, Position, Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import Counters, PendingUrl, QueueUpdate, precedence_of
 from frontier.values import Budgets, Health, LedgerEntry, UrlState
@@ -68,9 +68,12 @@ def plan_fill(
     for each in pending:
         by_queue[each.url.queue_key].append(each)
     fills = []
-    serves_new = settings.budgets.serves_new_queues
+    serves_new, by_best_url = settings.budgets.serves_new_queues, settings.by_best_url
     for key, urls in by_queue.items():
         queue = queues[key]
+        if queue is None and serves_new and urls:
+            fills.append(QueueFill(None, urls, _plan_new(key, urls, counters, by_best_url=by_best_url)))
+            continue
         before = QueueRecord(key=key) if queue is None else queue.record
         drained_to, precedence = before.drained_to, before.precedence
         if urls:
@@ -78,27 +81,36 @@ def plan_fill(
             if first <= drained_to or before.size == 0:
                 # An empty queue is read from its first URL on: what lies before has left it.
                 drained_to = first - 1
-            if settings.by_best_url:
+            if by_best_url:
                 # An order begins with the precedence.
                 best = precedence_of(first)
                 precedence = best if before.size == 0 else min(best, precedence)
-        if queue is None and serves_new:
-            update = _plan_new(key, len(urls), drained_to, precedence, counters)
-        else:
-            size = before.size + len(urls) - removed.get(key, 0)
-            after = msgspec.structs.replace(before, size=size, drained_to=drained_to, precedence=precedence)
-            update = plan_update(before, after, counters, settings.budgets)
-        fills.append(QueueFill(queue, urls, update))
+        size = before.size + len(urls) - removed.get(key, 0)
+        after = msgspec.structs.replace(before, size=size, drained_to=drained_to, precedence=precedence)
+        fills.append(QueueFill(queue, urls, plan_update(before, after, counters, settings.budgets)))
     return fills
 
 
-def _plan_new(key: str, size: int, drained_to: int, precedence: int, counters: Counters) -> QueueUpdate:
-    """The same as `plan_update` for a queue of which nothing is known yet, for a third of the cost."""
-    position = _next_position(counters, INACTIVE, precedence)
+def _plan_new(key: str, urls: Sequence[PendingUrl], counters: Counters, *, by_best_url: bool) -> QueueUpdate:
+    """The same for a queue of which nothing is known yet, for a third of the cost."""
+    size = len(urls)
+    first = urls[0].order if size == 1 else min(urls, key=_order).order
+    precedence = precedence_of(first) if by_best_url else NEUTRAL_PRECEDENCE
+    turn = counters.next_turn
+    counters.next_turn = turn + 1
     counters.pending += size
     counters.queues += 1
-    record = QueueRecord(key=key, size=size, drained_to=drained_to, precedence=precedence, position=position)
-    return QueueUpdate(record, None)
+    return QueueUpdate(
+        QueueRecord(
+            key=key,
+            size=size,
+            drained_to=first - 1,
+            precedence=precedence,
+            position=Position(INACTIVE, precedence, turn),
+        ),
+        None,
+        is_new=True,
+    )
 
 
 def count_queue(counters: Counters, size: int, health: Health, *, is_served: bool, sign: int = 1) -> None:

@@ -13,6 +13,9 @@ _QUEUE = struct.Struct(">BBBQdIdQqQ")
 _POSITION = struct.Struct(">BQQ")
 _QUEUE_IN_PLACE = struct.Struct(">BBBQdIdQqQBQQ")
 """Both, as most records are."""
+_NEW_QUEUE = struct.Struct(">BBBQ36sQBQQ")
+"""The same; of a new queue, 36 bytes are always equal."""
+_NEVER_ASKED = struct.pack(">dIdQq", 0.0, 0, 0.0, 0, -1)
 _QUEUE_FORM = 1
 _RETIRED = 1
 _HAS_POSITION = 2
@@ -63,10 +66,31 @@ def encode_queue(queue: QueueRecord) -> bytes:
     return value if more is None else value + encode_record(more)
 
 
+def encode_new_queue(queue: QueueRecord, position: Position) -> bytes:
+    """The same as `encode_queue` for a queue that `QueueUpdate.is_new` describes, for half the cost."""
+    return _NEW_QUEUE.pack(
+        _QUEUE_FORM,
+        _HAS_POSITION,
+        queue.precedence,
+        queue.size,
+        _NEVER_ASKED,
+        queue.drained_to + 1,
+        position.state,
+        position.rank,
+        position.turn,
+    )
+
+
 def decode_queue(value: bytes, *, key: str) -> QueueRecord:
+    position, more = None, None
     try:
-        form, flags, precedence, size, wake_at, error_streak, pace_s, spent, budget, drained = _QUEUE.unpack_from(value)
-        position, more = _decode_tail(value[_QUEUE.size :], flags)
+        if len(value) == _QUEUE_IN_PLACE.size and value[1] & _HAS_POSITION and not value[1] & _HAS_MORE:
+            *fixed, state, rank, turn = _QUEUE_IN_PLACE.unpack(value)
+            position = Position(_STATES[state], rank, turn)
+        else:
+            fixed = list(_QUEUE.unpack_from(value))
+            position, more = _decode_tail(value[_QUEUE.size :], fixed[1])
+        form, flags, precedence, size, wake_at, error_streak, pace_s, spent, budget, drained = fixed
     except (struct.error, ValueError, IndexError) as error:
         raise DecodeError(
             f"a queue record has {_QUEUE.size} bytes and a position, found {len(value)}: {error}"

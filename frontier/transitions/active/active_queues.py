@@ -117,9 +117,8 @@ class ActiveQueues:
         """The queues of these keys, active or stored; None for those of which nothing is stored."""
         found = {key: self.schedule.get(key) for key in dict.fromkeys(keys)}
         if missing := [key for key, queue in found.items() if queue is None]:
-            for key, record in zip(missing, self._store.reads.queues_of(missing), strict=True):
-                if record is not None:
-                    found[key] = Queue(record)
+            for key, record in self._store.reads.queues_of(missing).items():
+                found[key] = Queue(record)
         return found
 
     def queue(self, key: str) -> Queue:
@@ -131,13 +130,15 @@ class ActiveQueues:
 
     def apply_fills(self, fills: Sequence[QueueFill], now: float) -> None:
         """URLs have been written into queues."""
-        schedule, prefetch = self.schedule, self.prefetch
+        schedule, prefetch, inactive = self.schedule, self.prefetch, self.inactive
         for fill in fills:
             queue, urls, after = fill.queue, fill.urls, fill.update.record
             if queue is None:
                 # Most queues of a broad crawl wait in the store after this, and need no object here.
-                if after.position is not None and not self._may_activate(after):
-                    self.inactive.add(after.position)
+                best, position = inactive.best_precedence, after.position
+                if position is not None and (best is not None or not self._may_activate(after)):
+                    if best is None or position.rank < best:
+                        inactive.add(position)
                     continue
                 queue = Queue(QueueRecord(key=after.key))
             before = queue.record
@@ -157,9 +158,9 @@ class ActiveQueues:
                 prefetch.begin(queue.key, queue.record.drained_to, complete=True)
                 prefetch.put(queue.key, urls)
                 schedule.activate(queue, now=now)
-                self.inactive.skip(position)
+                inactive.skip(position)
             else:
-                self.inactive.add(position)
+                inactive.add(position)
 
     def _may_activate(self, record: QueueRecord) -> bool:
         """Whether a new queue can become active at once, because no other waits."""
@@ -215,8 +216,8 @@ class ActiveQueues:
         counters = self.copy_counters(now)
         updates: list[QueueUpdate] = []
         activated: dict[str, int] = {}
-        for record in found:
-            if record is None or not record.size:
+        for record in found.values():
+            if not record.size:
                 continue
             queue = Queue(self._rest_record_after_crash(record))
             update = self._plan_detour(queue, counters, now)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from frontier import CrawlUrl, Earlier, LedgerEntry, UrlState
 from frontier.leveldb.format import encoding
 from frontier.leveldb.format.encoding import DecodeError, Location
-from frontier.leveldb.format.queue_records import decode_queue, encode_queue
+from frontier.leveldb.format.queue_records import decode_queue, encode_new_queue, encode_queue
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import Counters, PendingUrl, PostponedUrl, order_of, precedence_of
@@ -125,6 +125,14 @@ def test_a_queue_record_reads_back(
 ) -> None:
     record = QueueRecord(key="a", size=size, wake_at=wake_at, health=health, position=stands, address=address)
     assert decode_queue(encode_queue(record), key="a") == record
+
+
+@given(st.integers(1, 2**64 - 1), st.integers(0, 255), st.integers(-1, 2**64 - 2), st.integers(0, 2**64 - 1))
+def test_the_record_of_a_new_queue_is_written_as_any_other(size: int, rank: int, drained_to: int, turn: int) -> None:
+    position = Position(QueueState.INACTIVE, rank, turn)
+    record = QueueRecord(key="a", size=size, precedence=rank, drained_to=drained_to, position=position)
+    assert encode_new_queue(record, position) == encode_queue(record)
+    assert decode_queue(encode_new_queue(record, position), key="a") == record
 
 
 def test_a_queue_record_of_the_first_version_is_read() -> None:
