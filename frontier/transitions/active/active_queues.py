@@ -135,10 +135,8 @@ class ActiveQueues:
             queue, urls, after = fill.queue, fill.urls, fill.update.record
             if queue is None:
                 # Most queues of a broad crawl wait in the store after this, and need no object here.
-                best, position = inactive.best_precedence, after.position
-                if position is not None and (best is not None or not self._may_activate(after)):
-                    if best is None or position.rank < best:
-                        inactive.add(position)
+                if after.position is not None and not self._may_activate(after):
+                    inactive.add(after.position)
                     continue
                 queue = Queue(QueueRecord(key=after.key))
             before = queue.record
