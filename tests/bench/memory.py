@@ -18,7 +18,7 @@ from yarl import URL
 from crawler.discover import quota
 from crawler.fetch import cookies, hsts
 from crawler.fetch.connect.lookup.answers import Answer, Answers, NameCacheLimits
-from crawler.fetch.robots.cache import MAX_ORIGINS, RobotsCache
+from crawler.fetch.robots.cache import MAX_BYTES, MAX_ORIGINS, RobotsCache
 from crawler.fetch.robots.status import RobotsStatus
 from frontier.link_table.table import MAX_COUNTS, make_link_table
 from frontier.sending.sent import MAX_SENT, SentUrls
@@ -109,9 +109,16 @@ def _names(entries: int) -> object:
 def _robots(entries: int) -> object:
     cache = RobotsCache(agent="onceover")
     for number in range(entries):
-        status = RobotsStatus(expires_at=1e9 + number, text=f"# {number}\n{ROBOTS}")
-        cache.put(f"https://{_host(number)}", status)
+        cache.put(f"https://{_host(number)}", _status(number))
     return cache
+
+
+def _status(number: int) -> RobotsStatus:
+    return RobotsStatus(expires_at=1e9 + number, text=f"# {number}\n{ROBOTS}")
+
+
+def _most_robots() -> int:
+    return min(MAX_ORIGINS, MAX_BYTES // RobotsCache(agent="onceover").put("https://e.org", _status(0)).size_bytes)
 
 
 def _recent(entries: int) -> object:
@@ -181,7 +188,7 @@ def _url(number: int) -> str:
 
 CASES: Final[Mapping[str, Case]] = {
     "names": Case(NameCacheLimits().max_names, _names),
-    "robots": Case(MAX_ORIGINS, _robots),
+    "robots": Case(_most_robots(), _robots),
     "recent_urls": Case(_RECENT, _recent),
     "sent_urls": Case(2 * MAX_SENT, _sent),
     "hsts": Case(hsts._REMEMBERED, _strict),

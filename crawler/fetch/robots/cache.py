@@ -15,6 +15,8 @@ from crawler.url.urls import host_of, origin_of
 
 MAX_ORIGINS: Final = 10_000
 MAX_BYTES: Final = 64_000_000
+_ORIGIN_BYTES: Final = 1_500
+"""What an origin takes without a file."""
 NOTES: Final = NoteKind(word="robots", host_of=host_of)
 """By origin."""
 _DECODER: Final = msgspec.msgpack.Decoder(RobotsStatus)
@@ -34,11 +36,12 @@ class CachedRobots(msgspec.Struct, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        return len(self.status.text or "")
+        """About what it takes in memory: the rules take up to twenty times as much as the file."""
+        return _ORIGIN_BYTES + len(self.status.text or "") + (0 if self.rules is None else self.rules.size_bytes)
 
 
 class RobotsCache:
-    """Holds at most `max_origins` and `max_bytes` of files in memory. Others are read from `notes` on demand; without
+    """Holds at most `max_origins` and about `max_bytes` in memory. Others are read from `notes` on demand; without
     notes, they must be fetched again."""
 
     def __init__(

@@ -4,9 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
+from typing import Final
 
 import msgspec
 
+_PATTERN_BYTES: Final = 290
+"""What an indexed pattern takes beside its text."""
+_PIECE_BYTES: Final = 58
 _TO_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
 
 
@@ -57,6 +61,8 @@ class PatternIndex:
                 self._by_piece.setdefault(piece, []).append((rank, pattern))
             else:
                 self._by_start.setdefault(pattern.start, []).append((rank, pattern))
+        self.size_bytes = sum(_PATTERN_BYTES + each.length + _PIECE_BYTES * len(each.pieces) for each in ranked)
+        """About what it takes in memory."""
         self._start_lengths = sorted({len(start) for start in self._by_start})
         self._piece_lengths = sorted({len(piece) for piece in self._by_piece})
 

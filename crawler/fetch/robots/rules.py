@@ -31,6 +31,8 @@ _BYTE_ORDER_MARK = re.compile(rb"\xef(?:\xbb\xbf?)?")
 """Perhaps incomplete."""
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 
+_URL_BYTES: Final = 60
+"""What a text takes beside its characters."""
 MAX_ROBOTS_BYTES: Final = 500 * 1024
 """The minimum that RFC 9309, section 2.5, requires; the rest is ignored."""
 
@@ -90,6 +92,10 @@ class RobotsRules:
         for name, group in found.of_purposes.items():
             if group.patterns:
                 self._usage.append(GroupRules(name, group.patterns, refuses=groups[name]))
+        self.size_bytes = sum(each.size_bytes for each in (self._index, *self._usage)) + sum(
+            _URL_BYTES + len(url) for url in self.sitemaps
+        )
+        """About what the rules take in memory."""
 
     def allows(self, path: str, /) -> bool:
         """Whether a path with its query may be fetched. It is serialised by the URL standard, with escapes in

@@ -11,6 +11,8 @@ from crawler.preferences.values import in_order, read_value
 
 SOURCE: Final = "robots.txt"
 _EVERYWHERE: Final = "/"
+_VALUE_BYTES: Final = 140
+"""What a preference takes, with its part of a list."""
 
 
 class UsageRules:
@@ -32,6 +34,7 @@ class UsageRules:
             if len(said) < MAX_PREFERENCES:
                 said.append(preference)
         self._index = PatternIndex(ranked(self._values))
+        self.size_bytes = self._index.size_bytes + sum(_VALUE_BYTES * len(said) for said in self._values.values())
 
     def of(self, path: str, /) -> list[Preference]:
         """What they say about a path with its query."""
@@ -52,6 +55,7 @@ class GroupRules:
     def __init__(self, name: str, patterns: Sequence[Pattern], *, refuses: Sequence[str]) -> None:
         self._preference = Preference(ROBOTS_GROUP.name, SOURCE, name, in_order(refuses))
         self._index = PatternIndex(ranked(patterns))
+        self.size_bytes = self._index.size_bytes
 
     def of(self, path: str, /) -> list[Preference]:
         """What the group says about a path with its query: nothing, if it allows it."""

@@ -1,5 +1,6 @@
 import asyncio
 import threading
+import tracemalloc
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
@@ -612,7 +613,7 @@ async def test_what_memory_does_not_hold_the_notes_know() -> None:
     assert len(world.web.asked) == 3
 
 
-@pytest.mark.parametrize(("max_origins", "max_bytes"), [(2, 1000), (100, 25)])
+@pytest.mark.parametrize(("max_origins", "max_bytes"), [(2, 10_000), (100, 4_000)])
 def test_memory_is_bounded_by_origins_and_by_bytes_and_what_was_used_last_stays(
     max_origins: int, max_bytes: int
 ) -> None:
@@ -626,6 +627,30 @@ def test_memory_is_bounded_by_origins_and_by_bytes_and_what_was_used_last_stays(
     assert [host for host in "abc" if shelf.find(f"http://{host}")] == ["a", "c"]
     shelf.put("http://large", RobotsStatus(expires_at=0.0, text="x" * 10_000))
     assert shelf.find("http://large") is not None  # one is always kept, however large
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "User-agent: *\n" + "".join(f"Disallow: /private/{number}/\n" for number in range(20)),
+        "User-agent: *\n" + "".join(f"Disallow: /*private{number}*/\n" for number in range(2_000)),
+        "User-agent: *\nDisallow: /" + "*".join(map(str, range(2_000))),
+        "User-agent: *\n" + "".join(f"Content-Usage: /p{number} train-ai=n\n" for number in range(2_000)),
+        "".join(f"Sitemap: https://e.org/{number}\n" for number in range(2_000)),
+        "# nothing but comments\n" * 2_000,
+    ],
+)
+def test_what_the_rules_take_counts_towards_the_bound(text: str) -> None:
+    statuses = [RobotsStatus(expires_at=float(number), text=text + f"\n# {number}") for number in range(10)]
+    shelf = RobotsCache(agent="a")
+    tracemalloc.start()
+    try:
+        told = sum(shelf.put(f"http://{number}", status).size_bytes for number, status in enumerate(statuses))
+        taken = tracemalloc.get_traced_memory()[0] + sum(len(each.text or "") for each in statuses)
+    finally:
+        tracemalloc.stop()
+    assert 0.5 < taken / told < 1.4
 
 
 @pytest.mark.parametrize("kind", sorted(REFUSALS))
