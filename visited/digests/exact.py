@@ -2,7 +2,7 @@
 
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import BinaryIO, Final
 
@@ -102,12 +102,14 @@ class ExactSet:
     def _split_into_shards(self) -> None:
         """Split the one shard into 32, by the first bits of the digests. They are in order."""
         count = 1 << _SHARD_BITS
-        shards: list[Memory] = []
-        counts = array("q")
-        for part in _by_first_bits(bytes(self._shards[0])):
-            shards.append(part)
-            counts.append(sum(part[at : at + _SLOT] != _EMPTY for at in range(0, len(part), _SLOT)))
-        for number, digests in enumerate(counts):
+        undivided = memoryview(self._shards[0])
+        shards: list[Memory] = [zeros(0) for _ in range(count)]
+        counts = array("q", bytes(8 * count))
+        # One after the other: what all parts took at once, the C library might keep.
+        for number, (start, end) in enumerate(pairwise(_starts(undivided))):
+            part = bytearray(undivided[start:end])
+            digests = sum(part[at : at + _SLOT] != _EMPTY for at in range(0, len(part), _SLOT))
+            shards[number], counts[number] = part, digests
             # With different initial sizes the shards grow at different times, so that memory rises evenly.
             self._kernel.table_spread(shards, number, int(digests * (1.2 + 0.24 * number / count)) + 8)
         self._counts = counts
@@ -117,13 +119,13 @@ class ExactSet:
         return {"hash": "md5", "layout": "ordered"}
 
 
-def _by_first_bits(shard: bytes) -> Iterator[bytearray]:
-    """Divide a shard by the first bits of its digests. An empty slot goes with the digest before it."""
+def _starts(undivided: memoryview) -> list[int]:
+    """Where the digests of each shard begin in a shard that is not divided yet, and its end. An empty slot goes with
+    the digest before it."""
     starts = [0]
-    for place, first in enumerate(shard[::_SLOT]):
-        starts += [place * _SLOT] * ((first >> 8 - _SHARD_BITS) + 1 - len(starts))
-    starts += [len(shard)] * ((1 << _SHARD_BITS) + 1 - len(starts))
-    return (bytearray(shard[start:end]) for start, end in pairwise(starts))
+    for slot, first in enumerate(undivided[::_SLOT]):
+        starts += [slot * _SLOT] * ((first >> 8 - _SHARD_BITS) + 1 - len(starts))
+    return starts + [len(undivided)] * ((1 << _SHARD_BITS) + 1 - len(starts))
 
 
 def _make(_parameters: Parameters, _options: NoOptions) -> ExactSet:
