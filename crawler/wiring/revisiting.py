@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Coroutine
 from functools import partial
-from importlib import import_module
 from typing import Final, assert_never
 
 import msgspec
@@ -160,13 +159,12 @@ def _schedule(config: Config, pages: Callable[[], int], parts: int) -> Schedule:
         case "adaptive":
             return Adaptive(bounds)
         case "estimate":
+            from crawler.revisit.allotment import AIMS, Allotment, Estimated  # noqa: PLC0415 - needs NumPy
+
             per_day = recrawl.visits_per_day
 
             def mean_s() -> float:
                 return recrawl.interval_s if per_day is None else max(pages(), 1) * _DAY_S * parts / per_day
 
-            allotment = import_module("crawler.revisit.allotment")  # with NumPy
-            share = allotment.Allotment(bounds, mean_s=mean_s, aim=allotment.AIMS[recrawl.aim])
-            schedule: Schedule = allotment.Estimated(share)
-            return schedule
+            return Estimated(Allotment(bounds, mean_s=mean_s, aim=AIMS[recrawl.aim]))
     assert_never(recrawl.schedule)
