@@ -1,7 +1,8 @@
 """How much memory a crawl takes that waits.
 
 The resident memory (Rss) of a crawl that has fetched the first page of each host of a simulated web and waits for
-their rests to end: of a crawl of one host in one process, and of the larger part of a crawl of eight hosts in two.
+their rests to end, a quarter of a minute later: of a crawl of one host in one process, and of the larger part of a
+crawl of eight hosts in two.
 Default settings, but no archive and no robots.txt. Pages of memory that other processes use too count in full; in the
 proportional set size (Pss), each process of those that use a page counts its share of it.
 """
@@ -9,6 +10,7 @@ proportional set size (Pss), each process of those that use a page counts its sh
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +27,8 @@ MEANINGS = {
     "idle_part_mb": "the same of the larger part of two (goal 60)",
     "idle_part_share_mb": "proportional set size of the larger part of two",
 }
+_LOADED_AFTER_S = 15.0
+"""By then, a crawl has also loaded what answers operators."""
 _SETTINGS = (
     'scope.within="any"',
     "scope.sitemap_paths=[]",
@@ -56,6 +60,7 @@ def _idle_mb(directory: Path, parts: int, hosts: int) -> list[tuple[float, float
         for setting in (*_SETTINGS, f'fetch.hosts={{"*.test" = "127.0.0.1:{port}"}}', f"crawl.parts={parts}"):
             command += ["--set", setting]
         with _waiting(command, hosts) as crawl:
+            time.sleep(_LOADED_AFTER_S)
             process = psutil.Process(crawl)
             crawling = [process] if parts == 1 else process.children()
             sizes = [each.memory_full_info() for each in crawling]
