@@ -113,6 +113,7 @@ def _crawled(command: list[str], directory: Path, urls: int) -> dict[str, float]
     records, kills_left = _Records(directory / "records"), [urls * tenth // 10 for tenth in KILLED_AT]
     costs_s, counts, starts_s, peaks_mb = [0.0] * 10, [0] * 10, list[float](), list[float]()
     while True:
+        open_mb = sum(path.stat().st_size for path in directory.glob("warc/*.open")) / 1e6
         before, process, seen_s, seen = records.look(), _Process(command), None, 0
         is_killed = False
         while True:
@@ -120,6 +121,7 @@ def _crawled(command: list[str], directory: Path, urls: int) -> dict[str, float]
             count, cpu_s = records.look(), process.cpu_s()
             if seen_s is None and count > before:
                 starts_s.append(cpu_s)
+                tell(f"started with an open archive of {open_mb:.0f} MB, in {cpu_s:.1f} s of processor time")
             elif seen_s is not None and count > seen:
                 tenth = min(9, seen * 10 // urls)
                 costs_s[tenth] += cpu_s - seen_s
