@@ -1,10 +1,14 @@
 """Finds pages with the same body, so that a record can name the page that it repeats. Pure."""
 
+from typing import Final
+
+BODIES_REMEMBERED: Final = 100_000
+
 
 class Duplicates:
     """Remembers the SHA-1 of the last `capacity` bodies, each with the URL that had it first."""
 
-    def __init__(self, *, capacity: int = 100_000) -> None:
+    def __init__(self, *, capacity: int = BODIES_REMEMBERED) -> None:
         self._capacity = capacity
         self._first: dict[bytes, str] = {}
 

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from ada_url import idna
 from publicsuffixlist import PSLFILE, PublicSuffixList
 
+HOSTS_REMEMBERED: Final = 32_768
+"""Of which each cache of this room knows the name, the domain or the origin."""
 _LONGEST_NAME: Final = 253
 _LONGEST_REMEMBERED: Final = 300
 """Characters. A host name may have 253; longer ones can't exist, and would fill the cache."""
@@ -63,7 +66,7 @@ def registered_domain(host: str, /) -> str:
     return _known_registered_domain(host) if len(host) <= _LONGEST_REMEMBERED else _registered_domain(host)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=HOSTS_REMEMBERED)
 def _known_registered_domain(host: str) -> str:
     return _registered_domain(host)
 
@@ -80,7 +83,7 @@ def domain_of_site(site: str, /) -> str:
     return _known_domain_of_site(site) if len(site) <= _LONGEST_REMEMBERED else _domain_of_site(site)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=HOSTS_REMEMBERED)
 def _known_domain_of_site(site: str) -> str:
     return _domain_of_site(site)
 
@@ -162,20 +165,33 @@ _SUFFIXES: Final = _Suffixes()
 
 @lru_cache(maxsize=1)
 def _suffixes() -> PublicSuffixList:
-    text = _SUFFIXES.text
-    return PublicSuffixList(None if text is None else text.splitlines(), only_icann=False)
+    return _read_suffixes(only_icann=False)
 
 
 @lru_cache(maxsize=1)
 def _top_levels() -> frozenset[str]:
     """In ASCII, as in URLs."""
-    text = (installed_suffixes() if _SUFFIXES.text is None else _SUFFIXES.text).decode()
-    rules = (line.split()[0] for line in text.splitlines() if line.strip() and not line.startswith("//"))
-    names = {rule.rpartition(".")[2].lstrip("!") for rule in rules}
-    return frozenset(name if name.isascii() else f"xn--{name.encode('punycode').decode()}" for name in names)
+    rules = (line.split()[0] for line in _suffix_lines() if line.strip() and not line.startswith("//"))
+    return frozenset(rule.rpartition(".")[2].lstrip("!") for rule in rules)
 
 
 @lru_cache(maxsize=1)
 def _registry_suffixes() -> PublicSuffixList:
-    text = _SUFFIXES.text
-    return PublicSuffixList(None if text is None else text.splitlines(), only_icann=True)
+    return _read_suffixes(only_icann=True)
+
+
+def _read_suffixes(*, only_icann: bool) -> PublicSuffixList:
+    return PublicSuffixList(_suffix_lines(), accept_encoded_idn=False, only_icann=only_icann)
+
+
+def _suffix_lines() -> list[str]:
+    """The lines of the list, with all rules in ASCII, as hosts are in URLs. The library would encode each rule, which
+    doubles its time."""
+    text = installed_suffixes() if _SUFFIXES.text is None else _SUFFIXES.text
+    return [_rule_in_ascii(line) for line in text.decode("utf-8", "replace").splitlines()]
+
+
+def _rule_in_ascii(line: str) -> str:
+    if line.isascii() or line.startswith("//") or not line.strip():
+        return line
+    return idna.encode(line.split(maxsplit=1)[0]).decode()

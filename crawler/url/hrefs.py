@@ -13,7 +13,7 @@ import msgspec
 from ada_url import normalize_url
 
 from crawler.url.canonical_rules import MARKS
-from crawler.url.hosts import is_name, split_port, surt_host
+from crawler.url.hosts import HOSTS_REMEMBERED, is_name, split_port, surt_host
 
 try:
     from crawler.url import _hrefs as compiled
@@ -203,7 +203,7 @@ def _normalize_origin(origin: str) -> Origin | None:
     return _known_normalized_origin(origin) if len(origin) <= _LONGEST_ORIGIN else None
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=HOSTS_REMEMBERED)
 def _known_normalized_origin(origin: str) -> Origin | None:
     try:
         url = normalize_url(f"{origin}/")
@@ -217,7 +217,7 @@ def parse_origin(origin: str, /) -> Origin:
     return _known_origin(origin) if len(origin) <= _LONGEST_ORIGIN else _new_origin(origin)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=HOSTS_REMEMBERED)
 def _known_origin(origin: str) -> Origin:
     return _new_origin(origin)
 

@@ -16,10 +16,18 @@ import msgspec
 from yarl import URL
 
 from crawler.discover import quota
+from crawler.discover.discovery import REMEMBERED_LINKS
+from crawler.discover.link_cache import LinkJudge
+from crawler.discover.scope import Scope
+from crawler.discover.traps import Traps
+from crawler.duplicates import BODIES_REMEMBERED, Duplicates
 from crawler.fetch import cookies, hsts
 from crawler.fetch.connect.lookup.answers import Answer, Answers, NameCacheLimits
 from crawler.fetch.robots.cache import MAX_BYTES, MAX_ORIGINS, RobotsCache
 from crawler.fetch.robots.status import RobotsStatus
+from crawler.page import Link, LinkKind
+from crawler.url.hosts import HOSTS_REMEMBERED, domain_of_site, registered_domain
+from crawler.url.urls import Target, UrlReader
 from frontier.link_table.table import MAX_COUNTS, make_link_table
 from frontier.sending.sent import MAX_SENT, SentUrls
 from frontier.values import CrawlUrl
@@ -129,6 +137,39 @@ def _recent(entries: int) -> object:
     return cache
 
 
+def _judged(entries: int) -> object:
+    reader, traps = UrlReader(), Traps()
+    scope = Scope(within="host", seeds=[_target(reader, _url(0))])
+    judge = LinkJudge(urls=reader, scope=scope, traps=lambda _: traps, capacity=REMEMBERED_LINKS)
+    for page in range(0, entries, 40):
+        links = [Link(_url(number), LinkKind.LINK) for number in range(page, min(page + 40, entries))]
+        for judged in judge.judge(links, _url(page), grouped=True):
+            list(judged)
+    return judge
+
+
+def _hosts(entries: int) -> object:
+    reader = UrlReader()
+    for number in range(entries):
+        target = _target(reader, f"https://{_host(number)}/")
+        registered_domain(target.host)
+        domain_of_site(target.site)
+    return reader
+
+
+def _target(reader: UrlReader, url: str) -> Target:
+    found = reader.read(url, url)
+    assert isinstance(found, Target)
+    return found
+
+
+def _bodies(entries: int) -> object:
+    bodies = Duplicates()
+    for number in range(entries):
+        bodies.remember(number.to_bytes(20, "big"), _url(number))
+    return bodies
+
+
 def _sent(entries: int) -> object:
     sent = SentUrls()
     for number in range(entries):
@@ -190,6 +231,9 @@ CASES: Final[Mapping[str, Case]] = {
     "names": Case(NameCacheLimits().max_names, _names),
     "robots": Case(_most_robots(), _robots),
     "recent_urls": Case(_RECENT, _recent),
+    "judged_links": Case(REMEMBERED_LINKS, _judged),
+    "hosts": Case(HOSTS_REMEMBERED, _hosts),
+    "bodies": Case(BODIES_REMEMBERED, _bodies),
     "sent_urls": Case(2 * MAX_SENT, _sent),
     "hsts": Case(hsts._REMEMBERED, _strict),
     "cookie_sites": Case(cookies._REMEMBERED, _cookies),

@@ -1,11 +1,22 @@
 import pytest
+from publicsuffixlist import PublicSuffixList
 
 from crawler.url.hosts import (
     domain_of_site,
+    installed_suffixes,
     registered_domain,
     split_port,
     surt_host,
 )
+
+
+def test_every_rule_of_the_public_suffix_list_holds_for_hosts_in_ascii() -> None:
+    theirs = PublicSuffixList()
+    rules = [line.split()[0] for line in installed_suffixes().decode().splitlines() if line and line[0] != "/"]
+    assert any(not rule.isascii() for rule in rules)
+    for rule in rules:
+        host = f"a.b.{rule.lstrip('!*.')}".encode("idna").decode()
+        assert registered_domain(host) == theirs.privatesuffix(host)
 
 
 def test_registered_domains_follow_the_public_suffix_list() -> None:
