@@ -64,7 +64,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     async def reload(self) -> None:
         """Read the configuration again, and log what has changed, or why nothing has."""
-        reply = await self._operated(lambda _: None).answer(Reload())
+        try:
+            reply = await self._operated(lambda _: None).answer(Reload())
+        except Exception:
+            log.exception("the configuration can't be read again; the crawl goes on with the settings that it has")
+            return
         if isinstance(reply, Reconfigured | Refusal):
             log_reload(reply)
 

@@ -123,12 +123,13 @@ class RunningCrawl:
 async def answer_operator(crawl: RunningCrawl) -> None:
     """Answer on the socket until cancelled. A crawl whose directory takes no socket goes on without."""
     place = crawl.directory.path
+    # Without a socket too: a signal may ask for new settings.
+    loading = asyncio.get_running_loop().call_later(_LOAD_ANSWERS_S, _load_answers)
     try:
         listening = address.listen(place)
     except SocketRefused as error:
         log.warning("while this crawl runs, commands such as `onceover status` can't reach it: %s", error)
         return
-    loading = asyncio.get_running_loop().call_later(_LOAD_ANSWERS_S, _load_answers)
     try:
         await ControlServer(listening, crawl.answer).run()
     finally:

@@ -194,4 +194,6 @@ def _suffix_lines() -> list[str]:
 def _rule_in_ascii(line: str) -> str:
     if line.isascii() or line.startswith("//") or not line.strip():
         return line
-    return idna.encode(line.split(maxsplit=1)[0]).decode()
+    rule = line.split(maxsplit=1)[0]
+    name = rule.removeprefix("!")
+    return f"{rule.removesuffix(name)}{idna.encode(name).decode()}"

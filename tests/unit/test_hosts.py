@@ -7,6 +7,7 @@ from crawler.url.hosts import (
     registered_domain,
     split_port,
     surt_host,
+    use_suffixes,
 )
 
 
@@ -17,6 +18,15 @@ def test_every_rule_of_the_public_suffix_list_holds_for_hosts_in_ascii() -> None
     for rule in rules:
         host = f"a.b.{rule.lstrip('!*.')}".encode("idna").decode()
         assert registered_domain(host) == theirs.privatesuffix(host)
+
+
+def test_an_exception_among_rules_in_other_letters_holds() -> None:
+    try:
+        use_suffixes("*.公司\n!公司.公司\n".encode())
+        assert registered_domain("a.b.xn--55qx5d") == "a.b.xn--55qx5d"
+        assert registered_domain("a.xn--55qx5d.xn--55qx5d") == "xn--55qx5d.xn--55qx5d"
+    finally:
+        use_suffixes(installed_suffixes())
 
 
 def test_registered_domains_follow_the_public_suffix_list() -> None:

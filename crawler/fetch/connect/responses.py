@@ -65,6 +65,7 @@ class HeadTimeouts:
         self._waiting.clear()
         if self._timer is not None:
             self._timer.cancel()
+        self._timer, self._checks_at = None, inf
 
     def _check_at(self, due: float) -> None:
         if self._timer is not None:

@@ -1,7 +1,6 @@
 """Reads the responses that the indexes of archives name. An archive without an index is read itself."""
 
 import base64
-import binascii
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -158,7 +157,7 @@ def sha1_of(digest: str) -> bytes | None:
         return None
     try:
         return base64.b32decode(text)
-    except binascii.Error:
+    except ValueError:
         return None
 
 

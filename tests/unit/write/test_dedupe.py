@@ -140,6 +140,7 @@ def test_lines_of_others_are_read_and_what_is_no_response_is_not() -> None:
         line % (b'"-"', sha1, b"x"),
         line % (b"200", b"sha256:abc", b"x"),
         line % (b"200", b"1" * 32, b"x"),
+        line % (b"200", "é".encode() * 32, b"x"),
         line % (b"200", sha1, REVISIT.encode()),
         line.replace(b"20200101000000", b"2020") % (b"200", sha1, b"x"),
         b"!meta 0 {}",
