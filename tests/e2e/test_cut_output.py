@@ -34,3 +34,17 @@ def test_a_list_that_is_cut_is_no_failure_and_what_is_wrong_stays_so(crawl: Stor
     assert unread("inspect", crawl.directory, "queues") == (COMPLETE, "")
     shutil.rmtree(crawl.directory / "part-1" / "frontier")
     assert unread("inspect", crawl.directory, "fsck") == (FAILED, "")
+
+
+def test_a_list_of_which_a_line_is_read_is_no_failure() -> None:
+    # It is longer than the buffer of a pipe, so the command still writes when nobody reads any more. Without a buffer
+    # of its own, as in many containers, nothing is left to be printed then.
+    command = [str(ONCEOVER), "simweb", "--hosts", "40", "--expected"]
+    pipe, unbuffered = subprocess.PIPE, environment(PYTHONUNBUFFERED="1")
+    with subprocess.Popen(command, bufsize=0, stdout=pipe, stderr=pipe, env=unbuffered) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert running.stdout.read(1) == b"{"
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == COMPLETE

@@ -2,6 +2,7 @@
 its exit code does not change."""
 
 import os
+import select
 import sys
 from pathlib import Path
 from typing import TextIO
@@ -60,7 +61,7 @@ def say(text: object, *, to_stderr: bool = False) -> None:
 
 def drop_unprinted() -> bool:
     """Drop what stdout and stderr cannot take. Otherwise Python tries again at its end, and changes the exit code.
-    Returns whether there was anything."""
+    Returns whether one of them could not take something, or has no reader any more."""
     dropped = [_drop(stream) for stream in (sys.stdout, sys.stderr)]
     return any(dropped)
 
@@ -71,7 +72,17 @@ def _drop(stream: TextIO) -> bool:
     except OSError:
         _discard(stream)
         return True
-    return False
+    # What failed to be written may not have been kept, so that there is nothing to flush.
+    return _has_lost_reader(stream)
+
+
+def _has_lost_reader(stream: TextIO) -> bool:
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+    except (OSError, ValueError):
+        return False  # it is no file
 
 
 def _discard(stream: TextIO) -> None:

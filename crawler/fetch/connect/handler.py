@@ -117,7 +117,7 @@ class TolerantHandler(ResponseHandler):
         self._awaits_head = True
         self._pending = b""
         self._received_bytes = 0
-        self._body = self._plain = self._parser = None
+        self._body = self._plain = self._parser = self._payload = None
         self._last_bytes = b""
         self._may_be_plain = may_be_plain
         # The request is written as soon as this returns.

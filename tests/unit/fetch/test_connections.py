@@ -178,6 +178,18 @@ async def test_a_request_that_a_kept_connection_swallows_is_not_sent_again(fetch
         assert server.targets == ["/0", "/1", "/2"]
 
 
+async def test_a_broken_head_on_a_kept_connection_is_a_failure_and_nothing_else(fetchers: Fetchers) -> None:
+    escaped: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: escaped.append(context))
+    async with raw_server({"/first": [page(b"x")], "/next": [head(b"X: a\0b", b"Content-Length: 1") + b"x"]}) as server:
+        fetcher = fetchers()
+        assert await body(fetcher, server.url("/first")) == b"x"
+        assert kind(await fetcher.fetch(Request(url=server.url("/next")))) is FailureKind.PROTOCOL
+        await server.gone.wait()
+    assert [seen.connection for seen in server.seen] == [0, 0]
+    assert not escaped
+
+
 @pytest.mark.parametrize("end", [CLOSE, RESET])
 async def test_a_kept_connection_that_the_server_has_closed_costs_no_request(fetchers: Fetchers, end: Any) -> None:
     async with raw_server({"/": [page(b"x"), end]}) as server:
