@@ -12,6 +12,7 @@ from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.options import settings_option
 from crawler.cli.run.division import is_in_parts, keep_parts, settings_with_parts
 from crawler.cli.run.running import run_crawl
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import record_directories
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind
@@ -46,6 +47,7 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | No
     charsets. Its 2,000 pages are known in advance.
     """
     settings = settings_with_parts(settings, parts)
+    _refuse_other_crawl(Path(directory), _load(directory, settings, fresh=fresh).config.crawl.name)
     in_parts = is_in_parts(_load(directory, settings, fresh=fresh), fresh=fresh)
     # A registered domain belongs to one part. Directly below .test, each host is a domain of its own.
     params = msgspec.structs.replace(demo_params(), domain="test") if in_parts else demo_params()
@@ -78,6 +80,19 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | No
         err=as_json,
     )
     return COMPLETE if found == expected else FAILED
+
+
+def _refuse_other_crawl(directory: Path, name: str) -> None:
+    """Raise `DirectoryRefused` if a crawl of another name is there, whose settings and output the demo would change."""
+    configuration = CrawlDirectory(directory).earlier_configuration
+    if configuration is None:
+        return
+    found = load(configuration, environ={}, require_seeds=False).config.crawl.name
+    if found != name:
+        raise DirectoryRefused(
+            f"{directory} has the crawl {found!r}, expected a demo ({name!r}) or nothing; "
+            "choose another directory with --dir"
+        )
 
 
 def _load(directory: str, settings: Sequence[str], *, fresh: bool, seed: str = "http://h00000.sim.test/") -> Loaded:

@@ -42,6 +42,7 @@ from tests.e2e.crawling import (
     setting,
     started,
 )
+from tests.unit.operate.stored_crawls import make
 
 
 @pytest.fixture(scope="module")
@@ -373,6 +374,16 @@ def test_the_demo_crawls_its_web_exactly_twice_with_nothing_left_for_the_second(
     second = onceover("demo", "--json", cwd=tmp_path)
     assert_told(second, COMPLETE, "2,000 of 2,000 expected pages fetched")
     assert second.json()["ending"] == "complete"
+
+
+@pytest.mark.parametrize("fresh", [[], ["--fresh"]], ids=["goes on", "begins anew"])
+def test_the_demo_leaves_the_crawl_of_somebody_as_it_is(tmp_path: Path, fresh: list[str]) -> None:
+    make(tmp_path / "mine")
+    (tmp_path / "mine" / "crawl.toml").write_text('[crawl]\nname = "mine"\nseeds = ["http://own.test/"]\n')
+    before = (tmp_path / "mine" / "crawl.toml").read_bytes()
+    ended = onceover("demo", "--dir", "mine", *fresh, cwd=tmp_path)
+    assert_told(ended, REFUSED, "mine has the crawl 'mine', expected a demo")
+    assert (tmp_path / "mine" / "crawl.toml").read_bytes() == before
 
 
 def test_the_demo_notices_a_page_that_is_missing(tmp_path: Path) -> None:
