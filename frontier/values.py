@@ -99,6 +99,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     state: UrlState
     number: int
     found_at: float
+    """When it was found first: seconds since 1970."""
     via: str | None = None
     status: int | None = None
     reason: str | None = None

@@ -240,7 +240,8 @@ class Admission:
         for held in superseded:
             queues[held.queue.key] = held.queue
             removed[held.queue.key] = removed.get(held.queue.key, 0) + 1
-        admitted = self._number(urls, counters)
+        found_at = {name: int(entry.found_at) for name, (_, entry) in again.items() if entry is not None}
+        admitted = self._number(urls, counters, found_at)
         fills = plan_fill(admitted, queues, counters, active.settings, removed=removed)
         self._store.admit(
             admitted,
@@ -258,17 +259,16 @@ class Admission:
         active.wake(len(fills))
         return len(admitted)
 
-    def _number(self, urls: Sequence[CrawlUrl], counters: Counters) -> list[PendingUrl]:
-        """Give URLs their numbers and their orders."""
-        number, ordinal, found_at = counters.next_number, counters.next_ordinal, int(self._active.clock())
+    def _number(self, urls: Sequence[CrawlUrl], counters: Counters, found_at: Mapping[str, int]) -> list[PendingUrl]:
+        """Give URLs their numbers and their orders. `found_at`: when those were found that were known before."""
+        number, ordinal, now = counters.next_number, counters.next_ordinal, int(self._active.clock())
         counters.next_number += len(urls)
         counters.next_ordinal += len(urls)
-        return [
-            PendingUrl(
-                url=url, number=number + index, order=order_of(url.precedence, ordinal + index), found_at=found_at
-            )
-            for index, url in enumerate(urls)
-        ]
+        numbered: list[PendingUrl] = []
+        for index, url in enumerate(urls):
+            order, when = order_of(url.precedence, ordinal + index), found_at.get(url.canonical, now)
+            numbered.append(PendingUrl(url=url, number=number + index, order=order, found_at=when))
+        return numbered
 
     def _remove_entries(self, settled: Sequence[LedgerEntry]) -> None:
         counters = self._active.copy_counters(self._active.now())

@@ -21,12 +21,13 @@ class ForcingTests:
             await frontier.add([page("a")])
             await drain(frontier)
             assert frontier.describe().done == 1
+            await asyncio.sleep(100)
             assert await frontier.add([page("a")], force=True) == 1
             stats = frontier.describe()
             assert (stats.admitted, stats.done, stats.pending) == (1, 0, 1)
             entry = await frontier.status_of("http://a.test/")
             assert entry is not None
-            assert (entry.state, entry.number) == (UrlState.PENDING, 2)
+            assert (entry.state, entry.number, entry.found_at) == (UrlState.PENDING, 2, START)
             assert await drain(frontier) == ["http://a.test/"]
             assert frontier.describe().done == 1
 
