@@ -75,6 +75,7 @@ class Changes:
         repeated = [] if force else [url for url, is_new in zip(urls, new, strict=True) if not is_new]
         settled: Counter[str] = Counter()
         superseded: list[OpenLease] = []
+        found_at: dict[str, float] = {}
         for url in urls if force else ():
             entry = self.database.entry(url.canonical)
             lease = None if entry is None else self.leases.get(entry.number)
@@ -82,6 +83,8 @@ class Changes:
             if url.canonical in admitted or waits:
                 continue
             admitted[url.canonical] = _prepare_again(url, entry, validators=validators)
+            if entry is not None:
+                found_at[url.canonical] = entry.found_at
             if lease is not None:
                 superseded.append(lease)
             elif entry is not None:
@@ -93,7 +96,8 @@ class Changes:
             number = self.database.take("next_number", len(admitted))
             ordinal = self.database.take("next_ordinal", len(admitted))
             for index, url in enumerate(admitted.values()):
-                entry = pending_entry(url, number + index, int(self.served.clock()))
+                when = found_at.get(url.canonical, int(self.served.clock()))
+                entry = pending_entry(url, number + index, when)
                 self.database.put_waiting(entry, url, ordinal + index)
             for url in repeated:
                 self.database.write(
