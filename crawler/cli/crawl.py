@@ -14,6 +14,7 @@ from crawler.cli.run.division import is_in_parts, keep_parts, settings_with_part
 from crawler.cli.run.running import run_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.library.opening import changed_settings
+from crawler.operate.opening import refuse_without_configuration
 from crawler.operate.settings.start import Start, with_page_limit
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import cores
@@ -169,6 +170,7 @@ def _without_file(
     earlier = CrawlDirectory(Path(directory)).earlier_configuration
     if earlier is None:
         if not seeds:
+            refuse_without_configuration(Path(directory))
             raise click.UsageError(f"there is no crawl in {directory}: give a configuration file or --seed URL")
         return load_given(None, options=options | _only_seeds(seeds))
     options = options | {"crawl.directory": ("--dir", directory)}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from config import Config, ConfigError, Loaded, Problem, values_of
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.opening import refuse_without_configuration
 from crawler.url.seeds import read_seed
 from crawler.url.urls import UrlReader, origin_of
 from crawler.wiring.configuration import load
@@ -27,7 +28,8 @@ def read_configuration(
     the environment overrides a file.
 
     With neither a configuration nor seeds, it is that of the last run in the directory. Without a directory and without
-    a name, the crawl is named after the host of its first seed. Raises `ConfigError`.
+    a name, the crawl is named after the host of its first seed. Raises `ConfigError`, and
+    `DirectoryRefused` for a crawl that has lost the configuration of its last run.
     """
     options: Options = {}
     if seeds is not None:
@@ -62,6 +64,7 @@ def _load_earlier(
         )
     earlier = CrawlDirectory(Path(directory)).earlier_configuration
     if earlier is None:
+        refuse_without_configuration(Path(directory))
         message = f"there is no crawl in {os.fspath(directory)}: give a configuration file or seeds"
         raise ConfigError([Problem(message, where="directory")])
     options: Options = {"crawl.directory": ("directory", os.fspath(directory))}

@@ -18,6 +18,7 @@ from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.operate.course import CourseKeeper
+from crawler.operate.opening import has_crawl
 from crawler.operate.running import RunningCrawl, answer_operator
 from crawler.operate.settings.changing import RunningSettings
 from crawler.operate.settings.lines import log_reload
@@ -144,9 +145,13 @@ def _check_output(directory: CrawlDirectory, config: Config) -> None:
 
 def changed_settings(loaded: Loaded) -> list[str]:
     """How the settings of this run differ from those of the last run in its directory."""
-    earlier = CrawlDirectory(Path(loaded.config.crawl.directory)).earlier_configuration
+    directory = CrawlDirectory(Path(loaded.config.crawl.directory))
+    earlier = directory.earlier_configuration
     if earlier is None:
-        return []
+        if not has_crawl(directory.path):
+            return []
+        lost = f"the settings of the last run are lost, because {directory.configuration} is missing"
+        return [f"{lost}; what this start does not set has its default"]
     try:
         return changes(load(earlier, require_seeds=False).config, loaded)
     except ConfigError as error:

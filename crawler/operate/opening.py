@@ -14,7 +14,7 @@ from pathlib import Path
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
-from crawler.disk.layout import part_at
+from crawler.disk.layout import output_directories, part_at
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.storage import open_state
@@ -44,13 +44,8 @@ def lock_stored(
     directory = CrawlDirectory(path, only_read=not to_repair and not to_change)
     configuration = _configuration(path)
     directory.check_place()
+    refuse_without_configuration(path)
     has_state, has_output = directory.has_state(), directory.has_output()
-    if not configuration.exists() and (has_state or has_output):
-        raise DirectoryRefused(
-            f"the crawl in {path} has no configuration: expected {configuration}. Either it was stopped before it "
-            f"had begun, or that file is lost: restore it, or run `onceover crawl CONFIG --dir {configuration.parent}` "
-            "with the settings of the crawl"
-        )
     if has_output and not has_state and not to_repair:
         raise DirectoryRefused(
             f"the crawl in {path} has lost its frontier: expected {directory.frontier}. "
@@ -72,6 +67,22 @@ def lock_stored(
         loaded = stored_configuration(path)
         with blaming(plugins_of(loaded.config)):
             yield directory, loaded
+
+
+def refuse_without_configuration(path: Path) -> None:
+    """Raise `DirectoryRefused` if there is a crawl in a directory, but no configuration of its last run."""
+    configuration = _configuration(path)
+    if not configuration.exists() and has_crawl(path):
+        raise DirectoryRefused(
+            f"the crawl in {path} has no configuration: expected {configuration}. Either it was stopped before it "
+            f"had begun, or that file is lost: restore it, or run `onceover crawl CONFIG --dir {configuration.parent}` "
+            "with the settings of the crawl"
+        )
+
+
+def has_crawl(path: Path) -> bool:
+    """Whether a crawl has any state or output in a directory, or in those of its parts. Raises `DirectoryRefused`."""
+    return any(each.has_state() or each.has_output() for each in map(CrawlDirectory, output_directories(path)))
 
 
 def stored_configuration(path: Path) -> Loaded:

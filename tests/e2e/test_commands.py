@@ -41,6 +41,7 @@ from tests.e2e.crawling import (
     records,
     setting,
     started,
+    tree,
 )
 from tests.unit.operate.stored_crawls import make
 
@@ -254,6 +255,20 @@ def test_settings_that_can_no_longer_be_read_are_replaced_by_a_file(tmp_path: Pa
     assert_told(
         ended, COMPLETE, "Changed: the settings of the last run can't be read, and are replaced: crawl/crawl.toml:2: "
     )
+
+
+@pytest.mark.parametrize("parts", [[], ["--parts", "2"]], ids=["", "in parts"])
+def test_a_crawl_that_has_lost_its_settings_says_so_and_what_to_do(tmp_path: Path, web: Web, parts: list[str]) -> None:
+    ended = onceover("crawl", *web.options, *parts, "--dir", "crawl", "--max-pages", "1", cwd=tmp_path)
+    assert ended.code == LIMIT
+    (tmp_path / "crawl" / "crawl.toml").unlink()
+    before = tree(tmp_path)
+    refused = onceover("crawl", "--dir", "crawl", cwd=tmp_path)
+    told = "expected crawl/crawl.toml", "that file is lost", "run `onceover crawl CONFIG --dir crawl`"
+    assert_told(refused, REFUSED, "the crawl in crawl has no configuration", *told)
+    assert tree(tmp_path) == before
+    ended = onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "1", cwd=tmp_path)
+    assert_told(ended, LIMIT, "Changed: the settings of the last run are lost, because crawl/crawl.toml is missing")
 
 
 def test_another_visited_set_in_the_middle_of_a_crawl_is_rebuilt_and_the_crawl_ends_exactly(
