@@ -115,6 +115,17 @@ def test_wrong_arguments_are_refused_before_anything_is_made(
     assert tree(tmp_path) == {}
 
 
+def test_a_damaged_index_of_an_earlier_crawl_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "junk.cdxj.gz").write_bytes(b"\xf4," * 1_500)
+    before = tree(tmp_path)
+    named = setting('output.dedupe_against=["junk.cdxj.gz"]', 'fetch.user_agent="tests/1.0 (us@our.site)"')
+    ended = onceover("crawl", "--seed", "http://a.test/", *named, "--dir", "crawl", cwd=tmp_path)
+    assert_told(
+        ended, USAGE, "output.dedupe_against: ", "junk.cdxj.gz can't be read: Not a gzipped file", "take it out"
+    )
+    assert tree(tmp_path) == before
+
+
 # the directory
 
 

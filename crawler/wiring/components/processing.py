@@ -27,7 +27,7 @@ from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedExtractor
 from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
 from crawler.wiring.plugins.loading import load
-from crawler.write.dedupe.sources import sources_in
+from crawler.write.dedupe.sources import check_beginnings, sources_in
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Parameters as SinkParameters
 from crawler.write.descriptor import Refers, Written
@@ -104,7 +104,8 @@ def check_sinks(loaded: Loaded) -> None:
 
 
 def _check_earlier(loaded: Loaded) -> None:
-    """Check that there are earlier crawls where the configuration expects them. Raises `ConfigError`."""
+    """Check that there are earlier crawls where the configuration expects them, and that their indexes can be read.
+    Raises `ConfigError`."""
     output, own = loaded.config.output, Path(loaded.config.crawl.directory).resolve()
     for name in output.dedupe_against if output.warc else ():
         place = Path(name).resolve()
@@ -114,7 +115,7 @@ def _check_earlier(loaded: Loaded) -> None:
                 f"expected an earlier crawl, found this one: {name}; output.warc_revisits compares with its own bodies",
             )
         try:
-            sources_in(earlier_places([name]))
+            check_beginnings(sources_in(earlier_places([name])))
         except (ValueError, OSError, DirectoryRefused) as error:
             raise loaded.refuse("output.dedupe_against", str(error)) from error
 

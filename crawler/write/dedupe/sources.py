@@ -2,9 +2,10 @@
 
 import base64
 import gzip
+import logging
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,12 +14,14 @@ import msgspec
 from crawler.write.cdxj.lines import REVISIT
 from crawler.write.cdxj.making import OPEN, SUFFIX, archives, index_of, lines_of
 
+_log = logging.getLogger(__name__)
 _OF_ONE_ARCHIVE: Final = f".warc.gz{SUFFIX}"
 """How the index of one archive ends. It means nothing without that."""
 _COMPRESSED: Final = f"{SUFFIX}.gz"
 _WACZ: Final = ".wacz"
 _IN_WACZ: Final = (SUFFIX, _COMPRESSED, ".cdx", ".cdx.gz")
-_BROKEN: Final = (zlib.error, EOFError, NotImplementedError, RuntimeError)
+_INDEXES: Final = (SUFFIX, _COMPRESSED, _WACZ)
+_BROKEN: Final = (gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _SHA1: Final = "sha1:"
 _SHA1_CHARACTERS: Final = 32
 _MOMENT_DIGITS: Final = 14
@@ -74,7 +77,7 @@ def sources_in(places: Sequence[Path]) -> list[Source]:
 
 def _files_in(place: Path) -> list[Path]:
     if place.is_file():
-        return [place] if place.name.endswith((SUFFIX, _COMPRESSED, _WACZ)) else []
+        return [place] if place.name.endswith(_INDEXES) else []
     if not place.is_dir():
         return []
     of_archives = [_index_or_archive(archive) for archive in archives(place)]
@@ -96,19 +99,37 @@ def _now(path: Path) -> Path:
 def responses_in(path: Path) -> Iterator[Response]:
     """The responses that an index or archive names, in its order, without those whose body has no SHA-1. None if it has
     been deleted since it was found."""
-    from zipfile import BadZipFile  # noqa: PLC0415 - few crawls compare with others
-
     path = _now(path)
     if not path.exists():
         return
-    if path.name.endswith((SUFFIX, _COMPRESSED, _WACZ)):
-        with ExitStack() as opened:
-            try:
-                yield from _read(line for lines in _indexes_in(path, opened) for line in lines)
-            except (BadZipFile, *_BROKEN) as error:
-                raise OSError(f"{path} can't be read: {error}; it may be damaged, or incomplete") from error
+    if path.name.endswith(_INDEXES):
+        with _lines_in(path) as lines:
+            yield from _read(path, lines)
     else:
-        yield from _read(lines_of(path))
+        yield from _read(path, lines_of(path))
+
+
+def check_beginnings(sources: Iterable[Source]) -> None:
+    """Raise `OSError` if an index can't be read at its beginning. This is quick, however long it is."""
+    for path in (_now(Path(source.path)) for source in sources):
+        if path.name.endswith(_INDEXES) and path.exists():
+            with _lines_in(path) as lines:
+                next(lines, None)
+
+
+@contextmanager
+def _lines_in(path: Path) -> Iterator[Iterator[bytes]]:
+    """The lines of an index. What is raised for a damaged one says which it is."""
+    from zipfile import BadZipFile  # noqa: PLC0415 - few crawls compare with others
+
+    with ExitStack() as opened:
+        try:
+            yield (line for lines in _indexes_in(path, opened) for line in lines)
+        except (BadZipFile, *_BROKEN) as error:
+            raise OSError(
+                f"{path} can't be read: {error}; it may be damaged, or incomplete. Make it or copy it again, or take "
+                "it out of output.dedupe_against"
+            ) from error
 
 
 def _indexes_in(path: Path, opened: ExitStack) -> Iterator[Iterable[bytes]]:
@@ -127,20 +148,30 @@ def _indexes_in(path: Path, opened: ExitStack) -> Iterator[Iterable[bytes]]:
                 yield opened.enter_context(gzip.GzipFile(fileobj=member)) if name.endswith(".gz") else member
 
 
-def _read(lines: Iterable[bytes]) -> Iterator[Response]:
+def _read(path: Path, lines: Iterable[bytes]) -> Iterator[Response]:
+    """The responses in these lines of a file. A line that can't be read is passed over: then that body is archived once
+    more."""
+    count = unreadable = 0
     for line in lines:
-        found = response_of(line)
-        if found is not None:
-            yield found
+        count += 1
+        try:
+            found = response_of(line)
+        except ValueError:
+            unreadable += 1
+        else:
+            if found is not None:
+                yield found
+    if count and count == unreadable:
+        _log.warning("%s: none of its %d lines can be read as a line of a CDXJ index; it may be damaged", path, count)
 
 
 def response_of(line: bytes) -> Response | None:
-    """None if a line is no response, or can't be read: then that body is archived once more."""
+    """None if a line is no response, or has no SHA-1. Raises `ValueError` if it can't be read."""
     try:
         _, moment, fields = line.split(b" ", 2)
         entry = _decode(fields)
-    except (ValueError, msgspec.DecodeError, RecursionError):
-        return None
+    except RecursionError as error:
+        raise ValueError("its fields are nested too deeply") from error
     if entry.mime == REVISIT or entry.digest is None or not str(entry.status or "").isdecimal():
         return None
     sha1 = sha1_of(entry.digest)

@@ -17,7 +17,7 @@ from crawler.write.cdxj.lines import REVISIT, Described, line_of
 from crawler.write.cdxj.making import index_of
 from crawler.write.dedupe.originals import Originals, open_originals
 from crawler.write.dedupe.own import bodies_archived_last
-from crawler.write.dedupe.sources import response_of, responses_in, sources_in
+from crawler.write.dedupe.sources import check_beginnings, response_of, responses_in, sources_in
 from crawler.write.warc import WarcOptions, WarcSink
 from crawler.write.warc_records import Original
 from tests.unit.write.samples import NOON, Archived, archived, page, record_of
@@ -131,7 +131,6 @@ async def test_an_archive_that_its_crawl_completes_or_deletes_meanwhile_is_no_er
 def test_lines_of_others_are_read_and_what_is_no_response_is_not() -> None:
     line = b'org,a)/ 20200101000000 {"url": "http://a.org/", "status": %s, "digest": "%s", "length": 7, "mime": "%s"}'
     sha1 = b"3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
-    assert response_of(b'org,a)/ 20200101000000 {"url": "http://a.org/", "x": ' + b"[" * 100_000) is None
     for status, digest in ((b"200", b"sha1:" + sha1), (b'"200"', sha1)):
         found = response_of(line % (status, digest, b"text/html"))
         assert found is not None
@@ -143,12 +142,32 @@ def test_lines_of_others_are_read_and_what_is_no_response_is_not() -> None:
         line % (b"200", "é".encode() * 32, b"x"),
         line % (b"200", sha1, REVISIT.encode()),
         line.replace(b"20200101000000", b"2020") % (b"200", sha1, b"x"),
-        b"!meta 0 {}",
-        b"{",
-        b"",
-        b"\xff \xff \xff",
     ):
         assert response_of(wrong) is None
+    too_deep = b'org,a)/ 20200101000000 {"url": "http://a.org/", "x": ' + b"[" * 100_000
+    for unreadable in (too_deep, b"!meta 0 {}", b"{", b"", b"\xff \xff \xff"):
+        with pytest.raises(ValueError):  # noqa: PT011 - whatever msgspec says
+            response_of(unreadable)
+
+
+def test_an_index_of_which_no_line_can_be_read_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    junk, empty = tmp_path / "junk.cdxj", tmp_path / "empty.cdxj"
+    junk.write_bytes(b"\xff\n" * 3)
+    empty.touch()
+    revisit = index(tmp_path / "revisit.cdxj", ("http://a.test/", "2020-01-01T00:00:00Z", b"", REVISIT))
+    revisit.write_bytes(b"!meta 0 {}\n" + revisit.read_bytes())
+    for place in (junk, empty, revisit):
+        assert list(responses_in(place)) == []
+    assert [each.getMessage() for each in caplog.records] == [
+        f"{junk}: none of its 3 lines can be read as a line of a CDXJ index; it may be damaged"
+    ]
+
+
+@pytest.mark.parametrize("name", ["junk.cdxj.gz", "junk.wacz"])
+def test_a_damaged_index_is_found_without_reading_it_all(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"\xff" * 3_000)
+    with pytest.raises(OSError, match=rf"{name} can't be read: .*copy it again, or take it out of output\.dedupe"):
+        check_beginnings(sources_in([tmp_path / name]))
 
 
 @given(
