@@ -121,10 +121,15 @@ def init(file: Path | None, preset: str | None) -> None:
         click.echo(text, nl=False)
         return
     try:
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+        stream = file.open("x", encoding="utf-8")
     except FileExistsError:
         raise click.UsageError(f"{file} exists and was not changed; name another file") from None
+    try:
+        with stream:
+            stream.write(text)
+    except OSError as error:
+        file.unlink()  # an incomplete file would refuse the next attempt
+        raise OSError(error.errno, error.strerror, str(file)) from error
     click.echo(f"wrote {file}; set its seeds, then: onceover crawl {file}", err=True)
 
 

@@ -390,6 +390,13 @@ def test_an_existing_file_is_not_overwritten_by_config_init(tmp_path: Path) -> N
     assert_told(onceover("config", "init", "none/c.toml", cwd=tmp_path), FAILED, "No such file or directory: none/c")
 
 
+def test_config_init_leaves_nothing_on_a_full_disk(tmp_path: Path) -> None:
+    with mounted("-o", "size=4k", at=tmp_path / "mount") as mount:
+        ended = onceover("config", "init", f"{mount}/c.toml", cwd=tmp_path)
+        assert_told(ended, FAILED, "the disk is full", "mount/c.toml")
+        assert list(Path(mount).iterdir()) == []
+
+
 def test_a_simulated_web_on_a_port_that_is_taken_says_so(tmp_path: Path) -> None:
     with create_server(("127.0.0.1", 0)) as server:
         ended = onceover("simweb", "--port", str(server.getsockname()[1]), cwd=tmp_path)
