@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -109,6 +109,12 @@ class Folder:
         """Everything that lies among the contents."""
         for folder, _, names in os.walk(self.path / _CONTENT):
             yield from (Path(folder) / name for name in names)
+
+    def delete_empty_folders(self) -> None:
+        """Delete the folders of contents that have none."""
+        for folder, _, _ in os.walk(self.path / _CONTENT, topdown=False):
+            with suppress(OSError):  # it is not empty
+                Path(folder).rmdir()
 
     def is_strange(self) -> bool:
         """Whether it holds other files than those of copies."""

@@ -69,7 +69,7 @@ class CopyWriter:
                 size, digest = stream(source, file.bytes, target.write)
         except FileNotFoundError as error:
             raise CopyRefused(
-                f"{error.filename} was deleted while it was to be copied; the last whole copy stays. Try again"
+                f"{error.filename} was deleted while it was to be copied, so no new copy was made. Try again"
             ) from error
         place = self._folder.place_of(digest)
         if digest in self._digests and place.exists() and place.stat().st_size == size:
@@ -102,3 +102,4 @@ class CopyWriter:
         for path in self._folder.contents():
             if path.name not in digests:
                 path.unlink()
+        self._folder.delete_empty_folders()

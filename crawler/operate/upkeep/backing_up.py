@@ -88,7 +88,7 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
         if read_layout(whole) != source.layout:
             raise CopyRefused(f"the crawl in {whole} was divided anew while it was to be copied; try again")
         writer = CopyWriter(folder, last)
-        with _explained(folder, writer):
+        with _explained(folder, writer, last):
             writer.begin()
             copied = writer.copy(files, progress=progress)
             # Not before: a backup that fails every night must not use them up.
@@ -179,7 +179,7 @@ def _part(source: _Source, state: FrozenState) -> CopiedPart:
 
 
 @contextmanager
-def _explained(folder: Folder, writer: CopyWriter) -> Iterator[None]:
+def _explained(folder: Folder, writer: CopyWriter, last: CopyList | None) -> Iterator[None]:
     """A context in which a copy is written. What was written is deleted if it does not become whole."""
     try:
         yield
@@ -187,10 +187,11 @@ def _explained(folder: Folder, writer: CopyWriter) -> Iterator[None]:
         writer.give_up()
         if error.filename is not None:
             raise
+        kept = "" if last is None else "; a whole one from before is still there"
         advice = ". Free some space on its disk, then try again" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
         raise OSError(
             error.errno,
-            f"{error.strerror}: the copy in {folder.path} was not made; a whole one from before is still there{advice}",
+            f"{error.strerror}: the copy in {folder.path} was not made{kept}{advice}",
         ) from error
     except BaseException:
         writer.give_up()

@@ -131,6 +131,10 @@ def killed(*_: object) -> None:
     raise Killed
 
 
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def test_a_full_disk_leaves_the_last_copy_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl, copy = copied(tmp_path)
     before = tree(copy)
@@ -138,15 +142,24 @@ def test_a_full_disk_leaves_the_last_copy_whole(tmp_path: Path, monkeypatch: pyt
         (crawl / "records" / "records-00000.jsonl").read_bytes()[:-9]
     )
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patch:
         patch.setattr("crawler.copies.writing.stream", full)
         ended = command_here("backup", str(crawl), "--to", str(copy))
-    assert_told(ended, FAILED, "the copy in", "was not made", "Free some space on its disk")
+    assert_told(ended, FAILED, "the copy in", "was not made; a whole one from before is still there. Free")
     assert tree(copy) == before
     assert not (crawl / "copying").exists()
+
+
+def test_a_full_disk_leaves_nothing_of_a_first_copy_and_claims_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl, copy = make(tmp_path / "crawl").directory, tmp_path / "copy"
+    with monkeypatch.context() as patch:
+        patch.setattr("crawler.copies.writing.sync_directory", full)
+        ended = command_here("backup", str(crawl), "--to", str(copy))
+    assert_told(ended, FAILED, "the copy in", "was not made. Free some space on its disk")
+    assert "from before" not in ended.err
+    assert [each.name for each in copy.iterdir()] == ["lock"]
 
 
 @pytest.mark.parametrize("damage", ["changed", "cut", "longer", "missing"])
