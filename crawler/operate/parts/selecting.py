@@ -2,7 +2,8 @@
 
 import msgspec
 
-from crawler.control.requests import ForgetSelected, Recrawl
+from crawler.control.replies import CrawlStatus
+from crawler.control.requests import ForgetSelected, GetStatus, Recrawl
 from crawler.control.selections import Selected
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.refused import Refused
@@ -15,6 +16,9 @@ async def work_on_next(crawl: CrawlInParts, request: ForgetSelected | Recrawl) -
     number = int(named) if named.isdecimal() else numbers[0]
     if number not in numbers or bool(named) != named.isdecimal():
         raise Refused(f"expected the place `after` of an earlier reply, found {request.after!r}")
+    if not named:
+        # Nothing may be changed if some part can't be.
+        await crawl.parts.all(GetStatus(), CrawlStatus)
     found = await crawl.parts.one(number, msgspec.structs.replace(request, after=after), Selected)
     if found.after is not None:
         return msgspec.structs.replace(found, after=f"{number} {found.after}")

@@ -22,6 +22,16 @@ def crawl(tmp_path: Path) -> StoredCrawl:
     return make(tmp_path / "crawl", parts=PARTS)
 
 
+@pytest.mark.parametrize("command", [("recrawl", "DIR"), ("forget", "DIR", "--matching", ".")])
+def test_no_part_is_changed_if_one_is_missing(crawl: StoredCrawl, tmp_path: Path, command: tuple[str, ...]) -> None:
+    before = crawl.exported()
+    part = part_directories(crawl.directory)[1]
+    part.rename(tmp_path / "aside")
+    assert_told(crawl.run(*command), REFUSED, str(part))
+    (tmp_path / "aside").rename(part)
+    assert crawl.exported() == before
+
+
 def told_of_parts(crawl: StoredCrawl) -> list[object]:
     """What `status` says is wrong with each part."""
     parts = msgspec.convert(crawl.do("status", "--json").json()["parts"], list[dict[str, object]])
