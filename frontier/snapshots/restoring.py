@@ -43,7 +43,10 @@ async def restore(
             journal = store.journal.entries(snapshot_at or 0)
             snapshots.count_replayed(store, await replay(snapshot_at, journal, visited, snapshots))
         except (SnapshotRefused, OSError, JournalDropped, CannotForget) as error:
-            log.warning("the visited set is rebuilt from the ledger: %s", error)
+            if isinstance(error, FileNotFoundError):  # as after a division
+                log.info("the visited set is rebuilt from the ledger, because it has no snapshot yet")
+            else:
+                log.warning("the visited set is rebuilt from the ledger: %s", error)
             _empty(visited)
         except JournalDamaged as error:
             raise StoreFailed(f"{error}: the frontier is damaged; {REPAIR_ADVICE}") from error
