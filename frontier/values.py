@@ -125,6 +125,8 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """When the next visit is due, in milliseconds since 1970."""
     change_frequency: str | None = None
     """How often it changes, according to a sitemap."""
+    settled_in: int | None = None
+    """The lineage of the part that settled it, if the crawl was divided since: the output of that has it."""
 
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True):

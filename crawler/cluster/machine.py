@@ -33,7 +33,7 @@ def begin_machine(directory: CrawlDirectory, identity: Identity, *, url: str, pr
         return
     place = _check_crawl(directory.path, layout, identity)
     if layout.generation != identity.generation:
-        _begin(directory, identity, url=url, prefix=prefix, earlier=_with_output(directory.path, layout))
+        _begin(directory, identity, url=url, prefix=prefix, before=layout)
         return
     moved = msgspec.structs.replace(place, url=url, prefix=prefix)
     now = with_parts_found(directory.path, msgspec.structs.replace(layout, cluster=moved))
@@ -42,7 +42,7 @@ def begin_machine(directory: CrawlDirectory, identity: Identity, *, url: str, pr
 
 
 def _begin(
-    directory: CrawlDirectory, identity: Identity, *, url: str, prefix: str, earlier: tuple[str, ...] = ()
+    directory: CrawlDirectory, identity: Identity, *, url: str, prefix: str, before: Layout | None = None
 ) -> None:
     replace_file(directory.suffixes, identity.suffixes)
     directory.write_configuration(identity.configuration)
@@ -62,7 +62,8 @@ def _begin(
     layout = Layout(
         generation=identity.generation,
         parts=parts,
-        earlier=earlier,
+        earlier=() if before is None else _with_output(directory.path, before),
+        earlier_lineages={} if before is None else before.earlier_lineages,
         next_lineage=identity.next_lineage,
         cluster=place,
     )

@@ -13,9 +13,7 @@ A crawl that is not in parts has its state and output in its directory DIR. A cr
 `parts.json` is written before the first part has anything, and replaced in one step. So it alone says whether a crawl
 is in parts, and which directories count. Whoever divides a crawl anew makes new directories beside the old ones, then
 replaces the file.
-
-Of a crawl on many machines, each machine has such a directory. Its layout names all parts, and the directories of those
-that other machines have are missing.
+Each machine of a crawl on many has such a directory, with a layout of all parts; those of others are missing.
 """
 
 import os
@@ -80,6 +78,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     earlier: tuple[str, ...] = ()
     """Directories whose output belongs to the crawl too, from before it was divided as it is now: names in that of the
     crawl, or `.` for the directory of the crawl itself."""
+    earlier_lineages: dict[str, int] = {}  # by directory, as far as the crawl was divided here
     next_lineage: int
     """The lowest one that was never used."""
     cluster: ClusterPlace | None = None
@@ -105,12 +104,13 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         first = max(left.first, 1 if before is None else before.next_lineage)
         if first + parts > left.last + 1:
             raise ValueError(f"the crawl has been divided so often that {left.last - first + 1} parts are left")
-        sources = (".",) if before is None else tuple(place.directory for place in before.parts)
+        sources = {".": 0} if before is None else {place.directory: place.lineage for place in before.parts}
         names = free_names(directory, parts)
         return cls(
             generation=secrets.token_hex(8),
             parts=tuple(PartPlace(directory=name, lineage=first + number) for number, name in enumerate(names)),
             earlier=(*(() if before is None else before.earlier), *sources),
+            earlier_lineages=({} if before is None else before.earlier_lineages) | sources,
             next_lineage=first + parts,
             retired=None if before is None else before.retired_now,
         )

@@ -26,7 +26,7 @@ from frontier.queues.queue import QueueRecord
 from frontier.records import Counters
 from frontier.regroup.filling import Placed
 from frontier.regroup.sources import Found, Sources
-from frontier.regrouping import Routing
+from frontier.regrouping import Regrouping
 from frontier.transitions.accounting import count_queue
 from frontier.values import REPAIR_ADVICE, StoreFailed, UrlState
 
@@ -38,9 +38,10 @@ Place = Callable[[bytes, Found], Iterator[Placed]]
 class Placing:
     """Places the records of the sources. `has` says whether any target has a key."""
 
-    def __init__(self, sources: Sources, routing: Routing, *, has: Callable[[bytes], bool]) -> None:
+    def __init__(self, sources: Sources, job: Regrouping, *, has: Callable[[bytes], bool]) -> None:
         self._sources = sources
-        self._routing = routing
+        self._routing = job.routing
+        self._lineages = [0 if each.part is None else each.part.lineage for each in job.sources]
         self._has = has
         self.steps: Mapping[bytes, Place] = {
             b"L": self.entry,
@@ -63,6 +64,8 @@ class Placing:
             entry, location = encoding.decode_entry(value, canonical=canonical)
         except DecodeError as error:
             self._fail(key, str(error))
+        if location is None and entry.settled_in is None:
+            value = encoding.encode_entry(msgspec.structs.replace(entry, settled_in=self._lineages[source]))
         records = [(key, value)]
         if self._sources.has_links[source]:
             records += self._copied(source, links_key(url_digest(canonical)))

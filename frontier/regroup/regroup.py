@@ -64,7 +64,7 @@ def _begin(sources: Sources, stores: Sequence[LevelDBStore], targets: Sequence[P
 def _copy(sources: Sources, stores: Sequence[LevelDBStore], job: Regrouping) -> None:
     """Copy what has not been copied yet, in the order of the steps and of the keys."""
     filling = Filling(stores)
-    placing = Placing(sources, job.routing, has=lambda key: any(store.full_scan.get(key) for store in stores))
+    placing = Placing(sources, job, has=lambda key: any(store.full_scan.get(key) for store in stores))
     begin, count = filling.begin, 0
     complete = Progress(len(placing.steps) + 1)
     if begin >= complete:

@@ -81,6 +81,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         here = layout.directories_here(self.path)
         notes = [read_note(each) for each in self.outputs if each.original not in here.values()]
         lineages = {layout.parts[number].lineage for number in here} | {note.lineage for note in notes if note}
+        lineages |= {layout.earlier_lineages[name] for name in layout.earlier if name in layout.earlier_lineages}
         owner, elsewhere = self.owner, {*self.elsewhere}
         return OtherMachines(lineages_here=lineages, has_queue=lambda key: owner(key) in elsewhere)
 

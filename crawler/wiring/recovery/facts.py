@@ -13,8 +13,6 @@ from typing import Any, Final
 
 import msgspec
 
-from crawler.wiring.recovery.machines import COUNTER_BITS, LINEAGES
-
 _CACHE_KIB: Final = 32_000
 _MOST: Final = 2**63 - 1
 _LONGEST_WHY: Final = 1000
@@ -153,11 +151,6 @@ class Facts:
             WHERE a.source = ? AND b.number IS NULL
         """
         return self._rows(query, source)
-
-    def lineages(self, sources: Iterable[int]) -> set[int]:
-        """Those of the numbers that they tell of."""
-        query = "SELECT DISTINCT number >> ? FROM told WHERE source = ?"
-        return {found % LINEAGES for each in sources for (found,) in self._rows(query, COUNTER_BITS, each)}
 
     def of_two_urls(self, source: int) -> Iterator[tuple[int, str]]:
         """Numbers that it gives to several URLs: number, and one of them."""

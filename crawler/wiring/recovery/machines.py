@@ -4,38 +4,44 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from crawler.disk.number_set import NumberSet
+from frontier import LedgerEntry
 
-COUNTER_BITS: Final = 40
-"""Above these, a record number has its lineage."""
-LINEAGES: Final = 1 << 16
+_NUMBERS: Final = 1 << 64
 
 
 class OtherMachines:
-    """Tells what of a crawl may be on other machines: parts, and output from before the crawl was divided."""
+    """Tells what of a crawl may be on other machines: parts, and output from before the crawl was divided.
+
+    The ledger says in which part a URL was settled, if that was before a division. Its number does not tell: a URL that
+    waited keeps its number, and is settled in another part.
+    """
 
     def __init__(
         self, *, lineages_here: Iterable[int] | None = None, has_queue: Callable[[str], bool] = lambda _: False
     ) -> None:
-        """Output of these lineages is here, and that of others which is seen. None: all of it is. `has_queue` tells
-        from the key of a queue whether other machines have its part."""
+        """The output of these lineages is here. None: all of it is. `has_queue` tells from the key of a queue whether
+        other machines have its part."""
         self.has_queue = has_queue
         self._lineages = None if lineages_here is None else set(lineages_here)
+        self._elsewhere: dict[int, NumberSet] = {}
+        """Numbers whose output is on another machine, by lineage of that output."""
         self._missed: dict[int, NumberSet] = {}
-        """By lineage."""
 
-    def see(self, *lineages: int) -> None:
-        """Note that the output here has these lineages."""
-        if self._lineages is not None:
-            self._lineages.update(lineages)
+    def note(self, entry: LedgerEntry) -> None:
+        """Read in the ledger where the output of a URL is."""
+        lineage = entry.settled_in
+        if self._lineages is not None and lineage is not None and lineage not in self._lineages:
+            self._elsewhere.setdefault(lineage, NumberSet()).add(entry.number)
 
     def excuse(self, number: int) -> bool:
-        """Whether a number that is missing in the output here must be on another machine, and counts as such. It may
-        be signed. Ask when the output was read."""
-        lineage = (number >> COUNTER_BITS) % LINEAGES
-        if self._lineages is None or lineage in self._lineages:
-            return False
-        self._missed.setdefault(lineage, NumberSet()).add(number)
-        return True
+        """Whether a number that is missing in the output here is on another machine, and counts as such. It may be
+        signed. Its entry must have been noted."""
+        number %= _NUMBERS
+        for lineage, numbers in self._elsewhere.items():
+            if number in numbers:
+                self._missed.setdefault(lineage, NumberSet()).add(number)
+                return True
+        return False
 
     def told(self) -> list[str]:
         """For people."""

@@ -16,7 +16,7 @@ from crawler.page.digests import digest_text
 from crawler.record import FILTER_REASONS
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.depths import Depths
-from crawler.wiring.recovery.machines import ALL_HERE, COUNTER_BITS, OtherMachines
+from crawler.wiring.recovery.machines import ALL_HERE, OtherMachines
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
@@ -95,7 +95,6 @@ class Reconciliation:
             yield from map(_damaged_line, damaged)
             damaged.clear()
             self._note(record.number, record.kind, record.depth)
-            self._others.see(record.number >> COUNTER_BITS)
             url = self._urls.of_record(record)
             entry = None if url is None else self._entry(record, url)
             if entry is None and self._is_excused(record.number, url):
@@ -137,7 +136,6 @@ class Reconciliation:
                 self._note(found.number, facts.get("kind", ""), int(depth) if depth.isdecimal() else 0)
             elif found.kind in MAIN_KINDS and found.number not in self._archived:
                 self._archived.add(found.number)
-                self._others.see(found.number >> COUNTER_BITS)
                 url = self._urls.of_url(found.url, depth=1, kind=LinkKind.LINK, via=None)
                 if url is None or self._is_excused(found.number, url):
                     continue
@@ -159,6 +157,7 @@ class Reconciliation:
             entry = known.entry
             if entry.state is UrlState.PENDING or entry.elsewhere:
                 continue
+            self._others.note(entry)
             what = f"{entry.state.name.lower()} in the ledger"
             if self._output.records and entry.number not in self._recorded:
                 if self._pruned.has("records", entry.number) or self._others.excuse(entry.number):

@@ -100,7 +100,6 @@ class Verification:
             yield problem
         for source in self._unread:
             del self._names[source]
-        self.others.see(*self._facts.lineages(self._names.keys() - self._shared))
         for source, name in self._names.items():
             for problem in self._compare(source, name):
                 yield problem
@@ -152,6 +151,7 @@ class Verification:
             if isinstance(known, Damaged) or known.entry.elsewhere:
                 continue  # fsck reports what is damaged
             entry = known.entry
+            self.others.note(entry)
             digest = None if entry.digest is None else digest_text(entry.digest)
             is_archived = (
                 entry.kind != LinkKind.EXTERNAL

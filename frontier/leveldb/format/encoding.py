@@ -79,6 +79,7 @@ class _LedgerSettled(msgspec.Struct, array_like=True, tag=4, gc=False):
     interval_s: int | None = None
     revisit_ms: int | None = None
     change_frequency: str | None = None
+    settled_in: int | None = None
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -183,6 +184,7 @@ def encode_entry(entry: LedgerEntry) -> bytes:
             entry.interval_s,
             entry.due_ms,
             entry.change_frequency,
+            entry.settled_in,
         )
     )
 
@@ -219,6 +221,7 @@ def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Location
         interval_s=record.interval_s,
         due_ms=record.revisit_ms,
         change_frequency=record.change_frequency,
+        settled_in=record.settled_in,
     )
     return entry, None
 

@@ -139,8 +139,11 @@ class Divided:
     def content(self) -> dict[bytes, object]:
         """All that must be the same however a crawl is divided, by key."""
         found: dict[bytes, object] = {}
-        for space in (b"L", b"P", b"R", b"C", b"H", b"G", b"N", b"X"):
+        for space in (b"P", b"R", b"C", b"H", b"G", b"N", b"X"):
             found |= self.records(space)
+        for key, value in self.records(b"L").items():
+            entry, location = decode_entry(value, canonical=key[1:].decode())
+            found[key] = msgspec.structs.replace(entry, settled_in=None), location
         for key, value in self.records(b"Q").items():
             record = decode_queue(value, key=key[1:].decode())
             position = record.position

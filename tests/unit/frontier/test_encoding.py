@@ -71,6 +71,7 @@ ENTRIES = st.builds(
     depth=st.none() | COUNT,
     visits=COUNT,
     history=HISTORY,
+    settled_in=st.none() | st.integers(0, 2**16 - 1),
 )
 
 

@@ -14,7 +14,7 @@ from crawler.parts.ownership import Ownership
 from crawler.wiring.components import discovering
 from crawler.wiring.storage import open_state, visited_set
 from crawler.write.records import RecordSink
-from frontier import CrawlUrl, Outcome, UrlState
+from frontier import CrawlUrl, Frontier, Outcome, UrlState
 from tests.e2e.crawling import Ended
 from tests.e2e.operating import command_here
 
@@ -92,7 +92,35 @@ async def _fill(loaded: Loaded, directory: CrawlDirectory, hosts: Sequence[str])
     frontier = await state.open_frontier(visited)
     records = RecordSink(directory.records)
     await frontier.add([_url(loaded, url_of(host, number)) for host in hosts for number in range(SETTLED)])
-    for _ in range(SETTLED * len(hosts)):
+    await _settle(frontier, records, SETTLED * len(hosts))
+    await frontier.add([_url(loaded, url) for host in hosts for url in links_of(host)[SETTLED:]])
+    await records.aclose()
+    await frontier.aclose()
+    await visited.aclose()
+    state.close()
+
+
+def settle(place: Path, count: int) -> None:
+    """Settle so many URLs that wait in the directory of a part."""
+    loaded = load(CrawlDirectory(place.parent).configuration, environ={}, require_seeds=False)
+    with CrawlDirectory(place) as directory:
+        asyncio.run(_go_on(loaded, directory, count))
+
+
+async def _go_on(loaded: Loaded, directory: CrawlDirectory, count: int) -> None:
+    state = open_state(loaded.config, directory)
+    visited = visited_set(loaded.config, directory, state.knows_many)
+    frontier = await state.open_frontier(visited)
+    records = RecordSink(directory.records)
+    await _settle(frontier, records, count)
+    await records.aclose()
+    await frontier.aclose()
+    await visited.aclose()
+    state.close()
+
+
+async def _settle(frontier: Frontier, records: RecordSink, count: int) -> None:
+    for _ in range(count):
         lease = await anext(frontier)
         is_last = lease.url.url.endswith(f"/{SETTLED - 1}")
         outcome = Outcome(state=UrlState.FAILED, reason="dns") if is_last else Outcome(state=UrlState.DONE, status=200)
@@ -108,11 +136,6 @@ async def _fill(loaded: Loaded, directory: CrawlDirectory, hosts: Sequence[str])
         )
         await records.write(None, record)
         await frontier.done(lease, cooldown_s=0, outcome=outcome)
-    await frontier.add([_url(loaded, url) for host in hosts for url in links_of(host)[SETTLED:]])
-    await records.aclose()
-    await frontier.aclose()
-    await visited.aclose()
-    state.close()
 
 
 def _url(loaded: Loaded, text: str) -> CrawlUrl:

@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.disk.layout import read_layout, write_layout
+from crawler.disk.layout import part_directories, read_layout, write_layout
 from crawler.operate.upkeep.verifying import AgreementReport
 from tests.e2e.crawling import COMPLETE, FAILED
-from tests.unit.operate.stored_crawls import HOSTS, PARTS, SETTLED, StoredCrawl, make
+from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make, settle
 from tests.unit.operate.test_parts_elsewhere import ON_MACHINES
 
 Machines = tuple[StoredCrawl, StoredCrawl]
@@ -30,7 +30,7 @@ def machines(tmp_path: Path) -> Machines:
         if file.name in ("crawl.toml", "public_suffix_list.dat"):
             shutil.copy(file, other.directory)
     shutil.move(layout.directories(gathered.directory)[1], other.directory)
-    write_layout(other.directory, msgspec.structs.replace(layout, earlier=()))
+    write_layout(other.directory, msgspec.structs.replace(layout, earlier=(), earlier_lineages={}))
     return gathered, other
 
 
@@ -78,3 +78,26 @@ def test_what_is_missing_on_this_machine_is_told_nevertheless(machines: Machines
     assert checked.code == FAILED
     assert "and has no record" in checked.out
     assert other.look("fsck").code == COMPLETE
+
+
+@pytest.mark.parametrize("look", [("fsck",), ("fsck", "--refetch"), ("verify",)])
+def test_a_url_that_waited_while_the_crawl_was_divided_has_its_record_here(
+    machines: Machines, look: tuple[str, ...]
+) -> None:
+    _, other = machines
+    before = count_settled(other)
+    for crawl in machines:
+        (part,) = part_directories(crawl.directory)
+        settle(part, EACH - SETTLED)
+        settled = crawl.exported()
+        looked = crawl.look(*look)
+        assert looked.code == COMPLETE, looked
+        assert crawl.exported() == settled
+    notes = [line for line in other.look("fsck").err.splitlines() if "are in the output of lineage" in line]
+    assert sum(int(line.rpartition(": ")[2].split()[0]) for line in notes) == before
+    # A record that is lost here is not called one of another machine.
+    (part,) = part_directories(other.directory)
+    shutil.rmtree(part / "records")
+    checked = other.look("fsck")
+    assert checked.code == FAILED
+    assert checked.out.count("and has no record") == EACH - SETTLED
