@@ -101,7 +101,9 @@ class CrawlProcess:
     """A process that runs a crawl. `close` it when it has ended, or is left alone."""
 
     def __init__(self, pid: int, child: "subprocess.Popen[bytes] | None" = None) -> None:
-        """Raises `ProcessLookupError` if there is no such process."""
+        """Raises `ProcessLookupError` if there is no such process, or it is the daemon itself, which runs no crawl."""
+        if pid == os.getpid():
+            raise ProcessLookupError(f"process {pid} is the daemon")
         self.pid = pid
         self._child = child
         self._descriptor: int | None = os.pidfd_open(pid)

@@ -11,7 +11,7 @@ import pytest
 from crawler.serve.life.facts import Record, Rest, RunEntry, Why, Wish
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
 from crawler.serve.notify import Supervisor
-from crawler.serve.process import KEPT_OUTPUT_BYTES, MAX_OUTPUT_BYTES, Output, environment
+from crawler.serve.process import KEPT_OUTPUT_BYTES, MAX_OUTPUT_BYTES, CrawlProcess, Output, environment, lock_holder
 from crawler.serve.records import Home, HomeInUse
 
 LIMITS = Limits(max_memory_bytes=1000, max_open_files=50, min_free_bytes=100)
@@ -35,6 +35,14 @@ def test_a_process_is_measured_with_all_of_its_session() -> None:
     assert here[os.getpid()].memory_bytes > 10_000_000
     assert here[2**22 + 1] == Taken()
     assert measure([process.pid])[process.pid] == Taken()
+
+
+def test_the_daemon_never_takes_its_own_process_for_a_crawl(tmp_path: Path) -> None:
+    with Home(tmp_path) as home:
+        holder = lock_holder(home.folder)
+        assert holder == os.getpid()
+        with pytest.raises(ProcessLookupError, match="is the daemon"):
+            CrawlProcess(holder)
 
 
 def test_a_shortage_ends_only_when_there_is_a_bit_more_than_needed() -> None:
