@@ -1,4 +1,4 @@
-"""Checks configurations: each by itself, and that no two crawls have the same directory."""
+"""Checks configurations: each by itself, and that the directories of crawls do not overlap."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from config import ConfigError, Problem
-from crawler.serve.folder import first_users, read_names, shared_text
+from crawler.serve.folder import overlaps, read_names
 from crawler.wiring.components import signing
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
@@ -30,10 +30,11 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A configuration file, and where its crawl would be started."""
+    """A configuration file."""
 
     path: Path
-    started_in: Path
+    home: Path | None
+    """The folder that was given, in which a daemon would start the crawl; None if the file was given."""
 
 
 def places(given: Iterable[Path]) -> Iterator[Place]:
@@ -41,7 +42,7 @@ def places(given: Iterable[Path]) -> Iterator[Place]:
     `ConfigError` for a folder without any."""
     for path in given:
         if not path.is_dir():
-            yield Place(path, Path())
+            yield Place(path, None)
             continue
         names = read_names(path)
         if not names:
@@ -55,13 +56,13 @@ def check_all(found: Sequence[Place], settings: Sequence[str]) -> dict[str, Chec
     """Of each file, what is wrong with it, or that nothing is."""
     checked = {str(place.path): _check(place.path, settings) for place in found}
     directories = {
-        path: os.path.realpath(place.started_in / directory)
+        path: str((place.home or Path()) / directory)
         for place in found
         if (directory := checked[path := str(place.path)].directory) is not None
     }
-    for path, first in first_users(directories).items():
-        problem = Problem(shared_text(directories[path], first), path)
-        checked[path] = Checked(valid=False, problems=(problem,))
+    homes = {place.home for place in found if place.home is not None}
+    for path, problem in overlaps(directories, homes=homes).items():
+        checked[path] = Checked(valid=False, problems=(Problem(problem, path),))
     return checked
 
 

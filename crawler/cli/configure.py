@@ -40,7 +40,7 @@ def config() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(files: tuple[Path, ...], settings: tuple[str, ...], as_json: bool) -> int:
     """Report all problems of each CONFIGURATION, or that it has none. A folder stands for the files NAME.toml in it, as
-    for `onceover daemon`. Two crawls may not have the same directory."""
+    for `onceover daemon`. No crawl may have the directory of another, nor one within it."""
     checked = check_all(list(places(files)), settings)
     is_valid = all(each.valid for each in checked.values())
     if as_json:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +11,7 @@ import msgspec
 
 from config import ConfigError, Loaded, render_toml
 from crawler.serve.life.facts import Plan
+from crawler.serve.records import FOLDER
 from crawler.wiring.configuration import load
 from crawler.wiring.schedule import next_tick
 
@@ -29,7 +30,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def read_folder(home: Path) -> dict[str, Found]:
     """The crawls of a folder by name. Hidden files are left out. Raises `OSError` if the folder can't be read."""
     names = [name.removesuffix(SUFFIX) for name in read_names(home)]
-    return _refuse_shared({name: _read(home, home / f"{name}{SUFFIX}") for name in names})
+    return _refuse_shared(home, {name: _read(home, home / f"{name}{SUFFIX}") for name in names})
 
 
 def read_names(home: Path) -> list[str]:
@@ -57,7 +58,7 @@ def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
     directory = found.plan.directory  # may also follow from crawl.name
     if not _is_within(home, directory):
         return (f"crawl.directory: expected a path within {home}, found {directory}",)
-    return _refuse_shared({**read_folder(home), name: found})[name].problems
+    return _refuse_shared(home, {**read_folder(home), name: found})[name].problems
 
 
 def _outside(home: Path, text: bytes) -> Iterator[str]:
@@ -110,26 +111,38 @@ def _digest(loaded: Loaded) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _refuse_shared(found: Mapping[str, Found]) -> dict[str, Found]:
-    """Refuse crawls with the same directory, but the first of them."""
-    plans = {name: each.plan for name, each in found.items() if each.plan is not None}
-    shared = first_users({name: os.path.realpath(plan.directory) for name, plan in plans.items()})
+def _refuse_shared(home: Path, found: Mapping[str, Found]) -> dict[str, Found]:
+    """Refuse crawls whose directories overlap with those of crawls before them, or with the daemon's folder."""
+    directories = {f"{name}{SUFFIX}": each.plan.directory for name, each in found.items() if each.plan is not None}
+    problems = overlaps(directories, homes=[home])
     return dict(found) | {
-        name: Found(problems=(f"{name}{SUFFIX}: {shared_text(plans[name].directory, f'{first}{SUFFIX}')}",))
-        for name, first in shared.items()
+        file.removesuffix(SUFFIX): Found(problems=(f"{file}: {problem}",)) for file, problem in problems.items()
     }
 
 
-def first_users(directories: Mapping[str, str]) -> dict[str, str]:
-    """Of crawls with their directories: which crawl before it has the same directory."""
-    firsts: dict[str, str] = {}
-    users = {name: firsts.setdefault(directory, name) for name, directory in directories.items()}
-    return {name: first for name, first in users.items() if first != name}
+def overlaps(directories: Mapping[str, str], *, homes: Iterable[Path]) -> dict[str, str]:
+    """What is wrong with the directories of crawls: of two that are the same, or one within the other, the second is
+    refused. The folders that daemons of `homes` have for themselves come first."""
+    users: dict[Path, str] = {}
+    lowest: dict[Path, Path] = {}
+    """Of each directory in use, and of each above it: the first in use that is there or below."""
 
+    def use(path: Path, user: str) -> None:
+        users[path] = user
+        for each in (path, *path.parents):
+            lowest.setdefault(each, path)
 
-def shared_text(directory: str, user: str) -> str:
-    """What is wrong with a crawl whose directory another one uses."""
-    return (
-        f"crawl.directory is {directory}, which {user} uses; each crawl needs a directory of its own: change "
-        "crawl.directory or crawl.name in one of them"
-    )
+    for home in homes:
+        use(Path(os.path.realpath(home / FOLDER)), "the daemon")
+    problems = {}
+    for name, directory in directories.items():
+        path = Path(os.path.realpath(directory))
+        used = lowest.get(path) or next((each for each in path.parents if each in users), None)
+        if used is None:
+            use(path, name)
+        else:
+            problems[name] = (
+                f"crawl.directory is {path}, and {users[used]} uses {used}; each crawl needs a directory of its own, "
+                "not within that of another: change crawl.directory or crawl.name"
+            )
+    return problems

@@ -206,7 +206,7 @@ def test_a_check_is_told_to_programs_too(tmp_path: Path) -> None:
     assert (judged.valid, judged.problems[0]["key"]) == (False, "scope.exclude")
 
 
-def test_a_folder_is_checked_whole_and_two_crawls_with_one_directory_are_named(
+def test_a_folder_is_checked_whole_and_crawls_whose_directories_overlap_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
@@ -216,6 +216,7 @@ def test_a_folder_is_checked_whole_and_two_crawls_with_one_directory_are_named(
         "bad": "[fetch]\ntime_out_s = 1\n",
         "c": 'scope.exclude = ["("]\n',
         "d": 'crawl.directory = "aside/a"\n',
+        "e": 'crawl.directory = "daemon"\n',
         ".hidden": "no",
     }
     for name, text in texts.items():
@@ -229,12 +230,13 @@ def test_a_folder_is_checked_whole_and_two_crawls_with_one_directory_are_named(
         "bad": False,
         "c": False,
         "d": False,
+        "e": False,
     }
     monkeypatch.chdir(home)
     code, told = said(capsys, monkeypatch, "config", "check", *(str(home / f"{name}.toml") for name in "adc"))
     assert code == USAGE
     assert "2 problems in the configuration" in told
-    shared = f"  {home}/d.toml: crawl.directory is {home}/crawls/a, which {home}/a.toml uses; each crawl needs"
+    shared = f"  {home}/d.toml: crawl.directory is {home}/crawls/a, and {home}/a.toml uses {home}/crawls/a; each"
     assert shared in told
     assert f"  {home}/c.toml" in told
     (tmp_path / "empty").mkdir()

@@ -46,7 +46,9 @@ def test_the_api_listens_on_the_loopback_interface_alone(address: str, tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_configuration_may_not_leave_the_folder_nor_use_the_directory_of_another(tmp_path: Path) -> None:
+def test_a_new_configuration_may_not_leave_the_folder_nor_use_the_directory_of_another_or_of_the_daemon(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.toml").write_bytes(GOOD)
     (tmp_path / "link").symlink_to("/")
     assert problems_of_new(tmp_path, "b", GOOD) == ()
@@ -56,7 +58,12 @@ def test_a_new_configuration_may_not_leave_the_folder_nor_use_the_directory_of_a
         ("directory = 'link/x'", "crawl.directory: expected a path within"),
         ("seed_files = ['/etc/hostname']", "crawl.seed_files: expected a path within"),
         ("[exchange]\npassword_file = '/etc/hostname'", "exchange: expected in files that were put into"),
-        ("directory = 'crawls/a'", "which a.toml uses"),
+        ("directory = 'crawls/a'", "a.toml uses"),
+        ("directory = 'crawls/a/records'", "a.toml uses"),
+        ("directory = 'crawls'", "a.toml uses"),
+        ("directory = 'daemon'", "the daemon uses"),
+        ("directory = 'daemon/b'", "the daemon uses"),
+        ("directory = '.'", "the daemon uses"),
         ("seed = 5", "b.toml:3: crawl.seed: unknown key"),
         ("seeds = [", "b.toml:3"),
     ):
