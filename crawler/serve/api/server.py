@@ -92,6 +92,7 @@ async def serving(daemon: Daemon, listen: Listen | None, limits: Limits = _LIMIT
                 keepalive_timeout=limits.idle_s,
                 lingering_time=limits.linger_s,
                 logger=_logger(),
+                auto_decompress=False,  # `bounded` refuses such bodies; aiohttp fails at broken ones
                 max_line_size=2 * limits.max_target_bytes,
                 max_headers=limits.max_headers,
                 max_field_size=limits.max_header_bytes,

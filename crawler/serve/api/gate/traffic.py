@@ -64,7 +64,8 @@ def too_many(what: str, wait_s: float) -> Refused:
 
 
 def bounded(limits: Limits) -> Middleware:
-    """A middleware that refuses long targets, and reads bodies: they must be small, and arrive in time."""
+    """A middleware that refuses long targets, and reads bodies: they must be small, not compressed, and arrive in
+    time."""
 
     @web.middleware
     async def bound(request: web.Request, handler: _Handle) -> web.StreamResponse:
@@ -74,11 +75,20 @@ def bounded(limits: Limits) -> Middleware:
                 HTTPStatus.REQUEST_URI_TOO_LONG,
                 f"expected a path and a query of at most {limits.max_target_bytes:,} bytes, found {found:,}",
             )
+        _check_coding(request)
         if request.can_read_body:
             await _read(request, limits.body_s)
         return await handler(request)
 
     return bound
+
+
+def _check_coding(request: web.Request) -> None:
+    """Raises `Refused` for a body in a coding, since bodies are taken as they arrive."""
+    found = ", ".join(request.headers.getall("Content-Encoding", ()))
+    if found.lower() not in ("", "identity"):
+        detail = f"expected a body that is not compressed, found Content-Encoding: {found[:100]}; nothing was done"
+        raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail, headers={"Accept-Encoding": "identity"})
 
 
 async def _read(request: web.Request, within_s: float) -> None:

@@ -1,6 +1,7 @@
 """What the API bears: many requests, many and slow connections, large requests, wrong tokens."""
 
 import asyncio
+import gzip
 import socket
 from asyncio import StreamReader, StreamWriter
 from collections import Counter
@@ -206,6 +207,26 @@ async def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> 
         writer.write(head(api, f"POST {BASE}/reload", "Content-Length: 100") + b"{")
         assert await status(reader) == 408
         assert b"has not arrived within 0.1 s" in await until_it_ends(reader)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "GZIP", "br", "deflate", "zstd", "identity, gzip", "unknown"])
+async def test_a_body_with_a_coding_is_refused_and_nothing_is_done(
+    coding: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    async with served(tmp_path, linger_s=0.1) as api:
+        bodies = (b"no such coding", gzip.compress(b"{}"), gzip.compress(b" " * 10_000_000))
+        for body in bodies:
+            async with connected(api) as (reader, writer):
+                sent = (f"Content-Encoding: {coding}", f"Content-Length: {len(body)}", "Connection: close")
+                writer.write(head(api, f"POST {BASE}/reload", *sent) + body)
+                assert await status(reader) == 415
+                told = await until_it_ends(reader)
+            assert b"\r\nContent-Type: application/problem+json\r\n" in told
+            assert b"nothing was done" in told
+        assert "reads the folder again" not in caplog.text
+        assert (await api.ask("POST", "/reload", b"{}", headers={"Content-Encoding": "identity"})).status == 200
+    assert [record for record in caplog.records if record.levelname != "INFO"] == []
 
 
 async def test_requests_that_are_too_large_or_broken_are_refused(
