@@ -37,7 +37,7 @@ from config.backends import Backend, Backends
 from config.contact import has_contact, owned_by_others
 from config.loading.backend_names import named_backends
 from config.loading.loader import Loaded, load
-from config.loading.seeds import Seed
+from config.loading.seeds import Seed, read_seeds
 from config.loading.sites import with_overrides
 from config.loading.tables import values_of
 from config.presets import preset_text, presets
@@ -99,6 +99,7 @@ __all__ = [
     "parse_size",
     "preset_text",
     "presets",
+    "read_seeds",
     "render_show",
     "render_toml",
     "settings",

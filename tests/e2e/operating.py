@@ -21,11 +21,12 @@ from tests.e2e.crawling import COMPLETE, SMALL, Ended, Running, Web, started
 SLOW = msgspec.structs.replace(SMALL, slow=0.95, duplicates=0.0, delay_s=0.1)
 
 
-def command_here(*arguments: str) -> Ended:
-    """Run a command in this process, because the start of another takes longer than most of them."""
+def command_here(*arguments: str, given: bytes = b"") -> Ended:
+    """Run a command in this process, because the start of another takes longer than most of them. `given` is its
+    standard input."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     code: object = None
-    with pytest.MonkeyPatch.context() as patch, CliRunner().isolation() as (out, err, _):
+    with pytest.MonkeyPatch.context() as patch, CliRunner().isolation(given) as (out, err, _):
         patch.setattr(sys, "argv", ["onceover", *arguments])
         try:
             main()

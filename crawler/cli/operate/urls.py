@@ -1,13 +1,15 @@
 """onceover add, forget"""
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TextIO
+from typing import BinaryIO, Final
 
 import click
 import msgspec
 
+from config import ConfigError, Problem, read_seeds
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.operate.options import as_json, directory
 from crawler.cli.operate.selecting import refuse_empty, select
@@ -27,10 +29,10 @@ _urls = click.argument("urls", metavar="URL...", nargs=-1)
 _from_file = click.option(
     "--from",
     "file",
-    type=click.File(encoding="utf-8"),
+    type=click.File("rb"),
     metavar="FILE",
-    help="Take URLs from FILE too, one on each line. Empty lines and lines that begin with # are skipped. "
-    "- is standard input.",
+    help="Take URLs from FILE too, one on each line, in UTF-8. # at the start of a line or after a space begins a "
+    "comment. - is standard input.",
 )
 
 
@@ -47,7 +49,7 @@ _from_file = click.option(
 @click.option("--force", is_flag=True, help="Also fetch what was fetched before, or is out of scope.")
 @as_json
 def add(
-    directory: Path, urls: tuple[str, ...], file: TextIO | None, precedence: int | None, force: bool, as_json: bool
+    directory: Path, urls: tuple[str, ...], file: BinaryIO | None, precedence: int | None, force: bool, as_json: bool
 ) -> int:
     """Add each URL to the queues of the crawl in DIR.
 
@@ -70,7 +72,7 @@ def add(
 @click.option("--matching", metavar="PATTERN", help="Forget all URLs in which PATTERN is found; with --host, of these.")
 @as_json
 def forget(
-    directory: Path, urls: tuple[str, ...], file: TextIO | None, host: str | None, matching: str | None, as_json: bool
+    directory: Path, urls: tuple[str, ...], file: BinaryIO | None, host: str | None, matching: str | None, as_json: bool
 ) -> int:
     """Forget each URL, as if the crawl in DIR had never met it: when a page links to it, it is fetched again.
 
@@ -88,19 +90,26 @@ def forget(
     return FAILED if waiting else COMPLETE
 
 
-def _given(urls: Sequence[str], file: TextIO | None) -> Iterator[str]:
+def _given(urls: Sequence[str], file: BinaryIO | None) -> list[str]:
+    """All URLs. A file is read whole before anything is sent, so nothing of a file with a mistake is added."""
     if not urls and file is None:
         raise click.UsageError("there is no URL: name some, or a file with --from")
-    yield from urls
-    for line in file or ():
-        text = line.strip()
-        if text and not text.startswith("#"):
-            yield text
+    given = list(urls)
+    if file is not None:
+        name = "standard input" if file is sys.stdin.buffer else click.format_filename(file.name)
+        seeds = read_seeds(file.read(), name=name)
+        if isinstance(seeds, Problem):
+            raise ConfigError([seeds])
+        given += (seed.url for seed in seeds)
+    for url in given:
+        if len(url) > _MAX_URL:
+            raise click.UsageError(f"expected URLs of at most {_MAX_URL:,} characters, found {len(url):,}: {url[:80]}…")
+    return given
 
 
 def _send(
     directory: Path,
-    urls: Iterator[str],
+    urls: Sequence[str],
     request: Callable[[list[str]], AnyRequest],
     *,
     as_json: bool,
@@ -121,13 +130,11 @@ def _send(
     return FAILED if any(counts[outcome] for outcome in failures) else COMPLETE
 
 
-def _pieces(urls: Iterator[str]) -> Iterator[list[str]]:
+def _pieces(urls: Sequence[str]) -> Iterator[list[str]]:
     """As many URLs as a request may have."""
     piece: list[str] = []
     size = 0
     for url in urls:
-        if len(url) > _MAX_URL:
-            raise click.UsageError(f"expected URLs of at most {_MAX_URL:,} characters, found {len(url):,}: {url[:80]}…")
         if len(piece) == MAX_URLS or size + len(url) > _PIECE_BYTES:
             yield piece
             piece, size = [], 0
