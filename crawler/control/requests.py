@@ -24,6 +24,11 @@ _MAX_HOLD_S: Final = 3600.0
 Urls = Annotated[list[str], msgspec.Meta(max_length=MAX_URLS)]
 Settings = Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_SETTINGS)]
 """Each as KEY=VALUE."""
+Reason = Annotated[
+    str,
+    # Unlike `$`, the end does not match before a final line feed.
+    msgspec.Meta(min_length=1, max_length=MAX_REASON, pattern=r"^[^\x00-\x1f\x7f]+(?![\s\S])"),
+]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)]
 
 
@@ -38,7 +43,7 @@ class GetStatus(Request, frozen=True, tag="status"):
 class Pause(Request, frozen=True, tag="pause"):
     """Lease nothing until `Resume`, also after a restart. URLs in flight are finished. The reply is a `PauseState`."""
 
-    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_REASON)]
+    reason: Reason
 
 
 class Resume(Request, frozen=True, tag="resume"):

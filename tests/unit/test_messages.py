@@ -48,6 +48,10 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
         (["crawl", "--seed", "http://a.test/", "--dir", ""], "onceover: --dir: crawl.directory: expected text"),
         (["crawl", "--seed", "ftp://a.org/"], "onceover: --seed: crawl.seeds: seed 'ftp://a.org/' can't be crawled"),
         (["demo", "--dir", ""], "onceover: --dir: crawl.directory: expected text, not empty"),
+        (
+            ["pause", "crawl", "--reason", "\x1b[31mred\nline2"],
+            "onceover: invalid value for '--reason': expected 1 to 2,000 characters without control characters, found",
+        ),
         (["config", "show", "--for", "a"], "onceover: --for: URL 'a' has no scheme; write 'https://a/'"),
         (
             ["simweb", "--expected", "--params", '{"traps": 1.0, "traps_disallowed": false}'],

@@ -1,14 +1,10 @@
 """What requests and replies hold."""
 
-from typing import Annotated
-
 import msgspec
 
+from crawler.control.requests import Reason
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.summary import State, moment_text
-
-MAX_REASON = 2000
-_WITHOUT_CONTROLS = r"^[^\x00-\x1f\x7f]+$"
 
 
 class RunForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,9 +55,7 @@ class CrawlList(msgspec.Struct, frozen=True, kw_only=True):
 class PauseBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why a crawl is paused."""
 
-    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_REASON, pattern=_WITHOUT_CONTROLS)] = (
-        "paused by the operator"
-    )
+    reason: Reason = "paused by the operator"
 
 
 class ChangeForm(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ from crawler.control.wire import (
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=50)
 requests: st.SearchStrategy[AnyRequest] = st.one_of(
     st.builds(GetStatus),
-    st.builds(Pause, reason=texts.filter(bool)),
+    st.builds(Pause, reason=st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=50)),
     st.builds(Resume),
     st.builds(Stop, now=st.booleans()),
     st.builds(Add, urls=st.lists(texts), precedence=st.none() | st.integers(0, 255), force=st.booleans()),
@@ -119,6 +119,10 @@ def test_what_is_wrong_with_a_request_is_told() -> None:
     wrong = decode_request(b'{"version":1,"request":{"type":"budget","host":"h","cost":"much"}}')
     assert isinstance(wrong, Refusal)
     assert "Expected `int | null`, got `str`" in wrong.message
+    for reason in (b"", b"red\\u001b[31m", b"the last line\\n"):
+        control = decode_request(b'{"version":1,"request":{"type":"pause","reason":"%s"}}' % reason)
+        assert isinstance(control, Refusal)
+        assert "at `$.reason`" in control.message
     unknown = decode_request(b'{"version":1,"request":{"type":"explode"}}')
     assert isinstance(unknown, Refusal)
     assert "explode" in unknown.message
