@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, TextIO
+from typing import BinaryIO, Final
 
 import click
 import msgspec
@@ -63,8 +63,8 @@ def export(directory: Path, after: str, pending: bool, part: int | None) -> None
 
 @frontier.command("import")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.argument("lines", type=click.File(encoding="utf-8"), default="-")
-def import_(directory: Path, lines: TextIO) -> None:
+@click.argument("lines", type=click.File("rb"), default="-")
+def import_(directory: Path, lines: BinaryIO) -> None:
     """Add the URLs of LINES, as `export` prints them, to the crawl in DIRECTORY.
 
     URLs that the crawl knows do not change, so you can simply repeat an interrupted import. Pending URLs are queued.
@@ -81,7 +81,7 @@ def import_(directory: Path, lines: TextIO) -> None:
     click.echo(f"{number_of(added, 'URL')} added, {number_of(known, 'was', 'were')} known")
 
 
-def _pieces(lines: TextIO) -> Iterator[list[msgspec.Raw]]:
+def _pieces(lines: BinaryIO) -> Iterator[list[msgspec.Raw]]:
     """As many lines as a request may have."""
     piece: list[msgspec.Raw] = []
     size = 0
@@ -89,7 +89,10 @@ def _pieces(lines: TextIO) -> Iterator[list[msgspec.Raw]]:
         try:
             line = msgspec.json.encode(read_line(text))
         except ValueError as error:
-            raise click.UsageError(f"line {number} is not a URL as `frontier export` prints it: {error}") from error
+            found = str(error) if text.strip() else "found an empty line"
+            raise click.UsageError(
+                f'line {number}: expected a URL as `frontier export` prints it, {{"url": "https://…/"}}; {found}'
+            ) from error
         if len(piece) == MAX_URLS or size + len(line) > _PIECE_BYTES:
             yield piece
             piece, size = [], 0

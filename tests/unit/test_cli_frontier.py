@@ -97,6 +97,26 @@ def test_a_line_that_is_no_url_is_refused_with_its_place(tmp_path: Path, line: s
     assert "line 2" in ended.err or "mailto:x" in ended.err
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (b"", "found an empty line"),
+        (b" \r", "found an empty line"),
+        (b'{"url": "http://a.test/\xff"}', "'utf-8' codec can't decode byte 0xff"),
+    ],
+)
+def test_an_imported_line_that_is_empty_or_no_text_is_told_with_what_was_expected(
+    tmp_path: Path, line: bytes, found: str
+) -> None:
+    there = made(tmp_path / "there")
+    given = b'{"url": "http://a.test/"}\n' + line + b"\n"
+    ended = command_here("frontier", "import", str(there), given=given)
+    assert ended.code == 2
+    expected = 'onceover: line 2: expected a URL as `frontier export` prints it, {"url": "https://…/"}; '
+    assert ended.err.startswith(expected + found)
+    assert ledger(there) == {}
+
+
 def test_queues_are_paged_and_filtered(tmp_path: Path) -> None:
     here = made(tmp_path / "here", hosts=5, fetched=1)
     first = run("inspect", here, "queues", "--sort", "key", "--limit", "2", "--json").splitlines()
@@ -272,5 +292,5 @@ def test_what_an_earlier_version_exported_is_imported(tmp_path: Path) -> None:
 @pytest.mark.parametrize("field", ['"found_at": "yesterday"', '"digest": "sha1:1"', '"hit_count": -1'])
 def test_a_moment_digest_or_count_that_is_none_is_refused_with_its_line(field: str, tmp_path: Path) -> None:
     there = made(tmp_path / "there")
-    with pytest.raises(click.UsageError, match="line 1 is not a URL as `frontier export` prints it"):
+    with pytest.raises(click.UsageError, match="line 1: expected a URL as `frontier export` prints it"):
         run("frontier", "import", there, given=f'{{"url": "http://a.test/", {field}}}\n')
