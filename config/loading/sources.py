@@ -213,17 +213,15 @@ def _key_of(variable: str) -> str:
 
 def option_source(options: Mapping[str, tuple[str, object]]) -> Source:
     """The entries of options that set one key, such as `--dir`. `options` has the option and its value by key."""
-    return Source(
-        entries=[
-            Entry(
-                key=key,
-                value=value,
-                origin=option,
-                item_origins=(option,) * len(value) if isinstance(value, list) else (),
-            )
-            for key, (option, value) in options.items()
-        ]
-    )
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    for key, (option, value) in options.items():
+        items = value if isinstance(value, list) else ()
+        wrong = [text for text in items or (value,) if isinstance(text, str) and not _is_unicode(text)]
+        problems += [Problem(f"expected text in UTF-8, found {text!r}", where=option, key=key) for text in wrong]
+        if not wrong:
+            entries.append(Entry(key=key, value=value, origin=option, item_origins=(option,) * len(items)))
+    return Source(entries=entries, problems=problems)
 
 
 def _toml_or_text(text: str) -> object:

@@ -6,7 +6,10 @@ from msgspec import Meta
 
 # In Python, unlike in JSON Schema, `$` also matches before a final line feed. This only matches at the end in both.
 END = r"(?![\s\S])"
-PRINTABLE = Meta(pattern=rf"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*{END}", extra={"form": "not empty"})
+PRINTABLE = Meta(
+    pattern=rf"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*{END}",
+    extra={"form": "not empty and without control characters"},
+)
 Text = Annotated[str, PRINTABLE]
 Place = Annotated[
     str,

@@ -120,7 +120,9 @@ def test_a_program_creates_steers_and_deletes_a_crawl(tmp_path: Path, slow_web: 
 
         assert api.do("GET", "/crawls") == {"crawls": []}
         wrong = api.do("PUT", "/crawls/a", b"[crawl]\nseeds = 5\n", status=422, headers=toml)
-        assert wrong["problems"] == ["a.toml:2: crawl.seeds: expected a list of texts, each not empty, found 5"]
+        assert wrong["problems"] == [
+            "a.toml:2: crawl.seeds: expected a list of texts, each not empty and without control characters, found 5"
+        ]
         assert not (home / "a.toml").exists()
         created = api.do("PUT", "/crawls/a", text, headers=toml)
         assert created["directory"] == str(home / "crawls" / "a")

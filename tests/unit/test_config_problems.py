@@ -11,6 +11,7 @@ from config import ConfigError, Problem, load, settings, toml_value
 from tests.unit.test_config_loader import CONTACT, MINIMAL, SEED, problems_of, written
 
 HUGE = "9" * 5000
+PRINTABLE = "not empty and without control characters"
 
 
 @pytest.mark.parametrize(
@@ -94,11 +95,12 @@ HUGE = "9" * 5000
         ("output.warc = 'yes'", 'output.warc: expected true or false, found "yes"'),
         ("output.warc = 1", "output.warc: expected true or false, found 1"),
         ("crawl.name = 'a/b'", 'crawl.name: expected text, of letters, digits, dots and dashes, found "a/b"'),
-        ("crawl.directory = ''", 'crawl.directory: expected text, not empty, found ""'),
-        ('crawl.directory = "a\\u0000"', "crawl.directory: expected text, not empty, found "),
-        ("crawl.seeds = 'https://a.test/'", "crawl.seeds: expected a list of texts, each not empty, found "),
-        ("crawl.seeds = ['https://a.test/', 5]", "crawl.seeds: expected a list of texts, each not empty, found 5"),
-        ("crawl.seeds = ['  ']", 'crawl.seeds: expected a list of texts, each not empty, found "  "'),
+        ("crawl.directory = ''", f'crawl.directory: expected text, {PRINTABLE}, found ""'),
+        ('crawl.directory = "a\\nb"', f'crawl.directory: expected text, {PRINTABLE}, found "a\\nb"'),
+        ("crawl.seeds = 'https://a.test/'", f"crawl.seeds: expected a list of texts, each {PRINTABLE}, found "),
+        ("crawl.seeds = ['https://a.test/', 5]", f"crawl.seeds: expected a list of texts, each {PRINTABLE}, found 5"),
+        ("crawl.seeds = ['  ']", f'crawl.seeds: expected a list of texts, each {PRINTABLE}, found "  "'),
+        ('crawl.seeds = ["http://a/\\u0001"]', f"crawl.seeds: expected a list of texts, each {PRINTABLE}, found "),
         ('fetch.user_agent = "a\\n"', r'fetch.user_agent: expected text, in printable ASCII, found "a\n"'),
         ("fetch.user_agent = 'Käfer'", 'fetch.user_agent: expected text, in printable ASCII, found "Käfer"'),
         (

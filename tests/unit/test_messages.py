@@ -47,7 +47,16 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
         (["crawl", "--seed", "foo"], "onceover: --seed: crawl.seeds: seed 'foo' has no scheme"),
         (["crawl", "--seed", "http://a.test/", "--dir", ""], "onceover: --dir: crawl.directory: expected text"),
         (["crawl", "--seed", "ftp://a.org/"], "onceover: --seed: crawl.seeds: seed 'ftp://a.org/' can't be crawled"),
-        (["demo", "--dir", ""], "onceover: --dir: crawl.directory: expected text, not empty"),
+        (["demo", "--dir", ""], "onceover: --dir: crawl.directory: expected text, not empty and without control char"),
+        (
+            ["crawl", "--seed", "http://x.test/\x01"],
+            "onceover: --seed: crawl.seeds: expected a list of texts, each not em",
+        ),
+        (
+            ["crawl", "--seed", "http://x\udcff/"],
+            r"onceover: --seed: crawl.seeds: expected text in UTF-8, found 'http:",
+        ),
+        (["demo", "--dir", "b\udcff"], r"onceover: --dir: crawl.directory: expected text in UTF-8, found 'b\udcff'"),
         (
             ["pause", "crawl", "--reason", "\x1b[31mred\nline2"],
             "onceover: invalid value for '--reason': expected 1 to 2,000 characters without control characters, found",
@@ -67,6 +76,18 @@ def test_every_error_is_one_line_in_one_form_and_names_what_was_given(
     assert code == USAGE
     assert text.startswith(words)
     assert text.count("\n") == 1
+
+
+def test_a_directory_whose_name_is_no_text_is_not_made(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, text = said(capsys, monkeypatch, "crawl", "--seed", "http://x.test/", "--dir", "b\udcff")
+    assert (code, text) == (
+        USAGE,
+        "onceover: --dir: crawl.directory: expected text in UTF-8, found 'b\\udcff'\n",
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_url_that_is_asked_about_is_not_called_a_seed(
