@@ -10,7 +10,7 @@ import msgspec
 
 from crawler.control import address
 from crawler.control.client import SILENCE_S, ConnectionLost, NoAnswer
-from crawler.control.process import pid_of, why_silent
+from crawler.control.process import pid_of, why_silent, why_stopped
 from crawler.control.replies import Refusal
 from crawler.control.requests import Request
 from crawler.control.wire import END, MAX_REPLY_BYTES, BadReply, decode_reply, encode_request
@@ -30,7 +30,8 @@ class Channel:
 
     async def ask(self, request: Request, expected: type[_Reply]) -> _Reply | Refusal:
         """The reply to a request. Raises `NoAnswer` and `ConnectionLost`, after which the channel is useless, and
-        `ValueError` if the request is too long. So it is when the caller was cancelled."""
+        `ValueError` if the request is too long. So it is when the caller was cancelled. A process that is stopped is
+        sent nothing."""
         line = encode_request(request)
         async with self._turn:
             done = False
@@ -44,6 +45,9 @@ class Channel:
             return reply
 
     async def _ask(self, line: bytes, expected: type[_Reply]) -> _Reply | Refusal:
+        stopped = why_stopped(self.pid)
+        if stopped is not None:
+            raise NoAnswer(stopped)
         try:
             async with asyncio.timeout(self._silence_s):
                 self._writer.write(line)
@@ -55,7 +59,9 @@ class Channel:
                 if reply is not None:
                     return reply
         except TimeoutError as error:
-            raise NoAnswer(why_silent(self.pid, self._silence_s)) from error
+            # What is still in the buffer is dropped, and half a line is no request.
+            is_sent = self._writer.transport.get_write_buffer_size() == 0
+            raise NoAnswer(why_silent(self.pid, self._silence_s, is_sent=is_sent)) from error
         except (OSError, asyncio.IncompleteReadError) as error:
             raise ConnectionLost("the crawl has closed the connection") from error
         except (BadReply, asyncio.LimitOverrunError) as error:

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from crawler.control import address
-from crawler.control.process import pid_of, why_silent
+from crawler.control.process import pid_of, why_silent, why_stopped
 from crawler.control.replies import Refusal
 from crawler.control.requests import Request
 from crawler.control.wire import END, MAX_REPLY_BYTES, BadReply, decode_reply, encode_request
@@ -40,16 +40,22 @@ class Connection:
 
     def ask(self, request: Request, expected: type[_Reply]) -> _Reply | Refusal:
         """The reply to a request. Raises `NoAnswer` and `ConnectionLost`, after which the connection is useless, and
-        `ValueError` if the request is too long."""
+        `ValueError` if the request is too long. A process that is stopped is sent nothing, so that it does not carry
+        out later what was refused."""
         line = encode_request(request)
+        stopped = why_stopped(self.pid)
+        if stopped is not None:
+            raise NoAnswer(stopped)
+        is_sent = False
         try:
             self._connection.sendall(line)
+            is_sent = True
             while True:
                 reply = decode_reply(self._read_line(), expected)
                 if reply is not None:
                     return reply
         except (TimeoutError, BlockingIOError) as error:
-            raise NoAnswer(why_silent(self.pid, self._silence_s)) from error
+            raise NoAnswer(why_silent(self.pid, self._silence_s, is_sent=is_sent)) from error
         except OSError as error:
             raise ConnectionLost(str(error)) from error
         except BadReply as error:

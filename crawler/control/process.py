@@ -19,15 +19,27 @@ def pid_of(connection: socket.socket) -> int | None:
     return pid or None
 
 
-def why_silent(pid: int | None, silence_s: float) -> str:
-    """What a person should know and do about a process that says nothing."""
+def why_stopped(pid: int | None, *, is_sent: bool = False) -> str | None:
+    """What a person should know and do about a process that somebody has stopped; None if it is not stopped.
+
+    The socket keeps a request that was sent (`is_sent`), so the process carries it out later.
+    """
+    if pid is None or not is_stopped(pid):
+        return None
+    then = ", and it then carries out the request" if is_sent else "; then try again"
+    return (
+        f"process {pid}, which runs the crawl, is stopped (by Ctrl-Z, SIGSTOP or a debugger): `kill -CONT {pid}` lets "
+        f"it go on{then}"
+    )
+
+
+def why_silent(pid: int | None, silence_s: float, *, is_sent: bool = False) -> str:
+    """What a person should know and do about a process that says nothing. `is_sent`: it may have a request already."""
     if pid is None:
         return f"the process of the crawl does not answer within {silence_s:g} s; look whether it runs"
-    if is_stopped(pid):
-        return (
-            f"process {pid}, which runs the crawl, is stopped (by Ctrl-Z, SIGSTOP or a debugger): `kill -CONT {pid}` "
-            "lets it go on"
-        )
+    stopped = why_stopped(pid, is_sent=is_sent)
+    if stopped is not None:
+        return stopped
     match state_of(pid):
         case "D":
             return f"process {pid}, which runs the crawl, waits for the disk or the system: try again when that is over"

@@ -14,7 +14,7 @@ import msgspec
 from crawler.control import client
 from crawler.control.address import SocketOfOther
 from crawler.control.client import Connection, ConnectionLost, NoAnswer
-from crawler.control.process import is_stopped, why_silent
+from crawler.control.process import why_stopped
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryInUse, DirectoryRefused
 from crawler.operate.refused import Refused, checked
@@ -91,8 +91,9 @@ def _open(path: Path, stack: ExitStack, *, to_change: bool) -> "ReachedCrawl":
 
 
 def _unreachable(path: Path, error: DirectoryInUse) -> NoAnswer:
-    if error.pid is not None and is_stopped(error.pid):
-        return NoAnswer(why_silent(error.pid, 0.0))
+    stopped = why_stopped(error.pid)
+    if stopped is not None:
+        return NoAnswer(stopped)
     pid = error.pid or "unknown"
     return NoAnswer(
         f"{path} is in use by process {pid}, but nothing listens in {path / 'control'}: a crawl that is opened or "

@@ -304,7 +304,11 @@ def test_a_stopped_process_is_told_as_such(tmp_path: Path) -> None:
         finally:
             here.crawl.signal(signal.SIGCONT)
         pid = here.crawl.pid
-        assert_told(silent, FAILED, f"process {pid}, which runs the crawl, is stopped", f"kill -CONT {pid}")
+        assert_told(
+            silent, FAILED, f"process {pid}, which runs the crawl, is stopped", f"kill -CONT {pid}", "try again"
+        )
+        # Nothing was sent, so nothing is carried out later.
+        assert here.status()["paused"] is None
 
 
 def test_a_crawl_that_can_have_no_socket_warns_and_runs(tmp_path: Path, web: Web) -> None:
