@@ -85,11 +85,12 @@ NEEDS = ("curl", "jq", "sqlite3", "zcat")
 SEED = "http://h00000.sim.test/"
 STANDS_FOR = {
     "https://your.site/somewhere": SEED,
+    "https://your.site/new": f"{SEED}new",
     "https://docs.example.org/": SEED,
     "https://www.example.org/a": SEED,
     ".venv/bin/onceover": "onceover",
 }
-"""What a page names, and what it is here."""
+"""What a page names in a command or below it, and what it is here."""
 AS_FAST_AS_IT_GOES = {"ONCEOVER_POLITENESS__MIN_DELAY_S": "0", "ONCEOVER_POLITENESS__DELAY_FACTOR": "0"}
 SITE = f'[crawl]\nseeds = ["{SEED}"]\n\n[scope]\nwithin = "domain"\n'
 COMPARISON = """
@@ -114,6 +115,12 @@ def hosts(web: Web) -> str:
     return f'{{"*.sim.test" = "127.0.0.1:{web.port}"}}'
 
 
+def as_here(text: str) -> str:
+    for name, here in STANDS_FOR.items():
+        text = text.replace(name, here)
+    return text
+
+
 class Shell:
     """A folder in which the commands of a page run one after the other, as a reader would run them."""
 
@@ -131,9 +138,7 @@ class Shell:
     def run(self, command: str) -> tuple[str, int]:
         """What a person sees in a terminal, both outputs in their order, and the exit code."""
         words = arguments_of(command) or [""]
-        for name, here in STANDS_FOR.items():
-            command = command.replace(name, here)
-        command = command.replace("8080", str(self._port))
+        command = as_here(command).replace("8080", str(self._port))
         if words[0] == "simweb" and "--expected" not in words:
             return self._serve(command), COMPLETE
         written = self._folder / words[-1] if words[:2] == ["config", "init"] and words[-1].endswith(".toml") else None
@@ -197,7 +202,7 @@ def folder(tmp_path: Path, crawled: Path, plugins: Path, repository: Path, monke
     for name in ("mysite", "site", "web"):
         (tmp_path / f"{name}.toml").write_text(SITE)
     (tmp_path / "comparison.toml").write_text(COMPARISON)
-    (tmp_path / "seeds.txt").write_text(f"{SEED}\n")
+    (tmp_path / "seeds.txt").write_text(f"{SEED}\n{SEED}new\n")
     with gzip.open(tmp_path / "urls.txt.gz", "wt") as file:
         file.writelines(f"{SEED}{number}\n" for number in range(100))
     (tmp_path / "secret").write_text("user:password\n")
@@ -247,8 +252,9 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, folder: P
             (folder / "site.toml").write_text(f"{SITE}\n[fetch]\ntime_out_s = 5\n" if shows_typo else SITE)
         printed, code = shell.run(example.command)
         refused = any(line.startswith("onceover: ") for line in example.shown)
-        if not is_in(without_numbers(example.shown), without_numbers(printed)):
-            wrong.append(f"{example.command}\n  shown: {without_numbers(example.shown)}")
+        shown = without_numbers(as_here("\n".join(example.shown)))
+        if not is_in(shown, without_numbers(printed)):
+            wrong.append(f"{example.command}\n  shown: {shown}")
             wrong.append(f"  prints: {without_numbers(printed)}")
         elif refused == (code in (COMPLETE, LIMIT)):
             wrong.append(f"{example.command}\n  ends with {code}: {printed}")
@@ -657,7 +663,8 @@ def test_nothing_is_named_that_no_page_shows() -> None:
     unused = [one for one in NOT_RUN if not any(reason(command) == NOT_RUN[one] for command in shown)]
     checked = {checker(block) for block in OTHERS}
     unused += [beginning for (_, beginning), check in SHOWN_ELSEWHERE.items() if check not in checked]
-    unused += [name for name in STANDS_FOR if not any(name in command for command in shown)]
+    below = [line for page in PAGES for example in examples(page) for line in example.shown]
+    unused += [name for name in STANDS_FOR if not any(name in line for line in shown + below)]
     assert unused == []
 
 
