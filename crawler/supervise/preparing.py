@@ -14,6 +14,7 @@ from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.going_on import how_to_run_machine
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_layout, write_layout
+from crawler.operate.missing import missing_parts
 from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
 from crawler.wiring.crawl import check_configuration
@@ -181,13 +182,12 @@ def _begin(directory: CrawlDirectory, loaded: Loaded) -> Layout:
 
 def _check_places(directory: CrawlDirectory, layout: Layout) -> None:
     """A part whose disk is missing must not begin anew."""
-    for number, path in enumerate(layout.directories(directory.path)):
-        part = CrawlDirectory(path)
-        if not (part.lock.is_file() or part.has_state()):
-            raise DirectoryRefused(
-                f"part {number} of the crawl in {directory.path} is missing: expected its directory {path}. Mount its "
-                "disk, or restore a copy"
-            )
+    for number, part in missing_parts(directory.path, layout).items():
+        expected = f"its frontier {part.frontier}" if part.lock.is_file() else f"its directory {part.path}"
+        raise DirectoryRefused(
+            f"part {number} of the crawl in {directory.path} is missing: expected {expected}. Mount its disk, or "
+            "restore a copy"
+        )
 
 
 def _check_number(directory: CrawlDirectory, layout: Layout, loaded: Loaded) -> None:

@@ -1,0 +1,27 @@
+"""Finds the parts of a crawl whose directories have nothing of them, as when a disk is not mounted."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import Layout
+
+
+def missing_parts(path: Path, layout: Layout) -> Mapping[int, CrawlDirectory]:
+    """The parts of the crawl in `path` that should be on this machine and are not, by number.
+
+    The configuration is stored when all parts are open for the first time. Before that, a part may have a lock alone:
+    its process was killed before it made a frontier. Later, a lock alone is no part.
+    """
+    has_begun = CrawlDirectory(path).configuration.exists()
+    parts = {number: CrawlDirectory(part) for number, part in layout.directories_here(path).items()}
+    return {number: part for number, part in parts.items() if _is_missing(part, has_begun=has_begun)}
+
+
+def _is_missing(part: CrawlDirectory, *, has_begun: bool) -> bool:
+    try:
+        part.check_place()
+    except DirectoryRefused:
+        return True
+    is_new = not has_begun and part.lock.is_file()
+    return not (is_new or part.has_state() or part.has_output())
