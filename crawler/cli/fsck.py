@@ -45,7 +45,7 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, a
             raise click.UsageError("--refetch compares the output of all parts: name the directory of the whole crawl")
         _say("note: the output is not compared, because URLs of a part may be in that of others; check the whole crawl")
         output = False
-    with lock_places(path, to_repair=to_repair) as places:
+    with lock_places(path, to_repair=to_repair, may_begin=to_repair) as places:
         if to_repair:
             _repair(places)
         if refetch:
@@ -129,9 +129,10 @@ def rebuild(path: Path) -> int:
 
     The records tell which URLs are settled. The waiting URLs are the links in the records (output.links), or else those
     of the archived pages. A copy of the old frontier is kept. Of a crawl in parts, each frontier is rebuilt from the
-    output of all parts.
+    output of all parts; they must be there.
     """
     with lock_places(path, to_repair=True) as places:
+        places.check_unbroken()
         repairing = Repairing(places, _say)
         if not repairing.has_output():
             raise click.UsageError(f"the crawl in {path} has no output to rebuild a frontier from")

@@ -37,10 +37,11 @@ def open_stored(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlD
 
 @contextmanager
 def lock_stored(
-    path: Path, *, to_repair: bool = False, to_change: bool = False
+    path: Path, *, to_repair: bool = False, to_change: bool = False, may_begin: bool = False
 ) -> Iterator[tuple[CrawlDirectory, Loaded]]:
     """A crawl that does not run, or a part of one, locked, with the configuration of its last run. To repair it, its
-    output is enough; for a part, that of the others."""
+    output is enough. A part that has nothing is refused, because its disk may be missing, unless it `may_begin`
+    anew."""
     directory = CrawlDirectory(path, only_read=not to_repair and not to_change)
     configuration = _configuration(path)
     directory.check_place()
@@ -52,7 +53,7 @@ def lock_stored(
             f"`onceover inspect {path} fsck --repair` rebuilds it from the output"
         )
     is_part = part_at(path) is not None
-    if is_part and configuration.exists() and not (has_state or has_output or to_repair):
+    if is_part and configuration.exists() and not (has_state or has_output or may_begin):
         raise DirectoryRefused(
             f"the part of the crawl in {path} has no frontier: expected {directory.frontier}. Mount its disk; if "
             f"that is lost, `onceover inspect {path.absolute().parent} fsck --repair` rebuilds the part from the "

@@ -63,6 +63,8 @@ def prune(directory: Path, keep: float | None, keep_bytes: int | None, dry_run: 
         report = plan_prune(directory, wanted)
     else:
         with lock_places(directory, to_repair=True) as places:
+            # Its archives may refer to bodies that only the others have.
+            places.check_unbroken()
             report = prune_output(places, wanted)
     if as_json:
         say(msgspec.json.encode(report).decode())

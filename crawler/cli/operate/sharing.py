@@ -27,6 +27,7 @@ def sharing(directory: Path, refill: bool, gone: tuple[str, ...], as_json: bool)
     """
     if refill:
         with lock_places(directory, to_repair=True) as places:
+            places.check_unbroken()
             add_again(places)
     found = sharers(directory)
     if unknown := set(gone) - {each.id for each in found}:

@@ -62,6 +62,11 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         layout = read_layout(self.path)
         return self.path if layout is None else layout.directories(self.path)[part]
 
+    def check_unbroken(self) -> None:
+        """Raise `DirectoryRefused` if the directory of a part can't be used."""
+        for number, why in self.broken.items():
+            raise DirectoryRefused(f"all parts are needed, and part {number} can't be used: {why}")
+
     @property
     def outputs(self) -> list[CrawlDirectory]:
         """All directories with output of the crawl, the oldest first."""
@@ -87,15 +92,16 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def lock_places(path: Path, *, to_repair: bool = False) -> Iterator[Places]:
-    """All directories of a crawl that does not run, or the one of a part that is named, locked in this context.
+def lock_places(path: Path, *, to_repair: bool = False, may_begin: bool = False) -> Iterator[Places]:
+    """All directories of a crawl that does not run, or the one of a part that is named, locked in this context. A part
+    that is missing is broken, and its directory is not made, unless it `may_begin` anew.
 
     Raises `DirectoryRefused` for a crawl that is not in parts, or has no part that can be used, and `DirectoryInUse`.
     """
     layout = read_layout(path)
     with ExitStack() as stack:
         if layout is None:
-            directory, loaded = stack.enter_context(lock_stored(path, to_repair=to_repair))
+            directory, loaded = stack.enter_context(lock_stored(path, to_repair=to_repair, may_begin=may_begin))
             part = part_at(path)
             place = Place(part=None if part is None else part.number, directory=directory, loaded=loaded)
             whole = path if part is None else path.absolute().parent
@@ -107,7 +113,8 @@ def lock_places(path: Path, *, to_repair: bool = False) -> Iterator[Places]:
         broken: dict[int, str] = {}
         for number, named in layout.directories_here(path).items():
             try:
-                directory, loaded = stack.enter_context(lock_stored(named, to_repair=to_repair))
+                lock = lock_stored(named, to_repair=to_repair, may_begin=may_begin)
+                directory, loaded = stack.enter_context(lock)
             except DirectoryInUse:
                 raise
             except DirectoryRefused as error:
@@ -125,8 +132,7 @@ def lock_all_parts(path: Path) -> Iterator[Places]:
     """All directories of a crawl that does not run, each with its state, locked in this context. Raises
     `DirectoryRefused` if one is missing or can't be used."""
     with lock_places(path, to_repair=True) as places:
-        for number, why in places.broken.items():
-            raise DirectoryRefused(f"all parts are needed, and part {number} can't be used: {why}")
+        places.check_unbroken()
         if places.elsewhere:
             raise DirectoryRefused(
                 f"all parts are needed, and {path} does not have {', '.join(map(str, places.elsewhere))}, which other "

@@ -8,13 +8,16 @@ import msgspec
 import pytest
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import part_directories
+from crawler.disk.layout import part_directories, read_layout
+from crawler.operate.missing import missing_parts
 from crawler.testing.disks import mounted
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, assert_told, tree
 from tests.unit.operate.stored_crawls import PARTS, StoredCrawl, make
 
 CHANGES = (("pause", "DIR"), ("parts", "DIR", "--into", "2"), ("crawl", "--dir", "DIR", "--seed", "http://a.test/"))
 """Commands that need all parts, and to write to them."""
+
+RUN = (*CHANGES[2], "--parts", str(PARTS))
 
 
 @pytest.fixture
@@ -58,6 +61,57 @@ def test_a_link_to_a_missing_disk_is_told_and_nothing_begins_anew(crawl: StoredC
     (tmp_path / "disk").rename(part)
     assert crawl.exported() == before
     assert crawl.look("fsck").code == COMPLETE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *CHANGES[:2],
+        RUN,
+        ("prune", "DIR", "--keep", "90d"),
+        ("sharing", "DIR", "--refill"),
+        ("frontier", "rebuild", "DIR", "--from-records"),
+        (
+            "cluster",
+            "init",
+            "--from",
+            "DIR",
+            "--url",
+            "redis://127.0.0.1:1/0",
+            "--set",
+            'crawl.seeds=["http://a.test/"]',
+        ),
+    ],
+)
+def test_a_part_that_is_missing_is_named_and_not_made(
+    crawl: StoredCrawl, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    before = crawl.exported()
+    part = part_directories(crawl.directory)[1]
+    part.rename(tmp_path / "aside")
+    assert_told(crawl.run(*command), REFUSED, "part 1", str(part), "its disk")
+    assert not part.exists()
+    part.mkdir()  # where it was mounted
+    assert_told(crawl.run(*command), REFUSED, "part 1", str(part), "its disk")
+    assert not [*part.iterdir()]
+    part.rmdir()
+    (tmp_path / "aside").rename(part)
+    assert crawl.exported() == before
+
+
+def test_a_lock_alone_is_no_part_once_the_crawl_has_begun(crawl: StoredCrawl, tmp_path: Path) -> None:
+    part = part_directories(crawl.directory)[1]
+    part.rename(tmp_path / "aside")
+    part.mkdir()
+    (part / "lock").touch()
+    words = f"part 1 of the crawl in {crawl.directory} is missing: expected its frontier {part / 'frontier'}"
+    assert_told(crawl.run(*RUN), REFUSED, words)
+    layout = read_layout(crawl.directory)
+    assert layout is not None
+    assert list(missing_parts(crawl.directory, layout)) == [1]
+    # The first start was killed: it stores the configuration when all parts have a frontier.
+    (crawl.directory / "crawl.toml").unlink()
+    assert not missing_parts(crawl.directory, layout)
 
 
 def test_a_disk_that_can_only_be_read_shows_the_crawl_and_takes_no_change(crawl: StoredCrawl, tmp_path: Path) -> None:
