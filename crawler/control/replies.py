@@ -35,7 +35,7 @@ class CrawlStatus(msgspec.Struct, frozen=True, kw_only=True):
     run: Status | None
     """The counts of this run; None if the crawl does not run."""
     share_done: float | None = None
-    """0 to 1; None if no URL is known."""
+    """0 to 1; None if no URL is known, or a part can't tell."""
     remaining: Remaining | None = None
     course: list[CoursePoint] | UnsetType = UNSET
     """Only commands that read it from the directory add it."""

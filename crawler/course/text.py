@@ -12,7 +12,7 @@ _SHOWN: Final = 5
 
 def left_text(remaining: Remaining) -> str:
     if not remaining.urls:
-        return "nothing that is known"
+        return "nothing that is known" if remaining.why is None else f"nothing that is known, but {remaining.why}"
     left = number_of(remaining.urls, "URL")
     if remaining.seconds is None:
         return f"{left}; how long they take can't be told, because {remaining.why}" if remaining.why else left

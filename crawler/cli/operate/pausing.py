@@ -62,7 +62,8 @@ def _heading(found: CrawlStatus, directory: Path) -> str:
     paused = "" if found.paused is None else f", and is paused: {found.paused}"
     if found.running:
         return f"{directory} {what_it_does(found)}{paused}"
-    if not found.frontier.pending and not found.frontier.retrying:
+    can_tell = all(each.status is not None for each in found.parts or ())
+    if can_tell and not found.frontier.pending and not found.frontier.retrying:
         return f"{directory} does not run, and has nothing left to fetch{paused}"
     return f"{directory} does not run{paused}. To go on: {_how_to_go_on(directory, is_paused=bool(paused))}"
 

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from config.units import parse_duration, parse_size
-from crawler.cli.operate.options import as_json, directory
+from crawler.cli.operate.options import as_json, directory, note_elsewhere
 from crawler.cli.run.streams import say
 from crawler.disk.layout import part_at
 from crawler.operate.opening import stored_configuration
@@ -60,6 +60,7 @@ def prune(directory: Path, keep: float | None, keep_bytes: int | None, dry_run: 
             "expected --keep or --keep-bytes, because the crawl sets neither output.keep_s nor output.keep_bytes"
         )
     if dry_run:
+        note_elsewhere(directory)
         report = plan_prune(directory, wanted)
     else:
         with lock_places(directory, to_repair=True) as places:

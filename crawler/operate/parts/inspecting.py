@@ -58,7 +58,7 @@ async def sum_up(crawl: CrawlInParts) -> CrawlStatus:
         stopping=any(each.stopping for each in statuses.values()),
         frontier=frontier,
         run=sum_statuses(runs) if runs else None,
-        share_done=share_done(frontier),
+        share_done=None if refusals else share_done(frontier),
         remaining=of_parts(told, silent=len(replies) - len(told)) if told else None,
         parts=[_part_status(crawl, number, reply) for number, reply in replies.items()],
     )

@@ -12,7 +12,7 @@ from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
 from crawler.control.replies import CrawlStatus
 from crawler.control.requests import GetStatus
-from crawler.course.remaining import finished, no_estimate, queued, share_done
+from crawler.course.remaining import finished, no_estimate, queued
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import record_directories
 from crawler.disk.pruned import read_pruned
@@ -93,7 +93,7 @@ def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -
     return Summary(
         urls=frontier.admitted,
         settled=finished(frontier),
-        share_done=share_done(frontier),
+        share_done=status.share_done,
         pages=totals.pages,
         failed=totals.failed,
         excluded=totals.excluded,

@@ -7,6 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.cli.operate.pausing import status_lines
+from crawler.control.replies import CrawlStatus
+from crawler.course.remaining import nothing_left, of_parts
+from crawler.course.text import left_text
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import part_directories, read_layout
 from crawler.operate.missing import missing_parts
@@ -112,6 +116,56 @@ def test_a_lock_alone_is_no_part_once_the_crawl_has_begun(crawl: StoredCrawl, tm
     # The first start was killed: it stores the configuration when all parts have a frontier.
     (crawl.directory / "crawl.toml").unlink()
     assert not missing_parts(crawl.directory, layout)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("export", "DIR", "--format", "jsonl", "--to", "TO"),
+        ("report", "DIR"),
+        ("status", "DIR"),
+        ("inspect", "DIR", "verify"),
+        ("prune", "DIR", "--keep", "90d", "--dry-run"),
+    ],
+)
+@pytest.mark.parametrize("is_mounted", [False, True])
+def test_who_reads_a_crawl_is_told_that_a_part_is_missing(
+    crawl: StoredCrawl, tmp_path: Path, command: tuple[str, ...], is_mounted: bool
+) -> None:
+    note = "note: without part 1 of the crawl"
+    there = [str(tmp_path / f"{part}.jsonl") if part == "TO" else part for part in command]
+    assert note not in crawl.run(*there).err
+    part = part_directories(crawl.directory)[1]
+    part.rename(tmp_path / "aside")
+    if is_mounted:
+        part.symlink_to(tmp_path / "mount" / "disk")
+    assert note in crawl.run(*there, *(["--overwrite"] if "export" in command else [])).err
+    assert part.is_symlink() or not part.exists()
+
+
+def test_nobody_says_how_much_is_done_without_a_part(crawl: StoredCrawl, tmp_path: Path) -> None:
+    assert isinstance(crawl.do("status", "--json").json()["share_done"], float)
+    part_directories(crawl.directory)[1].rename(tmp_path / "aside")
+    status, report = crawl.do("status", "--json").json(), crawl.do("report", "--json").json()
+    assert status["share_done"] is None
+    assert msgspec.convert(report["summary"], dict[str, object])["share_done"] is None
+    for command in ("status", "report"):
+        told = crawl.do(command).out
+        assert "1 of its parts can't tell" in " ".join(told.split())
+        assert "%" not in told
+
+
+def test_a_crawl_that_may_have_more_in_a_missing_part_is_not_said_to_be_done(
+    crawl: StoredCrawl, tmp_path: Path
+) -> None:
+    part_directories(crawl.directory)[1].rename(tmp_path / "aside")
+    found = msgspec.convert(crawl.do("status", "--json").json(), CrawlStatus)
+    found = msgspec.structs.replace(found, frontier=msgspec.structs.replace(found.frontier, pending=0, retrying=0))
+    assert "nothing left" not in status_lines(found, crawl.directory)[0]
+    assert "nothing left" in status_lines(msgspec.structs.replace(found, parts=[]), crawl.directory)[0]
+    silent = of_parts([nothing_left()], silent=1)
+    assert left_text(silent) == "nothing that is known, but 1 of its parts can't tell"
+    assert left_text(nothing_left()) == "nothing that is known"
 
 
 def test_a_disk_that_can_only_be_read_shows_the_crawl_and_takes_no_change(crawl: StoredCrawl, tmp_path: Path) -> None:
