@@ -180,6 +180,12 @@ class _RunningPart:
     # what the part does
 
     async def _open_and_crawl(self, loaded: Loaded) -> Ended:
+        if self._begin.again and not CrawlDirectory(self._directory).lock.is_file():
+            # To lock it would make it, and this part would begin anew.
+            raise DirectoryRefused(
+                f"{self._directory}, the directory of this part, is gone since the crawl was started: mount its disk, "
+                "or put it in place of the logs that are there now, then start the crawl again"
+            )
         with lock_crawl(loaded, as_part=True) as place:
             opening = open_run(
                 loaded,

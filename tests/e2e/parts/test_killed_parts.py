@@ -1,5 +1,6 @@
 """That a crawl in parts loses nothing and repeats nothing that was settled, whichever of its processes dies."""
 
+import shutil
 import signal
 import time
 from collections.abc import Sequence
@@ -138,6 +139,21 @@ def test_a_part_that_dies_too_often_ends_the_crawl_with_the_end_of_its_log(tmp_p
         assert ended.err.count("it starts again in") == 5
         assert crawl.pids() == []
         assert_told(onceover(*crawl.options, "--set", "politeness.min_delay_s=0", cwd=tmp_path), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+
+
+def test_a_part_whose_directory_is_gone_when_it_dies_does_not_begin_anew(tmp_path: Path) -> None:
+    with in_parts(tmp_path, *UNHURRIED) as crawl, crawl.started() as supervisor:
+        crawl.wait_until_all_crawl(supervisor)
+        pid, part, away = crawl.pid(1), crawl.directory / "part-1", tmp_path / "away"
+        assert pid is not None
+        part.rename(away)
+        send(pid, signal.SIGKILL)
+        assert_told(supervisor.wait(), REFUSED, "crawl/part-1, the directory of this part, is gone")
+        assert [each.name for each in part.iterdir()] == ["logs"]
+        shutil.rmtree(part)
+        away.rename(part)
+        assert_told(onceover("crawl", "--dir", "crawl", *HURRIED, cwd=tmp_path), COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
 
 
