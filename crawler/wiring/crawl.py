@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from config import Config, Loaded
+from config import Config, ConfigError, Loaded, Problem
 from crawler.components import Components
 from crawler.discover.quota import PageQuota, SitemapQuota
 from crawler.discover.refusal_counts import QuotaCounter, RefusalCounts, TrapCounter
@@ -223,15 +223,25 @@ def _engine(config: Config, components: Components, frontier: Frontier, *, on_st
 
 
 def check_configuration(loaded: Loaded) -> None:
-    """Check what only the components can judge: places, seeds, patterns, rules. Raises `ConfigError`."""
-    discovering.scope(loaded, Sites(loaded), seeding.seeds(loaded, discovering.url_reader(loaded)))
-    processing.extractor(loaded)
-    processing.check_sinks(loaded)
-    fetching.routes(loaded)
-    signing.check(loaded)
-    for each in (loaded, *Sites(loaded).alone()):
-        fetching.response_policy(each)
-    rendering.check(loaded)
-    check_parts(loaded)
-    next_tick(loaded)
-    make_planning(loaded)
+    """Check what only the components can judge: places, seeds, patterns, rules. Raises `ConfigError` with all
+    problems."""
+    checks: Sequence[Callable[[Loaded], object]] = (
+        lambda _: discovering.scope(loaded, Sites(loaded), seeding.seeds(loaded, discovering.url_reader(loaded))),
+        processing.extractor,
+        processing.check_sinks,
+        fetching.routes,
+        signing.check,
+        lambda _: [fetching.response_policy(each) for each in (loaded, *Sites(loaded).alone())],
+        rendering.check,
+        check_parts,
+        next_tick,
+        make_planning,
+    )
+    problems: list[Problem] = []
+    for check in checks:
+        try:
+            check(loaded)
+        except ConfigError as error:
+            problems += (each for each in error.problems if each not in problems)
+    if problems:
+        raise ConfigError(problems)

@@ -136,7 +136,7 @@ def make_planning(loaded: Loaded, pages: KnownPages | None = None, *, parts: int
         try:
             search = pattern_search([each.matching], "recrawl.pattern")
         except ValueError as error:
-            raise loaded.refuse("recrawl.pattern", str(error)) from error
+            raise loaded.refuse("recrawl.pattern", str(error).removeprefix("recrawl.pattern: ")) from error
         if search is not None:
             patterns.append((search, each.interval_s))
     if recrawl.schedule == "off":

@@ -54,6 +54,12 @@ def test_what_a_part_refuses_is_told_with_its_key(settings: list[str], key: str,
     assert words in str(refused.value)
 
 
+def test_what_several_parts_refuse_is_told_at_once() -> None:
+    with pytest.raises(ConfigError) as refused:
+        check_configuration(loaded('scope.include=["exclude(["]', "politeness.hours=at night"))
+    assert [problem.key for problem in refused.value.problems] == ["scope.include", "politeness.hours"]
+
+
 @pytest.mark.parametrize(
     ("line", "key", "words"),
     [

@@ -159,8 +159,8 @@ def _reach(loaded: Loaded) -> Reach:
     try:
         return Reach(include=scope.include, exclude=scope.exclude, max_depth=scope.max_depth)
     except ValueError as error:
-        key = "scope.exclude" if "exclude" in str(error) else "scope.include"
-        raise loaded.refuse(key, str(error)) from error
+        key, _, what = str(error).partition(": ")
+        raise loaded.refuse(key, what) from error
 
 
 def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[str]) -> list[str]:

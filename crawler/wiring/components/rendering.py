@@ -25,5 +25,5 @@ def matcher(loaded: Loaded, key: str, patterns: Sequence[str]) -> Callable[[str]
     try:
         search = pattern_search(patterns, key)
     except ValueError as error:
-        raise loaded.refuse(key, str(error)) from error
+        raise loaded.refuse(key, str(error).removeprefix(f"{key}: ")) from error
     return lambda url: search is not None and search(url) is not None
