@@ -218,6 +218,12 @@ pack(const unsigned char *name, ptrdiff_t length, packed_name *packed)
     return 1;
 }
 
+static int
+is_same(const packed_name *one, const packed_name *other)
+{
+    return one->first == other->first && one->last == other->last && one->length == other->length;
+}
+
 static unsigned
 slot_of(const packed_name *packed)
 {
@@ -248,8 +254,7 @@ kind_of(const unsigned char *name, ptrdiff_t length)
         return &UNKNOWN;
     for (unsigned slot = slot_of(&packed); slots[slot]; slot = (slot + 1) % SLOTS) {
         int i = slots[slot] - 1;
-        const packed_name *known = &packed_names[i];
-        if (known->first == packed.first && known->last == packed.last && known->length == packed.length)
+        if (is_same(&packed_names[i], &packed))
             return &ELEMENTS[i];
     }
     return &UNKNOWN;

@@ -28,8 +28,7 @@ attributes_of(scan *self, const tag *given, int *has_url)
         if (!pack(each->name.at, each->name.length, &packed))
             continue;
         int known = 0;
-        while (known < KNOWN_ATTRIBUTES && (packed_attributes[known].first != packed.first ||
-                                            packed_attributes[known].second != packed.second))
+        while (known < KNOWN_ATTRIBUTES && !is_same(&packed_attributes[known], &packed))
             known++;
         if (known == KNOWN_ATTRIBUTES || met & 1u << known)
             continue;
