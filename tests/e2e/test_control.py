@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.control.process import is_stopped
 from crawler.control.replies import WrittenFile
 from crawler.operate.report.forms import Report
 from crawler.status import number_of
@@ -298,12 +299,13 @@ def test_a_crawl_of_another_user_is_told_as_such(tmp_path: Path, monkeypatch: py
 
 def test_a_stopped_process_is_told_as_such(tmp_path: Path) -> None:
     with operated(tmp_path, *PACED) as here:
+        pid = here.crawl.pid
         here.crawl.signal(signal.SIGSTOP)
         try:
+            here.crawl.wait_until(lambda: is_stopped(pid), "stop")
             silent = here.do("pause")
         finally:
             here.crawl.signal(signal.SIGCONT)
-        pid = here.crawl.pid
         assert_told(
             silent, FAILED, f"process {pid}, which runs the crawl, is stopped", f"kill -CONT {pid}", "try again"
         )

@@ -33,7 +33,7 @@ if sys.argv[2] == "after":
 sys.stdout.buffer.write(received)
 """
 """Stops itself before it accepts a client, or after it has read a request; then prints what it has read."""
-SILENCE_S = 1.0
+SILENCE_S = 3.0
 
 
 def ask_and_block(directory: Path) -> None:
