@@ -14,7 +14,7 @@ from ada_url import idna
 from publicsuffixlist import PSLFILE, PublicSuffixList
 
 HOSTS_REMEMBERED: Final = 32_768
-"""Of which each cache of this room knows the name, the domain or the origin."""
+"""Each cache of names, domains or origins in this room remembers so many hosts."""
 _LONGEST_NAME: Final = 253
 _LONGEST_REMEMBERED: Final = 300
 """Characters. A host name may have 253; longer ones can't exist, and would fill the cache."""
