@@ -51,6 +51,8 @@ class Engine:
         self._components = components
         self._workers = concurrency + spare
         self._working = 0
+        self._busy = 0
+        """The workers that process a URL. The others wait for a slot, a permit or a lease."""
         self._slow_threshold = SlowThreshold()
         self._pipeline = Pipeline(
             components, options=options or PipelineOptions(), on_response=self._slow_threshold.add_response
@@ -77,7 +79,7 @@ class Engine:
                 if self._components.visiting is not None:
                     # Before the workers, because they would end when nothing is left.
                     self._visiting = group.create_task(self._components.visiting())
-                self._start_workers()
+                self._start_worker()
         finally:
             self._group = None
             if self._timer is not None:
@@ -110,8 +112,8 @@ class Engine:
         """URLs in flight are finished, also if they are now too many."""
         self._workers = concurrency + spare
         self._slots.resize(concurrency)
-        if self._group is not None and self._working:
-            self._start_workers()
+        if self._working:
+            self._start_worker()
 
     def set_options(self, options: PipelineOptions) -> None:
         """They hold for URLs that are leased from now on."""
@@ -125,12 +127,14 @@ class Engine:
             ends_at = self._started_at + self._limits.seconds
             self._timer = asyncio.get_running_loop().call_at(ends_at, self.stop, Ending.LIMIT)
 
-    def _start_workers(self) -> None:
-        while self._group is not None and self._working < self._workers:
+    # workers
+
+    def _start_worker(self) -> None:
+        """Start one more if all are busy and there may be more. Each that gets a lease calls this: most crawls need far
+        fewer than they may have."""
+        if self._group is not None and self._busy == self._working < self._workers:
             self._working += 1
             self._group.create_task(self._work())
-
-    # workers
 
     async def _work(self) -> None:
         try:
@@ -155,9 +159,12 @@ class Engine:
                     self._components.frontier.release(lease)
                     self._page_permits.give_back()
                     continue
+                self._busy += 1
+                self._start_worker()
                 slot.start_timer()
                 is_page = await self._pipeline.process(lease)
                 slot.stop_timer()
+                self._busy -= 1
                 if not is_page:
                     self._page_permits.give_back()
                 self._check_limits()

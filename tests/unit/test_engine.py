@@ -96,6 +96,22 @@ async def test_no_more_fetches_are_out_than_the_concurrency() -> None:
 
 
 @in_virtual_time
+async def test_there_are_as_many_workers_as_have_work_and_one_that_waits() -> None:
+    rig = Rig(star(50))
+    rig.web.duration_s = 1.0
+    async with rig.engine(concurrency=120) as engine:
+        others = len(asyncio.all_tasks())
+        running = asyncio.create_task(engine.run())
+        await asyncio.sleep(0.5)
+        assert rig.web.most_busy == 1
+        assert len(asyncio.all_tasks()) == others + len({running}) + 2
+        await asyncio.sleep(1)
+        assert rig.web.most_busy == 49
+        assert len(asyncio.all_tasks()) == others + len({running}) + 50
+        assert await running is Ending.COMPLETE
+
+
+@in_virtual_time
 async def test_the_concurrency_changes_while_the_crawl_runs() -> None:
     rig = Rig(star(60))
     rig.web.duration_s = 1.0
