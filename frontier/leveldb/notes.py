@@ -24,11 +24,14 @@ class LevelDBNotes:
 
     def put(self, key: str, value: bytes, /) -> None:
         try:
-            batch = self._database.batch()
-            batch.put(_stored_key(key), value)
-            self._database.write(batch)
+            self._write(key, value)
         except StoreFull:
             self._unwritten[key] = value
+
+    def _write(self, key: str, value: bytes) -> None:
+        batch = self._database.batch()
+        batch.put(_stored_key(key), value)
+        self._database.write(batch)
 
     def items(self, prefix: str, /) -> Iterator[tuple[str, bytes]]:
         unwritten = {key: value for key, value in self._unwritten.items() if key.startswith(prefix)}
@@ -47,10 +50,11 @@ class LevelDBNotes:
                 self._writer.quarantine(stored_key, value, why)
 
     def write_rest(self) -> None:
-        """Write what was kept in memory while the disk was full."""
+        """Write what was kept in memory while the disk was full. If it is full again, what is not written yet stays in
+        memory, and `StoreFull` is raised."""
         while self._unwritten:
             key, value = next(iter(self._unwritten.items()))
-            self.put(key, value)
+            self._write(key, value)
             del self._unwritten[key]
 
 

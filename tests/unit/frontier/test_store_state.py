@@ -95,6 +95,26 @@ def test_notes_that_wait_for_space_are_listed_too(tmp_path: Path, monkeypatch: p
     store.close()
 
 
+def test_notes_stay_in_memory_if_the_disk_is_full_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = leveldb(tmp_path)
+
+    def full(_: Database) -> Batch:
+        raise StoreFull("no space")
+
+    monkeypatch.setattr(Database, "batch", full)
+    store.notes.put("robots a", b"waits")
+    store.notes.put("robots b", b"waits")
+    with pytest.raises(StoreFull):
+        store.notes.write_rest()
+    assert dict(store.notes.items("")) == {"robots a": b"waits", "robots b": b"waits"}
+    monkeypatch.undo()
+    store.notes.write_rest()
+    store.close()
+    again = leveldb(tmp_path)
+    assert dict(again.notes.items("")) == {"robots a": b"waits", "robots b": b"waits"}
+    again.close()
+
+
 def test_leveldb_needs_a_directory() -> None:
     with pytest.raises(ValueError, match="leveldb needs a directory"):
         descriptor("leveldb").make(Parameters(terms=TERMS), descriptor("leveldb").options())
