@@ -135,7 +135,7 @@ def group_hrefs(hrefs: list[str], kinds: list[_Kind], /) -> tuple[list[int], lis
     order; its href without fragment; and its number of links.
 
     A link joins the last group of its href if that is of the same kind: kinds are compared by identity. A link stays
-    alone if its href is long, or no valid text.
+    alone if its href is long, or no valid text, or if a page chose its hrefs so that they are slow to group.
     """
     return compiled.group_hrefs(hrefs, kinds) if IS_COMPILED else group_in_python(hrefs, kinds)
 

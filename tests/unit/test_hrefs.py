@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count, islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -137,6 +138,21 @@ def test_compiled_code_groups_as_python_does(links: list[tuple[str, object]]) ->
     compiled = pytest.importorskip("crawler.url._hrefs")
     given, kinds = [href for href, _ in links], [kind for _, kind in links]
     assert compiled.group_hrefs(given, kinds) == hrefs.group_in_python(given, kinds)
+
+
+def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
+    compiled = pytest.importorskip("crawler.url._hrefs")
+    places, chosen = 4096, 600
+
+    def place(href: str) -> int:  # as the compiled code computes it for eight bytes
+        mixed = (8 ^ int.from_bytes(href.encode(), "little")) * 0x9E3779B97F4A7C15 % 2**64
+        return (mixed ^ mixed >> 32) % places
+
+    near = list(islice((href for href in map("{:08}".format, count()) if place(href) < 64), chosen))
+    firsts, bare, counts = compiled.group_hrefs(near * 2, ["link"] * 2 * chosen)
+    assert bare[:chosen] == near
+    assert len(firsts) > chosen
+    assert sum(counts) == 2 * chosen
 
 
 @pytest.mark.parametrize(
