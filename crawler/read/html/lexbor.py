@@ -99,8 +99,9 @@ DESCRIPTOR: Final = Descriptor(
 
 
 def _shadow_root(reader: ElementReader[LexborNode], attributes: Attributes, node: LexborNode) -> None:
-    if is_shadow_root(attributes):
-        # The contents of a template are not in lexbor's tree, but in the HTML of its node.
+    # The contents of a template are not in lexbor's tree, but in the HTML of its node. Within SVG and MathML they are
+    # in the tree, because it is no template there. A page can nest thousands of these.
+    if is_shadow_root(attributes) and node.child is None:
         reader.add_nested(f"<div{(node.html or '').removeprefix('<template')}")
 
 

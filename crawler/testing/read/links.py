@@ -128,6 +128,12 @@ class LinkTests(HtmlExtractorSuite):
             assert found.base_url == "https://example.org/a/page.html"
         assert hrefs(self.read(html + "<p>" * 70_000))[-4:] == ["6?a&b", "7", "8", "9"]
 
+    def test_a_shadow_root_of_svg_is_no_document_of_its_own(self) -> None:
+        svg = "<template shadowrootmode=open><template shadowrootmode=open><a href=1>x</a></template></template>"
+        html = f"<svg>{svg}</svg><math><template shadowrootmode=open><mi>x</mi></template></math><a href=2>x</a>"
+        for found in (self.read(html), self.read(html + "<p>text" * 3000)):
+            assert hrefs(found) == ["1", "2"]
+
     def test_documents_within_documents_end(self) -> None:
         html = "<a href=x>x</a>"
         for _ in range(6):
