@@ -9,6 +9,7 @@ import pytest
 from crawler.page import Extract, LinkKind
 from crawler.read.feeds.feeds import MAX_DEPTH, xml_links
 from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, GzipPieces
+from crawler.read.feeds.xml_fixups import RepairedXml
 from crawler.read.html.lexbor import LexborExtractor
 from tests.unit.read.suites import page
 
@@ -76,6 +77,11 @@ def test_two_documents_in_one_are_read_both() -> None:
     index = "<sitemapindex><sitemap><loc>s.xml</loc></sitemap></sitemapindex>"
     links = read(index + first).links
     assert [(link.href, link.kind) for link in links] == [("s.xml", LinkKind.SITEMAP), (A, LinkKind.LISTED)]
+
+
+def test_the_end_of_a_second_prolog_is_not_looked_for_in_the_rest_of_the_document() -> None:
+    short, long = (f"<!DOCTYPE a [{' ' * length}]>".encode() for length in (1000, 3000))
+    assert b"".join(RepairedXml([urlset(A).encode(), short, long])) == urlset(A).encode() + long
 
 
 @pytest.mark.parametrize(
