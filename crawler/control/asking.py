@@ -49,6 +49,8 @@ class Channel:
         if stopped is not None:
             raise NoAnswer(stopped)
         try:
+            if self._writer.is_closing():
+                raise ConnectionResetError  # uvloop raises a RuntimeError for a write to a lost connection
             async with asyncio.timeout(self._silence_s):
                 self._writer.write(line)
                 await self._writer.drain()

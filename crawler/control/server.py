@@ -132,15 +132,17 @@ class ControlServer:
         finally:
             answering.cancel()
             await asyncio.wait({answering})
-        await client.write(encode_reply(answering.result()))
+        await client.write(answering.result())
 
-    async def _carry_out(self, request: AnyRequest) -> msgspec.Struct | Refusal:
+    async def _carry_out(self, request: AnyRequest) -> bytes:
+        """The line of the reply."""
         try:
-            return await self._answer(request)
+            return encode_reply(await self._answer(request))
         except Exception as error:
             # A bug in an answer must not end the crawl.
             log.exception("a request could not be answered: %s", type(request).__name__)
-            return Refusal(f"{str(error) or type(error).__name__}; the log of the crawl says more", _FAILED)
+            why = str(error) or type(error).__name__
+            return encode_reply(Refusal(f"{why}; the log of the crawl says more", _FAILED))
 
 
 class _Client:
@@ -162,7 +164,9 @@ class _Client:
             return Refusal(f"expected a request of at most {MAX_REQUEST_BYTES:,} bytes; found a longer line")
 
     async def write(self, line: bytes) -> None:
-        """Raises `TimeoutError` if the client does not read."""
+        """Raises `TimeoutError` if the client does not read, and `OSError` if it is gone."""
+        if self._writer.is_closing():
+            raise ConnectionResetError  # uvloop raises a RuntimeError for a write to a lost connection
         async with asyncio.timeout(self._reading_s):
             self._writer.write(line)
             await self._writer.drain()

@@ -2,13 +2,16 @@
 
 import asyncio
 import logging
+import socket
 from pathlib import Path
 
 import msgspec
 import pytest
+import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawler.control import address
 from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import PauseState, Refusal
@@ -213,20 +216,72 @@ async def test_a_request_ends_with_its_client(tmp_path: Path) -> None:
         await ended.wait()
 
 
+LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_client_that_dies_before_it_has_read_all_ends_nothing(tmp_path: Path, loop: str) -> None:
+    async def ask() -> None:
+        running = asyncio.get_running_loop()
+        unread, ended = asyncio.Event(), asyncio.Event()
+
+        async def work(request: AnyRequest) -> msgspec.Struct:
+            if isinstance(request, Pause):
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    ended.set()
+            return PauseState(paused=None, running=True)
+
+        async with serving(tmp_path, work, bounds=Bounds(heartbeat_s=0.02)):
+            with socket.socket(socket.AF_UNIX) as client, address.address(tmp_path) as short:
+                client.setblocking(False)
+                await running.sock_connect(client, short)
+                await running.sock_sendall(client, PAUSE % b"a")
+                running.add_reader(client, unread.set)
+                await unread.wait()
+                running.remove_reader(client)
+            await ended.wait()
+            async with open_channel(tmp_path) as channel:
+                assert channel is not None
+                assert isinstance(await channel.ask(Resume(), PauseState), PauseState)
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(ask())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_all_who_wait_for_their_turn_hear_that_the_connection_is_lost(tmp_path: Path, loop: str) -> None:
+    async def ask() -> None:
+        with address.listen(tmp_path) as listening:
+            async with open_channel(tmp_path) as channel:
+                assert channel is not None
+                asked = [asyncio.create_task(channel.ask(Resume(), PauseState)) for _ in range(3)]
+                (await asyncio.get_running_loop().sock_accept(listening))[0].close()
+                answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(answer) for answer in answers] == [ConnectionLost] * 3
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(ask())
+
+
 async def test_a_bug_in_an_answer_ends_neither_server_nor_connection(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(request: AnyRequest) -> msgspec.Struct:
         if isinstance(request, Add):
             raise OSError("no such luck")
-        return PauseState(paused=None, running=True)
+        return PauseState(paused="\ud800" if isinstance(request, Pause) else None, running=True)
 
     async with serving(tmp_path, fail), open_channel(tmp_path) as channel:
         assert channel is not None
         with caplog.at_level(logging.ERROR):
             refusal = await channel.ask(Add(urls=[]), PauseState)
+            unwritable = await channel.ask(Pause(reason="x"), PauseState)
         assert refusal == Refusal("no such luck; the log of the crawl says more", 1)
         assert "a request could not be answered: Add" in caplog.text
+        assert isinstance(unwritable, Refusal)
+        assert "a request could not be answered: Pause" in caplog.text
         assert isinstance(await channel.ask(Resume(), PauseState), PauseState)
 
 
