@@ -8,6 +8,8 @@ these down. That one may exceed the limit, so that one body can always complete.
 import asyncio
 import weakref
 from collections import deque
+from contextlib import suppress
+from threading import get_ident
 from typing import Final
 
 FREE_BYTES: Final = 64 * 1024
@@ -79,11 +81,21 @@ class Claim:
             await self._budget.wait_for_release()
 
     def release(self, holder: object | None) -> None:
-        """End the fetch. The memory counts until `holder` is freed."""
+        """End the fetch. The memory counts until `holder` is freed, which may happen in any thread."""
         if self._size_bytes:
             if holder is None:
                 self._budget.give_back(self._size_bytes)
             else:
-                weakref.finalize(holder, self._budget.give_back, self._size_bytes).atexit = False
+                loop = asyncio.get_running_loop()
+                weakref.finalize(holder, _give_back, self._budget, self._size_bytes, loop, get_ident()).atexit = False
             self._size_bytes = 0
         self._budget.forget(self)
+
+
+def _give_back(budget: BodyBudget, size_bytes: int, loop: asyncio.AbstractEventLoop, thread: int) -> None:
+    """Give memory back in the loop, which runs in `thread`: a thread that has read a page may let go of it last."""
+    if get_ident() == thread:
+        budget.give_back(size_bytes)
+        return
+    with suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(budget.give_back, size_bytes)

@@ -1,5 +1,6 @@
 import asyncio
 import gc
+from threading import Thread
 
 from crawler.fetch.body_budget import FREE_BYTES, BodyBudget, Claim
 
@@ -49,4 +50,18 @@ async def test_a_wait_that_is_cancelled_leaves_the_turn_to_others() -> None:
     first.release(None)
     await waiting[1]
     third.release(None)
+    assert memory.used_bytes == 0
+
+
+async def test_memory_that_a_thread_frees_is_given_back_in_the_loop() -> None:
+    memory = BodyBudget(0)
+    claim = Claim(memory)
+    assert claim.grow_to(FREE_BYTES + 10)
+    pages = [Page()]
+    claim.release(pages[0])
+    thread = Thread(target=pages.clear)
+    thread.start()
+    thread.join()
+    assert memory.used_bytes == 10
+    await asyncio.sleep(0)
     assert memory.used_bytes == 0
