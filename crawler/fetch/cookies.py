@@ -36,6 +36,7 @@ _COOKIE_BYTES: Final = 600
 """And twice its header. Measured by `tests.bench.memory`."""
 _MAX_AGE: Final = re.compile(r";\s*max-age\s*=\s*(-?[0-9]{1,18})\s*(?=;|$)", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(r";\s*(domain|path|secure)\s*(?:=\s*([^;]*)|(?=;|$))", re.IGNORECASE)
+_IN_1970: Final = re.compile(r"(;\s*expires\s*=)[^;]*\b(?:19)?70\b[^;]*", re.IGNORECASE)
 _QUOTED: Final = re.compile(r'["\\]')
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """RFC 6265bis, section 5.7: a header with one of these is ignored."""
@@ -51,6 +52,8 @@ class StoredCookie(msgspec.Struct, frozen=True):
 
 
 _DECODER: Final = msgspec.msgpack.Decoder(list[StoredCookie])
+_Identity = tuple[str, str, str]
+"""The domain, path and name of a cookie. A new cookie replaces one with the same identity."""
 
 
 class _Site:
@@ -58,26 +61,42 @@ class _Site:
 
     def __init__(self, stored: Sequence[StoredCookie], now: float) -> None:
         """Raises `ValueError` or `OverflowError` for damaged data."""
-        self.jar = CookieJar(unsafe=True, quote_cookie=False)
-        self.stored: dict[str, StoredCookie] = {}
-        self.size_bytes = _SITE_BYTES
+        self.jar = _jar()
+        self.stored: dict[_Identity, StoredCookie] = {}
         for cookie in stored:
             if (header := _age(cookie, now)) is not None:
                 self.add(cookie, header)
 
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes in memory."""
+        return _SITE_BYTES + sum(_COOKIE_BYTES + 2 * len(cookie.header) for cookie in self.stored.values())
+
     def add(self, cookie: StoredCookie, header: str) -> None:
         """Add a cookie, if it is allowed and there is space. `header` is its header as of now."""
         url = URL(cookie.url, encoded=True)
-        attributes = _attributes(header)
-        name = _name(url, header, attributes)
-        if _is_allowed(url, header, attributes) and (name in self.stored or len(self.stored) < MAX_PER_SITE):
-            try:
-                self.jar.update_cookies_from_headers([_for_jar(header)], url)
-            except CookieError:  # Python refuses a cookie with a tab in its value or path
+        if not _is_allowed(url, header, _attributes(header)):
+            return
+        alone, header = _jar(), _for_jar(header)
+        try:
+            alone.update_cookies_from_headers([header], url)
+        except CookieError:  # Python refuses a cookie with a tab in its value or path
+            return
+        key = next(iter(_held(alone)), None)  # None if the server takes a cookie back
+        if key is not None and key not in self.stored:
+            self._drop_ended()
+            if len(self.stored) >= MAX_PER_SITE:
                 return
-            before = self.stored.get(name)
-            self.size_bytes += _cost(cookie) - (0 if before is None else _cost(before))
-            self.stored[name] = cookie
+        self.jar.update_cookies_from_headers([header], url)
+        if key is None:
+            self._drop_ended()
+        else:
+            self.stored[key] = cookie
+
+    def _drop_ended(self) -> None:
+        """Forget what the jar does not hold any more, such as cookies that have expired."""
+        held = _held(self.jar)
+        self.stored = {key: cookie for key, cookie in self.stored.items() if key in held}
 
 
 class Cookies:
@@ -126,8 +145,12 @@ class Cookies:
             self._size_bytes -= self._sites.popitem(last=False)[1].size_bytes
 
 
-def _cost(cookie: StoredCookie) -> int:
-    return _COOKIE_BYTES + 2 * len(cookie.header)
+def _jar() -> CookieJar:
+    return CookieJar(unsafe=True, quote_cookie=False)
+
+
+def _held(jar: CookieJar) -> set[_Identity]:
+    return {(each["domain"], each["path"].rstrip("/"), each.key) for each in jar}
 
 
 def _key(url: URL) -> str:
@@ -148,12 +171,6 @@ def _attributes(header: str) -> dict[str, str]:
     return {name.lower(): value.strip() for name, value in _ATTRIBUTE.findall(header)}
 
 
-def _name(url: URL, header: str, attributes: Mapping[str, str]) -> str:
-    """The identity of a cookie: its name, domain and path. A new cookie replaces one with the same identity."""
-    domain = attributes.get("domain", "").lower() or url.raw_host
-    return f"{header.partition('=')[0].strip()};{domain};{attributes.get('path', '')}"
-
-
 def _is_allowed(url: URL, header: str, attributes: Mapping[str, str]) -> bool:
     """By RFC 6265bis, sections 4.1.3 and 5.7: a `Secure` cookie comes over https, and name prefixes have conditions."""
     if _CONTROL.search(header):
@@ -168,15 +185,20 @@ def _is_allowed(url: URL, header: str, attributes: Mapping[str, str]) -> bool:
 
 
 def _for_jar(header: str) -> str:
-    """Quote a quoted value once more: the jar removes quotes, as in RFC 2109. In RFC 6265 they are part of the value,
-    which ends at the first semicolon."""
+    """The header with what the jar would misread.
+
+    We quote a quoted value once more: the jar removes quotes, as in RFC 2109. In RFC 6265 they are part of the value,
+    which ends at the first semicolon. A cookie that expired in 1970 expired in its first second: the jar takes the
+    moment 0, with which most servers take a cookie back, for none.
+    """
     pair, semicolon, attributes = header.partition(";")
+    attributes = _IN_1970.sub(r"\1Thu, 01 Jan 1970 00:00:01 GMT", f"{semicolon}{attributes}")
     name, equals, value = pair.partition("=")
     value = value.strip(" \t")
-    if not value.startswith('"'):
-        return header
-    escaped = _QUOTED.sub(lambda match: f"\\{match[0]}", value)
-    return f'{name}{equals}"{escaped}"{semicolon}{attributes}'
+    if value.startswith('"'):
+        escaped = _QUOTED.sub(lambda match: f"\\{match[0]}", value)
+        pair = f'{name}{equals}"{escaped}"'
+    return pair + attributes
 
 
 def _age(cookie: StoredCookie, now: float) -> str | None:

@@ -134,13 +134,41 @@ async def test_cookies_outlive_a_restart_and_grow_old_meanwhile() -> None:
     assert Cookies(notes, clock=clock).header(URL("http://www.a.test/")) == "session=5"
 
 
-async def test_a_server_can_take_a_cookie_back() -> None:
+async def test_cookies_of_one_name_are_kept_for_each_path_that_they_come_from() -> None:
+    notes = MemoryNotes()
+    cookies = Cookies(notes)
+    await told(cookies, "http://a.test/x/page", "id=1")
+    await told(cookies, "http://a.test/y/page", "id=2")
+    await told(cookies, "http://a.test/y/other", "id=3; Domain=.a.test; Path=/y/")
+    for known in (cookies, Cookies(notes)):
+        assert [known.header(URL(f"http://a.test/{path}/")) for path in "xyz"] == ["id=1", "id=3", None]
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        "Max-Age=0",
+        "Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+        "expires = Thu, 01-Jan-70 00:00:00 GMT",
+        "Expires=Thu, 01 Jan 1970 00:00:01 GMT",
+        "Expires=Mon, 01 Jan 2001 00:00:00 GMT",
+    ],
+)
+async def test_a_server_can_take_a_cookie_back(when: str) -> None:
     notes = MemoryNotes()
     cookies = Cookies(notes)
     await told(cookies, "http://a.test/", "a=1; Path=/")
-    await told(cookies, "http://a.test/", "a=; Max-Age=0; Path=/")
+    await told(cookies, "http://a.test/", f"a=; {when}; Path=/")
     assert cookies.header(URL("http://a.test/")) is None
     assert Cookies(notes).header(URL("http://a.test/")) is None
+
+
+async def test_cookies_that_have_ended_take_no_place() -> None:
+    cookies = Cookies(MemoryNotes())
+    for number in range(MAX_PER_SITE):
+        await told(cookies, "http://a.test/", f"c{number}=1; Path=/", f"c{number}=; Max-Age=0; Path=/")
+    await told(cookies, "http://a.test/", "last=1")
+    assert cookies.header(URL("http://a.test/")) == "last=1"
 
 
 async def test_what_a_site_may_have_kept_is_bounded() -> None:
