@@ -92,13 +92,6 @@ def count_for(bits: int, hashes: int, error_rate: float) -> int:
     return max(1, int(-bits * math.log1p(-(error_rate ** (1 / hashes))) / hashes))
 
 
-def count_from_fill(ones: int, bits: int, hashes: int) -> float:
-    """How many URLs are probably in a filter with this fill; infinite when it is full."""
-    if ones >= bits:
-        return math.inf
-    return -bits * math.log1p(-ones / bits) / hashes
-
-
 def expected_lost(bits: int, hashes: int, count: int) -> float:
     """New URLs that a filter loses while `count` URLs are added: the sum of the rate over all additions."""
     steps = 200

@@ -109,10 +109,6 @@ class Sender:
         self.sent += len(parcels)
         return Parcels(incarnation=self.incarnation, first=first, parcels=parcels)
 
-    def resend(self) -> None:
-        """Nothing was heard for a long time: send again what is not committed."""
-        self.sent = self.committed
-
     def confirm(self, confirm: Confirm) -> "Confirmed":
         """The receiver has confirmed how far it has come. A confirmation that was meant for another incarnation, or was
         overtaken by a later one, changes nothing."""

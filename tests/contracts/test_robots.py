@@ -1,7 +1,7 @@
 """The promises of every reader of robots.txt, kept by ours."""
 
 from crawler.fetch.robots.cache import RobotsCache
-from crawler.fetch.robots.robots_txt import NoRobots, RobotsTxt
+from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.politeness.pace import parse_retry_after
 from crawler.protocols import Robots
 from crawler.testing import RobotsContract
@@ -11,8 +11,3 @@ from crawler.testing.fetch.robots import Origin
 class TestRobotsTxt(RobotsContract):
     def make_robots(self, origin: Origin) -> Robots:
         return RobotsTxt(origin, RobotsCache(agent="onceover"), read_retry_after=parse_retry_after)
-
-
-class TestNoRobots(RobotsContract):
-    def make_robots(self, origin: Origin) -> Robots:
-        return NoRobots()

@@ -228,22 +228,6 @@ class RobotsAtOnce:
             await self._sleep(self._rest_s if verdict.asked else 0.0)
 
 
-class NoRobots:
-    """Allows everything without a request; a `Robots` for crawls of one's own sites."""
-
-    def prerequisite(self, url: str, /) -> str | None:
-        return None
-
-    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
-        return NONE
-
-    def crawl_delay(self, url: str, /) -> float | None:
-        return None
-
-    def new_sitemaps(self, url: str, /) -> Sequence[str]:
-        return ()
-
-
 def _host_name(url: str) -> str:
     return name_of_site(site_of(url))
 

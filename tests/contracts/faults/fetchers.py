@@ -1,11 +1,12 @@
 """Fetchers, readers of robots.txt and canonical rules with one fault each."""
 
 import asyncio
+from collections.abc import Sequence
 from urllib.parse import urljoin
 
 from msgspec.structs import replace
 
-from crawler.fetch.robots.robots_txt import NoRobots
+from crawler.fetch.robots.status import NONE
 from crawler.page import Failure, Fetched, Redirect, Request, Verdict
 from crawler.protocols import Fetcher, Robots
 from crawler.testing import CanonicalRuleContract, FetcherContract, RobotsContract
@@ -90,6 +91,29 @@ class TestSwallowing(FetcherContract):
 
     def make_fetcher(self, http: Fetcher) -> Fetcher:
         return Swallowing(http)
+
+
+class NoRobots:
+    """Allows everything without a request. It is correct."""
+
+    def prerequisite(self, url: str, /) -> str | None:
+        return None
+
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
+        return NONE
+
+    def crawl_delay(self, url: str, /) -> float | None:
+        return None
+
+    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+        return ()
+
+
+class TestNoRobots(RobotsContract):
+    FAILS = ()
+
+    def make_robots(self, origin: Origin) -> Robots:
+        return NoRobots()
 
 
 class Restless(NoRobots):

@@ -22,7 +22,7 @@ from tests.unit.parts.model import Part, Sending, World
 
 NUMBERS = st.integers(0, 50)
 FATES = st.sampled_from(["arrives", "arrives", "arrives", "is lost", "repeats"])
-TRAFFIC = ["send", "send", "to receiver", "to receiver", "to sender", "to sender", "confirm", "resend"]
+TRAFFIC = ["send", "send", "to receiver", "to receiver", "to sender", "to sender", "confirm"]
 
 
 class Links(RuleBasedStateMachine):
@@ -104,8 +104,6 @@ class Links(RuleBasedStateMachine):
             match kind:
                 case "send":
                     sender.send(connection, most=1 + message % 3)
-                case "resend":
-                    sender.senders[connection.receiver].resend()
                 case "confirm":
                     receiver.confirm(connection)
                 case "to receiver":
@@ -118,7 +116,6 @@ class Links(RuleBasedStateMachine):
         """Which connections each kind of traffic is possible on."""
         return {
             "send": self.is_current,
-            "resend": self.is_current,
             "confirm": lambda each: each.is_accepted and not each.ends_at_receiver,
             "to receiver": lambda each: bool(each.to_receiver) and not each.ends_at_receiver,
             "to sender": lambda each: bool(each.to_sender) and self.is_current(each),

@@ -69,13 +69,6 @@ def test_capacity_and_rate_are_each_others_inverse() -> None:
             assert sizing.rate_after(10**7, hashes, count) <= rate < sizing.rate_after(10**7, hashes, count + 2)
 
 
-def test_the_count_can_be_read_from_the_fill() -> None:
-    bits, hashes, count = 10**6, 7, 90_000
-    ones = int(bits * -math.expm1(-hashes * count / bits))
-    assert sizing.count_from_fill(ones, bits, hashes) == pytest.approx(count, rel=1e-4)
-    assert sizing.count_from_fill(bits, bits, hashes) == math.inf
-
-
 def test_what_is_lost_on_the_way_to_a_full_filter() -> None:
     # Filled from empty to its capacity, a filter loses 0.163·f of the URLs for k = 7, 0.122·f for k = 10.
     bits = sizing.bits_for(10**6, 0.01)
