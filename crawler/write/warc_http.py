@@ -18,8 +18,7 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
     None if the response has no body.
     """
     version = response.http_version if response.http_version in _KNOWN_HTTP_VERSIONS else "1.1"
-    reason = response.reason.encode("latin-1", "replace")
-    lines = [b"HTTP/%b %d %b" % (version.encode(), response.status, reason)]
+    lines = [b"HTTP/%b %d %b" % (version.encode(), response.status, _as_sent(response.reason))]
     replaced = False
     for name, value in response.headers:
         line, lowered = name + b": " + value, name.lower()
@@ -38,6 +37,14 @@ def request_head(response: Page | Redirect | NotModified) -> bytes:
     """The request line, and the headers that we know were sent."""
     lines = [f"{name}: {value}" for name, value in response.request_headers]
     return encoded(joined([f"GET {request_target(response.url)} HTTP/1.1", *lines]) + "\r\n")
+
+
+def _as_sent(reason: str) -> bytes:
+    """A reason phrase as its server sent it: what Latin-1 can't express was UTF-8."""
+    try:
+        return reason.encode("latin-1")
+    except UnicodeEncodeError:
+        return encoded(reason)
 
 
 def _head(lines: list[bytes]) -> bytes:

@@ -32,6 +32,7 @@ from crawler.write.cdxj.making import NO_ARCHIVE, archives
 from crawler.write.warc import WarcOptions, WarcSink
 from crawler.write.warc_http import request_target
 from crawler.write.warc_members import new_urns
+from crawler.write.warc_reader import Capture, captures
 from crawler.write.warc_records import Group, page_group
 from tests.unit.write.samples import HTML, NOON, SENT, Archived, archived, lease, page, record_of
 
@@ -278,6 +279,13 @@ async def test_no_header_at_all_is_fine(tmp_path: Path) -> None:
     (response,) = of_kind("response", await archive(tmp_path, page(1, b"old", headers=[])))
     assert response.http_headers == []
     assert response.payload == b"old"
+
+
+@pytest.mark.parametrize("reason", ["Не найдено", "Trouvé", "OK", ""])
+async def test_a_reason_phrase_is_archived_whatever_its_language(tmp_path: Path, reason: str) -> None:
+    await archive(tmp_path, page(1, b"body", reason=reason))
+    [response] = [each for each in captures(tmp_path, full_blocks=True) if isinstance(each, Capture)][:1]
+    assert response.http()[:2] == (200, reason)
 
 
 @pytest.mark.parametrize(("version", "written"), [("1.0", "HTTP/1.0"), ("1.1", "HTTP/1.1"), ("2", "HTTP/1.1")])
