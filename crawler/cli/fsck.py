@@ -30,7 +30,7 @@ def _say(text: str) -> None:
 
 @click.command()
 @click.option("--repair", "to_repair", is_flag=True, help="First repair what can be repaired. A copy is kept.")
-@click.option("--refetch", is_flag=True, help="Fetch the pages again that are missing in the output.")
+@click.option("--refetch", is_flag=True, help="Fetch pages again that the output lacks; move damage aside.")
 @click.option("--output/--no-output", default=True, show_default=True, help="Compare the ledger with the output.")
 @_limit
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -88,6 +88,8 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
         note_elsewhere(path)
     for told_elsewhere in report.elsewhere:
         _say(f"note: {told_elsewhere}")
+    for aside in report.set_aside:
+        _say(f"note: {aside.file}: {number_of(aside.bytes, 'damaged byte')}, moved there by a repair or a start")
     if as_json:
         say(msgspec.json.encode(report).decode())
     else:

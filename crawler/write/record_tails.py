@@ -1,4 +1,4 @@
-"""Repairs the end of a file of records that a crash tore, or a disk damaged."""
+"""Repairs files of records: the end that a crash tore, and lines that a disk damaged."""
 
 import logging
 import os
@@ -8,6 +8,8 @@ from typing import BinaryIO, Final
 import msgspec
 
 from crawler.page import PageRecord
+from crawler.write.appending import sync_directory
+from crawler.write.gzip_members import Stretch, copy_stretches
 
 _log = logging.getLogger(__name__)
 _BLOCK_BYTES: Final = 1 << 16
@@ -37,6 +39,30 @@ def repair_tail(path: Path) -> tuple[int, int]:
         file.truncate(end)
         _log.warning("%s: %d bytes at byte %d are damaged, and moved to %s", path, size - end, end, aside.name)
         return 0, size - end
+
+
+def mend_records(path: Path, *, is_newest: bool) -> list[Path]:
+    """Move the lines of a file that can't be decoded aside; returns the files that hold them now. The next start of the
+    crawl repairs the end of its newest file, so this leaves that. Raises `OSError`."""
+    found: list[Stretch] = []
+    at = 0
+    with path.open("rb") as lines:
+        for line in lines:
+            is_intact = _is_record(line) or (is_newest and not line.endswith(b"\n"))
+            is_more = bool(found) and found[-1].is_intact == is_intact
+            start = found.pop().start if is_more else at
+            at += len(line)
+            found.append(Stretch(start, at, is_intact))
+    damaged = [stretch for stretch in found if not stretch.is_intact]
+    asides = [path.with_name(f"{path.name}.damaged-{stretch.start}") for stretch in damaged]
+    for aside, stretch in zip(asides, damaged, strict=True):
+        copy_stretches(path, aside, [stretch])
+    if damaged:
+        mended = path.with_name(f"{path.name}.mended")
+        copy_stretches(path, mended, [stretch for stretch in found if stretch.is_intact])
+        mended.rename(path)
+        sync_directory(path.parent)
+    return asides
 
 
 def _last_line_end(file: BinaryIO, size: int) -> int:

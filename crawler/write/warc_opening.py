@@ -1,4 +1,4 @@
-"""Repairs the archives that a crash left open."""
+"""Repairs the archives that a crash left open, and those that were damaged later."""
 
 import logging
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from crawler.write.appending import sync_directory
-from crawler.write.cdxj.making import line_of_member
+from crawler.write.cdxj.making import index_of, line_of_member, make_index
 from crawler.write.cdxj.open_index import OpenIndex
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, Stretch, copy_stretches, members, stretches
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD
@@ -38,9 +38,7 @@ def finish_open_file(path: Path, *, with_index: bool) -> tuple[int, int]:
     torn_bytes = sum(stretch.end - stretch.start for stretch in found if stretch.torn)
     if torn_bytes:
         _log.warning("%s: cut off %d bytes of a record that a crash left incomplete", path, torn_bytes)
-    for stretch in damaged:
-        aside = final.with_name(f"{final.name.removesuffix('.warc.gz')}.damaged-{stretch.start}")
-        copy_stretches(path, aside, [stretch])
+    for stretch, aside in zip(damaged, _copy_aside(path, final, damaged), strict=True):
         _log.warning(
             "%s: %d bytes at byte %d are damaged, and moved to %s; the records before and after them are kept",
             path,
@@ -54,9 +52,7 @@ def finish_open_file(path: Path, *, with_index: bool) -> tuple[int, int]:
         os.truncate(path, kept[-1].end)
         path.rename(final)
     else:
-        repaired = final.with_name(f"{final.name}.mended")
-        copy_stretches(path, repaired, kept)
-        repaired.rename(final)
+        _keep(path, final, kept)
         path.unlink()
     sync_directory(path.parent)
     if index is not None and kept and not damaged:
@@ -64,6 +60,44 @@ def finish_open_file(path: Path, *, with_index: bool) -> tuple[int, int]:
     elif index is not None:
         index.close()
     return torn_bytes, sum(stretch.end - stretch.start for stretch in damaged)
+
+
+def mend_archive(path: Path) -> list[Path]:
+    """Move the damaged bytes of a complete archive aside, and make its index anew, if it has one.
+
+    Returns the files that hold these bytes now. Repeat it if it is interrupted. Raises `OSError`."""
+    with path.open("rb") as file:
+        found = list(stretches(members(file, is_ours=is_ours, max_bytes=HEAD_BYTES)))
+    kept = [stretch for stretch in found if stretch.is_intact]
+    asides = _copy_aside(path, path, [stretch for stretch in found if not stretch.is_intact])
+    if not asides:
+        return []
+    if kept:
+        _keep(path, path, kept)
+    else:
+        path.unlink()
+        index_of(path).unlink(missing_ok=True)
+    sync_directory(path.parent)
+    if index_of(path).exists():
+        make_index(path)
+    return asides
+
+
+def _copy_aside(path: Path, final: Path, damaged: Iterable[Stretch]) -> list[Path]:
+    """Copy damaged bytes to files beside the archive; returns these."""
+    asides: list[Path] = []
+    for stretch in damaged:
+        asides.append(final.with_name(f"{final.name.removesuffix('.warc.gz')}.damaged-{stretch.start}"))
+        copy_stretches(path, asides[-1], [stretch])
+    return asides
+
+
+def _keep(path: Path, final: Path, kept: list[Stretch]) -> None:
+    """Put the intact parts of a file in the place of `final`."""
+    # No reader takes it for an archive.
+    repaired = final.with_name(f"{final.name.removesuffix('.warc.gz')}.mended")
+    copy_stretches(path, repaired, kept)
+    repaired.rename(final)
 
 
 def _indexed(parts: Iterable[GzipMember | Stretch], index: OpenIndex | None) -> Iterator[GzipMember | Stretch]:

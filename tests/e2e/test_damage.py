@@ -139,6 +139,8 @@ def test_fsck_tells_what_is_missing_in_the_output_and_has_it_fetched_again(
     assert onceover("crawl", "--dir", directory, cwd=tmp_path).code == COMPLETE
     assert_sound(directory)
     assert set(fetched(directory)) == web.pages
+    ended = onceover("inspect", directory, "verify", cwd=tmp_path)
+    assert (ended.code, ended.out.splitlines()[-1]) == (COMPLETE, "no problems")
 
 
 def test_what_is_lost_for_good_is_found_again_by_fetching_what_leads_there(tmp_path: Path, web: Web) -> None:

@@ -234,6 +234,41 @@ def test_an_index_that_does_not_fit_its_archive_is_found_and_made_anew(crawl: Pa
     assert index.read_bytes() == right
 
 
+def test_damage_is_a_problem_until_a_repair_moves_it_aside(crawl: Path) -> None:
+    path, found = members(crawl)
+    packed = [gzip.compress(each, mtime=0) for each in found]
+    at = next(at for at, each in enumerate(found) if b"WARC-Type: request" in each)
+    packed[at] = packed[at][:20] + bytes(10) + packed[at][30:]
+    path.write_bytes(b"".join(packed))
+    assert "`fsck --refetch` moves this aside" in " ".join(each["message"] for each in verify(crawl)["problems"])
+    ended = onceover("inspect", "crawl", "fsck", "--refetch", cwd=crawl.parent)
+    assert ended.code == COMPLETE, ended
+    assert f"{len(packed[at])} damaged bytes moved to crawl/warc/" in ended.err
+    report = verify(crawl)
+    assert report["problems"] == []
+    [aside] = report["set_aside"]
+    assert aside["bytes"] == len(packed[at]) == Path(aside["file"]).stat().st_size
+    path.write_bytes(path.read_bytes()[:-20])
+    assert only_problem(crawl).startswith("damaged: "), "new damage is not hidden by the old one"
+
+
+def test_a_damaged_body_to_which_revisits_refer_is_archived_again(tmp_path: Path) -> None:
+    with running(WORLD) as port:
+        web = Web(port, WORLD)
+        ended = onceover("crawl", *web.options, *setting(*SETTINGS), "--dir", "crawl", cwd=tmp_path)
+        assert ended.code == COMPLETE, ended.err
+        crawl = tmp_path / "crawl"
+        path, found = members(crawl)
+        digest = revisited(found)
+        packed = [gzip.compress(each, mtime=0) for each in found]
+        at = next(at for at, each in enumerate(found) if b"WARC-Type: response" in each and digest in each)
+        path.write_bytes(b"".join([*packed[:at], packed[at][:20] + bytes(10) + packed[at][30:], *packed[at + 1 :]]))
+        assert "refers to a body that the archive does not have" in str(verify(crawl)["problems"])
+        assert onceover("inspect", "crawl", "fsck", "--refetch", cwd=tmp_path).code == COMPLETE
+        assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    assert verify(crawl)["problems"] == []
+
+
 def test_the_command_says_what_was_read_and_what_is_wrong(crawl: Path) -> None:
     ended = onceover("inspect", "crawl", "verify", cwd=crawl.parent)
     assert ended.code == COMPLETE, ended.err

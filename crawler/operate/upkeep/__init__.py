@@ -6,5 +6,5 @@ verifying   proves that ledger, records, archive and the tables of sinks agree
 repairing   repairs or rebuilds a state
 dividing    divides a crawl anew among its parts
 pruning     deletes old output, or tells what would be deleted
-refetching  queues URLs again whose output is missing, or that may lead to lost ones
+refetching  queues URLs again whose output is missing, or that may lead to lost ones, and moves damage aside
 """

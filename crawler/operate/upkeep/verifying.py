@@ -7,6 +7,7 @@ import msgspec
 from crawler.operate.upkeep.places import Places, joined_ledger, open_states
 from crawler.status import number_of
 from crawler.wiring.recovery.indexes import repair_indexes
+from crawler.wiring.recovery.setting_aside import SetAside, list_set_aside
 from crawler.wiring.recovery.verification import Told, Verification
 from crawler.wiring.storage import rules_version
 from frontier.descriptor import Problem
@@ -23,6 +24,8 @@ class AgreementReport(msgspec.Struct, frozen=True, kw_only=True):
     """The first of them."""
     elsewhere: list[str] = []
     """What was not compared, because it is on other machines."""
+    set_aside: list[SetAside] = []
+    """Damage that was repaired, and is no problem."""
 
 
 async def repair(places: Places, say: Callable[[str], None]) -> None:
@@ -59,7 +62,10 @@ async def verify(places: Places, *, limit: int) -> AgreementReport:
                 if count <= limit:
                     problems.append(problem)
             told, elsewhere = verification.counts(), verification.others.told()
-            return AgreementReport(told=told, problem_count=count, problems=problems, elsewhere=elsewhere)
+            aside = list_set_aside(places.outputs)
+            return AgreementReport(
+                told=told, problem_count=count, problems=problems, elsewhere=elsewhere, set_aside=aside
+            )
         finally:
             verification.close()
 

@@ -5,6 +5,7 @@
     reconciliation   compares ledger and output, for `inspect fsck`
     verification     compares them record by record, and with the tables of sinks, for `inspect verify`
     indexes          compares the indexes of archives with these
+    setting_aside    moves damaged bytes out of the output
     facts            what they tell about each number, side by side
     bodies           what revisit records refer to, for `recover`
 

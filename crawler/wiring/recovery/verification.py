@@ -24,6 +24,7 @@ from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import ALL_HERE, OtherMachines
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, UNARCHIVED_REASONS, is_archived
+from crawler.wiring.recovery.setting_aside import damaged
 from crawler.write.cdxj.lines import moment_of
 from crawler.write.dedupe.sources import responses_in, sources_in
 from crawler.write.records import read_records
@@ -169,14 +170,13 @@ class Verification:
         records = read_records(*directories, on_damage=self._facts.add_unreadable)
         self._facts.add(Source.RECORDS, map(_of_record, records))
         for path, offset, why in self._facts.unreadable():
-            yield Problem("damaged", path, f"the line at byte {offset} can't be read: {why}")
+            yield damaged(path, f"the line at byte {offset} can't be read: {why}")
 
     def _read_archive(self) -> Iterator[Problem]:
         directories = [each.warc for each in self._outputs if each.warc.is_dir()]
         for found in chain.from_iterable(captures(each, full_blocks=True, with_exchanges=True) for each in directories):
             if not isinstance(found, Capture):
-                message = f"the {found.end - found.start} bytes at {found.start} can't be read"
-                yield Problem("damaged", str(found.path), message)
+                yield damaged(str(found.path), f"the {found.end - found.start} bytes at {found.start} can't be read")
             elif found.kind in MAIN_KINDS:
                 yield from self._read_capture(found)
             elif found.kind == "conversion" and found.purpose is None:

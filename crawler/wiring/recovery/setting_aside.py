@@ -1,0 +1,42 @@
+"""Moves damaged bytes out of the output, into files beside it, so that each reader meets them no more."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.write.cdxj.making import OPEN
+from crawler.write.record_tails import mend_records
+from crawler.write.records import record_files
+from crawler.write.warc_opening import mend_archive
+from frontier.descriptor import Problem
+
+
+class SetAside(msgspec.Struct, frozen=True, kw_only=True):
+    """A file with damaged bytes that a start of the crawl or a repair has moved out of the output."""
+
+    file: str
+    bytes: int
+
+
+def damaged(path: str, what: str) -> Problem:
+    """The problem that something of a file can't be read, and what to do about it."""
+    by_start = "the next start moves this aside"
+    by_refetch = "`fsck --refetch` moves this aside, and fetches again what is missing"
+    return Problem("damaged", path, f"{what}; {by_start if path.endswith(OPEN) else by_refetch}")
+
+
+def move_damage_aside(path: Path) -> list[Path]:
+    """Move what can't be read of a file of records or an archive into files beside it; returns these. The next start
+    repairs an archive that is open. Raises `OSError`."""
+    if path.suffix == ".jsonl":
+        return mend_records(path, is_newest=record_files(path.parent)[-1] == path)
+    return [] if path.name.endswith(OPEN) else mend_archive(path)
+
+
+def list_set_aside(outputs: Iterable[CrawlDirectory]) -> list[SetAside]:
+    """What was moved aside of all these directories."""
+    folders = [folder for each in outputs for folder in (each.records, each.warc)]
+    paths = [path for folder in folders for path in sorted(folder.glob("*.damaged-*"))]
+    return [SetAside(file=str(path), bytes=path.stat().st_size) for path in paths]
