@@ -1,10 +1,26 @@
-"""Finds the parts of a crawl whose directories have nothing of them, as when a disk is not mounted."""
+"""Finds the parts of a crawl that are not on this machine, and those whose directories have nothing of them, as when a
+disk is not mounted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import Layout
+from crawler.disk.layout import Layout, read_layout
+
+
+def notes_of_missing(path: Path) -> list[str]:
+    """Which parts what is read in `path` lacks, and why, so that nobody takes what is here for all."""
+    layout = read_layout(path)
+    if layout is None:
+        return []
+    missing = [*missing_parts(path, layout)]
+    lacks = ((layout.elsewhere(path), "on other machines"), (missing, "whose directory is missing or can't be used"))
+    return [_note(numbers, why) for numbers, why in lacks if numbers]
+
+
+def _note(numbers: Sequence[int], why: str) -> str:
+    noun = "part" if len(numbers) == 1 else "parts"
+    return f"without {noun} {', '.join(map(str, numbers))} of the crawl, {why}"
 
 
 def missing_parts(path: Path, layout: Layout) -> Mapping[int, CrawlDirectory]:

@@ -1,12 +1,11 @@
 """What the commands of an operator have in common."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from crawler.disk.layout import part_directory, read_layout
-from crawler.operate.missing import missing_parts
+from crawler.disk.layout import part_directory
+from crawler.operate.missing import notes_of_missing
 
 directory = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -27,17 +26,8 @@ def place(directory: Path, part: int | None) -> Path:
 
 def note_elsewhere(directory: Path) -> None:
     """Say which parts of a crawl are missing, or on other machines, so that nobody takes what is here for all."""
-    layout = read_layout(directory)
-    if layout is None:
-        return
-    _note_without(layout.elsewhere(directory), "on other machines")
-    _note_without([*missing_parts(directory, layout)], "whose directory is missing or can't be used")
-
-
-def _note_without(numbers: Sequence[int], why: str) -> None:
-    if numbers:
-        noun = "part" if len(numbers) == 1 else "parts"
-        click.echo(f"note: without {noun} {', '.join(map(str, numbers))} of the crawl, {why}", err=True)
+    for note in notes_of_missing(directory):
+        click.echo(f"note: {note}", err=True)
 
 
 def alias(command: click.Command, name: str, means: str) -> click.Command:

@@ -252,3 +252,5 @@ class Report(Lists, frozen=True, kw_only=True, omit_defaults=True):
     activity: list[Activity]
     """What was fetched over time; where nothing was, there is nothing."""
     hosts: HostTable
+    notes: list[str] = []
+    """Which parts of the crawl it lacks, and why."""

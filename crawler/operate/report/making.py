@@ -17,6 +17,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import record_directories
 from crawler.disk.pruned import read_pruned
 from crawler.operate.course import course_of
+from crawler.operate.missing import notes_of_missing
 from crawler.operate.opening import stored_configuration
 from crawler.operate.reach import reach
 from crawler.operate.refused import Refused
@@ -68,6 +69,7 @@ def make_report(directory: Path, sections: Collection[str] = (), *, limit: int |
         course=course_of(directory, status),
         activity=counted.activity.found(),
         hosts=hosts,
+        notes=notes_of_missing(directory),
         **msgspec.structs.asdict(made),
     )
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.disk.layout import part_directories
 from crawler.operate.report.activity import ActivityCount
 from crawler.operate.report.html.page import html_page
 from crawler.operate.report.html.svg import Line, bars, line_plot
@@ -52,6 +53,18 @@ def test_the_page_has_all_sections_in_one_file(tmp_path: Path, parts: int) -> No
         assert f'<section id="{name}">' in html
     assert f"{len(HOSTS) - 2:,} more: <code>onceover report" in html
     assert crawl.do("report", "--html", "-", "--limit", "2").out.startswith("<!doctype html>")
+
+
+def test_the_page_names_the_parts_that_it_lacks(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl", parts=PARTS)
+    assert "Note: " not in crawl.do("report", "--html", "-").out
+    assert "notes" not in crawl.do("report", "--json").json()
+    part_directories(crawl.directory)[1].rename(tmp_path / "aside")
+    note = "without part 1 of the crawl, whose directory is missing or can't be used"
+    told = crawl.do("report", "--html", "-")
+    assert f"note: {note}\n" in told.err
+    assert f"Note: {text(note)}." in told.out
+    assert crawl.do("report", "--json").json()["notes"] == [note]
 
 
 def test_the_page_is_for_all_sections_and_for_a_place_that_can_be_written(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ def html_page(report: Report) -> str:
     here = files("crawler.operate.report.html")
     plots = "".join(figures(report))
     body = [
+        *(f'<p class="about">Note: {text(note)}.</p>' for note in report.notes),
         f'<dl class="tiles">{"".join(_tiles(report.summary))}</dl>',
         f'<section><h2>In pictures</h2><div class="plots">{plots}</div></section>' if plots else "",
         *_hosts(report),
