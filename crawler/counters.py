@@ -38,7 +38,7 @@ class Counters:
 
     def __init__(self) -> None:
         self.pages = 0
-        """URLs settled with a 2xx status or 304."""
+        """URLs settled with a 2xx status or 304, without sitemaps."""
         self.redirects = 0
         self.responses: Counter[int] = Counter()
         """Responses by status."""

@@ -33,8 +33,9 @@ class Settled(Protocol):
 
 
 def is_page(visit: Settled) -> bool:
+    """Whether it counts as a page, as in a limit of pages."""
     status = visit.status
-    if visit.kind == LinkKind.EXTERNAL:
+    if visit.kind in (LinkKind.SITEMAP, LinkKind.EXTERNAL):
         return False
     return visit.state == "done" and status is not None and (status // 100 == 2 or status == HTTPStatus.NOT_MODIFIED)
 

@@ -38,7 +38,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     share_done: float | None
     """Of the known URLs, those that are settled: 0 to 1; None if none is known, or a part can't tell."""
     pages: int
-    """URLs fetched with a 2xx status or 304."""
+    """URLs fetched with a 2xx status or 304, without sitemaps."""
     failed: int
     excluded: int
     bytes_received: int | None

@@ -66,7 +66,7 @@ def _levels(**fields: str) -> Callable[[Reading], Labelled]:
 _CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx")
 _COUNTERS: Final = (
     _Counter(name="onceover_process_starts", meaning="Processes that have run this part", field="starts"),
-    _Counter(name="onceover_pages", meaning="URLs fetched with a 2xx status or 304", field="pages"),
+    _Counter(name="onceover_pages", meaning="URLs fetched with a 2xx status or 304, without sitemaps", field="pages"),
     _Counter(name="onceover_received_bytes", meaning="Bytes of bodies, as received", field="bytes_received"),
     _Counter(
         name="onceover_failures", meaning="Failed fetches, also those with an error status; each attempt counts",

@@ -22,7 +22,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     starts: int = 0
     """Processes that have run it; of a crawl in parts, the processes of its parts."""
     pages: int = 0
-    """URLs fetched with a 2xx status or 304."""
+    """URLs fetched with a 2xx status or 304, without sitemaps."""
     bytes_received: int = 0
     """Bytes of bodies, as received."""
     responses_1xx: int = 0

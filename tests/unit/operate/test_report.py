@@ -52,17 +52,18 @@ def test_each_url_counts_by_what_became_of_it() -> None:
         visit("http://b.test/x", second=30, status=404),
         visit("http://b.test:8080/y", status=None, state="failed", reason="dns"),
         visit("http://c.test/", status=None, state="excluded", reason="robots"),
+        visit("http://d.test/sitemap.xml", second=45, kind="sitemap"),
     )
     assert (totals.pages, totals.failed, totals.excluded) == (3, 1, 1)
     assert (totals.bytes_received, totals.bytes_decoded) == (150, 360)
-    assert totals.statuses.counts() == {"200": 2, "301": 1, "304": 1, "404": 1}
+    assert totals.statuses.counts() == {"200": 3, "301": 1, "304": 1, "404": 1}
     assert (totals.failures.counts(), totals.exclusions.counts()) == ({"dns": 1}, {"robots": 1})
     assert totals.refused.counts() == {"scope": 3, "robots": 1}
     times = totals.clock.times()
     assert times.first_at == "2026-11-23T00:00:10.000Z"
     assert (times.last_at, times.mean_s) == ("2026-11-23T00:00:50.000Z", 1.0)
     table = hosts.table(2, has_bytes=True)
-    assert (table.count, table.is_exact) == (3, True)
+    assert (table.count, table.is_exact) == (4, True)
     assert [(row.host, row.pages, row.bytes_received) for row in table.most_pages] == [("a.test", 3, 150)]
     assert [row.host for row in table.most_bytes] == ["a.test"]
     assert [(row.host, row.failures, row.urls) for row in table.most_failures] == [("b.test", 2, 3)]
