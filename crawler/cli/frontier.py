@@ -75,7 +75,7 @@ def import_(directory: Path, lines: BinaryIO) -> None:
         for piece in _pieces(lines):
             added += crawl.ask(Import(lines=piece), Imported).added
             if (read + len(piece)) // _SHOWN_EACH > read // _SHOWN_EACH:
-                click.echo(f"{read + len(piece):,} lines", err=True)
+                click.echo(f"{number_of(read + len(piece), 'line')}", err=True)
             read += len(piece)
     known = read - added
     click.echo(f"{number_of(added, 'URL')} added, {number_of(known, 'was', 'were')} known")

@@ -141,5 +141,5 @@ def rebuild(path: Path) -> int:
         rebuilt = [repairing.rebuild(place) for place in places.each]
         repairing.finish()
     admitted, pending = sum(each.admitted for each in rebuilt), sum(each.pending for each in rebuilt)
-    click.echo(f"{admitted:,} URLs, {pending:,} pending")
+    click.echo(f"{number_of(admitted, 'URL')}, {pending:,} pending")
     return FAILED if any(each.lost for each in rebuilt) else COMPLETE

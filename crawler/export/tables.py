@@ -22,6 +22,7 @@ from crawler.export.manifest import (
 from crawler.export.partitions import Partitions
 from crawler.export.snapshot import BEGINNING, Line, OnDamage, Position, Snapshot, take_snapshot
 from crawler.export.writers import ExportRefused, Format, RowWriter, make_writer
+from crawler.status import number_of
 
 Say = Callable[[str], None]
 MakeWriter = Callable[[BinaryIO], RowWriter]
@@ -185,9 +186,8 @@ class _Folder:
                     "crawl has pruned it (output.keep_s, output.keep_bytes); begin anew with --overwrite"
                 )
         if manifest.files and not manifest.complete:
-            self._say(
-                f"kept: {len(manifest.files)} files with {manifest.rows:,} rows of the export that was interrupted"
-            )
+            files, rows = number_of(len(manifest.files), "file"), number_of(manifest.rows, "row")
+            self._say(f"kept: {files} with {rows} of the export that was interrupted")
 
     def _go_on(self, manifest: Manifest) -> Manifest:
         snapshot = Snapshot(self._export.directory, manifest.snapshot, self._on_damage)
@@ -198,7 +198,7 @@ class _Folder:
             manifest = manifest.with_files(files)
             write_manifest(self._path, manifest)
             for file in files:
-                self._say(f"{file.name}: {file.rows:,} rows")
+                self._say(f"{file.name}: {number_of(file.rows, 'row')}")
         return manifest
 
     def _write_files(

@@ -22,6 +22,7 @@ from crawler.library.page import CrawledPage, crawled_page
 from crawler.page import Extract, Fetched, Page, PageRecord
 from crawler.seams import LinkExtractor, NotTaken
 from crawler.settlement import counts_as_page
+from crawler.status import number_of
 
 
 class Turn:
@@ -156,7 +157,7 @@ class Handout:
     def _check_level(self) -> None:
         if not self._is_full and len(self._waiting) >= self._limit:
             self._is_full = True
-            self.pause(f"{len(self._waiting)} pages wait for the program")
+            self.pause(f"{number_of(len(self._waiting), 'page waits', 'pages wait')} for the program")
         elif self._is_full and len(self._waiting) <= self._limit // 2:
             self._is_full = False
             self.resume()

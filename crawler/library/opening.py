@@ -24,6 +24,7 @@ from crawler.operate.settings.changing import RunningSettings
 from crawler.operate.settings.lines import log_reload
 from crawler.operate.settings.start import Start
 from crawler.parts.ending import Gate
+from crawler.status import number_of
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.auto_backend import choose_backend
 from crawler.wiring.backends import frontier_backend
@@ -83,7 +84,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """How this run ended, by its status now."""
         status = self.crawl.gauge.status()
         fields = {"ending": ending, "pages": status.pages}
-        log.info("ended: %s, %d pages in this run", ending, status.pages, extra={"fields": fields})
+        log.info("ended: %s, %s in this run", ending, number_of(status.pages, "page"), extra={"fields": fields})
         return CrawlResult(
             ending=ending,
             exit_code=EXIT_CODES[ending],

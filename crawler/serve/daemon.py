@@ -19,6 +19,7 @@ from crawler.serve.measure.recorder import Recorder
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
 from crawler.serve.reloading import Changed, changed_crawl, tell, with_answer
+from crawler.status import number_of
 
 log = logging.getLogger(__name__)
 
@@ -76,8 +77,8 @@ class Daemon:
                 self._group = crawls
                 for name in names:
                     self._keep(name, found.get(name))
-                log.info("serves %s: %d crawls", self._home.path, len(names))
-                self._supervisor.tell("READY=1", f"STATUS={len(names)} crawls")
+                log.info("serves %s: %s", self._home.path, number_of(len(names), "crawl"))
+                self._supervisor.tell("READY=1", f"STATUS={number_of(len(names), 'crawl')}")
                 beside = [
                     asyncio.create_task(each) for each in (self._watch(), self._live(), self._reload_when_wanted())
                 ]
@@ -130,7 +131,7 @@ class Daemon:
             told += [self._remove(name) for name in gone]
             told = [await self._pass_on(change) for change in told]
         finally:
-            self._supervisor.tell("READY=1", f"STATUS={len(self.keepers)} crawls")
+            self._supervisor.tell("READY=1", f"STATUS={number_of(len(self.keepers), 'crawl')}")
         for changed in told:
             tell(changed)
         log.info("has read the folder again: %s", f"{len(told)} changed" if told else "nothing has changed")

@@ -9,6 +9,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.parts.line.messages import Begin, Ended, FromPart
+from crawler.status import number_of
 from crawler.supervise.keeping import PartFailed, PartKeeper
 from crawler.supervise.preparing import Plan
 from crawler.supervise.process import PartProcess
@@ -83,7 +84,7 @@ class Supervisor:
             raise asyncio.CancelledError  # by a signal, before the crawl began
         opened = [part.opened for part in whole.parts if part.opened is not None]
         fields = {"ending": ending, "pages": status.pages}
-        log.info("ended: %s, %d pages in this run", ending, status.pages, extra={"fields": fields})
+        log.info("ended: %s, %s in this run", ending, number_of(status.pages, "page"), extra={"fields": fields})
         return CrawlResult(
             ending=ending,
             exit_code=EXIT_CODES[ending],

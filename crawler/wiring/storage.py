@@ -15,6 +15,7 @@ from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import clear_crawl, output_directories, part_at
 from crawler.parts.ownership import Ownership
+from crawler.status import number_of
 from crawler.url.canonical import identity_of
 from crawler.url.urls import VERSIONS, domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
@@ -176,7 +177,8 @@ def _shared_set(chosen: Descriptor, config: Config, directory: CrawlDirectory) -
     if not frontier_backend(config).asks_servers:
         raise lacks(config, f"keep what it asks a server, as {chosen.name} needs")
     if config.visited.white_list:
-        problem = f"expected none, as {chosen.name} lies on a server, found {len(config.visited.white_list)} URLs"
+        found = number_of(len(config.visited.white_list), "URL")
+        problem = f"expected none, as {chosen.name} lies on a server, found {found}"
         raise ConfigError([Problem(problem, key="visited.white_list")])
     return _make_chosen(chosen, config, directory)
 

@@ -19,7 +19,7 @@ async def fill(store: Store, visited: SharedSet, *, filling: Callable[[int], Non
     if memory != store.marks.memory:
         urls = await _fill(store, visited, filling)
         if urls:
-            log.info("the server of the visited set was told %d URLs", urls)
+            log.info("URLs told to the server of the visited set: %d", urls)
         if await visited.connect() != memory:
             return await fill(store, visited, filling=filling)
         store.marks.set_memory(memory)

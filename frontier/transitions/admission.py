@@ -156,7 +156,7 @@ class Admission:
 
     async def _admit_claims(self) -> int:
         urls = await self._asking.claimed()
-        log.info("the crawl had asked about %d URLs that the frontier lacks; they are admitted", len(urls))
+        log.info("admitting URLs about which the crawl had asked, and which the frontier lacks: %d", len(urls))
         change = partial(self._write, urls, {}) if urls else self._store.claims.clear
         await self._commit.run(change, is_required=True)
         return 0

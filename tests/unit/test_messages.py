@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import config
+import crawler
 from config import load, render_toml
 from crawler.cli import main
 from crawler.cli.codes import FAILED, USAGE
@@ -159,6 +161,15 @@ def test_one_is_not_written_as_many(tmp_path: Path) -> None:
     assert run("frontier", "import", crawl, given='{"url": "http://a.test/"}\n') == "1 URL added, 0 were known\n"
     assert run("inspect", crawl, "fsck") == "1 URL, 1 pending, 0 to try again, 1 queue: no problems\n"
     assert run("frontier", "retire", crawl, "a.test") == "a.test is retired: 1 URL is kept, and not fetched\n"
+
+
+def test_no_message_counts_pages_urls_and_crawls_without_a_look_at_the_number() -> None:
+    counted = re.compile(r"(:,\}|%d) (pages|records|rows|files|crawls|links|machines|hosts|requests)\b")
+    folders = (Path(folder).parent for folder in (crawler.__file__, config.__file__))
+    files = [path for folder in folders for path in folder.rglob("*.py")]
+    assert len(files) > 100
+    found = [f"{path}: {match[0]}" for path in files for match in counted.finditer(path.read_text(encoding="utf-8"))]
+    assert not found, "number_of puts one and many right"
 
 
 @pytest.mark.parametrize("buffering", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])

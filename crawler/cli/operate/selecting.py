@@ -13,6 +13,7 @@ from crawler.cli.operate.options import as_json, directory
 from crawler.control.requests import ForgetSelected, Recrawl
 from crawler.control.selections import Selected, Selection
 from crawler.operate.reach import reach
+from crawler.status import number_of
 
 _SHOWN_EACH: Final = 100_000
 
@@ -74,11 +75,13 @@ def select(directory: Path, request: Callable[[str], ForgetSelected | Recrawl], 
         while place is not None:
             piece = crawl.ask(request(place), Selected)
             if (looked_at + piece.looked_at) // _SHOWN_EACH > looked_at // _SHOWN_EACH:
-                click.echo(f"{looked_at + piece.looked_at:,} URLs looked at, {taken + piece.taken:,} {done}", err=True)
+                seen = number_of(looked_at + piece.looked_at, "URL")
+                click.echo(f"{seen} looked at, {taken + piece.taken:,} {done}", err=True)
             looked_at, taken, waiting = looked_at + piece.looked_at, taken + piece.taken, waiting + piece.waiting
             place = piece.after
     if as_json:
         click.echo(msgspec.json.encode(Selected(looked_at=looked_at, taken=taken, waiting=waiting, after=None)))
     else:
-        click.echo(f"{taken:,} of {looked_at:,} URLs {done}" + (f"; {waiting:,} wait already" if waiting else ""))
+        still = f"; {waiting:,} wait already" if waiting else ""
+        click.echo(f"{taken:,} of {number_of(looked_at, 'URL')} {done}{still}")
     return waiting

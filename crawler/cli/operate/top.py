@@ -18,7 +18,7 @@ from crawler.control.requests import MAX_ITEMS, GetStatus, Top
 from crawler.disk.layout import part_directories
 from crawler.operate.reach import ReachedCrawl, reach
 from crawler.progress import frontier_rows, why
-from crawler.status import rate
+from crawler.status import number_of, rate
 
 _LINES_BESIDE_HOSTS = 8
 _MIN_WIDTH = 20
@@ -88,4 +88,4 @@ def _heading(status: CrawlStatus, directory: Path) -> str:
     run = status.run
     if run is None:
         return f"{directory} does not run"
-    return f"{directory} {what_it_does(status)}: {run.pages:,} pages, {rate(run.recent_pages_per_s)}"
+    return f"{directory} {what_it_does(status)}: {number_of(run.pages, 'page')}, {rate(run.recent_pages_per_s)}"

@@ -68,11 +68,12 @@ def _incomplete_text(run: CrawlResult) -> str:
     texts = []
     if frontier.lost:
         texts.append(
-            f"{frontier.lost:,} URLs were lost to damage. To fetch the pages again that may link to them: "
-            f"onceover inspect {where} fsck --refetch"
+            f"{number_of(frontier.lost, 'URL was', 'URLs were')} lost to damage. "
+            f"To fetch the pages again that may link to them: onceover inspect {where} fsck --refetch"
         )
     if aside:
         texts.append(
-            f"{aside:,} URLs were set aside, because they can't be read: onceover inspect {where} fsck --repair"
+            f"{number_of(aside, 'URL was', 'URLs were')} set aside as unreadable: "
+            f"onceover inspect {where} fsck --repair"
         )
     return "The crawl is not complete, although nothing waits. " + "; ".join(texts)

@@ -18,6 +18,7 @@ from crawler.compare.measure.work import (
     Work,
     batches,
 )
+from crawler.status import number_of
 from crawler.url.urls import host_of
 from visited import LocalSet
 
@@ -71,7 +72,9 @@ async def spool(
             new_file.writelines(f"{url}\n" for url in fresh)
     if not survey.links:
         found = (
-            f"{unreadable.count:,} lines that are not URLs ({unreadable.first[0]})" if unreadable.count else "nothing"
+            f"{number_of(unreadable.count, 'line that is no URL', 'lines that are no URLs')} ({unreadable.first[0]})"
+            if unreadable.count
+            else "nothing"
         )
         raise WorkRefused(f"expected URLs, found {found}")
     stream = Spooled(links=str(links_path.resolve()), new=str(new_path.resolve()), digest=digest.hexdigest())

@@ -12,6 +12,7 @@ from crawler.operate.actions.exported import read_line
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import USAGE, divide_replies
 from crawler.operate.refused import Refused
+from crawler.status import number_of
 
 _Item = TypeVar("_Item")
 
@@ -53,7 +54,7 @@ async def import_lines(crawl: CrawlInParts, request: Import) -> Imported:
     if refusals:
         reasons = "; ".join(refusal.message for refusal in refusals.values())
         code = max(refusal.exit_code for refusal in refusals.values())
-        raise Refused(f"{added:,} URLs were added, but not all: {reasons}. Import the same lines again", code)
+        raise Refused(f"{number_of(added, 'URL')} added, but not all: {reasons}. Import the same lines again", code)
     return Imported(added=added)
 
 

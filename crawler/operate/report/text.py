@@ -23,7 +23,7 @@ from crawler.operate.report.forms import (
     Report,
     Summary,
 )
-from crawler.status import duration, size
+from crawler.status import duration, number_of, size
 
 _WIDTH: Final = 80
 _ROBOTS: Final = {
@@ -52,7 +52,7 @@ def summary_lines(summary: Summary) -> list[str]:
 
 def _rows(summary: Summary) -> list[tuple[str, str]]:
     share = "" if summary.share_done is None else f" ({summary.share_done:.1%})"
-    rows = [("URLs", f"{summary.settled:,} of {summary.urls:,} settled{share}, {summary.hosts:,} hosts")]
+    rows = [("URLs", f"{summary.settled:,} of {summary.urls:,} settled{share}, {number_of(summary.hosts, 'host')}")]
     received = "" if summary.bytes_received is None else f" · {size(summary.bytes_received)} received"
     rows.append(("pages", f"{summary.pages:,}{received}"))
     times = summary.times
@@ -67,7 +67,9 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
         ("refused", summary.refused or {}, " (links)"),
     )
     if summary.pruned:
-        rows.append(("pruned", f"{summary.pruned:,} records were deleted because they are old, and are not counted"))
+        rows.append(
+            ("pruned", f"{number_of(summary.pruned, 'old record was', 'old records were')} deleted, and not counted")
+        )
     if (external := summary.external) is not None:
         texts = [f"{external.checked:,} checked", f"{external.dead:,} dead", f"{external.excluded:,} not asked"]
         rows.append(("external", " · ".join(texts)))

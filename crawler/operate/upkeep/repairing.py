@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crawler.operate.upkeep.places import Place, Places, open_states
+from crawler.status import number_of
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.recovery.recover import Sources, recover
 from crawler.wiring.storage import open_state, repair_state
@@ -101,7 +102,7 @@ class Repairing:
                     place.loaded,
                     self._sources(place),
                     state,
-                    progress=lambda count: self._say(f"{count:,} records read"),
+                    progress=lambda count: self._say(f"{number_of(count, 'record')} read"),
                 )
             )
         finally:
@@ -109,18 +110,18 @@ class Repairing:
         output = place.loaded.config.output
         if place.part is not None and not recovered.unread_elsewhere and (output.records or output.warc):
             self._rebuilt.append(place.part)
-        self._say(
-            f"{place.named}from the output: {recovered.settled:,} settled URLs and {recovered.found:,} links that were "
-            f"not known, of {recovered.records:,} records"
-        )
+        settled, found = number_of(recovered.settled, "settled URL"), number_of(recovered.found, "new link")
+        self._say(f"{place.named}from the output: {settled} and {found}, of {number_of(recovered.records, 'record')}")
         if recovered.unread:
+            unread = number_of(recovered.unread, "page")
             self._say(
-                f"{place.named}the links of {recovered.unread:,} pages are not known: output.links was off, and the "
+                f"{place.named}the links of {unread} are not known: output.links was off, and the "
                 "archive does not have the pages, or only revisit records of them"
             )
         if recovered.pruned:
+            pruned = number_of(recovered.pruned, "record was", "records were")
             self._say(
-                f"{place.named}{recovered.pruned:,} records were pruned (see {place.directory.pruned.name}), so their "
+                f"{place.named}{pruned} pruned (see {place.directory.pruned.name}), so their "
                 "URLs are not known any more unless others link to them; these are fetched again"
             )
         if before and not recovered.unread:

@@ -164,7 +164,12 @@ class CrawlAgent:
             return None
         opened = [part.opened for part in self.here.watched.values() if part.opened is not None]
         fields = {"ending": ending, "pages": status.pages}
-        log.info("ended: %s, %d pages in this run on this machine", ending, status.pages, extra={"fields": fields})
+        log.info(
+            "ended: %s, %s in this run on this machine",
+            ending,
+            number_of(status.pages, "page"),
+            extra={"fields": fields},
+        )
         return CrawlResult(
             ending=ending,
             exit_code=EXIT_CODES[ending],
@@ -288,4 +293,4 @@ def _words(status: Status | None) -> str:
     if status.frontier.paused is not None:
         return f"is paused: {status.frontier.paused}"
     waiting = "" if status.waiting is None else f", {status.waiting}"
-    return f"{status.pages:,} pages in this run{waiting}"
+    return f"{number_of(status.pages, 'page')} in this run{waiting}"

@@ -24,6 +24,7 @@ from crawler.parts.line.messages import (
     Stop,
     Warned,
 )
+from crawler.status import number_of
 from crawler.supervise.cluster.liaison import Liaison
 from crawler.supervise.keeping import PartFailed, PartKeeper
 from crawler.supervise.part_log import Warnings
@@ -189,7 +190,7 @@ class PartsHere:
         part = self.watched[number]
         match message:
             case Rebuilding(what=what, urls=urls):
-                self._tell(f"part {number}: rebuilding {what}: {urls:,} URLs so far.")
+                self._tell(f"part {number}: rebuilding {what}: {number_of(urls, 'URL')} so far.")
             case Opened():
                 part.open(message)
                 self.first_open.set()

@@ -22,7 +22,7 @@ from crawler.parts.line.messages import (
     ToService,
     Warned,
 )
-from crawler.status import Status
+from crawler.status import Status, number_of
 from crawler.supervise.part_log import Warnings
 from crawler.supervise.preparing import Plan
 from crawler.supervise.whole.ending import EndSearch
@@ -160,7 +160,7 @@ class Coordinator:
         part = self._parts[number]
         match message:
             case Rebuilding(what=what, urls=urls):
-                self._tell(f"part {number}: rebuilding {what}: {urls:,} URLs so far.")
+                self._tell(f"part {number}: rebuilding {what}: {number_of(urls, 'URL')} so far.")
             case Opened():
                 self._open(number, part, message)
             case Progress(status=status, is_idle=is_idle):

@@ -7,6 +7,7 @@ from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import replaced_directories
 from crawler.page import LinkKind, PageRecord
+from crawler.status import number_of
 from crawler.url.urls import UrlReader
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.record_urls import RecordUrls
@@ -52,13 +53,15 @@ async def requeue_newer_output(
         elif entry.number == record.number and _is_page(record):
             owed.append(record.number)
     if newer:
-        log.info("%d pages of the output were not settled when the crawl ended: they are fetched again", newer)
+        log.info(
+            "fetching again what the output has and was not settled when the crawl ended: %s", number_of(newer, "page")
+        )
     are_lost = await frontier.skip_numbers(highest)
     if newer > in_flight or are_lost or unknown:
         log.warning(
             "the frontier is older than the output: its last changes are lost, as after a power failure; "
-            "%d pages are fetched again",
-            newer,
+            "%s fetched again",
+            number_of(newer, "page is", "pages are"),
         )
     await frontier.add(unknown)
     return owed

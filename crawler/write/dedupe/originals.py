@@ -107,7 +107,7 @@ def _open(path: Path, sources: Sequence[Source]) -> sqlite3.Connection | None:
 
 def _make(path: Path, sources: Sequence[Source]) -> None:
     size = sum(source.size for source in sources)
-    _log.info("reading what earlier crawls have archived: %d files, %d bytes", len(sources), size)
+    _log.info("reading what earlier crawls have archived: files: %d, bytes: %d", len(sources), size)
     aside = path.with_name(f"{path.name}.new")
     aside.unlink(missing_ok=True)
     try:

@@ -109,7 +109,7 @@ async def test_standard_input_is_a_file_too(tmp_path: Path, monkeypatch: pytest.
     [
         (None, "No such file"),
         (b"", "found nothing"),
-        (b"no url\n", "1 lines that are not URLs"),
+        (b"no url\n", "1 line that is no URL"),
         (b"\x1f\x8b\x08", "can't"),
     ],
 )

@@ -188,6 +188,14 @@ async def test_a_page_whose_worker_is_cancelled_is_not_handed_out() -> None:
 
 
 @in_virtual_time
+async def test_one_page_waits_and_many_wait() -> None:
+    program = Program(limit=1)
+    await program.write(1)
+    assert program.levels == ["1 page waits for the program"]
+    await program.end()
+
+
+@in_virtual_time
 async def test_the_crawl_pauses_while_too_many_pages_wait() -> None:
     program = Program(limit=4)
     await program.write(1, 2, 3)

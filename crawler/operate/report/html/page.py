@@ -38,7 +38,7 @@ def html_page(report: Report) -> str:
 
 def _tiles(summary: Summary) -> Iterator[str]:
     share = "–" if summary.share_done is None else f"{summary.share_done:.1%}"
-    yield _tile("Done", share, f"{summary.settled:,} of {summary.urls:,} URLs")
+    yield _tile("Done", share, f"{summary.settled:,} of {number_of(summary.urls, 'URL')}")
     yield _tile("Pages", f"{summary.pages:,}", f"on {number_of(summary.hosts, 'host')}")
     yield _tile("Left", f"{summary.remaining.urls:,}", left_text(summary.remaining))
     if summary.bytes_received is not None:
@@ -50,7 +50,7 @@ def _tiles(summary: Summary) -> Iterator[str]:
         yield _tile("Mean time", mean or "–", f"{_day(times.first_at)} to {_day(times.last_at)}")
     if summary.external is not None:
         external = summary.external
-        yield _tile("Other sites", f"{external.dead:,} dead", f"of {external.checked:,} links that were checked")
+        yield _tile("Other sites", f"{external.dead:,} dead", f"of {number_of(external.checked, 'link')} checked")
 
 
 def _day(moment: str) -> str:

@@ -8,6 +8,7 @@ from crawler.control.selections import Selected
 from crawler.serve.api.actions import Actions, audit, body_of
 from crawler.serve.api.data.forms import ForgetBody, RecrawlBody, UrlsBody
 from crawler.serve.life import changes
+from crawler.status import number_of
 
 
 async def forget(actions: Actions, request: web.Request) -> Judged:
@@ -15,7 +16,7 @@ async def forget(actions: Actions, request: web.Request) -> Judged:
     keeper = actions.keeper(request)
     judged = await actions.ask_crawl(keeper, Forget(urls=body.urls), Judged)
     forgotten = sum(each.outcome == "forgotten" for each in judged.urls)
-    audit(request, f"{keeper.name}: forgot {forgotten} of {len(body.urls)} URLs")
+    audit(request, f"{keeper.name}: forgot {forgotten} of {number_of(len(body.urls), 'URL')}")
     return judged
 
 

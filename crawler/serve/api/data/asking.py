@@ -23,6 +23,7 @@ from crawler.serve.api.actions import Actions, audit, body_of, query_of
 from crawler.serve.api.data.forms import BudgetBody, HostQuery, PartQuery, QueueQuery, RefusedQuery, SeedsBody
 from crawler.serve.api.problems import Refused
 from crawler.serve.life import changes
+from crawler.status import number_of
 from visited import VisitedStats
 
 
@@ -71,7 +72,7 @@ async def add_seeds(actions: Actions, request: web.Request) -> Judged:
     wanted = Add(urls=body.urls, precedence=body.precedence, force=body.force)
     judged = await actions.ask_crawl(keeper, wanted, Judged)
     added = sum(each.outcome == "added" for each in judged.urls)
-    audit(request, f"{keeper.name}: added {added} of {len(body.urls)} URLs")
+    audit(request, f"{keeper.name}: added {added} of {number_of(len(body.urls), 'URL')}")
     # A complete crawl starts when it has something to fetch.
     keeper.change(changes.touched)
     return judged
