@@ -133,7 +133,8 @@ class Daemon:
         finally:
             self._supervisor.tell("READY=1", f"STATUS={number_of(len(self.keepers), 'crawl')}")
         for changed in told:
-            tell(changed)
+            keeper = self.keepers.get(changed.name)
+            tell(changed, is_running=keeper is not None and keeper.facts.process is not None)
         log.info("has read the folder again: %s", f"{len(told)} changed" if told else "nothing has changed")
         return told
 
@@ -201,9 +202,11 @@ class Daemon:
         return with_answer(change, await reload_settings(Path(process.directory)))
 
     def _remove(self, name: str) -> Changed:
-        self.keepers[name].change(life.removed)
+        keeper = self.keepers[name]
+        keeper.change(life.removed)
         self._loaded.pop(name, None)
-        return Changed(name=name, how="removed", at_once=("its process ends; its directory is kept",))
+        ends = "" if keeper.facts.process is None else "its process ends; "
+        return Changed(name=name, how="removed", at_once=(f"{ends}its directory is kept",))
 
     async def _watch(self) -> None:
         """Look at all crawls and at the machine, again and again."""

@@ -7,6 +7,7 @@ import msgspec
 
 from config import Loaded, changes
 from crawler.control.replies import Reconfigured, Refusal
+from crawler.status import number_of
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +36,12 @@ def changed_crawl(name: str, before: Loaded | None, after: Loaded, *, is_running
     )
 
 
-def tell(changed: Changed) -> None:
-    """Log a change."""
+def tell(changed: Changed, *, is_running: bool) -> None:
+    """Log a change, but not what the keeper of the crawl logs: that a crawl is removed, or can't run."""
+    if changed.how == "removed" or (changed.how == "broken" and not is_running):
+        return
     lines = [f"{changed.name}: {changed.how}"]
-    lines += [f"    {line}" for line in changed.at_once]
+    lines += [f"    {line}" for line in changed.at_once if changed.how != "added"]
     lines += [f"    {line}; this holds when the crawl starts again" for line in changed.at_next_start]
     level = logging.WARNING if changed.how == "broken" else logging.INFO
     log.log(level, "%s", "\n".join(lines), extra={"crawl": changed.name})
@@ -53,7 +56,7 @@ def with_answer(changed: Changed, answer: Reconfigured | Refusal | None) -> Chan
     theirs = [each for each in answer.changes if not each.key.startswith(_OWN_SECTION)]
     now = [each.text for each in theirs if each.holds == "now"]
     if answer.new_seeds:
-        now.append(f"{answer.new_seeds} new seeds are added")
+        now.append(f"{number_of(answer.new_seeds, 'new seed is', 'new seeds are')} added")
     later = [
         each.text if each.reason is None else f"{each.text} ({each.reason})" for each in theirs if each.holds != "now"
     ]

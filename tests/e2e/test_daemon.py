@@ -249,6 +249,30 @@ def test_the_folder_is_read_again_and_the_daemon_tells_what_has_changed(tmp_path
         served.end()
 
 
+def test_a_crawl_that_can_not_run_or_is_removed_is_told_of_once(tmp_path: Path, slow_web: Web) -> None:
+    home = tmp_path / "home"
+    write(home, "a", slow_web, delay_s=5.0)
+    with serving(home) as served:
+        served.wait_for_pid("a")
+        (home / "b.toml").write_text("crawl.seeds = [")
+        served.daemon.signal(signal.SIGHUP)
+        served.wait(lambda: "b: broken" in served.daemon.err, "message")
+        (home / "b.toml").write_text("crawl.seeds = 1")
+        served.daemon.signal(signal.SIGHUP)
+        served.wait(lambda: served.daemon.err.count("b: broken") >= 2, "message")
+        for name in ("a", "b"):
+            (home / f"{name}.toml").unlink()
+        served.daemon.signal(signal.SIGHUP)
+        served.wait(lambda: served.daemon.err.count("removed: its configuration file is gone") == 2, "removal")
+        served.wait(lambda: served.daemon.err.count("has read the folder again: ") == 3, "reading")
+        served.end()
+        told = served.daemon.err
+    assert told.count("b: added") == 1
+    assert told.count("b: broken") == 2
+    assert told.count("b.toml:1") == 2
+    assert [told.count(f"{name}: removed") for name in ("a", "b")] == [1, 1]
+
+
 def test_what_an_operator_does_to_a_crawl_holds_for_the_daemon_too(tmp_path: Path, slow_web: Web) -> None:
     home = tmp_path / "home"
     write(home, "a", slow_web, delay_s=1.0)
