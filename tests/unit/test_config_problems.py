@@ -36,6 +36,7 @@ PRINTABLE = "not empty and without control characters"
         ),
         ("zzz = 1", "zzz: unknown key; `onceover config show` lists all keys"),
         ("outputs = 1", "outputs: unknown key; did you mean [output]?"),
+        ("bogus = 1", "bogus: unknown key; `onceover config show` lists all keys"),
         ("output = 1", "output: expected a section, [output], found one value"),
         (
             "frontier.backend = 'redis'",
