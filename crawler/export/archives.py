@@ -8,6 +8,9 @@ import msgspec
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import output_directories, record_directories
+from crawler.disk.pruned import read_pruned
+from crawler.export.writers import ExportRefused
+from crawler.status import number_of
 from crawler.write.gzip_members import GzipMember, members
 from crawler.write.warc_opening import is_ours
 
@@ -35,6 +38,16 @@ def archives_of(directory: Path, part: int | None) -> list[Archive]:
     for place in _output(directory, part):
         found += archives_in(CrawlDirectory(place).warc, "" if place == directory else f"{place.name}-")
     return found
+
+
+def nothing_to(purpose: str, directory: Path, part: int | None) -> ExportRefused:
+    """Why a crawl without archive can't be exported. Raises `DirectoryRefused`."""
+    places = map(CrawlDirectory, _output(directory, part))
+    pruned = sum(file.output == "warc" for place in places for file in read_pruned(place))
+    gone = f"{number_of(pruned, 'file was', 'files were')} pruned, and none is left; pruned.json lists them"
+    return ExportRefused(
+        f"{directory} has no archive to {purpose}: {gone if pruned else 'crawl with output.warc = true'}"
+    )
 
 
 def archives_in(folder: Path, prefix: str) -> list[Archive]:

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from crawler.export.archives import archives_of
+from crawler.export.archives import archives_of, nothing_to
 from crawler.export.aside import ensure_writable, written_aside
-from crawler.export.writers import ExportRefused
 from crawler.write.cdxj.merging import merged_index
 
 
@@ -13,7 +12,7 @@ def export_index(directory: Path, part: int | None, to: Path, *, overwrite: bool
     ensure_writable(to, may_replace=overwrite)
     folders = dict.fromkeys(archive.path.parent for archive in archives_of(directory, part))
     if not folders:
-        raise ExportRefused(f"{directory} has no archive to list: crawl with output.warc = true")
+        raise nothing_to("list", directory, part)
     lines = 0
     with written_aside(to, may_replace=overwrite) as file:
         for line in merged_index(*folders):

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from crawler.simweb.process import running
-from tests.e2e.crawling import COMPLETE, LIMIT, SMALL, USAGE, Ended, Web, onceover, setting
+from tests.e2e.crawling import COMPLETE, LIMIT, REFUSED, SMALL, USAGE, Ended, Web, assert_told, onceover, setting
 from tests.e2e.operating import command_here, operated
 
 SETTINGS = ("output.links=true", "output.records_max_bytes=6000", "output.warc_max_bytes=20000")
@@ -81,6 +81,17 @@ def test_a_pruned_crawl_goes_on_to_its_end(crawl: Path) -> None:
     assert ended.code == COMPLETE, ended.err
     assert json_of(command_here("inspect", str(crawl), "verify", "--json"))["problem_count"] == 0
     assert command_here("inspect", str(crawl), "fsck").code == COMPLETE
+
+
+@pytest.mark.parametrize(("form", "purpose"), [("wacz", "pack"), ("cdxj", "list")])
+def test_an_export_says_that_all_of_the_archive_was_pruned(
+    crawl: Path, tmp_path: Path, form: str, purpose: str
+) -> None:
+    command_here("prune", str(crawl), "--keep-bytes", "1B")
+    assert not list((crawl / "warc").iterdir())
+    ended = command_here("export", str(crawl), "--format", form, "--to", str(tmp_path / "exported"))
+    assert_told(ended, REFUSED, f"has no archive to {purpose}: ", "were pruned, and none is left; pruned.json lists")
+    assert "output.warc" not in ended.err
 
 
 def test_without_a_bound_nothing_is_deleted_and_the_command_says_what_it_needs(crawl: Path) -> None:

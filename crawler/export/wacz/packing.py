@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from crawler.export.archives import Archive, archives_in, archives_of, members_of
+from crawler.export.archives import Archive, archives_in, archives_of, members_of, nothing_to
 from crawler.export.aside import ensure_writable, written_aside
 from crawler.export.snapshot import BEGINNING, OnDamage, RecordFile, Snapshot, take_snapshot
 from crawler.export.wacz.compressed_index import write_index
@@ -78,7 +78,7 @@ def export_wacz(export: WaczExport, to: Path, say: Say, on_damage: OnDamage) -> 
     snapshot = Snapshot(export.directory, files, on_damage)
     archives = archives_of(export.directory, export.part)
     if not archives:
-        raise ExportRefused(f"{export.directory} has no archive to pack: crawl with output.warc = true")
+        raise nothing_to("pack", export.directory, export.part)
     to.parent.mkdir(parents=True, exist_ok=True)
     with (
         written_aside(to, may_replace=export.overwrite) as file,
