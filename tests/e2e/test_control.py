@@ -129,6 +129,11 @@ def test_an_added_url_is_fetched_and_every_other_one_is_judged(tmp_path: Path) -
         assert added.code == FAILED
         judged = [msgspec.json.decode(line) for line in added.out.splitlines()]
         assert [each["outcome"] for each in judged] == ["known", "invalid", "added", "refused"]
+        # These reasons are those of the API and of programs, too.
+        assert [judged[at]["reason"].rpartition("; ")[2] for at in (0, 3)] == [
+            "with force it is fetched again",
+            "with force it is added all the same",
+        ]
         assert "out-of-scope" in judged[3]["reason"]
         assert here.do("add", new, "--json").json()["outcome"] == "waits"
         forced = here.do("add", "--force", seed)

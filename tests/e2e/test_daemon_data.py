@@ -111,6 +111,7 @@ def assert_takes_changes(served: Served, api: Api, name: str, web: Web) -> None:
         ["known", "invalid", "refused"],
         ["waits", "invalid", "refused"],
     )
+    assert "--" not in str(added), "options are those of the command line"
     assert f"API, local socket: {name}: retired {host}" in served.daemon.err
     piece: dict[str, Any] = {"after": ""}
     looked_at = taken = 0

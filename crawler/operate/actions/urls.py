@@ -140,7 +140,7 @@ class _Adding:
             return JudgedUrl(url=text, outcome="invalid", reason=str(error))
         refusal = None if self._request.force else self._scope.refusal(self._urls.seed(url.url), depth=0)
         if refusal is not None:
-            return JudgedUrl(url=url.url, outcome="refused", reason=f"{refusal}; --force adds it all the same")
+            return JudgedUrl(url=url.url, outcome="refused", reason=f"{refusal}; with force it is added all the same")
         if self._part is not None and (owner := self._owner(url.queue_key)) != self._part.number:
             why = f"it belongs to part {owner} of the crawl: name the directory of the whole crawl"
             return JudgedUrl(url=url.url, outcome="refused", reason=why)
@@ -149,7 +149,7 @@ class _Adding:
 
     def _judge(self, url: CrawlUrl, before: LedgerEntry | None, after: LedgerEntry | None) -> JudgedUrl:
         if after is None:
-            why = "the visited set takes it for known, as filters do now and then; --force adds it"
+            why = "the visited set takes it for known, as filters do now and then; with force it is added"
             return JudgedUrl(url=url.url, outcome="refused", reason=why)
         if before is None:
             return JudgedUrl(url=url.url, outcome="added")
@@ -157,7 +157,7 @@ class _Adding:
             return JudgedUrl(url=url.url, outcome="waits", reason="it is in its queue already")
         if self._request.force:
             return JudgedUrl(url=url.url, outcome="added", reason=f"again: {_settled(before)}")
-        return JudgedUrl(url=url.url, outcome="known", reason=f"{_settled(before)}; --force fetches it again")
+        return JudgedUrl(url=url.url, outcome="known", reason=f"{_settled(before)}; with force it is fetched again")
 
 
 def _settled(entry: LedgerEntry) -> str:
