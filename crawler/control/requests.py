@@ -32,6 +32,15 @@ Reason = Annotated[
 Limit = Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)]
 
 
+def checked_reason(text: str, /) -> Reason:
+    """The same text. Raises `ValueError` if it can't be the reason of a pause."""
+    try:
+        return msgspec.convert(text, Reason)
+    except msgspec.ValidationError:
+        shown = repr(text) if len(text) <= MAX_REASON else f"{len(text):,}"
+        raise ValueError(f"expected 1 to {MAX_REASON:,} characters without control characters, found {shown}") from None
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """A request to a crawl."""
 

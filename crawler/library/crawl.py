@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from config import Config
+from crawler.control.requests import checked_reason
 from crawler.library.configuration import read_configuration
 from crawler.library.consumer import Consumer
 from crawler.library.crawl_log import log_rebuild
@@ -201,8 +202,10 @@ class Crawl:
         return await crawl.frontier.add(crawl.read_seeds([urls] if isinstance(urls, str) else list(urls)), force=force)
 
     def pause(self, reason: str = "paused by the program") -> None:
-        """Begin no further URL until `resume`. Pages in flight still come. The pause ends with this process."""
-        self._opened.crawl.frontier.pauses.pause(reason, by=_PROGRAM)
+        """Begin no further URL until `resume`. Pages in flight still come. The pause ends with this process.
+
+        Raises `ValueError` for a reason that is empty, very long or has control characters, as terminals show it."""
+        self._opened.crawl.frontier.pauses.pause(checked_reason(reason), by=_PROGRAM)
 
     def resume(self) -> None:
         """End the pause."""

@@ -275,6 +275,10 @@ async def test_an_added_url_is_a_seed_like_others(tmp_path: Path, web: Web) -> N
 
 async def test_a_crawl_can_be_paused_and_resumed(tmp_path: Path, web: Web) -> None:
     async with crawl_of(web, tmp_path / "crawl") as crawl:
+        for reason in ("", "\x1b[2J", "a\nb", "x" * 2001):
+            with pytest.raises(ValueError, match="without control characters"):
+                crawl.pause(reason)
+        assert crawl.status().frontier.paused is None
         crawl.pause("we are asked to")
         pages = aiter(crawl)
         with pytest.raises(TimeoutError):

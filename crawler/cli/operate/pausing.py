@@ -9,7 +9,7 @@ import msgspec
 
 from crawler.cli.operate.options import as_json, directory, note_elsewhere, part, place
 from crawler.control.replies import CrawlStatus, PartStatus, PauseState, Stopping
-from crawler.control.requests import MAX_REASON, GetStatus, Pause, Reason, Resume, Stop
+from crawler.control.requests import GetStatus, Pause, Resume, Stop, checked_reason
 from crawler.course.text import course_rows, left_text
 from crawler.disk.going_on import how_to_go_on
 from crawler.disk.unlocking import wait_until_unlocked
@@ -104,11 +104,9 @@ def _how_to_go_on(directory: Path, *, is_paused: bool) -> str:
 
 def _check_reason(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
     try:
-        return msgspec.convert(value, Reason)
-    except msgspec.ValidationError:
-        shown = repr(value) if len(value) <= MAX_REASON else f"{len(value):,}"
-        message = f"expected 1 to {MAX_REASON:,} characters without control characters, found {shown}"
-        raise click.BadParameter(message) from None
+        return checked_reason(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @click.command()
