@@ -52,11 +52,14 @@ async def reload_settings(directory: Path) -> Reconfigured | Refusal | None:
         return None
 
 
-async def find_process(directory: Path) -> int | None:
-    """The process that runs the crawl in a directory, or works on it; None if there is none. A crawl that is being
-    opened has the lock, but does not listen yet."""
+async def find_process(directory: Path) -> tuple[int, CrawlStatus | None] | None:
+    """The process that runs the crawl in a directory, or works on it, and what it says; None if there is none. A crawl
+    that is being opened has the lock, but does not listen yet."""
     answered = await ask_status(directory)
-    return lock_holder(directory) if answered is None else answered.pid
+    if answered is not None:
+        return answered.pid, answered.status
+    pid = lock_holder(directory)
+    return None if pid is None else (pid, None)
 
 
 class _Frontier(msgspec.Struct):

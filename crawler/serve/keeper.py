@@ -73,12 +73,12 @@ class Keeper:
     async def pause(self, reason: str) -> None:
         """Let the crawl fetch nothing until `resume`, whether it runs or not. Raises `NotDone`."""
         await self._operate("pause", f"--reason={reason}")
-        self.change(lambda facts: changes.was_paused(facts, reason))
+        self.change(lambda facts: changes.was_paused(facts, reason, time.time()))
 
     async def resume(self) -> None:
         """End a pause. Raises `NotDone`."""
         await self._operate("resume")
-        self.change(lambda facts: changes.was_paused(facts, None))
+        self.change(lambda facts: changes.was_paused(facts, None, time.time()))
 
     async def _operate(self, command: str, *options: str) -> None:
         process = self.facts.process
@@ -144,16 +144,16 @@ class Keeper:
         if self.facts.directory is not None:
             directories.add(self.facts.directory)
         for directory in sorted(directories):
-            pid = await find_process(Path(directory))
-            if pid is not None and self._hold(pid, directory):
-                self._log(logging.INFO, f"runs already, in process {pid}")
+            found = await find_process(Path(directory))
+            if found is not None and self._hold(*found, directory):
+                self._log(logging.INFO, f"runs already, in process {found[0]}")
                 return
         report = self._output.report()
         ending = None if report is None else report.ending
         self.facts = changes.missed_end(self.facts, ending, time.time())
 
-    def _hold(self, pid: int, directory: str) -> bool:
-        """Take over a running process. False if it has just ended."""
+    def _hold(self, pid: int, status: CrawlStatus | None, directory: str) -> bool:
+        """Take over a running process, which says that of itself. False if it has just ended."""
         try:
             self._watch_process(CrawlProcess(pid))
         except ProcessLookupError:
@@ -164,6 +164,7 @@ class Keeper:
             directory=directory,
             began_at=time.time() if known is None else known.began_at,
             is_foreign=known is None,
+            paused=None if status is None else status.paused,
         )
         self.facts = changes.started(self.facts, process)
         return True
@@ -207,8 +208,8 @@ class Keeper:
         self.facts = changes.ended(self.facts, how, time.time(), restarts=self._options.restarts)
 
     async def _look(self, directory: Path) -> None:
-        pid = await find_process(directory)
-        if pid is not None and self._hold(pid, str(directory)):
+        holder = await find_process(directory)
+        if holder is not None and self._hold(*holder, str(directory)):
             return
         found = await look_into(directory)
         self._seen_change = last_change(directory)

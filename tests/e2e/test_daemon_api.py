@@ -138,11 +138,11 @@ def test_a_program_creates_steers_and_deletes_a_crawl(tmp_path: Path, slow_web: 
         api.do("POST", "/crawls/a/pause", status=409)
         api.do("POST", "/crawls/a/pause", b'{"why": 5}', status=422)
         api.do("DELETE", "/crawls/a", status=409)
-        api.do("POST", "/crawls/a/stop", status=202)
+        assert api.do("POST", "/crawls/a/stop", status=202)["state"] == "ending"
         served.wait(lambda: state() == "stopped", "stop")
         api.do("POST", "/crawls/a/start", status=202)
         served.wait(lambda: state() == "paused", "pause that outlasts the process")
-        api.do("POST", "/crawls/a/resume")
+        assert api.do("POST", "/crawls/a/resume")["state"] == "starting"
         api.do("POST", "/crawls/a/resume", status=409)
         served.wait(lambda: state() == "running", "second run")
         api.do("POST", "/crawls/a/stop", status=202)
@@ -159,6 +159,38 @@ def test_a_program_creates_steers_and_deletes_a_crawl(tmp_path: Path, slow_web: 
         assert "API, local socket: deleted a; its directory is kept" in served.daemon.err
         served.end()
         assert not (home / "daemon" / "api").exists()
+
+
+def test_a_paused_crawl_is_never_shown_as_running(tmp_path: Path, slow_web: Web) -> None:
+    """Whether its process outlasts the daemon, ends with it, or crashes."""
+    home = tmp_path / "home"
+    write(home, "a", slow_web, delay_s=5.0)
+    with serving(home) as served:
+        pid = served.wait_for_pid("a")
+        assert on_socket(served).do("POST", "/crawls/a/pause", b'{"reason": "by night"}')["state"] == "paused"
+        served.daemon.process.kill()
+        served.daemon.process.wait()
+        with serving(home) as second:
+            first = await_crawl(second, "pid", pid)
+            assert (first["state"], first["reason"]) == ("paused", "by night")
+            second.end()
+        with serving(home) as third:
+            first = await_crawl(third, "state", "paused")
+            assert (first["state"], first["pid"], len(first["runs"])) == ("paused", None, 1)
+            third.end()
+
+
+def await_crawl(served: Served, key: str, value: object) -> Any:
+    """The crawl as the API first shows it with a value."""
+    found: list[Any] = []
+
+    def is_there() -> bool:
+        found.append(on_socket(served).do("GET", "/crawls/a"))
+        return bool(found[-1][key] == value)
+
+    served.wait(is_there, f"{key} {value}")
+    assert "running" not in {each["state"] for each in found}
+    return found[-1]
 
 
 def test_who_may_not_ask_is_refused_and_changes_nothing(tmp_path: Path, web: Web) -> None:

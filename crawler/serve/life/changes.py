@@ -139,8 +139,7 @@ def looked(facts: Facts, found: Looked, now: float) -> Facts:
         # A start that was refused for this was no crash.
         return started(_replace(facts, record=_replace(record, falls=())), found.process)
     if found.paused is not None:
-        rest = Rest(why=Why.PAUSED, reason=found.paused, since=now)
-        return _replace(facts, record=_replace(record, rest=rest, falls=()))
+        return _paused(facts, found.paused, now)
     if found.waiting_urls is None or not _ends_by_urls(record.rest):
         return facts
     is_complete = found.waiting_urls == 0 and not _comes_back(facts)
@@ -156,11 +155,20 @@ def _ends_by_urls(rest: Rest | None) -> bool:
     return rest is None or rest.why in (Why.COMPLETE, Why.PAUSED)
 
 
-def was_paused(facts: Facts, reason: str | None) -> Facts:
+def was_paused(facts: Facts, reason: str | None, now: float) -> Facts:
     """Somebody has paused it, or ended a pause."""
     if facts.process is not None:
         return _replace(facts, process=_replace(facts.process, paused=reason))
-    return _replace(facts, to_look=True)
+    if reason is not None:
+        return _paused(facts, reason, now)
+    rest = facts.record.rest
+    rest = None if rest is not None and rest.why is Why.PAUSED else rest
+    return _replace(facts, record=_replace(facts.record, rest=rest), to_look=True)
+
+
+def _paused(facts: Facts, reason: str, now: float) -> Facts:
+    rest = Rest(why=Why.PAUSED, reason=reason, since=now)
+    return _replace(facts, record=_replace(facts.record, rest=rest, falls=()))
 
 
 def touched(facts: Facts) -> Facts:
@@ -185,13 +193,17 @@ def ended(facts: Facts, how: Ended, now: float, *, restarts: Restarts) -> Facts:
         return _replace(facts, record=_replace(record, rest=rest))
     if process.draining is not None:
         if not process.draining.is_fall:
-            return facts
+            if process.paused is None:
+                return facts
+            # Somebody may have resumed it since it was asked.
+            rest = Rest(why=Why.PAUSED, reason=process.paused, since=now)
+            return _replace(facts, record=_replace(record, rest=rest), to_look=True)
         return _fallen(facts, process.began_at, (process.draining.reason, how.lines), now, restarts)
     if process.is_foreign and how.exit_code is None:
         return _replace(facts, to_look=True)
     facts = _fallen(facts, process.began_at, (how_text(how, process), how.lines), now, restarts)
     # A refused start may have a cause that passes: a pause, or another command that works on the directory.
-    return _replace(facts, to_look=how.exit_code == _REFUSED)
+    return _replace(facts, to_look=how.exit_code == _REFUSED or process.paused is not None)
 
 
 _COMPLETE, _USAGE, _LIMIT, _STOPPED, _REFUSED = 0, 2, 3, 4, 5

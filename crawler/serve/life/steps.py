@@ -73,7 +73,7 @@ def _with_process(facts: Facts, process: Process, now: float, timeouts: EndTimeo
         if now - draining.since < allowed_s:
             return Wait(draining.since + allowed_s)
         return _once_more(draining)
-    reason = _why_end(facts)
+    reason = why_end(facts)
     if reason is not None:
         return End(reason=reason, force=0, is_fall=False)
     reason = _excess(facts, process)
@@ -86,8 +86,8 @@ def _once_more(draining: Draining) -> End:
     return End(reason=draining.reason, force=draining.force + 1, is_fall=draining.is_fall)
 
 
-def _why_end(facts: Facts) -> str | None:
-    """Why its process has to end. A broken configuration is none: the process has a good one."""
+def why_end(facts: Facts) -> str | None:
+    """Why its process has to end; None if it may go on. A broken configuration is none: the process has a good one."""
     if facts.is_closing or facts.is_removed or facts.record.wish is Wish.STOP:
         return what_keeps(facts)
     return facts.shortage

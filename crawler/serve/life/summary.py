@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from crawler.serve.life.facts import Facts, Why, Wish
-from crawler.serve.life.steps import what_keeps
+from crawler.serve.life.steps import what_keeps, why_end
 
 State = Literal[
     "running", "paused", "ending", "starting", "complete", "limit", "stopped", "crashed", "held", "short", "scheduled",
@@ -30,7 +30,11 @@ def summarize(facts: Facts) -> Summary:
     """What a crawl does whose facts are settled."""
     process, rest, plan = facts.process, facts.record.rest, facts.plan
     if process is not None and process.draining is not None:
-        return Summary(state="ending", reason=process.draining.reason)
+        begins_again = not process.draining.is_fall and why_end(facts) is None
+        again = "; it starts again afterwards" if begins_again else ""
+        return Summary(state="ending", reason=f"{process.draining.reason}{again}")
+    if process is not None and (reason := why_end(facts)) is not None:
+        return Summary(state="ending", reason=reason)
     if process is not None:
         if process.paused is not None:
             return Summary(state="paused", reason=process.paused)

@@ -324,6 +324,49 @@ def test_a_paused_crawl_waits_for_whoever_resumes_it() -> None:
     assert isinstance(step(facts, START_S), Start)
 
 
+def test_who_stops_or_starts_a_crawl_reads_at_once_what_becomes_of_it() -> None:
+    stopped = changes.wished(running(), Wish.STOP, START_S)
+    assert (summarize(stopped).state, summarize(stopped).reason) == ("ending", "it was stopped")
+    told = changes.told_to_end(stopped, "it was stopped", force=0, is_fall=False, now=START_S)
+    assert summarize(told) == summarize(stopped)
+    again = summarize(changes.wished(told, Wish.RUN, START_S))
+    assert (again.state, again.reason) == ("ending", "it was stopped; it starts again afterwards")
+    assert summarize(changes.wished(stopped, Wish.RUN, START_S)).state == "running"
+
+
+def test_who_pauses_or_resumes_a_crawl_reads_at_once_what_becomes_of_it() -> None:
+    facts = after(running(), 0, START_S)
+    paused = changes.was_paused(facts, "by night", START_S)
+    assert (summarize(paused).state, summarize(paused).reason) == ("paused", "by night")
+    resumed = changes.was_paused(paused, None, START_S)
+    assert summarize(resumed).state == "starting"
+    assert step(resumed, START_S) == Look(PLAN.directory)
+    runs = changes.was_paused(running(), "by night", START_S)
+    assert summarize(runs).state == "paused"
+    assert summarize(changes.was_paused(runs, None, START_S)).state == "running"
+
+
+def test_a_paused_crawl_stays_paused_when_its_process_ends_with_the_daemon() -> None:
+    facts = msgspec.structs.replace(changes.was_paused(running(), "by night", START_S), is_closing=True)
+    facts = changes.told_to_end(facts, "the daemon ends", force=0, is_fall=False, now=START_S)
+    facts = after(facts, 4, START_S)
+    again = changes.configured(Facts(record=facts.record), PLAN)
+    assert (summarize(again).state, summarize(again).reason) == ("paused", "by night")
+    assert step(again, START_S) == Wait(None)
+    # Somebody may have resumed it just before.
+    facts = msgspec.structs.replace(facts, is_closing=False)
+    assert step(facts, START_S) == Look(PLAN.directory)
+    assert isinstance(step(changes.looked(facts, Looked(waiting_urls=3), START_S), START_S), Start)
+
+
+def test_a_paused_crawl_that_crashes_is_paused_and_not_restarted() -> None:
+    facts = after(changes.was_paused(running(), "by night", START_S), -9, START_S)
+    assert step(facts, START_S) == Look(PLAN.directory)
+    facts = changes.looked(facts, Looked(paused="by night", waiting_urls=3), START_S)
+    assert summarize(facts).state == "paused"
+    assert step(facts, START_S + 1e6) == Wait(None)
+
+
 def test_who_is_stopped_by_somebody_else_stays_stopped_but_not_if_the_daemon_ends_in_that_moment() -> None:
     facts = after(running(), 4, START_S)
     assert step(facts, START_S) == Wait(START_S + STOPPED_GRACE_S)
