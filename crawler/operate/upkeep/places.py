@@ -9,7 +9,7 @@ import msgspec
 from config import Loaded
 from crawler.cluster.notes import read_note
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
-from crawler.disk.layout import output_directories, part_at, read_layout
+from crawler.disk.layout import output_directories, output_path, part_at, read_layout
 from crawler.operate.opening import lock_directory, lock_stored
 from crawler.parts.ownership import Ownership
 from crawler.wiring.backends import lacks
@@ -78,15 +78,24 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         """The part that a queue belongs to, by its key; 0 if the crawl is not in parts."""
         return Ownership(self.count).owner
 
+    def earlier_lineages(self) -> dict[Path, int]:
+        """Those of the output from before the crawl was divided, by directory, as far as they are known. Raises
+        `DirectoryRefused`."""
+        layout = read_layout(self.path)
+        if layout is None:
+            return {}
+        known = {output_path(self.path, name): lineage for name, lineage in layout.earlier_lineages.items()}
+        here = layout.directories_here(self.path).values()
+        notes = {each.original: read_note(each) for each in self.outputs if each.original not in here}
+        return {path: note.lineage for path, note in notes.items() if note is not None} | known
+
     def other_machines(self) -> OtherMachines:
         """What they have of the crawl. Raises `DirectoryRefused`."""
         layout = read_layout(self.path)
         if layout is None or (layout.cluster is None and layout.retired is None):
             return OtherMachines()
-        here = layout.directories_here(self.path)
-        notes = [read_note(each) for each in self.outputs if each.original not in here.values()]
-        lineages = {layout.parts[number].lineage for number in here} | {note.lineage for note in notes if note}
-        lineages |= {layout.earlier_lineages[name] for name in layout.earlier if name in layout.earlier_lineages}
+        here = {layout.parts[number].lineage for number in layout.directories_here(self.path)}
+        lineages = here | {*self.earlier_lineages().values()}
         owner, elsewhere = self.owner, {*self.elsewhere}
         return OtherMachines(lineages_here=lineages, has_queue=lambda key: owner(key) in elsewhere)
 

@@ -91,7 +91,12 @@ class Repairing:
             return Sources(own=place.directory)
         owner, number = self._places.owner, place.part
         others = [each for each in self._places.outputs if each.original != place.directory.original]
-        return Sources(own=place.directory, others=others, owns=lambda queue_key: owner(queue_key) == number)
+        return Sources(
+            own=place.directory,
+            others=others,
+            lineages=self._places.earlier_lineages(),
+            owns=lambda queue_key: owner(queue_key) == number,
+        )
 
     def _recover(self, place: Place, state: FrontierState) -> None:
         """Recover from the output what the state has lost. Closes the state."""

@@ -5,10 +5,11 @@ read again from the archive. If it is not there either, only the settled URLs ar
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, groupby
 from operator import attrgetter
+from pathlib import Path
 
 import msgspec
 
@@ -61,6 +62,8 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     """The directory whose state is recovered. It may lack links to other parts of the crawl, too."""
     others: Sequence[CrawlDirectory] = ()
     """Other directories with output of the crawl: of its other parts, or from before it was divided."""
+    lineages: Mapping[Path, int] = {}
+    """Those of the output from before the crawl was divided, by directory, as far as they are known."""
     owns: Callable[[str], bool] = lambda _: True
     """Whether a queue belongs to the state that is recovered, by its key. Of others, nothing else is taken."""
 
@@ -174,17 +177,24 @@ class _Output:
         return links if directory is self._sources.own else (url for url in links if self._own(url))
 
     def entries(self) -> Iterator[LedgerEntry]:
-        for record in chain.from_iterable(map(self._records, self._sources.newest_first)):
-            self.records += 1
-            self._recorded.add(record.number)
-            url = self._own(self._urls.of_record(record))
-            if url is not None and (entry := entry_of_record(record, url)) is not None:
-                yield entry
+        for directory in self._sources.newest_first:
+            lineage = self._sources.lineages.get(directory.original)
+            for record in self._records(directory):
+                self.records += 1
+                self._recorded.add(record.number)
+                url = self._own(self._urls.of_record(record))
+                if url is not None and (entry := entry_of_record(record, url)) is not None:
+                    yield msgspec.structs.replace(entry, settled_in=lineage)
 
     def entries_of_captures(self) -> Iterator[LedgerEntry]:
         """The entries of pages that are in the archive and have no record."""
-        every = chain.from_iterable(self._captures(each, whole=False) for each in self._sources.newest_first)
-        for number, group in groupby(every, key=attrgetter("number")):
+        for directory in self._sources.newest_first:
+            lineage = self._sources.lineages.get(directory.original)
+            for entry in self._entries_of_captures(directory):
+                yield msgspec.structs.replace(entry, settled_in=lineage)
+
+    def _entries_of_captures(self, directory: CrawlDirectory) -> Iterator[LedgerEntry]:
+        for number, group in groupby(self._captures(directory, whole=False), key=attrgetter("number")):
             found = {capture.kind: capture for capture in group}
             facts = _facts(found)
             main = found.get("metadata" if FAILURE in facts else "response")

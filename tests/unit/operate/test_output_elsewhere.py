@@ -16,22 +16,35 @@ Machines = tuple[StoredCrawl, StoredCrawl]
 
 
 @pytest.fixture
-def machines(tmp_path: Path) -> Machines:
-    """The one where the crawl was divided, and another one that got a part."""
+def gathered(tmp_path: Path) -> StoredCrawl:
+    """The machine where the crawl was divided, with all parts and all output."""
     gathered = make(tmp_path / "gathered", parts=PARTS)
     assert gathered.do("parts", "--into", "2").code == COMPLETE
     layout = read_layout(gathered.directory)
     assert layout is not None
     layout = msgspec.structs.replace(layout, cluster=ON_MACHINES, retired=None)
     write_layout(gathered.directory, layout)
-    other = StoredCrawl(tmp_path / "other")
+    return gathered
+
+
+@pytest.fixture
+def machines(gathered: StoredCrawl) -> Machines:
+    """That one, and another one that got a part."""
+    return gathered, hand_out(gathered)
+
+
+def hand_out(gathered: StoredCrawl) -> StoredCrawl:
+    """Move the second part to another machine."""
+    layout = read_layout(gathered.directory)
+    assert layout is not None
+    other = StoredCrawl(gathered.directory.with_name("other"))
     other.directory.mkdir()
     for file in gathered.directory.iterdir():
         if file.name in ("crawl.toml", "public_suffix_list.dat"):
             shutil.copy(file, other.directory)
     shutil.move(layout.directories(gathered.directory)[1], other.directory)
     write_layout(other.directory, msgspec.structs.replace(layout, earlier=(), earlier_lineages={}))
-    return gathered, other
+    return other
 
 
 def count_settled(crawl: StoredCrawl) -> int:
@@ -101,3 +114,22 @@ def test_a_url_that_waited_while_the_crawl_was_divided_has_its_record_here(
     checked = other.look("fsck")
     assert checked.code == FAILED
     assert checked.out.count("and has no record") == EACH - SETTLED
+
+
+@pytest.mark.parametrize("how", ["repair", "rebuild"])
+def test_a_frontier_that_was_rebuilt_where_the_output_is_knows_which_of_it_stayed_there(
+    gathered: StoredCrawl, how: str
+) -> None:
+    settled = count_settled(gathered)
+    if how == "repair":
+        shutil.rmtree(part_directories(gathered.directory)[1] / "frontier")
+        assert gathered.look("fsck", "--repair").code == COMPLETE
+    else:
+        assert gathered.run("frontier", "rebuild", "DIR", "--from-records").code == COMPLETE
+    assert count_settled(gathered) == settled
+    other = hand_out(gathered)
+    assert count_settled(other)
+    for crawl in (gathered, other):
+        checked = crawl.look("fsck")
+        assert checked.code == COMPLETE, checked
+        assert ("in the output of lineage" in checked.err) is (crawl is other)
