@@ -34,6 +34,7 @@ class Supervisor:
         restarts: Callable[[], Restarts] = Restarts,
     ) -> None:
         """`tell` gets what people should know while the crawl runs."""
+        self._tell = tell
         self.whole = Coordinator(plan, tell=tell, on_all_open=self._write)
         self._keepers = [
             PartKeeper(number, CrawlDirectory(directory).log, self, restarts=restarts(), tell=tell)
@@ -59,7 +60,9 @@ class Supervisor:
 
     async def run(self) -> CrawlResult:
         """Run the crawl until it is complete, stopped, or a part fails. Raises `PartFailed` and `ConfigError`."""
-        await check_exchange(self.whole.plan.loaded)
+        plan = self.whole.plan
+        has_begun = any(CrawlDirectory(each).has_state() for each in plan.directories)
+        await check_exchange(plan.loaded, has_begun=has_begun, tell=self._tell)
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = [group.create_task(self._keep(keeper)) for keeper in self._keepers]

@@ -1,11 +1,12 @@
 """From the URL of a server to a machine that may run parts of the crawl there."""
 
+import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -18,10 +19,12 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import read_layout
 from crawler.redis.server import Server
 from crawler.supervise.preparing import Plan, wait_for_parts
-from crawler.wiring.components.exchanging import checked_redis, redis_server
+from crawler.wiring.components.exchanging import ServerUnusable, checked_redis, redis_server
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.parts import use_suffixes_of
+
+_TRY_AGAIN_S: Final = 2.0
 
 
 class Joined:
@@ -88,9 +91,10 @@ def _options(reached: Loaded) -> dict[str, str | None]:
 @asynccontextmanager
 async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[str], object]) -> AsyncIterator[Joined]:
     """Lock the directory of a machine, and make it one of the crawl that the server of `reached` has. `on_wait` is told
-    what is waited for. Raises `ConfigError` and `DirectoryRefused`."""
+    what is waited for. A machine that has run with this server waits for it, as while it runs; for another one the
+    address may be wrong. Raises `ConfigError` and `DirectoryRefused`."""
     prefix = reached.config.exchange.prefix
-    async with checked_redis(reached) as client:
+    async with _reach(reached, on_wait if _has_run(reached, path) else None) as client:
         with CrawlDirectory(path) as directory:
             layout = read_layout(path)
             if layout is not None:
@@ -99,6 +103,34 @@ async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[
             begin_machine(directory, cluster.identity, url=str(redis_server(reached)), prefix=prefix)
             use_suffixes_of(directory)
             yield Joined(reached, register, cluster, directory, version)
+
+
+def _has_run(reached: Loaded, path: Path) -> bool:
+    """Whether the directory of a machine is that of a crawl which this server has."""
+    layout = read_layout(path)
+    if layout is None or layout.cluster is None:
+        return False
+    stored = layout.cluster
+    return (stored.url, stored.prefix) == (str(redis_server(reached)), reached.config.exchange.prefix)
+
+
+@asynccontextmanager
+async def _reach(reached: Loaded, on_wait: Callable[[str], object] | None) -> AsyncIterator[Any]:
+    """A client of the server. With `on_wait`, one that can't be used now is waited for."""
+    told = ""
+    client = None
+    async with AsyncExitStack() as stack:
+        while client is None:
+            try:
+                client = await stack.enter_async_context(checked_redis(reached))
+            except ServerUnusable as error:
+                if on_wait is None:
+                    raise
+                if str(error) != told:
+                    told = str(error)
+                    on_wait(f"Waiting until Redis can be used. {told}")
+                await asyncio.sleep(_TRY_AGAIN_S)
+        yield client
 
 
 async def _find(

@@ -1,17 +1,21 @@
 """Makes what carries links between parts, and the server of Redis that a configuration names."""
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from config import Config, Loaded
+from config import Config, ConfigError, Loaded
 from crawler.parts.exchange.local import LocalExchange
 from crawler.parts.exchange.protocol import Exchange
 from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
+
+
+class ServerUnusable(ConfigError):
+    """The server of Redis that a configuration names can't be used now. This may pass."""
 
 
 async def open_exchange(config: Config, *, number: int, directories: Sequence[Path], generation: str) -> Exchange:
@@ -25,11 +29,18 @@ async def open_exchange(config: Config, *, number: int, directories: Sequence[Pa
     )
 
 
-async def check_exchange(loaded: Loaded) -> None:
-    """Refuse an exchange over which this crawl can't begin. Raises `ConfigError`."""
-    if loaded.config.exchange.backend == "redis":
+async def check_exchange(loaded: Loaded, *, has_begun: bool, tell: Callable[[str], object]) -> None:
+    """Refuse an exchange over which this crawl can't begin. One that `has_begun` goes on without its server, as it does
+    while it runs, and `tell` is told why links wait. Raises `ConfigError`."""
+    if loaded.config.exchange.backend != "redis":
+        return
+    try:
         async with checked_redis(loaded):
             pass
+    except ServerUnusable as error:
+        if not has_begun:
+            raise
+        tell(f"Links between parts wait until Redis can be used. {error}")
 
 
 def redis_server(loaded: Loaded) -> Server:
@@ -58,8 +69,8 @@ def redis_server(loaded: Loaded) -> Server:
 @asynccontextmanager
 async def checked_redis(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[Any]:
     """A client (`crawler.redis.client.Client`) of the server that `[exchange]` names, for keys that begin with
-    `{PREFIX:`. One that `only_reads` gets a server that refuses writes, too. Raises `ConfigError` if the server can't
-    be used."""
+    `{PREFIX:`. One that `only_reads` gets a server that refuses writes, too. Raises `ConfigError`, and
+    its kind `ServerUnusable` if the server can't be used now."""
     try:
         from crawler.redis.checks import ServerRefused, checked  # noqa: PLC0415 - an extra, which may not be installed
     except ModuleNotFoundError as error:
@@ -70,7 +81,9 @@ async def checked_redis(loaded: Loaded, *, only_reads: bool = False) -> AsyncIte
     try:
         prefix = loaded.config.exchange.prefix
         client = await reaching.enter_async_context(checked(server, prefix=prefix, only_reads=only_reads))
-    except (ServerRefused, ValueError) as error:
+    except ServerRefused as error:
+        raise ServerUnusable([loaded.problem("exchange.url", str(error))]) from error
+    except ValueError as error:
         raise loaded.refuse("exchange.url", str(error)) from error
     async with reaching:
         yield client

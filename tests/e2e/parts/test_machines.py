@@ -1,5 +1,6 @@
 """That parts of one crawl on many machines find what any crawl finds, whichever of them dies or leaves."""
 
+import signal
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +45,26 @@ def test_two_machines_crawl_together_and_end_together(tmp_path: Path) -> None:
         records = crawl.records()
         assert_fetched_once(records, crawl.web.pages)
         assert crossed(records) > 0
+
+
+def test_a_machine_that_starts_while_redis_is_gone_waits_for_it_unless_it_is_new(tmp_path: Path) -> None:
+    with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
+        machine, new = crawl.machines
+        machine.start("--max-parts", "2")
+        crawl.wait_until_all_crawl()
+        machine.kill()
+        crawl.redis.kill()
+        new.start()
+        assert_told(new.wait(), USAGE, "can't be reached")
+        machine.start("--max-parts", "2")
+        crawl.wait_until(lambda: "Waiting until Redis can be used" in machine.err, "message")
+        machine.signal(signal.SIGTERM)
+        assert_told(machine.wait(), STOPPED)
+        machine.start("--max-parts", "2")
+        crawl.wait_until(lambda: machine.err.count("Waiting until Redis can be used") == 2, "message")
+        crawl.redis.start()
+        assert_told(machine.wait(), COMPLETE)
+        assert_fetched_once(machine.records(), crawl.web.pages)
 
 
 @pytest.mark.long

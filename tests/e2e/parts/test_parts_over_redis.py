@@ -57,6 +57,11 @@ def test_whatever_redis_does_costs_nothing_and_is_told(tmp_path: Path) -> None:
         check_whole(crawl)
         server.kill()
         with crawl.started(*HURRIED) as supervisor:
+            supervisor.wait_until(lambda: "Links between parts wait until Redis" in supervisor.err, "message")
+            server.start()
+            assert_told(supervisor.wait(), COMPLETE)
+        server.kill()
+        with crawl.started(*HURRIED, "--fresh") as supervisor:
             assert_told(supervisor.wait(), USAGE, "exchange.url", "can't be reached")
 
 
