@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from config import ConfigError, Problem
-from crawler.serve.folder import overlaps, read_names
+from crawler.serve.folder import check_kind, overlaps, read_names
 from crawler.wiring.components import signing
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
@@ -54,7 +54,7 @@ def places(given: Iterable[Path]) -> Iterator[Place]:
 
 def check_all(found: Sequence[Place], settings: Sequence[str]) -> dict[str, Checked]:
     """Of each file, what is wrong with it, or that nothing is."""
-    checked = {str(place.path): _check(place.path, settings) for place in found}
+    checked = {str(place.path): _check(place, settings) for place in found}
     directories = {
         path: str((place.home or Path()) / directory)
         for place in found
@@ -66,9 +66,11 @@ def check_all(found: Sequence[Place], settings: Sequence[str]) -> dict[str, Chec
     return checked
 
 
-def _check(path: Path, settings: Sequence[str]) -> Checked:
+def _check(place: Place, settings: Sequence[str]) -> Checked:
     try:
-        loaded = load(path, overrides=settings, environ=os.environ)
+        if place.home is not None:
+            check_kind(place.path)
+        loaded = load(place.path, overrides=settings, environ=os.environ)
         check_configuration(loaded)
     except ConfigError as error:
         return Checked(valid=False, problems=error.problems)

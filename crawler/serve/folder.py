@@ -1,7 +1,9 @@
 """Reads the folder of a daemon: each file `NAME.toml` is a crawl."""
 
 import hashlib
+import logging
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -9,13 +11,17 @@ from typing import Final
 
 import msgspec
 
-from config import ConfigError, Loaded, render_toml
+from config import ConfigError, Loaded, Problem, render_toml
 from crawler.serve.life.facts import Plan
 from crawler.serve.records import FOLDER
 from crawler.wiring.configuration import load
 from crawler.wiring.schedule import next_tick
 
+log = logging.getLogger(__name__)
+
 SUFFIX: Final = ".toml"
+_UNNAMABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters, and bytes that are no UTF-8: what the API and logs can't show."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,8 +40,13 @@ def read_folder(home: Path) -> dict[str, Found]:
 
 
 def read_names(home: Path) -> list[str]:
-    """The names of the configuration files in a folder. Raises `OSError` if it can't be read."""
-    return sorted(path.name for path in home.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
+    """The names of the configuration files in a folder. Files whose names can't be shown are left out, with a warning.
+    Raises `OSError` if it can't be read."""
+    names = sorted(path.name for path in home.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
+    for name in names:
+        if _UNNAMABLE.search(name):
+            log.warning("%a in %s is left out: its name is not UTF-8, or has control characters; rename it", name, home)
+    return [name for name in names if not _UNNAMABLE.search(name)]
 
 
 def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
@@ -87,6 +98,7 @@ def _is_within(home: Path, path: str) -> bool:
 
 def _read(home: Path, path: Path) -> Found:
     try:
+        check_kind(path)
         loaded = load(path, environ=os.environ)
         tick = next_tick(loaded)
     except ConfigError as error:
@@ -104,6 +116,13 @@ def _read(home: Path, path: Path) -> Found:
         max_open_files=settings.max_open_files,
     )
     return Found(loaded=loaded, plan=plan)
+
+
+def check_kind(path: Path) -> None:
+    """Refuse what is no file: a pipe would hold up whoever reads it, and a device never ends. Raises `ConfigError` and
+    `OSError`."""
+    if path.exists() and not path.is_file():
+        raise ConfigError([Problem("expected a file, found something else", str(path))])
 
 
 def _digest(loaded: Loaded) -> str:

@@ -99,7 +99,7 @@ class Actions:
         text = await request.read()
         path = self._daemon.home / f"{name}{SUFFIX}"
         if path.exists() or path.is_symlink():
-            if path.read_bytes() != text:
+            if not path.is_file() or path.read_bytes() != text:
                 raise Refused(HTTPStatus.CONFLICT, f"there is a crawl {name} with another configuration")
         else:
             problems = await asyncio.to_thread(problems_of_new, self._daemon.home, name, text)

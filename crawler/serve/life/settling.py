@@ -1,6 +1,7 @@
 """What time does to a crawl: rests end, schedules are due."""
 
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
@@ -8,12 +9,29 @@ from crawler.serve.life.facts import Facts, Rest, Why, Wish
 
 _replace = msgspec.structs.replace
 
+_SET_BACK_S: Final = 3 * 3600.0
+"""A clock that was set back by less repeats no run of a schedule."""
+
 
 def settle(facts: Facts, now: float) -> tuple[Facts, list[str]]:
     """The facts at a moment, and notes for the log."""
-    facts, notes = _end_rest(facts, now)
+    facts, notes = _end_rest(_with_clock(facts, now), now)
     facts, more = _obey_schedule(facts, now)
     return facts, notes + more
+
+
+def _with_clock(facts: Facts, now: float) -> Facts:
+    """When the clock was set back, what began in the future begins now, and lasts as long as it would have."""
+    record, process = facts.record, facts.process
+    rest = record.rest
+    if rest is not None and rest.since > now:
+        until = None if rest.until is None else now + rest.until - rest.since
+        record = _replace(record, rest=_replace(rest, since=now, until=until))
+    if record.ticked_at is not None and record.ticked_at - now > _SET_BACK_S:
+        record = _replace(record, ticked_at=now)
+    if process is not None and process.draining is not None and process.draining.since > now:
+        process = _replace(process, draining=_replace(process.draining, since=now))
+    return _replace(facts, record=record, process=process)
 
 
 def closed(facts: Facts, now: float) -> Facts:

@@ -1,10 +1,13 @@
 """Which directories the crawls of a folder may have."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from crawler.serve.folder import overlaps, read_folder
+from tests.e2e.crawling import USAGE
+from tests.e2e.operating import command_here
 
 
 @pytest.mark.parametrize(
@@ -39,3 +42,24 @@ def test_a_crawl_in_the_folder_of_the_daemon_is_broken(tmp_path: Path) -> None:
     found = read_folder(tmp_path)["self"]
     assert found.plan is None
     assert f"self.toml: crawl.directory is {tmp_path}/daemon, and the daemon uses" in found.problems[0]
+
+
+def test_files_that_can_be_no_crawls_hold_nobody_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    good = '[crawl]\nseeds = ["http://a.test/"]\n'
+    (tmp_path / "good.toml").write_text(good)
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "device.toml").symlink_to("/dev/zero")
+    (tmp_path / "loop.toml").symlink_to("loop.toml")
+    (tmp_path / "folder.toml").mkdir()
+    (tmp_path / "two\nlines.toml").write_text(good)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.toml")).write_text(good)
+    found = read_folder(tmp_path)
+    assert {name for name, each in found.items() if each.plan is not None} == {"good"}
+    assert found.keys() == {"good", "pipe", "device", "loop", "folder"}
+    assert "expected a file, found something else" in found["pipe"].problems[0]
+    assert [record.args[0] for record in caplog.records if isinstance(record.args, tuple)] == [
+        "two\nlines.toml",
+        "\udcff.toml",
+    ]
+    checked = command_here("config", "check", str(tmp_path))
+    assert (checked.code, checked.err.count("expected a file, found something else")) == (USAGE, 3), checked

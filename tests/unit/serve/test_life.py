@@ -445,3 +445,23 @@ def test_the_history_is_bounded() -> None:
         facts = changes.started(facts, process(pid))
         facts = after(facts, 0, START_S + pid)
     assert [run.pid for run in facts.record.runs] == list(range(2 * MAX_RUNS, 3 * MAX_RUNS))
+
+
+def test_a_clock_that_is_set_back_prolongs_no_rest_and_no_end() -> None:
+    crashed = after(running(), 1, START_S)
+    day_s = 86_400.0
+    settled, _ = settle(crashed, START_S - day_s)
+    assert step(settled, START_S - day_s) == Wait(START_S - day_s + RESTARTS.first_delay_s)
+    assert isinstance(step(settled, START_S - day_s + RESTARTS.first_delay_s), Start)
+    told = changes.told_to_end(running(), "it was stopped", force=0, is_fall=False, now=START_S)
+    assert step(told, START_S - day_s) == Wait(START_S - day_s + TIMEOUTS.finishing_s)
+
+
+@pytest.mark.parametrize(("back_s", "next_s"), [(60.0, 3600.0), (86_400.0, 3600.0 - 86_400.0)])
+def test_a_schedule_goes_on_when_the_clock_is_set_back_and_a_small_step_repeats_nothing(
+    back_s: float, next_s: float
+) -> None:
+    plan = msgspec.structs.replace(PLAN, next_tick=lambda moment: (moment // 3600 + 1) * 3600)
+    began = settle(changes.configured(Facts(record=Record(ticked_at=START_S)), plan), START_S)[0]
+    assert began.record.ticked_at == START_S
+    assert step(began, START_S - back_s) == Wait(START_S + next_s)
