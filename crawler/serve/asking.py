@@ -26,9 +26,8 @@ from crawler.control.requests import AnyRequest, InspectQueues, Top
 from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.unlocking import lock_changes
-from crawler.serve.inspection import SILENCE_S, run_command
+from crawler.serve.inspection import MOST_PROCESSES, SILENCE_S, run_command
 
-MOST_PROCESSES: Final = 2
 MAX_KEPT: Final = 64
 MAX_KEPT_BYTES: Final = 1 << 18
 KEPT_S: Final = 60.0

@@ -5,13 +5,14 @@ import logging
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from config import Loaded
 from crawler.serve.folder import SUFFIX, Found, read_folder
-from crawler.serve.inspection import reload_settings
+from crawler.serve.inspection import Commands, reload_settings
 from crawler.serve.keeper import Keeper, KeeperOptions
 from crawler.serve.life import changes as life
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
@@ -43,6 +44,7 @@ class Daemon:
         self._options = options
         self._supervisor = supervisor
         self._loaded: dict[str, Loaded] = {}
+        self._commands = Commands()
         self._closing = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
         self._reload_wanted = asyncio.Event()
@@ -140,7 +142,8 @@ class Daemon:
 
     def _keep(self, name: str, found: Found | None) -> None:
         assert self._group is not None
-        keeper = Keeper(name, self._home, self._options.keeper, told=lambda: self._tell_watchers(name))
+        told = partial(self._tell_watchers, name)
+        keeper = Keeper(name, self._home, self._options.keeper, commands=self._commands, told=told)
         self.keepers[name] = keeper
         self._give(keeper, found)
         # Before it starts, not only when all crawls are watched.

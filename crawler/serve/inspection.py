@@ -16,6 +16,8 @@ from crawler.serve.life.changes import Looked
 from crawler.serve.process import command, environment, lock_holder
 
 SILENCE_S: Final = 10.0
+MOST_PROCESSES: Final = 2
+"""Of one kind, at once."""
 _LOOKING_S: Final = 120.0
 """A frontier that was not closed in order takes a while to open."""
 
@@ -75,22 +77,31 @@ class _Status(msgspec.Struct):
     frontier: _Frontier
 
 
-async def look_into(directory: Path) -> Looked:
-    """What is stored of a crawl that does not run. Another process looks, because opening a frontier takes memory and
-    may hold up the daemon."""
-    _, printed, _ = await run_command("status", str(directory), "--json")
-    try:
-        status = msgspec.json.decode(printed, type=_Status)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Looked()
-    return Looked(paused=status.paused, waiting_urls=status.frontier.pending + status.frontier.retrying)
+class Commands:
+    """Runs commands for the crawls of a daemon, few at once, because each takes the memory of a process. Those that
+    people wait for do not wait for looks."""
 
+    def __init__(self) -> None:
+        self._looks = asyncio.Semaphore(MOST_PROCESSES)
+        self._operations = asyncio.Semaphore(MOST_PROCESSES)
 
-async def operate(*arguments: str) -> None:
-    """Carry out a command of an operator on a crawl, whether it runs or not. Raises `NotDone`."""
-    code, _, complaint = await run_command(*arguments)
-    if code != 0:
-        raise NotDone(complaint or "the command failed")
+    async def look_into(self, directory: Path) -> Looked:
+        """What is stored of a crawl that does not run. Another process looks, because opening a frontier takes memory
+        and may hold up the daemon."""
+        async with self._looks:
+            _, printed, _ = await run_command("status", str(directory), "--json")
+        try:
+            status = msgspec.json.decode(printed, type=_Status)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return Looked()
+        return Looked(paused=status.paused, waiting_urls=status.frontier.pending + status.frontier.retrying)
+
+    async def operate(self, *arguments: str) -> None:
+        """Carry out a command of an operator on a crawl, whether it runs or not. Raises `NotDone`."""
+        async with self._operations:
+            code, _, complaint = await run_command(*arguments)
+        if code != 0:
+            raise NotDone(complaint or "the command failed")
 
 
 async def run_command(

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from crawler.control.replies import CrawlStatus
-from crawler.serve.inspection import NotDone, ask_status, find_process, last_change, look_into, operate
+from crawler.serve.inspection import Commands, NotDone, ask_status, find_process, last_change
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Usage
 from crawler.serve.life.facts import FINISHED, EndTimeouts, Facts, Process, Restarts, Wish
@@ -40,13 +40,20 @@ class Keeper:
     """Keeps a crawl. `facts` may be replaced at any time by `change`."""
 
     def __init__(
-        self, name: str, home: Home, options: KeeperOptions, *, told: Callable[[], None] = lambda: None
+        self,
+        name: str,
+        home: Home,
+        options: KeeperOptions,
+        *,
+        commands: Commands,
+        told: Callable[[], None] = lambda: None,
     ) -> None:
         """`told` is called when the crawl may have changed."""
         self.name = name
         self.facts = Facts(record=home.load(name))
         self._home = home
         self._options = options
+        self._commands = commands
         self._told = told
         self._output = Output(home.output, name)
         self._process: CrawlProcess | None = None
@@ -85,7 +92,7 @@ class Keeper:
         directory = self.facts.directory if process is None else process.directory
         if directory is None:
             raise NotDone(f"{self.name} has no directory yet: {self.summary.reason}")
-        await operate(command, directory, *options)
+        await self._commands.operate(command, directory, *options)
 
     def close(self) -> None:
         """End its process in order, and then `run`. If called again, the process drops what is in flight."""
@@ -211,7 +218,7 @@ class Keeper:
         holder = await find_process(directory)
         if holder is not None and self._hold(*holder, str(directory)):
             return
-        found = await look_into(directory)
+        found = await self._commands.look_into(directory)
         self._seen_change = last_change(directory)
         self.facts = changes.looked(self.facts, found, time.time())
 

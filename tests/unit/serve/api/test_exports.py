@@ -19,6 +19,7 @@ from crawler.serve.exports import stored
 from crawler.serve.exports.exporter import Exporter
 from crawler.serve.exports.forms import ExportBody, ExportForm
 from crawler.serve.exports.stored import ExportFolders
+from crawler.serve.inspection import Commands
 from crawler.serve.keeper import Keeper, KeeperOptions
 from crawler.serve.life.facts import Plan
 from crawler.serve.records import Home
@@ -41,7 +42,7 @@ def home(tmp_path: Path) -> Path:
 @asynccontextmanager
 async def serving(home: Path) -> AsyncIterator[Api]:
     async with served(home) as api:
-        keeper = Keeper("a", Home(home), KeeperOptions())
+        keeper = Keeper("a", Home(home), KeeperOptions(), commands=Commands())
         plan = Plan(directory=str(home / "crawls" / "a"), digest="")
         keeper.change(lambda facts: msgspec.structs.replace(facts, plan=plan))
         api.daemon.keepers["a"] = keeper
