@@ -23,6 +23,7 @@ from crawler.library.running import EngineTask
 from crawler.seams import LinkExtractor, Sink
 from crawler.status import Status, number_of
 from crawler.wiring.additions import Additions
+from crawler.wiring.plugins.guarded import GuardedExtractor
 from visited import VisitedSet
 
 log = logging.getLogger(__name__)
@@ -90,9 +91,10 @@ class Crawl:
         self._rebuild = rebuild
         self._sinks = tuple(sinks)
         self._handout = handout = Handout(all_urls=all_urls, limit=self._loaded.config.fetch.concurrency)
+        own = None if extractor is None else GuardedExtractor(extractor, f'the extractor "{type(extractor).__name__}"')
         self._additions = Additions(
             sinks=(handout, *sinks),
-            extractor=lambda configured: handout.keep_extracts_of(extractor or configured),
+            extractor=lambda configured: handout.keep_extracts_of(own or configured),
             visited=visited,
         )
         self._was_opened = False
@@ -187,6 +189,8 @@ class Crawl:
         engine.start()
         turn = await self._handout.take()
         if turn is None:
+            if self._handout.is_closed:
+                await engine.finish()
             engine.raise_failure()
         return turn
 
@@ -222,7 +226,7 @@ class Crawl:
 
     def status(self) -> Status:
         """What the crawl has done and what it waits for, now; after its end, what it was then."""
-        return self.result.status if self._engine is None else self._engine.crawl.gauge.status()
+        return self._opened.crawl.gauge.status() if self._result is None else self._result.status
 
     @property
     def result(self) -> CrawlResult:

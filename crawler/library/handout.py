@@ -122,6 +122,11 @@ class Handout:
                 self._offer(given, first=True)
             raise
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether all pages were given back."""
+        return self._closed
+
     def end(self) -> None:
         """No more pages come, until `begin`."""
         self._ended = True

@@ -341,7 +341,7 @@ async def test_a_crawl_that_is_stopped_at_once_hands_out_no_more(tmp_path: Path,
             pages.append(page)
             if len(pages) == 5:
                 crawl.stop(at_once=True)
-    assert len(pages) == 5
+        assert (len(pages), crawl.result.ending) == (5, Ending.STOPPED)
     assert (crawl.result.ending, crawl.result.exit_code) == (Ending.STOPPED, 4)
     again = await pages_of(crawl_of(web, tmp_path / "crawl"))
     assert set(canonical([*pages, *again])) == web.pages
@@ -500,6 +500,30 @@ async def test_own_extractor_and_visited_set_are_used(tmp_path: Path, web: Web) 
     assert crawl.result.status.visited.count == len(visited) == crawl.result.status.frontier.admitted
 
 
+class Careless:
+    """An extractor that reads the first page, returns nothing for the second and raises for the others."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def extract(self, page: Page, /) -> Extract:
+        self._asked += 1
+        if self._asked > 2:
+            raise KeyError(page.url)
+        links = [Link(href=href, kind=LinkKind.LINK) for href in ("/robots.txt", "/sitemap.xml")]
+        extract = Extract(content_type="text/plain", base_url=page.url, links=links)
+        return extract if self._asked == 1 else None  # type: ignore[return-value]
+
+
+async def test_an_own_extractor_that_fails_costs_what_the_page_says_and_not_the_crawl(tmp_path: Path, web: Web) -> None:
+    crawl = crawl_of(web, tmp_path / "crawl", extractor=Careless(), more={"scope__sitemaps": False})
+    messages = [page.message for page in await pages_of(crawl)]
+    assert crawl.result.ending is Ending.COMPLETE
+    assert messages[:2] == [None, 'the extractor "Careless" failed: TypeError: expected an Extract, found NoneType']
+    assert messages[2] is not None
+    assert messages[2].startswith('the extractor "Careless" failed: KeyError: \'http')
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -586,7 +610,7 @@ async def test_a_directory_is_used_by_one_crawl_at_a_time(tmp_path: Path, web: W
 
 async def test_a_crawl_that_is_not_open_says_so(tmp_path: Path, web: Web) -> None:
     crawl = crawl_of(web, tmp_path / "crawl")
-    for use in (crawl.stop, crawl.pause, crawl.resume, lambda: aiter(crawl)):
+    for use in (crawl.stop, crawl.pause, crawl.resume, crawl.status, lambda: aiter(crawl)):
         with pytest.raises(RuntimeError, match="is not open: use it within `async with`"):
             use()
     with pytest.raises(RuntimeError, match="has not ended"):

@@ -53,7 +53,8 @@ class LossEstimate:
         double = 2 * self.count
         _LOG.warning(
             "visited set %r has taken %s URLs and was made for %s: its false-positive rate is %.3g now and rises"
-            " (the configuration asks for %.3g), about %s new URLs were lost so far. For %s URLs it needs %s bits"
+            " (the configuration asks for %.3g). About %s new URLs were taken for known ones so far, and are lost"
+            " unless the crawl verifies what the set calls known. For %s URLs it needs %s bits"
             " (%.1f MB): set capacity to the largest number of URLs that the crawl may find, or use dsbf or exact",
             self._backend,
             f"{self.count:,}",

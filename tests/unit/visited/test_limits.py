@@ -143,6 +143,7 @@ async def test_over_capacity_it_warns_once_with_the_rate_and_the_right_size(
     message = warning.getMessage()
     assert f"visited set {name!r} has taken" in message
     assert "its false-positive rate is 0.0" in message
+    assert "are lost unless the crawl verifies what the set calls known" in message
     assert "For 1,0" in message or "For 1,7" in message
     assert "bits" in message
 
