@@ -145,6 +145,7 @@ bench: debian $(BENCHES)
 		$(BIN)/python -m "tests.bench.$$name" --quick $(ARGS); done
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) build dist *.egg-info examples/*/build examples/*/*.egg-info \
+		htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache visited/bits/*.so crawler/url/*.so crawler/read/*/*.so
 	find config crawler frontier tests visited -name __pycache__ -prune -exec rm -rf {} +
