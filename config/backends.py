@@ -23,6 +23,8 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
     needs: frozenset[str] = frozenset()
     is_persistent: bool = True
     """Of a frontier: whether a crawl can be resumed from it."""
+    can_be_part: bool = True
+    """Of a frontier: whether a part of a crawl can use it."""
     min_free_bytes: int = 0
     """Of a frontier: what it needs to go on after the disk was full."""
 
@@ -73,6 +75,7 @@ class OwnBackends:
                 options=(frontier.options,),
                 needs=frozenset(frontier.needs),
                 is_persistent=frontier.is_persistent,
+                can_be_part=frontier.can_be_part,
                 min_free_bytes=frontier.min_free_bytes,
             )
         return Backend()

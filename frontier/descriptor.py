@@ -150,6 +150,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     needs: frozenset[Need] = frozenset()
     is_persistent: bool = True
     """Whether a crawl can be resumed from its state after the process has ended, and so also after a crash."""
+    can_be_part: bool = True
+    """Whether a part of a crawl in parts can use it: then its terms name the part."""
     min_free_bytes: int = 0
     """What it needs of free disk space to go on after the disk was full."""
     asks_servers: bool = False

@@ -196,11 +196,14 @@ def _no_parallel_queues(config: Config, _: Origins) -> str | None:
     return "expected 1 with frontier.parallel_queues: several parts would ask one site, each at its own pace"
 
 
-def _parts_need_disk(config: Config, _: Origins, /, *, backends: Backends) -> str | None:
+def _frontier_has_parts(config: Config, _: Origins, /, *, backends: Backends) -> str | None:
     name = config.frontier.backend
-    if config.crawl.parts == 1 or backends.find("frontier", name).is_persistent:
+    if config.crawl.parts == 1:
         return None
-    return f'expected 1 with frontier.backend = "{name}": a part that dies goes on from its disk, and this has none'
+    backend = backends.find("frontier", name)
+    if not backend.is_persistent:
+        return f'expected 1 with frontier.backend = "{name}": a part that dies goes on from its disk, and this has none'
+    return None if backend.can_be_part else f'expected 1 with frontier.backend = "{name}", which can\'t be divided'
 
 
 def _min_free_bytes(config: Config, _: Origins, /, *, backends: Backends) -> str | None:
@@ -236,6 +239,6 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
 _CHECKS_OF_BACKENDS: tuple[tuple[tuple[str, ...], CheckOfBackend], ...] = (
     (("visited.capacity", "visited.error_rate", "visited.backend"), _filter_size),
     (("visited.backend", "frontier.backend"), _needs_disk),
-    (("crawl.parts", "frontier.backend"), _parts_need_disk),
+    (("crawl.parts", "frontier.backend"), _frontier_has_parts),
     (("output.min_free_bytes", "frontier.backend"), _min_free_bytes),
 )

@@ -116,3 +116,10 @@ def test_its_frontier_is_rebuilt_from_the_output(tmp_path: Path, web: Web) -> No
     assert run("crawl", *options, cwd=tmp_path).code == COMPLETE
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
     assert_sound(tmp_path)
+
+
+def test_it_is_refused_in_parts_before_anything_is_made(tmp_path: Path, web: Web) -> None:
+    refused = run("crawl", *web.options, *SQLITE, "--dir", "crawl", "--parts", "2", cwd=tmp_path)
+    why = 'crawl.parts: expected 1 with frontier.backend = "sqlite_frontier:DESCRIPTOR", which can\'t be divided'
+    assert_told(refused, USAGE, why)
+    assert not (tmp_path / "crawl").exists()

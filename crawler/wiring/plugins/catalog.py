@@ -10,7 +10,7 @@ from crawler.wiring.plugins.loading import NamedBackend, PluginRefused, load
 from crawler.wiring.plugins.packages import package_of_module, registrations
 
 _PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-_FRONTIER_FACTS = ("is_persistent", "min_free_bytes")
+_FRONTIER_FACTS = ("is_persistent", "can_be_part", "min_free_bytes")
 
 
 def find(kind: Kind, name: str) -> NamedBackend:

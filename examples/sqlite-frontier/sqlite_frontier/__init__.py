@@ -18,5 +18,10 @@ from frontier.descriptor import Descriptor, Upkeep
 from sqlite_frontier.state import Options, SqliteState, check
 
 DESCRIPTOR = Descriptor(
-    name="sqlite", make=SqliteState, options=Options, needs=frozenset({"directory"}), upkeep=Upkeep(check=check)
+    name="sqlite",
+    make=SqliteState,
+    options=Options,
+    needs=frozenset({"directory"}),
+    can_be_part=False,
+    upkeep=Upkeep(check=check),
 )
