@@ -133,6 +133,8 @@ def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> 
     settled = frontier.done + frontier.failed + frontier.excluded
     waits = frontier.pending + frontier.retrying
     urls = f"{settled:,} settled" + (f", {number_of(waits, 'waits', 'wait')}" if waits else "")
+    if frontier.retired:
+        urls += f", {frontier.retired:,} retired"
     if frontier.failed or frontier.excluded:
         urls += f"; of these {frontier.failed:,} given up, {frontier.excluded:,} excluded"
     rows = [

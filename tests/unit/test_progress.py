@@ -112,6 +112,12 @@ def test_a_summary_is_compact_and_keeps_to_the_width() -> None:
         "   visited  bloom, 2,472 URLs, 239.8 kB, 1.7% of its bits set, error rate 2e-05",
         "    output  crawls/demo",
     ]
+    retired = msgspec.structs.replace(
+        STATUS, frontier=msgspec.structs.replace(FRONTIER, pending=0, retrying=0, retired=41)
+    )
+    assert summary(retired, ending="", directory="d")[2] == (
+        "      URLs  2,370 settled, 41 retired; of these 10 given up, 60 excluded"
+    )
     many = msgspec.structs.replace(STATUS, responses=dict.fromkeys(range(200, 260), 1))
     lines = summary(many, ending="", directory="a/" * 60, width=60)
     assert all(len(line) <= 60 for line in lines[:-1])

@@ -42,9 +42,10 @@ def rebuild_printer(console: Diagnostics) -> Callable[[str, int], None]:
 
 def print_resumed(stats: FrontierStats, console: Diagnostics) -> None:
     settled = stats.done + stats.failed + stats.excluded
+    retired = f", {stats.retired:,} retired" if stats.retired else ""
     console.tell(
         f"Resuming: {settled:,} of {number_of(stats.admitted, 'URL is', 'URLs are')} settled, "
-        f"{number_of(stats.pending + stats.retrying, 'waits', 'wait')}."
+        f"{number_of(stats.pending + stats.retrying, 'waits', 'wait')}{retired}."
     )
 
 
