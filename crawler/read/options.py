@@ -19,8 +19,17 @@ class PdfContent(msgspec.Struct, frozen=True, kw_only=True):
     pages_read: int
 
 
+class PdfFailed(Exception):
+    """A document can't be read. The message says why."""
+
+
+def reason_of(error: Exception) -> str:
+    """Why a document could not be read, for people."""
+    return str(error) if isinstance(error, PdfFailed) else f"{type(error).__name__}: {error}"
+
+
 ReadPdf = Callable[..., PdfContent]
-"""Reads a document, as `PdfProcesses.read`."""
+"""Reads a document, as `PdfProcesses.read`. Raises `PdfFailed`."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from crawler.read.encoding.query import percent_encode_query
 from crawler.read.encoding.text import Encoding, encoding_of, to_utf8
 from crawler.read.headers import Headers, read_headers
 from crawler.read.listings import find_links
-from crawler.read.options import DEFAULT_OPTIONS, Options
+from crawler.read.options import DEFAULT_OPTIONS, Options, reason_of
 from crawler.read.similarity.simhash import fingerprint
 from crawler.read.sniff import XHTML, is_html, is_pdf, is_text, is_xml, sniff_type
 from crawler.url.urls import join
@@ -176,7 +176,7 @@ class PageReader:
             try:
                 content = self._options.pdf(page.body)
             except Exception as broken:  # noqa: BLE001 - as above
-                error = f"{type(broken).__name__}: {broken}"
+                error = f"its links can't be read: {reason_of(broken)}"
             else:
                 links.extend(content.links)
                 title, author = content.title, content.author

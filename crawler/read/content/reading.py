@@ -7,8 +7,7 @@ from crawler.read.content.document import document_of
 from crawler.read.content.limits import cut_note, limited
 from crawler.read.content.main_text import main_element, markdown, plain_text
 from crawler.read.content.structured_data import json_ld, open_graph
-from crawler.read.options import ReadPdf
-from crawler.read.pdf.processes import PdfFailed
+from crawler.read.options import ReadPdf, reason_of
 from crawler.read.sniff import is_html, is_pdf
 
 _NOTHING = Content()
@@ -24,11 +23,7 @@ def read_content(page: Page, extract: Extract, wanted: Wanted, /, *, pdf: ReadPd
             return _read_pdf(page, wanted, pdf)
         return _NOTHING
     except Exception as error:  # noqa: BLE001 - as in an extractor: a document may break a parser in unforeseen ways
-        return Content(troubles=(f"its content can't be read: {_reason(error)}",))
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, PdfFailed) else f"{type(error).__name__}: {error}"
+        return Content(troubles=(f"its content can't be read: {reason_of(error)}",))
 
 
 def _read_pdf(page: Page, wanted: Wanted, pdf: ReadPdf) -> Content:

@@ -50,7 +50,8 @@ def xml_links(pieces: Iterable[bytes], /, *, url: str = "", read_html: ReadHtml 
     reader = _XmlReader(document, url, read_html)
     trouble = reader.read() or document.trouble
     if trouble is None and reader.wrong_frequencies:
-        trouble = f"has {reader.wrong_frequencies} values of <changefreq> that mean nothing; they are ignored"
+        values = "1 value" if reader.wrong_frequencies == 1 else f"{reader.wrong_frequencies} values"
+        trouble = f"ignored {values} of <changefreq> without a meaning"
     return Listing(reader.links, trouble)
 
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from crawler.read.options import PdfContent
-from crawler.read.pdf.processes import PdfFailed
+from crawler.read.options import PdfContent, PdfFailed
 
 
 class _Last(msgspec.Struct, frozen=True):

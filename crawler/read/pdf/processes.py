@@ -11,7 +11,7 @@ import weakref
 from contextlib import suppress
 from typing import Final
 
-from crawler.read.options import PdfContent
+from crawler.read.options import PdfContent, PdfFailed
 from crawler.read.pdf.frames import LENGTH_BYTES, Order, decode_answer, encode_order
 
 TIME_S: Final = 20.0
@@ -23,10 +23,6 @@ _SHARE_TO_BEGIN_PAGES: Final = 0.5
 _PIECE_BYTES: Final = 1 << 16
 _ROOM_BYTES: Final = select.PIPE_BUF
 _COMMAND: Final = (sys.executable, "-P", "-m", "crawler.read.pdf.worker")
-
-
-class PdfFailed(Exception):
-    """A document can't be read. The message says why."""
 
 
 class PdfProcesses:

@@ -93,7 +93,10 @@ def test_a_change_frequency_is_a_hint_of_its_entry_and_a_wrong_one_is_counted() 
         ("/c", "", ""),
         ("/d", "", ""),
     ]
-    assert listing.trouble == "has 2 values of <changefreq> that mean nothing; they are ignored"
+    assert listing.trouble == "ignored 2 values of <changefreq> without a meaning"
+    assert (
+        xml_links([sitemap.replace(b">7<", b">never<")]).trouble == "ignored 1 value of <changefreq> without a meaning"
+    )
     assert xml_links([sitemap[:-20]]).trouble == "ends in the middle"
 
 

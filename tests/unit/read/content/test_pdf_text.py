@@ -13,11 +13,11 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 from crawler.page import Content, Wanted
 from crawler.read.content.reading import read_content
 from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.options import Options, PdfContent
+from crawler.read.options import Options, PdfContent, PdfFailed
 from crawler.read.pdf import processes
 from crawler.read.pdf.document import read_pdf
 from crawler.read.pdf.once import PdfReadOnce
-from crawler.read.pdf.processes import PdfFailed, PdfProcesses
+from crawler.read.pdf.processes import PdfProcesses
 from tests.unit.read.suites import page
 
 TEXT = Wanted(pdf_text=True)
@@ -149,3 +149,7 @@ def test_an_extractor_reads_links_in_the_same_processes() -> None:
     extractor = LexborExtractor(options=Options(pdf=documents.read))
     found = extractor.extract(page(pdf("x"), headers=(("Content-Type", "application/pdf"),)))
     assert (found.content_type, found.error) == ("application/pdf", None)
+    broken = extractor.extract(page(b"%PDF-1.7 nothing", headers=(("Content-Type", "application/pdf"),))).error
+    assert broken is not None
+    assert broken.startswith("its links can't be read: ")
+    assert "PdfFailed" not in broken
