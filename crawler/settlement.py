@@ -102,7 +102,8 @@ class Settlement:
         reason = decision.reason or ""
         state = UrlState.FAILED if decision.failed else UrlState.EXCLUDED
         if lease.dead is not None:
-            message = f"not asked for: its host failed {lease.error_streak} times in a row"
+            failed = "once" if lease.error_streak == 1 else f"{lease.error_streak} times in a row"
+            message = f"not asked for: its host failed {failed}"
         try:
             record = with_usage(unfetched_record(lease, reason=reason, state=state, message=message), usage)
             await self._components.sink.write(None, record)
