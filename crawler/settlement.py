@@ -186,6 +186,10 @@ class Settlement:
         return planning.after_visit_s(lease.url, record)
 
     def quota_for(self, lease: Lease) -> Quota | None:
+        """The quota that the URL counts for. A URL that is visited again has been counted: otherwise a crawl that comes
+        back would use up any quota in time."""
+        if lease.url.earlier is not None:
+            return None
         is_sitemap = lease.url.kind == LinkKind.SITEMAP
         return self._components.sitemap_quota if is_sitemap else self._components.quota
 

@@ -22,6 +22,7 @@ from crawler.page import (
     FailureKind,
     Fetched,
     LinkDetail,
+    LinkKind,
     NotModified,
     Page,
     PageRecord,
@@ -669,6 +670,28 @@ async def test_a_host_that_has_given_enough_pages_is_asked_no_more_and_its_urls_
     assert engine.counters.excluded == {"pages-per-host": 6}
     assert [record.reason for record in rig.sink.records if record.state == "excluded"] == ["pages-per-host"] * 6
     assert sum(rig.web.asked.values()) == 4
+
+
+@pytest.mark.parametrize("is_sitemap", [False, True])
+@in_virtual_time
+async def test_visits_to_what_was_fetched_before_use_up_no_quota(is_sitemap: bool) -> None:
+    other = "http://a.test/other"
+    rig = Rig({SEED: page(SEED), other: page(other)})
+    rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=2))
+    rig.sitemap_quota = SitemapQuota(MemoryNotes(), lambda _: SitemapLimits(per_host=2, bytes_per_host=10**9))
+    async with rig.engine(concurrency=1) as engine:
+        await engine.run()
+        parts = engine._components
+        [seed] = parts.discovery.seeds([SEED])
+        kind = LinkKind.SITEMAP if is_sitemap else LinkKind.SEED
+        urls = [msgspec.structs.replace(seed, url=url, canonical=url, kind=kind) for url in (SEED, other)]
+        for _ in range(4):
+            await parts.frontier.add(urls[:1], force=True)
+            await engine.run()
+        await parts.frontier.add(urls, force=True)
+        await engine.run()
+    assert rig.web.asked == {SEED: 6, other: 1}
+    assert not engine.counters.excluded
 
 
 def tree(branches: int, levels: int) -> dict[str, Page]:
