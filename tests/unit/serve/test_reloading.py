@@ -42,7 +42,7 @@ def test_all_of_a_change_holds_at_once_if_the_crawl_does_not_run(caplog: pytest.
     assert [line.partition(" ")[0] for line in running.at_once] == ["daemon.keep_runs"]
     assert [line.partition(" ")[0] for line in running.at_next_start] == ["fetch.concurrency"]
     with caplog.at_level("INFO"):
-        tell(running)
+        tell(running, is_running=True)
     assert "this holds when the crawl starts again" in caplog.text
     assert changed_crawl("a", before, before, is_running=True).at_next_start == ("its seeds have changed",)
     assert changed_crawl("a", None, after, is_running=False).at_once == ("it can be used again",)
