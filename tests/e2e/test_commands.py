@@ -314,6 +314,17 @@ def test_a_crawl_of_a_file_is_complete_the_second_time(tmp_path: Path, web: Web)
     assert again.out.startswith("The crawl is complete: nothing was left to fetch.\n")
 
 
+def test_a_crawl_says_how_many_urls_its_precedence_floor_leaves_out(tmp_path: Path, web: Web) -> None:
+    floor = setting("frontier.queue_order=best-url", "frontier.precedence_floor=1")
+    for _ in range(2):
+        ended = onceover("crawl", *web.options, *floor, "--dir", "c", cwd=tmp_path)
+        assert_told(ended, COMPLETE)
+        waiting = json.loads(onceover("status", "c", "--json", cwd=tmp_path).out)["frontier"]["pending"]
+        assert waiting > 0
+        told = f"The crawl is complete, but for {waiting} URLs that frontier.precedence_floor leaves out.\n"
+        assert ended.out.startswith(told)
+
+
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(tmp_path: Path, slow_web: Web) -> None:
     ended = onceover("crawl", *slow_web.options, "--dir", "c", *setting("progress.interval_s=0.1"), cwd=tmp_path)
     assert_told(ended, COMPLETE)

@@ -50,7 +50,12 @@ def print_resumed(stats: FrontierStats, console: Diagnostics) -> None:
 
 
 def ending_text(run: CrawlResult, again: str) -> str:
+    frontier = run.status.frontier
+    waiting = frontier.pending + frontier.retrying
     match run.ending:
+        case Ending.COMPLETE if waiting:
+            left_out = number_of(waiting, "URL")
+            return f"The crawl is complete, but for {left_out} that frontier.precedence_floor leaves out."
         case Ending.COMPLETE if run.had_nothing_left:
             return "The crawl is complete: nothing was left to fetch."
         case Ending.COMPLETE:
