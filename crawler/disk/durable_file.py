@@ -20,7 +20,12 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Bring the names of the files in a folder onto the disk. Raises `OSError`."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(directory)
     finally:

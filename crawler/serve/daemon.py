@@ -1,6 +1,7 @@
 """The daemon: keeps all crawls of a folder."""
 
 import asyncio
+import errno
 import logging
 import signal
 from collections.abc import Callable, Iterator
@@ -48,6 +49,8 @@ class Daemon:
         self._closing = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
         self._reload_wanted = asyncio.Event()
+        self._folder_turn = asyncio.Lock()
+        """Of whoever reads the folder and acts on it, or changes it."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.keepers: dict[str, Keeper] = {}
         self.watchers: list[Callable[[str], None]] = []
@@ -71,14 +74,10 @@ class Daemon:
 
     async def run(self) -> None:
         """Raises `OSError` if the folder can't be read at the start."""
-        found = await asyncio.to_thread(read_folder, self._home.path)
-        names = sorted(found.keys() | set(self._home.remembered()))
-        await self.recorder.open(names)
         with self._signals():
             async with asyncio.TaskGroup() as crawls:
-                self._group = crawls
-                for name in names:
-                    self._keep(name, found.get(name))
+                async with self._folder_turn:
+                    names = await self._begin(crawls)
                 log.info("serves %s: %s", self._home.path, number_of(len(names), "crawl"))
                 self._supervisor.tell("READY=1", f"STATUS={number_of(len(names), 'crawl')}")
                 beside = [
@@ -91,6 +90,18 @@ class Daemon:
                         task.cancel()
                     await asyncio.wait(beside)
         log.info("ends")
+
+    async def _begin(self, crawls: asyncio.TaskGroup) -> list[str]:
+        """Begin to keep all crawls. Returns their names."""
+        found = await asyncio.to_thread(read_folder, self._home.path)
+        names = sorted(found.keys() | set(self._home.remembered()))
+        await self.recorder.open(names)
+        if self._closing.is_set():
+            return []
+        self._group = crawls
+        for name in names:
+            self._keep(name, found.get(name))
+        return names
 
     async def _wait_for_end(self, beside: list[asyncio.Task[None]]) -> None:
         closing = asyncio.create_task(self._closing.wait())
@@ -121,6 +132,10 @@ class Daemon:
 
     async def reload(self) -> list[Changed]:
         """Read the folder again. Raises `OSError` if it can't be read; nothing has changed then."""
+        async with self._folder_turn:
+            return await self._reload()
+
+    async def _reload(self) -> list[Changed]:
         self._supervisor.reloading()
         try:
             for each in self.also_reload:
@@ -141,7 +156,8 @@ class Daemon:
         return told
 
     def _keep(self, name: str, found: Found | None) -> None:
-        assert self._group is not None
+        if self._group is None:
+            raise OSError(errno.EAGAIN, "the daemon is starting; try again")
         told = partial(self._tell_watchers, name)
         keeper = Keeper(name, self._home, self._options.keeper, commands=self._commands, told=told)
         self.keepers[name] = keeper
@@ -152,6 +168,10 @@ class Daemon:
 
     async def delete(self, name: str) -> None:
         """Remove a crawl that does not run from the list, with its configuration. Its directory is kept."""
+        async with self._folder_turn:
+            await self._delete(name)
+
+    async def _delete(self, name: str) -> None:
         keeper = self.keepers[name]
         keeper.change(life.removed)
         keeper.leave()

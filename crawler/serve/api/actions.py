@@ -15,6 +15,7 @@ from aiohttp import web
 from config import Loaded
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryRefused
+from crawler.disk.durable_file import replace_file, sync_folder
 from crawler.disk.layout import part_directory
 from crawler.operate.report.forms import ListName, Report
 from crawler.serve.api.events.hub import Events
@@ -60,6 +61,7 @@ class Actions:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
+        self._creating = asyncio.Lock()
         self._asker = Asker()
         self._reporter = Reporter()
         self.exporter = Exporter(daemon.folder / "exports")
@@ -97,19 +99,24 @@ class Actions:
             detail = f"expected a configuration as {TOML}, found {request.content_type}"
             raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
         text = await request.read()
+        # Two requests for one name would write the same files.
+        async with self._creating:
+            await self._create(request, name, text)
+        return crawl_details(self.keeper(request))
+
+    async def _create(self, request: web.Request, name: str, text: bytes) -> None:
         path = self._daemon.home / f"{name}{SUFFIX}"
         if path.exists() or path.is_symlink():
             if not path.is_file() or path.read_bytes() != text:
                 raise Refused(HTTPStatus.CONFLICT, f"there is a crawl {name} with another configuration")
-        else:
-            problems = await asyncio.to_thread(problems_of_new, self._daemon.home, name, text)
-            if problems:
-                detail = "the configuration can't be used; nothing was created"
-                raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail, problems)
-            _write_new(path, text)
-            audit(request, f"created {name}")
-            await self._daemon.reload()
-        return crawl_details(self.keeper(request))
+            return
+        problems = await asyncio.to_thread(problems_of_new, self._daemon.home, name, text)
+        if problems:
+            detail = "the configuration can't be used; nothing was created"
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail, problems)
+        await asyncio.to_thread(_write_new, path, text)
+        audit(request, f"created {name}")
+        await self._daemon.reload()
 
     async def start(self, request: web.Request) -> CrawlDetails:
         return self._wish(request, Wish.RUN)
@@ -214,17 +221,16 @@ class Actions:
 
 
 def _write_new(path: Path, text: bytes) -> None:
-    """Write a file that must not exist, in one step."""
-    aside = path.with_name(f".{path.name}.new")
-    aside.unlink(missing_ok=True)
-    with aside.open("xb") as file:
-        file.write(text)
+    """Write a file that must not exist, in one step that a power failure does not undo."""
+    aside = path.with_name(f".{path.name}.made")
+    replace_file(aside, text)
     try:
         os.link(aside, path)
     except FileExistsError as error:
         raise Refused(HTTPStatus.CONFLICT, f"there is a crawl {path.stem} already") from error
     finally:
         aside.unlink()
+    sync_folder(path.parent)
 
 
 async def body_of(request: web.Request, kind: type[_Body]) -> _Body:

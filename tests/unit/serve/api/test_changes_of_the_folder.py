@@ -1,0 +1,102 @@
+"""Requests that change the folder of a daemon while it is being read."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.serve import daemon as daemon_module
+from crawler.serve.folder import Found, read_folder
+from crawler.testing.loops import in_event_loop
+from tests.unit.serve.api.serving import Api, served
+
+LATER = b'crawl.seeds = ["http://a.test/"]\n[daemon]\nschedule = "0 3 1 1 *"\n'
+TOML = {"Content-Type": "application/toml"}
+
+
+class Reading:
+    """Reads the folder. Whoever reads first after `begin` says nothing of it before it may."""
+
+    def __init__(self) -> None:
+        self.has_read = threading.Event()
+        self.may_tell = threading.Event()
+        self.has_read.set()
+
+    def begin(self) -> None:
+        self.has_read.clear()
+        self.may_tell.clear()
+
+    def __call__(self, home: Path) -> dict[str, Found]:
+        found = read_folder(home)
+        if not self.has_read.is_set():
+            self.has_read.set()
+            self.may_tell.wait()
+        return found
+
+    async def hold(self) -> None:
+        """Until somebody has read, who then waits."""
+        await asyncio.to_thread(self.has_read.wait)
+
+
+@asynccontextmanager
+async def running(home: Path) -> AsyncIterator[Api]:
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    async with served(home) as api:
+        task = asyncio.create_task(api.daemon.run())
+        try:
+            yield api
+        finally:
+            api.daemon.close("the test")
+            await task
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+
+async def names(api: Api) -> list[str]:
+    crawls = msgspec.json.decode((await api.ask("GET", "/crawls")).body)["crawls"]
+    return [each["name"] for each in crawls if each["state"] != "removed"]
+
+
+@in_event_loop
+async def test_a_crawl_that_changes_while_the_folder_is_read_is_what_it_was_changed_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = Reading()
+    monkeypatch.setattr(daemon_module, "read_folder", reading)
+    async with running(tmp_path / "home") as api:
+        assert (await api.ask("PUT", "/crawls/old", LATER, headers=TOML)).status == 200
+        for change in (
+            api.ask("DELETE", "/crawls/old"),
+            api.ask("PUT", "/crawls/new", LATER.replace(b"a.test", b"b.test"), headers=TOML),
+        ):
+            reading.begin()
+            reload = asyncio.create_task(api.ask("POST", "/reload"))
+            await reading.hold()
+            changing = asyncio.create_task(change)
+            # If it did not wait for its turn, it would be done by then.
+            await asyncio.wait({changing}, timeout=0.3)
+            reading.may_tell.set()
+            assert (await reload).status == 200
+            assert (await changing).status in (200, 204)
+        assert await names(api) == ["new"]
+
+
+@in_event_loop
+async def test_a_crawl_that_is_created_while_the_daemon_starts_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = Reading()
+    reading.begin()
+    monkeypatch.setattr(daemon_module, "read_folder", reading)
+    async with running(tmp_path / "home") as api:
+        await reading.hold()
+        creating = asyncio.create_task(api.ask("PUT", "/crawls/new", LATER, headers=TOML))
+        await asyncio.wait({creating}, timeout=0.3)
+        reading.may_tell.set()
+        assert (await creating).status == 200
+        assert await names(api) == ["new"]
