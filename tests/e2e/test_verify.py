@@ -183,6 +183,20 @@ def test_each_difference_of_the_archive_is_found(
     assert any(expected in each["message"] for each in report["problems"]), report["problems"]
 
 
+def test_a_damaged_index_of_an_earlier_crawl_is_told_beside_all_else(crawl: Path, tmp_path: Path) -> None:
+    index = tmp_path / "earlier.cdxj.gz"
+    index.write_bytes(gzip.compress(b"com,example)/ 20260101000000 {}\n" * 99)[:-9])
+    text = (crawl / "crawl.toml").read_text()
+    assert text.count("dedupe_against = []") == 1
+    (crawl / "crawl.toml").write_text(text.replace("dedupe_against = []", f'dedupe_against = ["{index}"]'))
+    change_archive(crawl, lambda found: without(found, b"response", revisited(found)))
+    problems = verify(crawl)["problems"]
+    [damaged] = [each for each in problems if each["kind"] == "damaged"]
+    assert damaged["where"] == str(index)
+    assert "this earlier crawl can't be read: " in damaged["message"]
+    assert any("the earlier crawls do not have" in each["message"] for each in problems)
+
+
 def test_each_difference_of_a_table_is_found(crawl: Path) -> None:
     last = "number = (SELECT max(number) FROM pages WHERE digest IS NOT NULL)"
     change_table(crawl, f"UPDATE pages SET digest = 'sha1:other' WHERE {last}")

@@ -200,11 +200,10 @@ class Verification:
         for name in named:
             try:
                 sources = sources_in(earlier_places([name]))
+                for found in chain.from_iterable(responses_in(Path(each.path)) for each in sources):
+                    self._facts.add_elsewhere(digest_text(found.sha1), f"{found.moment} {found.url}")
             except (ValueError, OSError, DirectoryRefused) as error:
                 yield Problem("damaged", name, f"this earlier crawl can't be read: {error}")
-                continue
-            for found in chain.from_iterable(responses_in(Path(each.path)) for each in sources):
-                self._facts.add_elsewhere(digest_text(found.sha1), f"{found.moment} {found.url}")
 
     def _read_capture(self, found: Capture) -> Iterator[Problem]:
         digest, payload, referred = None, None, None
