@@ -131,3 +131,18 @@ def test_nothing_fails_and_no_timer_stays_after_the_end(loop: Loop, timeouts: He
     loop.run_until(200.0)
     assert pending.failed == []
     assert not loop.pending
+
+
+@pytest.mark.parametrize("due", [110.0, 130.0, 150.0], ids=["before", "with", "after"])
+def test_what_starts_after_a_close_fails_when_it_is_due_and_what_was_closed_does_not(
+    loop: Loop, timeouts: HeadTimeouts, due: float
+) -> None:
+    closed, later = connection(loop), connection(loop)
+    timeouts.start(closed, 130.0, late("closed"))
+    timeouts.close()
+    timeouts.close()
+    timeouts.start(later, due, late("headers"))
+    loop.run_until(200.0)
+    assert closed.failed == []
+    assert later.failed == [(due, "headers")]
+    assert not loop.pending
