@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
+from crawler.disk.directory import DirectoryRefused
 from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
-from crawler.supervise.process import PartProcess, last_lines, start
+from crawler.supervise.process import PartProcess, check_still_there, last_lines, start
 from crawler.supervise.restarts import Restarts
 
 log = logging.getLogger(__name__)
+
+_REFUSED: Final = 5
 
 
 class PartFailed(Exception):
@@ -78,7 +81,10 @@ class PartKeeper:
             begin = await self._watch.prepare(self._number)
             if begin is None:
                 return None
-            how = await self._run_process(begin)
+            try:
+                how = await self._run_process(begin)
+            except DirectoryRefused as error:
+                return PartFailed(f"part {self._number}: {error}", _REFUSED)
             if isinstance(self._last, Failed):
                 return PartFailed(f"part {self._number}: {self._last.message}", self._last.exit_code)
             if not ends.is_set() and (failure := await self._wait_to_restart(how, ends)) is not None:
@@ -91,9 +97,10 @@ class PartKeeper:
             self._process.kill()
 
     async def _run_process(self, begin: Begin) -> str:
-        """Returns how it has ended."""
+        """Returns how it has ended. Raises `DirectoryRefused` if its directory is gone."""
         number, self._last = self._number, None
         try:
+            check_still_there(begin)
             process = self._process = await start(self._log_file, inherit=self._inherit)
             self._watch.begin(number, process)
             fields: dict[str, object] = {"of_part": number, "pid": process.pid}

@@ -45,6 +45,7 @@ from crawler.parts.line.services import PartServices
 from crawler.parts.sharing.configuration_taker import ConfigurationTaker
 from crawler.supervise.part_log import TellingHandler
 from crawler.supervise.part_settings import PartSettings
+from crawler.supervise.process import check_still_there
 from crawler.wiring.additions import Additions
 from crawler.wiring.components.exchanging import open_exchange
 from crawler.wiring.configuration import load
@@ -180,12 +181,7 @@ class _RunningPart:
     # what the part does
 
     async def _open_and_crawl(self, loaded: Loaded) -> Ended:
-        if self._begin.again and not CrawlDirectory(self._directory).lock.is_file():
-            # To lock it would make it, and this part would begin anew.
-            raise DirectoryRefused(
-                f"{self._directory}, the directory of this part, is gone since the crawl was started: mount its disk, "
-                "or put it in place of the logs that are there now, then start the crawl again"
-            )
+        check_still_there(self._begin)
         with lock_crawl(loaded, as_part=True) as place:
             opening = open_run(
                 loaded,

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from crawler.cluster.guard import LEASE_ENDED
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.parts.line.line import Line, open_line
-from crawler.parts.line.messages import FromPart, ToPart
+from crawler.parts.line.messages import Begin, FromPart, ToPart
 
 COMMAND: Final = "run-part"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -45,6 +46,18 @@ class PartProcess:
     def kill(self) -> None:
         """End it at once. What is stored is kept."""
         self._process.kill()
+
+
+def check_still_there(begin: Begin) -> None:
+    """Raise `DirectoryRefused` if the directory of a part is gone that was open before in this run.
+
+    To lock it or to log into it would make it, and the part would begin anew."""
+    directory = CrawlDirectory(Path(begin.directories[begin.number]))
+    if begin.again and not directory.lock.is_file():
+        raise DirectoryRefused(
+            f"{directory.path}, the directory of this part, is gone since the crawl was started: mount its disk, "
+            "or put it back, then start the crawl again"
+        )
 
 
 async def start(log: Path, *, inherit: Sequence[int] = ()) -> PartProcess:

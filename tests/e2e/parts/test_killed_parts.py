@@ -1,6 +1,5 @@
 """That a crawl in parts loses nothing and repeats nothing that was settled, whichever of its processes dies."""
 
-import shutil
 import signal
 import time
 from collections.abc import Sequence
@@ -150,8 +149,7 @@ def test_a_part_whose_directory_is_gone_when_it_dies_does_not_begin_anew(tmp_pat
         part.rename(away)
         send(pid, signal.SIGKILL)
         assert_told(supervisor.wait(), REFUSED, "crawl/part-1, the directory of this part, is gone")
-        assert [each.name for each in part.iterdir()] == ["logs"]
-        shutil.rmtree(part)
+        assert not part.exists(), "nothing makes what a missing disk should have"
         away.rename(part)
         assert_told(onceover("crawl", "--dir", "crawl", *HURRIED, cwd=tmp_path), COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
