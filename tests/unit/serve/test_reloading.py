@@ -46,3 +46,21 @@ def test_all_of_a_change_holds_at_once_if_the_crawl_does_not_run(caplog: pytest.
     assert "this holds when the crawl starts again" in caplog.text
     assert changed_crawl("a", before, before, is_running=True).at_next_start == ("its seeds have changed",)
     assert changed_crawl("a", None, after, is_running=False).at_once == ("it can be used again",)
+
+
+@pytest.mark.parametrize(
+    ("how", "is_running", "told"),
+    [
+        ("broken", True, "a: broken\n    it is wrong"),
+        ("broken", False, ""),
+        ("added", False, "a: added"),
+        ("removed", True, ""),
+        ("removed", False, ""),
+    ],
+)
+def test_what_the_keeper_of_a_crawl_logs_is_not_logged_twice(
+    caplog: pytest.LogCaptureFixture, how: str, is_running: bool, told: str
+) -> None:
+    with caplog.at_level("INFO"):
+        tell(Changed(name="a", how=how, at_once=("it is wrong",)), is_running=is_running)
+    assert "".join(each.getMessage() for each in caplog.records) == told
