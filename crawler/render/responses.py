@@ -10,6 +10,8 @@ import msgspec
 DEFAULT_LIFE_S: Final = 600.0
 """For responses without an age."""
 MAX_LIFE_S: Final = 3600.0
+_ENTRY_BYTES: Final = 1000
+"""What an entry takes at least."""
 _NOT_CACHEABLE = re.compile(r"\b(?:no-store|no-cache|private)\b", re.IGNORECASE)
 _MAX_AGE = re.compile(r"\bmax-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE | re.ASCII)
 
@@ -32,8 +34,8 @@ class SubResponse(msgspec.Struct, frozen=True):
 
 
 class ResponseCache:
-    """Caches scripts and styles that many pages share: those used last, up to `max_bytes` of bodies. So the crawl asks
-    a server for them from time to time, and not with every page."""
+    """Caches scripts and styles that many pages share: those used last, up to `max_bytes` with their names and
+    headers. So the crawl asks a server for them from time to time, and not with every page."""
 
     def __init__(self, *, max_bytes: int = 16_000_000) -> None:
         self._max_bytes = max_bytes
@@ -56,16 +58,21 @@ class ResponseCache:
         """Cache the response as long as it allows, within limits. A private response or an error is not cached."""
         if name in self._responses:
             self._drop(name)
-        life_s = lifetime_s(response)
-        if response.status != 200 or life_s <= 0 or len(response.body) > self._max_bytes // 4:
+        life_s, size_bytes = lifetime_s(response), _size_bytes(name, response)
+        if response.status != 200 or life_s <= 0 or size_bytes > self._max_bytes // 4:
             return
         self._responses[name] = now + life_s, response
-        self._bytes += len(response.body)
+        self._bytes += size_bytes
         while self._bytes > self._max_bytes:
             self._drop(next(iter(self._responses)))
 
     def _drop(self, name: str) -> None:
-        self._bytes -= len(self._responses.pop(name)[1].body)
+        self._bytes -= _size_bytes(name, self._responses.pop(name)[1])
+
+
+def _size_bytes(name: str, response: SubResponse) -> int:
+    headers = sum(len(header) + len(value) for header, value in response.headers)
+    return _ENTRY_BYTES + len(name) + headers + len(response.body)
 
 
 def lifetime_s(response: SubResponse, /) -> float:

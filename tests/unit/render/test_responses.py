@@ -45,17 +45,26 @@ def test_the_answer_kept_last_counts() -> None:
     assert cache.find("/a", now=4.0) is None
 
 
-@pytest.mark.parametrize("refused", [answer("no-store"), answer(status=404), answer(body=bytes(26))])
+@pytest.mark.parametrize("refused", [answer("no-store"), answer(status=404), answer(body=bytes(26_000))])
 def test_what_is_not_good_for_others_is_not_kept(refused: SubResponse) -> None:
-    cache = ResponseCache(max_bytes=100)
+    cache = ResponseCache(max_bytes=100_000)
     cache.keep("/a", refused, now=0.0)
     assert cache.find("/a", now=0.0) is None
 
 
 def test_the_least_used_makes_room() -> None:
-    cache = ResponseCache(max_bytes=100)
+    cache = ResponseCache(max_bytes=100_000)
     for name in "abcd":
-        cache.keep(name, answer(body=bytes(25)), now=0.0)
+        cache.keep(name, answer(body=bytes(23_000)), now=0.0)
     assert cache.find("a", now=0.0) is not None
-    cache.keep("e", answer(body=bytes(25)), now=0.0)
+    cache.keep("e", answer(body=bytes(23_000)), now=0.0)
     assert [name for name in "abcde" if cache.find(name, now=0.0) is not None] == ["a", "c", "d", "e"]
+
+
+@pytest.mark.parametrize(("size", "kept"), [(0, 99), (10_000, 4)])
+def test_names_and_headers_take_room_too(size: int, kept: int) -> None:
+    cache = ResponseCache(max_bytes=100_000)
+    names = [f"/{number}{'n' * size}" for number in range(101)]
+    for name in names:
+        cache.keep(name, SubResponse(200, [("X", "v" * size)]), now=0.0)
+    assert [name for name in names if cache.find(name, now=0.0) is not None] == names[-kept:]
