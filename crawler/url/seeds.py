@@ -7,10 +7,12 @@ from crawler.url.hosts import has_known_top_level, is_address
 from crawler.url.urls import Target, UrlReader
 
 _WITHOUT_SCHEME: Final = re.compile(
-    r"(?:localhost|\[[0-9a-f:.]+\]|[^\s/?#@:\[\]\\]+\.[^\s/?#@:\[\]\\]+)(?P<port>:[0-9]{1,5})?(?:[/?#].*)?",
+    r"(?:localhost|\[[0-9a-f:.]+\]|[^\s/?#@:\[\]\\][^\s/?#@:\[\]\\.]*+\.[^\s/?#@:\[\]\\]++)"
+    r"(?P<port>:[0-9]{1,5})?(?:[/?#].*)?",
     re.DOTALL | re.IGNORECASE,
 )
-"""A host in which a dot stands, and perhaps a port. `tel:112` is none, and `me@example.org` neither."""
+"""A host in which a dot stands, and perhaps a port. `tel:112` is none, and `me@example.org` neither. The first dot
+behind the first character counts, so that a long text takes no longer than its length."""
 _IPV4: Final = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _RESERVED: Final = frozenset({"example", "internal", "invalid", "local", "localhost", "test"})
 """Top-level domains that are in no list of public suffixes (RFC 2606, RFC 6761, RFC 6762; `internal` by ICANN)."""

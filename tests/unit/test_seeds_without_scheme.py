@@ -71,6 +71,13 @@ def test_what_may_be_a_mistake_is_refused_with_what_to_write(text: str, message:
         read_seed(READER, text)
 
 
+def test_a_long_text_is_read_in_time_proportional_to_its_length() -> None:
+    # In quadratic time, this would take an hour.
+    for text in ("a." * 250_000 + "@", "a" * 500_000 + "@", "." * 500_000):
+        with pytest.raises(ValueError, match=r"has no scheme|is not a URL"):
+            read_seed(READER, text)
+
+
 def test_a_scheme_that_is_written_is_kept_and_the_port_of_https_is_one() -> None:
     for text in ("http://example.org/", "https://example.org/", "example.org:443"):
         target, has_scheme = read_seed(READER, text)
