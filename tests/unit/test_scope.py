@@ -105,11 +105,26 @@ def test_an_admitted_page_lends_its_own_place_to_its_links() -> None:
     assert limits.refusal(url("https://www.example.org/blog/"), depth=1, parent=parent) is Refusal.OUT_OF_SCOPE
 
 
-@pytest.mark.parametrize("pattern", ["(", r"(?=a)", r"(a)\1", "a{1,100000}"])
+@pytest.mark.parametrize("pattern", ["(", r"(?=a)", r"(a)\1", "a{1,100000}", r"\Qa", "a)|(?:b"])
 def test_a_pattern_that_cannot_run_in_linear_time_is_refused_by_name(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"scope\.exclude: .* is not a pattern") as caught:
         scope("host", "https://example.org/", exclude=("ok", pattern))
     assert repr(pattern) in str(caught.value)
+
+
+def test_a_quotation_ends_with_its_pattern() -> None:
+    limits = scope("host", "https://example.org/", exclude=(r"\Qa.b\E", "private"))
+    assert limits.refusal(url("https://example.org/private"), depth=1) is Refusal.EXCLUDED
+    assert limits.refusal(url("https://example.org/a.b"), depth=1) is Refusal.EXCLUDED
+    with pytest.raises(ValueError, match=r"\\Qa' is not a pattern"):
+        scope("host", "https://example.org/", exclude=(r"\Qa", r"\Qb\E"))
+
+
+def test_patterns_that_are_too_large_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawler.discover.scope._PATTERN_MEMORY_BYTES", 100_000)
+    scope("host", "https://example.org/", exclude=("a{1000}", "b{1000}"))
+    with pytest.raises(ValueError, match=r"scope\.exclude: RE2 can't search for all 9 at once .*too large"):
+        scope("host", "https://example.org/", exclude=tuple(f"{letter}{{1000}}" for letter in "abcdefghi"))
 
 
 def test_one_patterns_flags_do_not_reach_the_next() -> None:
