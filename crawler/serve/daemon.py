@@ -219,7 +219,8 @@ class Daemon:
 
     async def _pass_on(self, change: Changed) -> Changed:
         """Let a running crawl read its changed configuration, so that what can hold at once does."""
-        process = self.keepers[change.name].facts.process
+        keeper = self.keepers.get(change.name)  # it may have been deleted while another crawl answered
+        process = None if keeper is None else keeper.facts.process
         if process is None or not change.at_next_start:
             return change
         return with_answer(change, await reload_settings(Path(process.directory)))
@@ -235,18 +236,27 @@ class Daemon:
         """Look at all crawls and at the machine, again and again."""
         while True:
             await asyncio.sleep(self._options.watch_s)
-            keepers = list(self.keepers.values())
-            pids = {keeper.name: each.pid for keeper in keepers if (each := keeper.facts.process) is not None}
-            taken_by_pid = await asyncio.to_thread(measure, pids.values())
-            taken = {name: taken_by_pid[pid] for name, pid in pids.items()}
-            told = await asyncio.gather(*(keeper.watch(taken.get(keeper.name, Taken())) for keeper in keepers))
-            statuses = {keeper.name: each for keeper, each in zip(keepers, told, strict=True) if each is not None}
-            await self.recorder.take(statuses, taken)
-            system_files = used_system_files()
-            for keeper in keepers:
-                self._check_room(keeper, system_files)
-                await keeper.delete_old_runs()
-            self._check_excess(taken)
+            await self.look()
+
+    async def look(self) -> None:
+        """Look at all crawls and at the machine. Crawls may be deleted meanwhile."""
+        keepers = list(self.keepers.values())
+        pids = {keeper.name: each.pid for keeper in keepers if (each := keeper.facts.process) is not None}
+        taken_by_pid = await asyncio.to_thread(measure, pids.values())
+        taken = {name: taken_by_pid[pid] for name, pid in pids.items()}
+        told = await asyncio.gather(*(keeper.watch(taken.get(keeper.name, Taken())) for keeper in keepers))
+        known = [(keeper, each) for keeper, each in zip(keepers, told, strict=True) if self._keeps(keeper)]
+        await self.recorder.take({keeper.name: each for keeper, each in known if each is not None}, taken)
+        system_files = used_system_files()
+        for keeper in keepers:
+            self._check_room(keeper, system_files)
+            await keeper.delete_old_runs()
+        left = {keeper.name for keeper in keepers if self._keeps(keeper)}
+        self._check_excess({name: each for name, each in taken.items() if name in left})
+
+    def _keeps(self, keeper: Keeper) -> bool:
+        """Whether the crawl was not deleted."""
+        return self.keepers.get(keeper.name) is keeper
 
     def _check_room(self, keeper: Keeper, system_files: float) -> None:
         directory = keeper.facts.directory
