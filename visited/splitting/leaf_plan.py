@@ -40,8 +40,13 @@ class LeafPlan(msgspec.Struct, frozen=True, kw_only=True):
         fingerprints; each leaf has about `mean_list`.
         """
         loads = self.load(leaves)
-        leaf = int(loads.argmax())
-        if loads[leaf] < self.full or not self._can_grow(leaves, leaf):
+        while not self._can_grow(leaves, leaf := int(loads.argmax())):
+            # It takes more URLs at a higher rate. The others go on growing.
+            loads = loads.copy()
+            loads[leaf] = -1
+            if loads.max() < 0:
+                return {}
+        if loads[leaf] < self.full:
             return {}
         group_size = max(1, min(budget // mean_list, _MAX_GROUP))
         place = leaves.order.index(leaf)

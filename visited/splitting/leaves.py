@@ -12,6 +12,10 @@ from visited.bits.memory import Memory, allocated_bytes, zeros
 
 _SPACE = 1 << 64
 _MAX_ROUTES = 1 << 31
+_FREE_ROUTES = 1 << 22
+_ROUTES_PER_LEAF = 64
+"""Hashes spread evenly, so leaves have nearly equal depths, and a few routes each. Only URLs that somebody has chosen
+by their hashes share many bits; without this limit, some ten thousand of them would fill the memory with routes."""
 
 
 class Leaves:
@@ -96,7 +100,8 @@ class Leaves:
 
     def can_split(self, leaf: int) -> bool:
         """Whether the routes have a bit left to distinguish its halves."""
-        return self.first_leaves << self.places[leaf][0] + 1 < _MAX_ROUTES
+        most = min(max(_FREE_ROUTES, _ROUTES_PER_LEAF * len(self.bits)), _MAX_ROUTES)
+        return self.first_leaves << self.places[leaf][0] + 1 < most
 
     def replace(self, leaf: int, bits: Memory, counts: NDArray[np.int64]) -> None:
         """Give a leaf another array, with this number of bits set by this number of URLs."""

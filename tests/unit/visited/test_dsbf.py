@@ -16,6 +16,7 @@ from visited.bits.kernel import available_kernels
 from visited.bits.memory import zeros
 from visited.splitting.leaf_images import LeafImages
 from visited.splitting.leaf_list import LeafList
+from visited.splitting.leaf_plan import fixed_plan
 from visited.splitting.leaves import Leaves
 from visited.splitting.runs import read_range, read_runs
 from visited.splitting.splitting_set import SplittingSet
@@ -485,3 +486,15 @@ async def test_a_list_is_copied_whole_though_the_system_reads_it_in_parts(monkey
     assert sorted(np.concatenate(list(read_runs(again.file))).tolist()) == list(range(1, 5_000))
     again.close()
     fingerprints.close()
+
+
+def test_hashes_that_share_their_first_bits_neither_fill_the_memory_nor_stop_the_growth_of_others() -> None:
+    leaves = Leaves(first_leaves=1, bits=8192)
+    while leaves.can_split(0):
+        leaves.split(0, [zeros(1024), zeros(1024)], np.zeros((2, 2), np.int64))
+    assert leaves.routes.nbytes <= 16 << 20
+    plan = fixed_plan(leaf_bits=8192, leaf_capacity=10)
+    leaves.urls[:2] = 1000, 20
+    assert plan.next_sizes(leaves, mean_list=1, budget=1) == {1: [8192, 8192]}
+    leaves.urls[1] = 0
+    assert plan.next_sizes(leaves, mean_list=1, budget=1) == {}
