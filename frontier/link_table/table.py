@@ -14,7 +14,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 1
+IS_COMPILED: Final = _COMPILED_VERSION == 2
 """False too if the extension was compiled from older code."""
 
 MAX_COUNTS: Final = 786_432 if IS_COMPILED else 150_000
@@ -45,7 +45,12 @@ class LinkTable(Protocol):
 
     def take(self, most: int, below: int, /) -> tuple[list[LinkCount], bool]:
         """Remove and return up to `most` counts that are below `below`, or any if that is 0; and whether this ended a
-        round. A round passes each URL that was there when it began."""
+        round. A round passes each URL that was there when it began. Counts of a crowd are taken first, whatever they
+        are, outside of the round."""
+        ...
+
+    def is_crowded(self) -> bool:
+        """Whether searches take long, because somebody has chosen URLs by their digests."""
         ...
 
     def put_back(self, taken: list[LinkCount], /) -> None:
@@ -88,6 +93,9 @@ class PythonLinkTable:
             if count and (count < below or not below):
                 taken.append((digest, counts.pop(digest)))
         return taken, not waiting
+
+    def is_crowded(self) -> bool:
+        return False
 
     def put_back(self, taken: list[LinkCount], /) -> None:
         counts = self._counts

@@ -4,6 +4,8 @@ The record of a URL counts the links of the page it was found on. Later links ar
 are many counts, some are written to the store with each page, in the order of their digests. URLs with many links, such
 as those of menus, stay for several rounds, because the next page would bring them back. And every ten minutes a round
 begins that writes all. So a killed process loses the links of some ten minutes; nothing else is ever dropped.
+
+A site may choose its URLs so that their digests begin alike. They crowd one place of the table, and are written first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +48,9 @@ class LinkCounts:
 
     def must_write(self, now: float) -> bool:
         """Whether some counts have to be written."""
-        return self._is_due or len(self._table) > self._max_counts or (now >= self._due_at and len(self._table) > 0)
+        table = self._table
+        is_over = len(table) > self._max_counts or table.is_crowded()
+        return self._is_due or is_over or (now >= self._due_at and len(table) > 0)
 
     def write(self, store: Store, /, *, at_once: int, now: float) -> None:
         """Write the counts of up to `at_once` URLs. Raises `StoreFull` and keeps them then."""

@@ -29,8 +29,25 @@ def compare(chance: Random, corpus: Corpus) -> None:
         assert table.get(url) == expected[python_digest(url)]
         assert table.pop(url) == expected.pop(python_digest(url), 0)
         assert len(table) == len(+expected)
+    if chance.random() < 0.2:
+        crowd = _crowd(chance)
+        table.put_back(crowd)
+        expected.update(dict(crowd))
+        assert table.is_crowded()
+        taken, is_end = table.take(chance.choice((1, 5000)), 2)
+        assert not is_end
+        assert all(expected.pop(digest) == count for digest, count in taken)
     table.rewind()
-    assert dict(table.take(1000, 0)[0]) == dict(+expected)
+    found: dict[bytes, int] = {}
+    while len(table):
+        found |= dict(table.take(10_000, 0)[0])
+    assert found == dict(+expected)
+
+
+def _crowd(chance: Random) -> list[tuple[bytes, int]]:
+    """Counts of URLs whose digests begin alike."""
+    start = chance.choice((bytes(8), b"\xff" * 8, chance.randbytes(8)))
+    return [(start + number.to_bytes(8, "big"), chance.choice((1, 5))) for number in range(6000)]
 
 
 def calls(chance: Random, corpus: Corpus) -> list[Call]:
@@ -45,6 +62,7 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
         (table.pop, (_url(chance),)),
         (table.put_back, ([(python_digest(url), count) for url, count in zip(urls, links, strict=True)],)),
         (table.take, (chance.randrange(50), chance.choice((0, 2)))),
+        (table.is_crowded, ()),
     ]
 
 

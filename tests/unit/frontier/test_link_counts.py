@@ -239,3 +239,15 @@ async def test_counts_of_an_older_store_are_kept_added_to_and_forgotten(tmp_path
         assert entry is not None
         assert entry.hit_count == 1
     assert crawl.fsck().problems == []
+
+
+def test_urls_that_somebody_has_chosen_by_their_digests_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, store = make_link_table(), Watched()
+    table.put_back([(b"\xf0" + bytes(7) + number.to_bytes(8, "big"), 7) for number in range(9000)])
+    monkeypatch.setattr("frontier.transitions.link_counts.make_link_table", lambda: table)
+    counts = LinkCounts(now=0)
+    assert counts.must_write(0) is not isinstance(table, PythonLinkTable)
+    while counts.must_write(0):
+        counts.write(store, at_once=6000, now=0)
+    if store.batches:
+        assert [len(batch) for batch in store.batches] == [6000]

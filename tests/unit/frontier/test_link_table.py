@@ -110,3 +110,22 @@ def test_a_digest_is_the_same_everywhere(make: Make) -> None:
         table = make()
         table.add([url], [3])
         assert table.take(10, 0) == ([(url_digest(url), 3)], True)
+
+
+def test_a_crowd_is_taken_first_and_outside_of_the_round(make: Make) -> None:
+    table, urls = make(), names(100)
+    table.add(urls, [1] * 100)
+    expected = {url_digest(url): 1 for url in urls}
+    assert not table.is_crowded()
+    crowd = {b"\xf0" + bytes(7) + number.to_bytes(8, "big"): 7 for number in range(9000)}
+    table.put_back(list(crowd.items()))
+    assert table.is_crowded() is not isinstance(table, PythonLinkTable)
+    if table.is_crowded():
+        taken, is_end = table.take(6000, 3)
+        assert len(taken) == 6000
+        assert set(taken) <= crowd.items()
+        assert not is_end
+        assert not table.is_crowded()
+        table.put_back(taken)
+        assert table.is_crowded()
+    assert all_of(table) == expected | crowd
