@@ -82,6 +82,10 @@ class AppendFile:
             self._synced = max(self._synced, reached)
 
     @property
+    def is_closed(self) -> bool:
+        return self._fd is None
+
+    @property
     def is_intact(self) -> bool:
         """False once an error has left the file in doubt: it may end with an unacknowledged or incomplete chunk."""
         return self._damage is None

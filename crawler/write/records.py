@@ -64,10 +64,14 @@ class RecordSink:
         self.torn_bytes, self.damaged_bytes = repair_tail(files[-1]) if files else (0, 0)
         self._serial = _serial_of(files[-1]) if files else 0
         self._file = self._open(self._serial)
+        self._closed = False
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        if self._closed:
+            raise ValueError(f"the records of {self._directory} are closed; they can't be written to any more")
         line = self._line(record)
-        while (file := self._file).size and file.size + len(line) > self._max_bytes:
+        # A full file is closed before the next one is made, which may fail because the disk is full.
+        while (file := self._file).is_closed or (file.size and file.size + len(line) > self._max_bytes):
             await file.settle()  # so that closing it need not wait for the disk
             if file is self._file:
                 self._begin_next()
@@ -75,6 +79,7 @@ class RecordSink:
         await file.settle()
 
     async def aclose(self) -> None:
+        self._closed = True
         self._file.close()
 
     def _line(self, record: PageRecord) -> bytes:

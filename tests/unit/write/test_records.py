@@ -1,7 +1,9 @@
 """Records as JSON Lines: names, rotation, reading back, damage."""
 
+import errno
 import json
 import logging
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -68,6 +70,26 @@ async def test_other_files_in_the_directory_are_left_alone(tmp_path: Path) -> No
     await write_all(tmp_path, [record(1)])
     assert titles(tmp_path) == [(1, "")]
     assert (tmp_path / "notes.txt").read_text() == "no newline"
+
+
+async def test_if_the_next_file_can_not_be_made_all_records_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = RecordSink(tmp_path, max_bytes=500)
+    await sink.write(None, record(1, title="x" * 100))
+    with monkeypatch.context() as full:
+        full.setattr(os, "open", _refuse)
+        for title in ("y" * 400, "short"):  # the second one would still fit into the first file
+            with pytest.raises(OSError, match="No space left"):
+                await sink.write(None, record(2, title=title))
+    await sink.write(None, record(3, title="short"))
+    await sink.write(None, record(2, title="y" * 400))
+    await sink.aclose()
+    assert [number for number, _ in titles(tmp_path)] == [1, 3, 2]
+
+
+def _refuse(*_: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @given(st.lists(st.integers(0, 12), max_size=60))
