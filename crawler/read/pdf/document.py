@@ -19,6 +19,8 @@ from crawler.read.options import PdfContent
 
 MAX_PAGES: Final = 2_000
 """Limit per document; further pages are ignored."""
+MAX_HREF_CHARACTERS: Final = 10_000_000
+"""Limit for all links of a document together; further ones are ignored. Many annotations may share one long URI."""
 _BROKEN: Final = (
     PyPdfError,
     KeyError,
@@ -42,19 +44,18 @@ def read_pdf(
     reader = PdfReader(io.BytesIO(body))
     links: list[Link] = []
     texts: list[str] = []
-    left = text_bytes
+    left, hrefs_left = text_bytes, MAX_HREF_CHARACTERS
     count = len(reader.pages)
     read = 0
     for number in range(min(count, MAX_PAGES)):
-        wants_links = with_links and len(links) < MAX_LINKS
+        wants_links = with_links and len(links) < MAX_LINKS and hrefs_left >= 0
         if time.monotonic() >= until or not (wants_links or left > 0):
             break
         read += 1
         with suppress(*_BROKEN):
             page = reader.pages[number]
             if wants_links:
-                with suppress(*_BROKEN):
-                    links.extend(_links(page))
+                hrefs_left = _add_links(page, links, hrefs_left)
             if left > 0 and (text := page.extract_text().strip()):
                 texts.append(text)
                 left -= len(text.encode("utf-8", "replace"))
@@ -71,6 +72,18 @@ def read_pdf(
         pages=count,
         pages_read=read,
     )
+
+
+def _add_links(page: PageObject, links: list[Link], left: int) -> int:
+    """Add the links of a page, of so many characters at most. Returns how many are left; negative if a link did not
+    fit."""
+    with suppress(*_BROKEN):
+        for link in _links(page):
+            left -= len(link.href)
+            if left < 0:
+                break
+            links.append(link)
+    return left
 
 
 def _links(page: PageObject) -> Iterator[Link]:

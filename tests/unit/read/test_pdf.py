@@ -4,9 +4,11 @@ import io
 
 import pytest
 from pypdf import PdfWriter, annotations
+from pypdf.generic import ArrayObject, NameObject
 
 from crawler.page import LinkKind
 from crawler.read.options import Options
+from crawler.read.pdf import document
 from crawler.read.pdf.document import read_pdf
 from tests.unit.read.extractors import MAKERS, Make
 from tests.unit.read.suites import page
@@ -40,3 +42,18 @@ def test_links_of_pdf_documents_are_read_where_wanted(make: Make) -> None:
     ]
     for broken in (body[: len(body) // 2], b"%PDF-1.7 nothing", body.replace(b"/Annots", b"/Annotz")):
         assert reader.extract(page(broken, headers=())).content_type == "application/pdf"
+
+
+def test_links_that_share_a_long_uri_take_no_more_memory_than_links_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MAX_HREF_CHARACTERS", 1000)
+    writer = PdfWriter()
+    for _ in range(2):
+        writer.add_blank_page(100, 100)
+    link = writer._add_object(annotations.Link(rect=(0, 0, 9, 9), url="https://e.org/" + "x" * 286))
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([link] * 5)
+    writer.add_annotation(1, annotations.Link(rect=(0, 0, 9, 9), url="https://e.org/after"))
+    file = io.BytesIO()
+    writer.write(file)
+    found = read_pdf(file.getvalue())
+    assert [len(each.href) for each in found.links] == [300, 300, 300]
+    assert found.pages_read == 1
