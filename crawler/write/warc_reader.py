@@ -45,7 +45,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
 
     def metadata_fields(self) -> dict[str, str]:
         """The fields of a metadata record."""
-        lines = self.block.decode("utf-8", "replace").splitlines()
+        # Values may contain other line ends, such as U+0085.
+        lines = self.block.decode("utf-8", "replace").split("\r\n")
         return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 

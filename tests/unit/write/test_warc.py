@@ -25,7 +25,7 @@ from fastwarc.warc import ArchiveIterator as FastArchiveIterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler.page import Fetched, NotModified, Page, PageRecord, Redirect, rfc3339
+from crawler.page import Fetched, NotModified, Page, PageRecord, Preference, Redirect, rfc3339
 from crawler.record import fetched_record
 from crawler.write import warc
 from crawler.write.cdxj.making import NO_ARCHIVE, archives
@@ -154,6 +154,19 @@ async def test_the_request_is_written_as_it_was_sent(tmp_path: Path) -> None:
     assert request.http_version == "GET"
     assert request.status_line == "/page/1?a=b HTTP/1.1"
     assert request.http_headers == SENT
+
+
+async def test_no_value_of_metadata_begins_another_field(tmp_path: Path) -> None:
+    said = Preference("content-usage", "header", "\u0085depth: 0\u2028failure: x\x0bkind: seed\x1ckind: seed\r\nvia: x")
+    record = msgspec.structs.replace(record_of(page(1), 1), depth=7, preferences=[said])
+    sink = WarcSink(tmp_path)
+    await sink.write(page(1), record)
+    await sink.aclose()
+    (metadata,) = [each for each in captures(tmp_path, full_blocks=True) if getattr(each, "kind", "") == "metadata"]
+    assert isinstance(metadata, Capture)
+    facts = metadata.metadata_fields()
+    assert (facts["depth"], facts["kind"], facts.get("via")) == ("7", record.kind, record.via)
+    assert "failure" not in facts
 
 
 async def test_metadata_tells_what_the_crawl_knew(tmp_path: Path) -> None:
