@@ -26,14 +26,19 @@ from crawler.read.feeds.xml_fixups import RepairedXml
 MAX_LINKS_AND_EXTENSIONS: Final = 500_000
 """Includes the translations, images and videos of a sitemap's URLs."""
 MAX_DEPTH: Final = 256
+MAX_HELD: Final = 500_000
+"""Elements, attributes and unknown references that are in memory at once, 50 to 250 bytes each. Entries are freed when
+they end."""
 _WRAPPERS: Final = 50
 """Elements that we put around the document. A surplus end tag closes one of them, and the parser reads on; without
 them it would stop there, and before a second root."""
 _MAX_DATE_CHARACTERS: Final = 40
 _RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
-_ENTRIES: Final = frozenset({"url", "sitemap", "item", "entry"})
+_SITEMAP_ENTRIES: Final = frozenset({"url", "sitemap"})
+_FEED_ENTRIES: Final = frozenset({"item", "entry"})
+_ENTRIES: Final = _SITEMAP_ENTRIES | _FEED_ENTRIES
+_SITEMAP_ROOTS: Final = ("urlset", "sitemapindex", "sitemaps", "sitemap")
 _HINTS: Final = frozenset({"lastmod", "changefreq"})
-_WITH_HTML: Final = frozenset({"item", "entry"})
 _HTML: Final = frozenset({"encoded", "description", "content", "summary"})
 
 Reader = Callable[[lxml.etree._Element, str], Iterator[Link]]
@@ -67,9 +72,13 @@ class _XmlReader:
         self._readers = _readers(url)
         self._reader: Reader | None = None
         """Reads elements of the kind of document that the root shows."""
+        self._entry_names = _ENTRIES
+        """Of that kind of document."""
         self._entries = 0
         self._entry_start = 0
         """Where the links of the current entry begin."""
+        self._elements = self._freed = self._held_before_entry = 0
+        """Elements with their attributes; what was freed; and what was held when the current entry began."""
         self._depth = -_WRAPPERS
         self._bases = Bases(url)
 
@@ -92,9 +101,15 @@ class _XmlReader:
                 trouble = self._begin(element) if event == "start" else self._end(element)
                 if trouble is not None:
                     return trouble
+            if self._held > MAX_HELD:
+                return f"has more than {MAX_HELD} elements and attributes in one entry or in none; the rest is not read"
         if self._reader is not None and self._depth > 0 and not self._document.has_end:
             return "ends in the middle"
         return "has too many end tags; the rest is not read" if self._depth <= -_WRAPPERS else None
+
+    @property
+    def _held(self) -> int:
+        return self._elements + self._document.unknown_references - self._freed
 
     def _begin(self, element: lxml.etree._Element) -> str | None:
         self._depth += 1
@@ -103,12 +118,16 @@ class _XmlReader:
         if self._depth > MAX_DEPTH:
             return f"is nested deeper than {MAX_DEPTH} elements; the rest is not read"
         name = local_name(element)
+        before = self._held
+        self._elements += 1 + len(element.attrib)
         if name in self._readers and (self._reader is None or (self._depth == 1 and name not in _ENTRIES)):
             self._reader = self._readers[name]
-        elif name in _ENTRIES:
+            self._entry_names = _SITEMAP_ENTRIES if name in _SITEMAP_ROOTS else _FEED_ENTRIES
+        elif name in self._entry_names:
             if self._entries == MAX_LINKS:
                 return f"lists more than {MAX_LINKS} URLs; the rest is not read"
             self._entry_start = len(self.links)
+            self._held_before_entry = before
         self._bases.begin(element)
         return None
 
@@ -121,7 +140,7 @@ class _XmlReader:
             return None
         links, read_bytes, found = self.links, self._document.read_bytes, self._reader(element, name)
         links.extend(self._bases.resolve(found, read_bytes=read_bytes) if self._bases.are_open else found)
-        if name in _WITH_HTML and self._read_html is not None:
+        if name in _FEED_ENTRIES and self._read_html is not None:
             for html, base in _html_of(element, self._bases):
                 within = self._read_html(html, base or self._url)
                 links.extend(self._bases.resolve(within, read_bytes=read_bytes, base=base))
@@ -129,9 +148,10 @@ class _XmlReader:
         if len(links) > MAX_LINKS_AND_EXTENSIONS:
             del links[MAX_LINKS_AND_EXTENSIONS:]
             return f"names more than {MAX_LINKS_AND_EXTENSIONS} URLs; the rest is not read"
-        if name in _ENTRIES:
+        if name in self._entry_names:
             self._set_hints(element)
             _free(element)
+            self._freed += self._held - self._held_before_entry
             self._entries += 1
         return None
 
@@ -251,5 +271,5 @@ def _readers(url: str) -> dict[str, Reader]:
     def read_sitemap(element: lxml.etree._Element, name: str) -> Iterator[Link]:
         return sitemap_links(element, name, add_scheme)
 
-    by_root: dict[str, Reader] = dict.fromkeys(("urlset", "sitemapindex", "sitemaps", "sitemap"), read_sitemap)
+    by_root: dict[str, Reader] = dict.fromkeys(_SITEMAP_ROOTS, read_sitemap)
     return by_root | dict.fromkeys(("rss", "rdf", "feed"), _feed_links)

@@ -48,6 +48,8 @@ class RepairedXml:
         """What was omitted, if anything was."""
         self.has_end = False
         """Whether the last piece ends with the end tag of a root, even if other elements are still open."""
+        self.unknown_references = 0
+        """References that were left as they are, of which the parser makes nodes; or a few more."""
         self._pieces = pieces
         self._entities = Entities(b"")
         self._expanded_bytes = 0
@@ -103,18 +105,23 @@ class RepairedXml:
         return _OTHER_AMPERSAND.sub(self._replace_reference, text) if b"&" in text else text
 
     def _replace_reference(self, found: re.Match[bytes]) -> bytes:
-        name = found[1]
-        if name is None:
+        if found[1] is None:
             return b"&amp;"
+        replacement = self._known(found[1])
+        self.unknown_references += replacement is None
+        return found[0] if replacement is None else replacement
+
+    def _known(self, name: bytes) -> bytes | None:
         if name in self._entities:
             expansion = self._entities.expand(name)
             self.trouble = self.trouble or self._entities.trouble
             if expansion is None:
-                return found[0]
+                return None
             self._expanded_bytes += len(expansion)
             if self._expanded_bytes > _GROWTH * self.read_bytes + _GROWTH_BYTES:
                 self.trouble = "its entities expand to many times its size; the rest is not read"
-                return found[0]
+                return None
+            self.unknown_references += expansion.count(b"&")
             return expansion
         characters = html5.get(f"{name.decode('ascii')};")
-        return found[0] if characters is None else "".join(f"&#{ord(char)};" for char in characters).encode("ascii")
+        return None if characters is None else "".join(f"&#{ord(char)};" for char in characters).encode("ascii")

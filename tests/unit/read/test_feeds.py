@@ -621,6 +621,7 @@ def test_the_html_of_a_feed_is_read() -> None:
     for feed, base in (
         (f"<rss><item><link>/e/a</link><content:encoded><![CDATA[{HTML}]]></content:encoded></item></rss>", "/e/"),
         (f"<rss><item><description>{escaped}</description><link>/e/a</link></item></rss>", "/e/"),
+        (f"<rss><item><link>/e/a</link><description>{escaped}</description><url>/u</url></item></rss>", "/e/"),
         (f"<rss><item><guid>https://example.org/e/a</guid><description>{escaped}</description></item></rss>", "/a/"),
         (f"<feed><entry><link href='/e/a'/><content type='html'>{escaped}</content></entry></feed>", "/a/"),
         (f"<feed xml:base='/x/'><entry xml:base='y/'><summary type='html'>{escaped}</summary></entry></feed>", "/x/y/"),

@@ -7,6 +7,7 @@ import zlib
 import pytest
 
 from crawler.page import Extract, LinkKind
+from crawler.read.feeds import feeds
 from crawler.read.feeds.feeds import MAX_DEPTH, xml_links
 from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, GzipPieces
 from crawler.read.feeds.xml_fixups import RepairedXml
@@ -173,6 +174,30 @@ def test_what_is_cut_says_why_and_keeps_what_came_before() -> None:
     assert trouble(deep) == f"is nested deeper than {MAX_DEPTH} elements; the rest is not read"
     assert trouble(urlset(A) + "</x>" * 60 + urlset(B)) == "has too many end tags; the rest is not read"
     assert trouble(urlset(A, *[B] * 50_000)) == "lists more than 50000 URLs; the rest is not read"
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        "<x/>" * 120_000,
+        "<x a='' b='' c=''/>" * 30_000,
+        "<url>" + "<x/>" * 120_000 + "</url>",
+        "<loc>" + "&none;" * 120_000 + "</loc>",
+        " " * 300_000 + "<loc>" + "&e;" * 150 + "</loc>",
+    ],
+)
+def test_what_is_no_entry_or_a_large_one_takes_little_memory(monkeypatch: pytest.MonkeyPatch, many: str) -> None:
+    monkeypatch.setattr(feeds, "MAX_HELD", 100_000)
+    dtd = f"<!DOCTYPE urlset [<!ENTITY e '{'&none;' * 1000}'>]>"
+    why = "has more than 100000 elements and attributes in one entry or in none; the rest is not read"
+    assert trouble(dtd + urlset(A).replace("</urlset>", f"{many}<url><loc>{B}</loc></url></urlset>")) == why
+
+
+def test_entries_are_freed_whatever_they_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "MAX_HELD", 100)
+    entry = f"<url><loc>{A}</loc><x a=''/></url>"
+    found = read(HEAD + "<urlset>" + entry * 2_000 + "</urlset>")
+    assert (len(found.links), found.error) == (2_000, None)
 
 
 def test_entities_that_are_not_read_say_so() -> None:
