@@ -244,13 +244,8 @@ def output_directories(directory: Path) -> list[Path]:
     layout = read_layout(directory)
     if layout is None:
         return [directory]
-    earlier = [output_path(directory, name) for name in layout.earlier]
+    earlier = [directory / name for name in layout.earlier]
     return [*earlier, *layout.directories_here(directory).values()]
-
-
-def output_path(directory: Path, name: str) -> Path:
-    """Where output from before the crawl in a directory was divided is, by its name in the layout."""
-    return directory if name == "." else directory / name
 
 
 def replaced_directories(part: Path) -> list[Path]:

@@ -16,11 +16,12 @@ from crawler.serve.folder import SUFFIX, Found, read_folder
 from crawler.serve.inspection import Commands, reload_settings
 from crawler.serve.keeper import Keeper, KeeperOptions
 from crawler.serve.life import changes as life
-from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
+from crawler.serve.machine import Limits, Taken, measure, used_system_files
 from crawler.serve.measure.recorder import Recorder
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
 from crawler.serve.reloading import Changed, changed_crawl, tell, with_answer
+from crawler.serve.room import check_excess, check_room
 from crawler.status import number_of
 
 log = logging.getLogger(__name__)
@@ -163,7 +164,7 @@ class Daemon:
         self.keepers[name] = keeper
         self._give(keeper, found)
         # Before it starts, not only when all crawls are watched.
-        self._check_room(keeper, used_system_files())
+        check_room(keeper, self._options.limits, used_system_files())
         self._tasks[name] = self._group.create_task(keeper.run(), name=f"keeps {name}")
 
     async def delete(self, name: str) -> None:
@@ -219,8 +220,7 @@ class Daemon:
 
     async def _pass_on(self, change: Changed) -> Changed:
         """Let a running crawl read its changed configuration, so that what can hold at once does."""
-        keeper = self.keepers.get(change.name)  # it may have been deleted while another crawl answered
-        process = None if keeper is None else keeper.facts.process
+        process = self.keepers[change.name].facts.process
         if process is None or not change.at_next_start:
             return change
         return with_answer(change, await reload_settings(Path(process.directory)))
@@ -249,33 +249,14 @@ class Daemon:
         await self.recorder.take({keeper.name: each for keeper, each in known if each is not None}, taken)
         system_files = used_system_files()
         for keeper in keepers:
-            self._check_room(keeper, system_files)
+            check_room(keeper, self._options.limits, system_files)
             await keeper.delete_old_runs()
-        left = {keeper.name for keeper in keepers if self._keeps(keeper)}
-        self._check_excess({name: each for name, each in taken.items() if name in left})
+        left = {keeper.name: keeper for keeper in keepers if self._keeps(keeper)}
+        check_excess(left, self._options.limits, {name: each for name, each in taken.items() if name in left})
 
     def _keeps(self, keeper: Keeper) -> bool:
         """Whether the crawl was not deleted."""
         return self.keepers.get(keeper.name) is keeper
-
-    def _check_room(self, keeper: Keeper, system_files: float) -> None:
-        directory = keeper.facts.directory
-        if directory is None:
-            return
-        was = keeper.facts.shortage
-        is_short = was is not None
-        lacks = shortage(self._options.limits, free_bytes(Path(directory)), system_files, is_short=is_short)
-        if (lacks is None) != (was is None):
-            keeper.change(lambda facts: msgspec.structs.replace(facts, shortage=lacks))
-
-    def _check_excess(self, taken: dict[str, Taken]) -> None:
-        ending = {name for name in taken if (each := self.keepers[name].facts.process) is None or each.draining}
-        if ending:
-            return  # what they take may be free in a moment
-        found = excess(self._options.limits, taken)
-        if found is not None:
-            name, why = found
-            self.keepers[name].change(lambda facts: msgspec.structs.replace(facts, excess=why))
 
     async def _live(self) -> None:
         """Tell the supervisor that the event loop turns."""

@@ -9,7 +9,7 @@ import msgspec
 from config import Loaded
 from crawler.cluster.notes import read_note
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
-from crawler.disk.layout import output_directories, output_path, part_at, read_layout
+from crawler.disk.layout import output_directories, part_at, read_layout
 from crawler.operate.opening import lock_directory, lock_stored
 from crawler.parts.ownership import Ownership
 from crawler.wiring.backends import lacks
@@ -84,7 +84,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         layout = read_layout(self.path)
         if layout is None:
             return {}
-        known = {output_path(self.path, name): lineage for name, lineage in layout.earlier_lineages.items()}
+        known = {self.path / name: lineage for name, lineage in layout.earlier_lineages.items()}
         here = layout.directories_here(self.path).values()
         notes = {each.original: read_note(each) for each in self.outputs if each.original not in here}
         return {path: note.lineage for path, note in notes.items() if note is not None} | known

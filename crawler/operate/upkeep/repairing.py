@@ -7,7 +7,8 @@ from pathlib import Path
 from crawler.operate.upkeep.places import Place, Places, open_states
 from crawler.status import number_of
 from crawler.wiring.backends import frontier_backend
-from crawler.wiring.recovery.recover import Sources, recover
+from crawler.wiring.recovery.recover import recover
+from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.storage import open_state, repair_state
 from frontier import FrontierStats
 from frontier.state import FrontierState

@@ -8,6 +8,7 @@
     setting_aside    moves damaged bytes out of the output
     facts            what they tell about each number, side by side
     bodies           what revisit records refer to, for `recover`
+    sources          where `recover` reads
 
 They share `record_urls` (the URLs of records, as the frontier names them), `entries` (ledger entries from records and
 archived pages), `ledgers` (those of all parts, as one) and `depths`.

@@ -5,11 +5,10 @@ read again from the archive. If it is not there either, only the settled URLs ar
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
 
 import msgspec
 
@@ -28,6 +27,7 @@ from crawler.wiring.components import discovering, processing
 from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.entries import batches, entry_of_capture, entry_of_failure, entry_of_record
 from crawler.wiring.recovery.record_urls import RecordUrls
+from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
@@ -55,23 +55,6 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     """Records that were deleted on purpose, so that nobody knows their URLs any more."""
 
 
-class Sources(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a recovery reads."""
-
-    own: CrawlDirectory
-    """The directory whose state is recovered. It may lack links to other parts of the crawl, too."""
-    others: Sequence[CrawlDirectory] = ()
-    """Other directories with output of the crawl: of its other parts, or from before it was divided."""
-    lineages: Mapping[Path, int] = {}
-    """Those of the output from before the crawl was divided, by directory, as far as they are known."""
-    owns: Callable[[str], bool] = lambda _: True
-    """Whether a queue belongs to the state that is recovered, by its key. Of others, nothing else is taken."""
-
-    @property
-    def newest_first(self) -> list[CrawlDirectory]:
-        return [self.own, *reversed(self.others)]
-
-
 async def recover(
     loaded: Loaded, sources: Sources, state: FrontierState, *, progress: Progress = lambda _: None
 ) -> Recovered:
@@ -91,9 +74,9 @@ async def recover(
             if not isinstance(frontier, Recovering):
                 raise lacks(loaded.config, "be given what only the output of a crawl still knows")
             settled = found = 0
-            for entries in chain(batches(output.entries()), batches(output.entries_of_captures())):
+            for entries in batches(output.entries()):
                 settled += await frontier.record(entries)
-            for links in chain(batches(output.links_of_records()), batches(output.links_of_pages())):
+            for links in batches(output.links()):
                 found += await frontier.add(links)
                 await asyncio.sleep(0)  # so that a signal is heard
             pruned = PrunedNumbers([sources.own]).of("records")
@@ -177,21 +160,20 @@ class _Output:
         return links if directory is self._sources.own else (url for url in links if self._own(url))
 
     def entries(self) -> Iterator[LedgerEntry]:
-        for directory in self._sources.newest_first:
-            lineage = self._sources.lineages.get(directory.original)
-            for record in self._records(directory):
-                self.records += 1
-                self._recorded.add(record.number)
-                url = self._own(self._urls.of_record(record))
-                if url is not None and (entry := entry_of_record(record, url)) is not None:
+        """First those of records, then those of pages in the archive that have no record."""
+        for read in (self._entries_of_records, self._entries_of_captures):
+            for directory in self._sources.newest_first:
+                lineage = self._sources.lineages.get(directory.original)
+                for entry in read(directory):
                     yield msgspec.structs.replace(entry, settled_in=lineage)
 
-    def entries_of_captures(self) -> Iterator[LedgerEntry]:
-        """The entries of pages that are in the archive and have no record."""
-        for directory in self._sources.newest_first:
-            lineage = self._sources.lineages.get(directory.original)
-            for entry in self._entries_of_captures(directory):
-                yield msgspec.structs.replace(entry, settled_in=lineage)
+    def _entries_of_records(self, directory: CrawlDirectory) -> Iterator[LedgerEntry]:
+        for record in self._records(directory):
+            self.records += 1
+            self._recorded.add(record.number)
+            url = self._own(self._urls.of_record(record))
+            if url is not None and (entry := entry_of_record(record, url)) is not None:
+                yield entry
 
     def _entries_of_captures(self, directory: CrawlDirectory) -> Iterator[LedgerEntry]:
         for number, group in groupby(self._captures(directory, whole=False), key=attrgetter("number")):
@@ -217,9 +199,11 @@ class _Output:
             if isinstance(capture, Capture):
                 yield capture
 
-    def links_of_records(self) -> Iterator[CrawlUrl]:
-        for directory in self._sources.newest_first:
-            yield from self._missing(directory, self._links_of_records(directory))
+    def links(self) -> Iterator[CrawlUrl]:
+        """First those of records, then those of pages in the archive whose records have none."""
+        for read in (self._links_of_records, self._links_of_pages):
+            for directory in self._sources.newest_first:
+                yield from self._missing(directory, read(directory))
 
     def _links_of_records(self, directory: CrawlDirectory) -> Iterator[CrawlUrl]:
         for record in self._records(directory):
@@ -262,10 +246,6 @@ class _Output:
         target = self._discovery.redirect(redirect, parent=parent)
         if isinstance(target, CrawlUrl):
             yield target
-
-    def links_of_pages(self) -> Iterator[CrawlUrl]:
-        for directory in self._sources.newest_first:
-            yield from self._missing(directory, self._links_of_pages(directory))
 
     def _links_of_pages(self, directory: CrawlDirectory) -> Iterator[CrawlUrl]:
         for number, group in groupby(self._captures(directory, whole=True), key=attrgetter("number")):

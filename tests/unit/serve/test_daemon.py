@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from crawler.serve.daemon import Daemon, Options
-from crawler.serve.inspection import Answered
+from crawler.serve.inspection import Answered, Commands
 from crawler.serve.keeper import Keeper, KeeperOptions
 from crawler.serve.life.facts import Process
 from crawler.serve.machine import Limits
@@ -26,7 +26,7 @@ async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
         found = Daemon(home, Options(limits=Limits(max_memory_bytes=1)), Supervisor({}))
         for name in ("a", "b"):
             (tmp_path / f"{name}.toml").write_text(TEXT)
-            keeper = Keeper(name, home, KeeperOptions())
+            keeper = Keeper(name, home, KeeperOptions(), commands=Commands())
             process = Process(pid=os.getpid(), directory=str(tmp_path / name), began_at=0.0)
             keeper.facts = msgspec.structs.replace(keeper.facts, process=process)
             found.keepers[name] = keeper
@@ -44,18 +44,3 @@ async def test_a_crawl_may_be_deleted_while_the_daemon_looks_at_it(
     await daemon.look()
     assert daemon.keepers["b"].facts.excess is not None
     assert [path.name for path in (daemon.folder / "history").iterdir()] == ["b"]
-
-
-async def test_a_crawl_may_be_deleted_while_another_one_reads_its_changed_configuration(
-    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-
-    async def ask(directory: Path) -> None:
-        asked.append(directory.name)
-        daemon.keepers.pop("b", None)
-
-    monkeypatch.setattr("crawler.serve.daemon.reload_settings", ask)
-    changed = await daemon.reload()
-    assert [each.name for each in changed] == ["a", "b"]
-    assert asked == ["a"]
