@@ -90,11 +90,13 @@ class CopyWriter:
                 os.close(descriptor)
         for folder in sorted({folder for place in self._new for folder in (place.parent, place.parent.parent)}):
             sync_directory(folder)
+        needed = {file.sha256 for file in copy.files}
+        self._digests |= needed  # if this fails from here on, nobody can tell which list is on the disk
         self._folder.write_list(copy)
-        self._delete_others({file.sha256 for file in copy.files})
+        self._delete_others(needed)
 
     def give_up(self) -> None:
-        """Delete what was written. The last whole copy stays."""
+        """Delete what was written. The last whole copy stays; so does this one, once it has begun to replace that."""
         with suppress(OSError):
             self._delete_others(self._digests)
 

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ import pytest
 
 from crawler.copies.content import CopyList, Folder
 from crawler.copies.folder import CopyRefused, frozen_folder
+from crawler.copies.writing import CopyWriter
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
 from crawler.operate.upkeep.backing_up import back_up
@@ -112,6 +114,26 @@ def test_an_interrupted_copy_is_never_taken_for_a_whole_one(tmp_path: Path, monk
     assert len([name for name, content in tree(copy).items() if content is not None]) <= done.files + 2
 
 
+@pytest.mark.parametrize("step", ["list", "old contents"])
+def test_a_copy_that_is_interrupted_when_it_replaces_the_last_one_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    crawl, copy = copied(tmp_path)
+    records = (crawl / "records" / "records-00000.jsonl").read_bytes()
+    (crawl / "records" / "records-00001.jsonl").write_bytes(records[:-9])
+    with monkeypatch.context() as patch:
+        if step == "list":
+            patch.setattr(Folder, "write_list", _and_then_killed(Folder.write_list))
+        else:
+            patch.setattr(CopyWriter, "finish", _and_then_killed(CopyWriter.finish))
+        with pytest.raises(Killed):
+            back_up(crawl, copy, progress=silent)
+    assert "records/records-00001.jsonl" in {file.name for file in list_of(copy).files}
+    assert not check_copy(copy, progress=silent).damaged
+    back_up(crawl, copy, progress=silent)
+    assert not check_copy(copy, progress=silent).damaged
+
+
 def test_a_copy_that_never_became_whole_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = make(tmp_path / "crawl").directory
     with monkeypatch.context() as patch:
@@ -129,6 +151,14 @@ class Killed(BaseException):
 
 def killed(*_: object) -> None:
     raise Killed
+
+
+def _and_then_killed(done: Callable[..., object]) -> Callable[..., None]:
+    def do(*of: object) -> None:
+        done(*of)
+        raise Killed
+
+    return do
 
 
 def full(*_: object) -> None:
