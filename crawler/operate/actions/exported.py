@@ -4,12 +4,15 @@ from typing import Annotated, Final
 
 import msgspec
 
+from crawler.control.requests import MAX_PRECEDENCE
 from crawler.operate.actions.forms import digest_bytes, moment, seconds
 from crawler.page import digest_text
 from frontier import KnownUrl, UrlState
 
 MAX_LINK_COUNT: Final = 1 << 53
 """A sum of many such counts still fits into the store."""
+_MAX_DEPTH: Final = 1 << 31
+_MAX_STATUS: Final = 999
 
 
 class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -20,14 +23,14 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The canonical form, if it is not that of `url`."""
     state: str = "pending"
     queue: str | None = None
-    precedence: int = 128
-    depth: int = 0
+    precedence: Annotated[int, msgspec.Meta(ge=0, le=MAX_PRECEDENCE)] = 128
+    depth: Annotated[int, msgspec.Meta(ge=0, le=_MAX_DEPTH)] = 0
     via: str | None = None
     kind: str = "link"
     found_at: str | float | None = None
     """Moments are RFC 3339. Earlier versions exported seconds since 1970."""
     due_at: str | float | None = None
-    status: int | None = None
+    status: Annotated[int, msgspec.Meta(ge=0, le=_MAX_STATUS)] | None = None
     reason: str | None = None
     fetched_at: str | float | None = None
     digest: str | None = None
@@ -42,6 +45,8 @@ def read_line(text: str | bytes | msgspec.Raw) -> Line:
     line = msgspec.json.decode(text, type=Line)
     if line.state.upper() not in UrlState.__members__:
         raise ValueError(f"state {line.state!r} is none of pending, done, failed, excluded")
+    if "\0" in (line.queue or ""):
+        raise ValueError(f"queue {line.queue!r} contains a NUL")
     for when in (line.found_at, line.due_at, line.fetched_at):
         seconds(when)
     digest_bytes(line.digest)

@@ -1,7 +1,8 @@
 """Values of the frontier in the forms of replies: the same as in records, so that one program reads both."""
 
 import base64
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
 
 from crawler.control.known_urls import UrlForm, UrlVisits
 from crawler.control.replies import HealthForm, QueueForm
@@ -9,6 +10,9 @@ from crawler.page import digest_text
 from crawler.record import header_time, rfc3339
 from crawler.status import host_of
 from frontier import KnownUrl, QueueStatus
+
+_END_S: Final = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+"""RFC 3339 knows no later year."""
 
 
 def moment(seconds: float | None) -> str | None:
@@ -19,9 +23,10 @@ def moment(seconds: float | None) -> str | None:
 def seconds(when: str | float | None) -> float:
     """Seconds since 1970 of a moment as `moment` writes it, or as earlier versions did, in seconds; 0 for None. Raises
     `ValueError`."""
-    if not isinstance(when, str):
-        return when or 0.0
-    return datetime.fromisoformat(when).timestamp()
+    found = datetime.fromisoformat(when).timestamp() if isinstance(when, str) else when or 0.0
+    if not 0 <= found < _END_S:
+        raise ValueError(f"{when} is not between the years 1970 and 9999")
+    return found
 
 
 def digest_bytes(text: str | None) -> bytes | None:
