@@ -16,10 +16,13 @@ from crawler.disk.number_set import NumberSet
 from crawler.write.cdxj.lines import parse
 from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of
 from crawler.write.cdxj.sorting import sorted_lines
+from crawler.write.gzip_members import HEAD_BYTES
 from crawler.write.records import record_files
 from crawler.write.warc_records import NUMBER_FIELD
 
-_HEAD_BYTES: Final = 4096
+_PIECE_BYTES: Final = 4096
+"""Enough for most heads. One with a long URL takes several."""
+_END: Final = b"\r\n\r\n"
 _GZIP: Final = 16 + isal_zlib.MAX_WBITS
 _NUMBER: Final = re.compile(rb"\r\n" + NUMBER_FIELD.encode() + rb": *(\d+)\r\n", re.IGNORECASE)
 _Damaged: type[Exception] = isal_zlib.error  # type: ignore[assignment] # its stub takes the class for an instance
@@ -168,10 +171,12 @@ def _place(line: bytes, size: int) -> _Place | None:
 
 def _number(archive: BinaryIO, offset: int, length: int) -> int | None:
     """The record number of a capture; None if it has none."""
-    compressed = os.pread(archive.fileno(), min(length, _HEAD_BYTES), offset)
+    inflater, head, at = isal_zlib.decompressobj(wbits=_GZIP), b"", 0
     try:
-        head = isal_zlib.decompressobj(wbits=_GZIP).decompress(compressed, _HEAD_BYTES)
+        while at < length and _END not in head and len(head) < HEAD_BYTES and not inflater.eof:
+            head += inflater.decompress(os.pread(archive.fileno(), min(_PIECE_BYTES, length - at), offset + at))
+            at += _PIECE_BYTES
     except _Damaged:
         return None
-    found = _NUMBER.search(head.partition(b"\r\n\r\n")[0] + b"\r\n")
+    found = _NUMBER.search(head.partition(_END)[0] + b"\r\n")
     return None if found is None else int(found[1])

@@ -4,7 +4,9 @@ import hashlib
 import os
 import shutil
 from pathlib import Path
+from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers, read_pruned
 from crawler.prune.choosing import Keep
-from crawler.prune.finished import output_files
+from crawler.prune.finished import output_files, read_content
 from crawler.prune.pruning import delete, make_plan
 from crawler.write.cdxj.making import archives, index_of
 from crawler.write.records import read_records
@@ -49,6 +51,15 @@ def test_files_go_whose_last_page_is_too_old_with_their_indexes_and_the_list_tel
     for output in ("records", "warc"):
         assert [number for number in range(6) if numbers.has(output, number)] == [0, 1, 2, 3]
     assert prune(crawl, Keep(seconds=6.5 * DAY_S)) == []
+
+
+def test_the_numbers_of_pages_with_long_urls_are_kept(tmp_path: Path) -> None:
+    long = [f"http://h1.sim.test/{Random(length).randbytes(length).hex()}" for length in (100, 3_000, 30_000)]
+    crawl = write(tmp_path, [msgspec.structs.replace(whole(at), url=url) for at, url in enumerate(long)])
+    assert [list(filter(read_content(each).numbers.__contains__, range(9))) for each in output_files([crawl])] == [
+        *([0], [1], [2]),
+        *([0], [1], [2]),
+    ]
 
 
 def test_the_newest_records_and_an_open_archive_stay_however_old_they_are(tmp_path: Path) -> None:
