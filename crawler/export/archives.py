@@ -11,10 +11,9 @@ from crawler.disk.layout import output_directories, record_directories
 from crawler.disk.pruned import read_pruned
 from crawler.export.writers import ExportRefused
 from crawler.status import number_of
-from crawler.write.gzip_members import GzipMember, members
+from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
 from crawler.write.warc_opening import is_ours
 
-_HEAD_BYTES: Final = 1 << 16
 _OPEN: Final = ".open"
 
 
@@ -70,7 +69,7 @@ def members_of(archive: Archive, say: Callable[[str], None]) -> Iterator[tuple[G
     """The intact records of a file, each with the beginning of its content, and the open file. Says which bytes are
     damaged."""
     with _open(archive) as file:
-        for found in members(file, is_ours=is_ours, max_bytes=_HEAD_BYTES):
+        for found in members(file, is_ours=is_ours, max_bytes=HEAD_BYTES):
             if found.end > archive.size:
                 return  # written since
             if isinstance(found, GzipMember):

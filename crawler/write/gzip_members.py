@@ -10,8 +10,8 @@ from isal import isal_zlib
 
 _READ_BYTES = 1 << 18
 _INFLATE_BYTES = 1 << 20
-HEAD_BYTES = 1 << 16
-"""So much of a member tells what it is."""
+HEAD_BYTES = 1 << 19
+"""So much of a member tells what it is: the headers of a response may have 256 KiB."""
 _GZIP = 16 + isal_zlib.MAX_WBITS
 _BEGINNING = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 """How a member without name and time begins, as this room writes them."""
@@ -80,7 +80,7 @@ def contents(path: Path, /, *, is_ours: Callable[[bytes], bool], max_bytes: int)
 def members(file: BinaryIO, /, *, is_ours: Callable[[bytes], bool], max_bytes: int) -> Iterator[GzipMember | Stretch]:
     """The intact members of a file, with at most `max_bytes` of the content of each; and the damaged stretches.
 
-    After damage, a member counts only if `is_ours` accepts the first 64 KiB of its content: damaged data may contain
+    After damage, a member counts only if `is_ours` accepts the first 512 KiB of its content: damaged data may contain
     other gzip members, for example if a page is an archive itself. Reads and inflates the file once, in bounded memory:
     about 7 s for a gigabyte of compressed pages. Nobody else may move the position of the file meanwhile.
     """

@@ -69,8 +69,8 @@ class DamagedPart(msgspec.Struct, frozen=True):
 def captures(directory: Path, *, full_blocks: bool, with_exchanges: bool = False) -> Iterator[Capture | DamagedPart]:
     """The records of pages in a directory, in the order written, without the torn end of an open file.
 
-    With `full_blocks`, each has its complete block, so memory is bounded by the largest body; otherwise at most 64 KiB.
-    Only `with_exchanges` there are also those that belong to no page.
+    With `full_blocks`, each has its complete block, so memory is bounded by the largest body; otherwise at most 512
+    KiB. Only `with_exchanges` there are also those that belong to no page.
     """
     for path in archives(directory):
         for found in contents(path, is_ours=is_ours, max_bytes=sys.maxsize if full_blocks else HEAD_BYTES):

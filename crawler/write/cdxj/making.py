@@ -75,7 +75,7 @@ def lines_of(archive: Path) -> Iterator[bytes]:
 
 
 def line_of_member(member: GzipMember, filename: str) -> bytes | None:
-    """The line of a record, of which the first 64 KiB are enough; None if it is not a capture."""
+    """The line of a record, of which the first 512 KiB are enough; None if it is not a capture."""
     capture = _described(member.content)
     if capture is None:
         return None

@@ -129,6 +129,21 @@ def test_an_index_says_what_an_independent_reader_finds(tmp_path: Path) -> None:
     assert any(b'"warc/revisit"' in line for line in merged)
 
 
+def test_a_type_behind_long_headers_is_in_the_index_that_is_made_of_the_archive(tmp_path: Path) -> None:
+    async def run() -> None:
+        sink = WarcSink(tmp_path)
+        headers = [*((b"X-%d" % number, b"x" * 8000) for number in range(31)), (b"Content-Type", b"text/html")]
+        fetched = page(1, headers=headers)
+        await sink.write(fetched, record_of(fetched, 1))
+        await sink.aclose()
+
+    asyncio.run(run())
+    (archive,) = archives(tmp_path)
+    (line,) = lines_of(archive)
+    assert parse(line)[2].mime == "text/html"
+    assert index_of(archive).read_bytes() == line + b"\n"
+
+
 def test_a_page_that_has_not_changed_is_in_the_index_too(tmp_path: Path) -> None:
     async def run() -> None:
         sink = WarcSink(tmp_path, clock=lambda: NOON)
