@@ -47,7 +47,7 @@ def restore_files(folder: Folder, files: Iterable[tuple[CopiedFile, Path]], *, p
     folders = set()
     for file, place in files:
         place.parent.mkdir(parents=True, exist_ok=True)
-        folders.add(place.parent)
+        folders.update(list(place.parents)[: file.name.count("/") + 1])
         _restore(folder, file, place)
         done += file.bytes
         progress(done, total)

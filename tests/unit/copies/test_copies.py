@@ -145,6 +145,20 @@ def test_a_copy_that_never_became_whole_is_refused(tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "restored").exists()
 
 
+def test_a_restore_brings_the_names_of_all_new_folders_onto_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl, _ = copied(tmp_path)
+    (crawl / "sinks" / "mine" / "deep").mkdir(parents=True)
+    (crawl / "sinks" / "mine" / "deep" / "pages").write_bytes(b"of a plug-in")
+    back_up(crawl, tmp_path / "copy", progress=silent)
+    synced: set[Path] = set()
+    monkeypatch.setattr("crawler.copies.restoring.sync_directory", synced.add)
+    again = tmp_path / "restored"
+    restore(tmp_path / "copy", again, progress=silent)
+    assert synced >= {again, *(each for each in again.rglob("*") if each.is_dir())}
+
+
 class Killed(BaseException):
     pass
 
