@@ -14,6 +14,7 @@ from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.going_on import how_to_run_machine
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_layout, write_layout
+from crawler.operate.begun import has_begun
 from crawler.operate.missing import missing_parts
 from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
@@ -101,7 +102,8 @@ def lock_parts(
             raise DirectoryRefused(_on_many_machines(path, before.cluster))
         if before is not None:
             wait_for_parts(before.directories(path), on_wait)
-        if fresh:
+        # A first start that was refused must not fix the number of parts.
+        if fresh or not (before is None or _has_number(before, loaded) or has_begun(path, before, loaded.config)):
             start_over(directory)
         layout = read_layout(path) or _begin(directory, loaded)
         _check_number(directory, layout, loaded)
@@ -190,13 +192,17 @@ def _check_places(directory: CrawlDirectory, layout: Layout) -> None:
         )
 
 
-def _check_number(directory: CrawlDirectory, layout: Layout, loaded: Loaded) -> None:
+def _has_number(layout: Layout, loaded: Loaded) -> bool:
     """With "auto", a crawl keeps the number of parts with which it began."""
-    parts, wanted = len(layout.parts), loaded.config.crawl.parts
-    if wanted in ("auto", parts):
+    return loaded.config.crawl.parts in ("auto", len(layout.parts))
+
+
+def _check_number(directory: CrawlDirectory, layout: Layout, loaded: Loaded) -> None:
+    if _has_number(layout, loaded):
         return
+    parts, wanted = len(layout.parts), loaded.config.crawl.parts
     where = shlex.quote(str(directory.path))
     raise DirectoryRefused(
         f"the crawl in {directory.path} has {parts} parts, and the configuration says {wanted}: run it with "
-        f"--parts {parts}, or divide it anew by `onceover parts {where} --into {wanted}`"
+        f"--parts {parts}, divide it anew by `onceover parts {where} --into {wanted}`, or start over with --fresh"
     )

@@ -93,6 +93,7 @@ async def divide(path: Path, parts: int, *, progress: Progress, register: Machin
     """
     if part_at(path) is not None:
         raise Refused(f"{path} is one part of a crawl: name the directory of the whole crawl, which has it")
+    _check_configured(path, parts)
     _finish(path)
     with _lock_all(path):
         if register is not None:
@@ -135,6 +136,15 @@ async def divide(path: Path, parts: int, *, progress: Progress, register: Machin
         links_admitted=done.links,
         new=done.new,
     )
+
+
+def _check_configured(path: Path, parts: int) -> None:
+    layout, configuration = read_layout(path), CrawlDirectory(path).configuration
+    if layout is not None and layout.cluster is None and not configuration.exists():
+        raise Refused(
+            f"{configuration} is missing. If the crawl was stopped before it had begun, `onceover crawl` with --parts "
+            f"{parts} begins it in so many parts; otherwise restore that file, or run the crawl with its settings"
+        )
 
 
 @contextmanager

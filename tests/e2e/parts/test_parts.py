@@ -171,6 +171,28 @@ def test_what_a_part_refuses_ends_the_crawl_and_keeps_the_configuration(tmp_path
         assert_told(rebuilt, COMPLETE)
 
 
+def test_a_first_start_that_a_part_refuses_does_not_fix_the_number_of_parts(tmp_path: Path) -> None:
+    redis = setting("visited.backend=redis-exact", "visited.capacity=1000", "visited.options.url=redis://127.0.0.1:1/0")
+    three, one = ["--parts", "3"], ["--parts", "1"]
+    with in_parts(tmp_path) as crawl:
+        assert_told(onceover(*crawl.options, *redis, cwd=tmp_path), USAGE, "part ", "can't be reached")
+        divided = onceover("parts", "crawl", "--into", "3", cwd=tmp_path)
+        assert_told(divided, USAGE, "crawl.toml is missing", "before it had begun, `onceover crawl` with --parts 3")
+        part = crawl.directory / "part-1"
+        part.rename(tmp_path / "aside")
+        part.mkdir()  # where its disk was mounted
+        assert_told(onceover(*crawl.options, *three, cwd=tmp_path), REFUSED, "has 2 parts", "--fresh")
+        part.rmdir()
+        (tmp_path / "aside").rename(part)
+        assert_told(onceover(*crawl.options, *three, *redis, cwd=tmp_path), USAGE, "can't be reached")
+        assert len(part_directories(crawl.directory)) == 3
+        assert_told(onceover(*crawl.options, *one, "--max-pages", "3", *HURRIED, cwd=tmp_path), LIMIT)
+        (crawl.directory / "crawl.toml").unlink()
+        assert_told(onceover(*crawl.options, *three, cwd=tmp_path), REFUSED, "has 1 parts")
+        assert_told(onceover(*crawl.options, *one, *HURRIED, cwd=tmp_path), COMPLETE, "Resuming: ")
+        assert fetched(crawl.directory / "part-0") == dict.fromkeys(crawl.web.pages, 1)
+
+
 def test_a_full_disk_holds_its_part_alone_and_is_told(tmp_path: Path) -> None:
     settings = (*UNHURRIED, "output.min_free_bytes=0", "output.warc=false")
     with mounted("-o", "size=160m", at=tmp_path / "disk") as disk, in_parts(tmp_path, *settings) as crawl:
