@@ -118,7 +118,7 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         again=again,
         rebuild=rebuild,
         start=start,
-        changed=changed_settings(loaded),
+        changed=[] if fresh else changed_settings(loaded),
     )
     return result.exit_code
 

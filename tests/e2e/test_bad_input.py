@@ -225,9 +225,10 @@ def test_fresh_begins_anew(tmp_path: Path, web: Web) -> None:
     options = [*web.options, "--dir", "crawl"]
     assert onceover("crawl", *options, cwd=tmp_path).code == COMPLETE
     (tmp_path / "crawl" / "notes.txt").write_text("mine")
-    ended = onceover("crawl", *options, "--fresh", cwd=tmp_path)
+    ended = onceover("crawl", *options, "--fresh", "--set", "politeness.min_delay_s=0.001", cwd=tmp_path)
     assert_told(ended, COMPLETE)
     assert "Resuming" not in ended.err
+    assert "Changed: " not in ended.err
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
     assert (tmp_path / "crawl" / "notes.txt").read_text() == "mine"
 
