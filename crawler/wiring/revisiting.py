@@ -126,11 +126,13 @@ def make_planning(loaded: Loaded, pages: KnownPages | None = None, *, parts: int
     `ConfigError`."""
     config = loaded.config
     recrawl = config.recrawl
-    if recrawl.min_interval_s > recrawl.max_interval_s:
-        raise loaded.refuse(
-            "recrawl.min_interval_s",
-            f"expected at most recrawl.max_interval_s = {recrawl.max_interval_s}, found {recrawl.min_interval_s}",
-        )
+    least, most = recrawl.min_interval_s, recrawl.max_interval_s
+    if least > most:
+        if loaded.origins["recrawl.min_interval_s"] == "default":  # nobody knows of that value
+            found = f"expected at least recrawl.min_interval_s = {least}, found {most}"
+            raise loaded.refuse("recrawl.max_interval_s", found)
+        found = f"expected at most recrawl.max_interval_s = {most}, found {least}"
+        raise loaded.refuse("recrawl.min_interval_s", found)
     patterns = []
     for each in recrawl.pattern:
         try:

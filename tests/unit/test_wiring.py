@@ -45,6 +45,12 @@ def loaded(*settings: str, seeds: str = '["http://a.test/"]') -> Loaded:
         (['scope.include=["(?=a)"]'], "scope.include", "look-around"),
         (['urls.rules=["none-such"]'], "urls.rules", "none-such"),
         (["politeness.hours=at night"], "politeness.hours", "found 'at night'"),
+        (["recrawl.max_interval_s=1"], "recrawl.max_interval_s", "expected at least recrawl.min_interval_s = 3600"),
+        (
+            ["recrawl.max_interval_s=2", "recrawl.min_interval_s=3"],
+            "recrawl.min_interval_s",
+            "expected at most recrawl.max_interval_s = 2",
+        ),
     ],
 )
 def test_what_a_part_refuses_is_told_with_its_key(settings: list[str], key: str, words: str) -> None:
