@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from crawler.read.encoding.text import decode, encoding_of, to_text
 from crawler.read.headers import read_headers
-from crawler.read.sniff import XHTML, is_html, is_text, is_xml, sniff_type
+from crawler.read.sniff import XHTML, is_html, is_json, is_text, is_xml, sniff_type
 
 
 def page_text(body: bytes, headers: Sequence[tuple[bytes, bytes]], *, charset: str | None) -> str:
@@ -17,5 +17,8 @@ def page_text(body: bytes, headers: Sequence[tuple[bytes, bytes]], *, charset: s
     if is_html(content_type):
         return to_text(body, encoding_of(body, http_charset=declared.charset, is_xhtml=content_type == XHTML))
     if is_text(content_type):
-        return to_text(body, encoding_of(body, http_charset=declared.charset, is_xml=is_xml(content_type)))
+        encoding = encoding_of(
+            body, http_charset=declared.charset, is_xml=is_xml(content_type), is_json=is_json(content_type)
+        )
+        return to_text(body, encoding)
     return ""

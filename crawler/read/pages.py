@@ -23,7 +23,7 @@ from crawler.read.headers import Headers, read_headers
 from crawler.read.listings import find_links
 from crawler.read.options import DEFAULT_OPTIONS, Options, reason_of
 from crawler.read.similarity.simhash import fingerprint
-from crawler.read.sniff import XHTML, is_html, is_pdf, is_text, is_xml, sniff_type
+from crawler.read.sniff import XHTML, is_html, is_json, is_pdf, is_text, is_xml, sniff_type
 from crawler.url.urls import join
 
 MAX_BASE_CHARACTERS: Final = 10_000
@@ -164,7 +164,9 @@ class PageReader:
         links, canonical = _header_links(page.url, headers)
         encoding = None
         if is_text(content_type):
-            encoding = encoding_of(page.body, http_charset=headers.charset, is_xml=is_xml(content_type))
+            encoding = encoding_of(
+                page.body, http_charset=headers.charset, is_xml=is_xml(content_type), is_json=is_json(content_type)
+            )
             if content_type == "text/css" and encoding.source not in ("bom", "http"):
                 in_css = find_css_encoding(page.body)
                 encoding = Encoding(in_css, "css") if in_css is not None else encoding

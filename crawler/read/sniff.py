@@ -92,12 +92,16 @@ def is_xml(media_type: str, /) -> bool:
     return media_type in ("text/xml", "application/xml") or media_type.endswith("+xml")
 
 
+def is_json(media_type: str, /) -> bool:
+    return media_type == "application/json" or media_type.endswith("+json")
+
+
 def is_text(media_type: str, /) -> bool:
     return (
         media_type.startswith("text/")
         or is_xml(media_type)
-        or media_type in ("application/json", "application/javascript", "application/x-javascript")
-        or media_type.endswith("+json")
+        or is_json(media_type)
+        or media_type in ("application/javascript", "application/x-javascript")
     )
 
 

@@ -35,9 +35,11 @@ class Encoding(msgspec.Struct, frozen=True, gc=False):
     bom_bytes: int = 0
 
 
-def encoding_of(body: bytes, /, *, http_charset: str | None, is_xml: bool = False, is_xhtml: bool = False) -> Encoding:
-    """The encoding of a body. `is_xml`: XML that is not a page. `is_xhtml`: a page in XML, whose XML declaration counts
-    before any <meta>."""
+def encoding_of(
+    body: bytes, /, *, http_charset: str | None, is_xml: bool = False, is_json: bool = False, is_xhtml: bool = False
+) -> Encoding:
+    """The encoding of a body. `is_xml`: XML that is not a page. `is_json`: JSON, which is UTF-8 (RFC 8259). `is_xhtml`:
+    a page in XML, whose XML declaration counts before any <meta>."""
     for mark, name in _BOMS:
         if body.startswith(mark):
             return Encoding(name, "bom", len(mark))
@@ -45,7 +47,7 @@ def encoding_of(body: bytes, /, *, http_charset: str | None, is_xml: bool = Fals
         return Encoding(in_header, "http")
     if (is_xml or is_xhtml) and (in_xml := find_xml_encoding(body)):
         return Encoding(in_xml, "xml")
-    if is_xml:
+    if is_xml or is_json:
         return Encoding("utf-8", "default") if is_mostly_utf8(body) else _detected_encoding(body)
     if in_html := find_html_encoding(body):
         return Encoding(*in_html)

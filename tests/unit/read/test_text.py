@@ -13,7 +13,8 @@ from crawler.read.encoding.detection import is_mostly_utf8, mixes_letters
 from crawler.read.encoding.labels import ENCODINGS, SINGLE_BYTE, encoding_of_label
 from crawler.read.encoding.query import percent_encode_query
 from crawler.read.encoding.text import Encoding, encoding_of, to_text, to_utf8
-from tests.unit.read.suites import real_pages, suite, suite_files
+from crawler.read.html.lexbor import LexborExtractor
+from tests.unit.read.suites import page, real_pages, suite, suite_files
 
 
 def test_every_label_of_the_standard_names_its_encoding(corpora: Path) -> None:
@@ -183,6 +184,17 @@ def test_the_encoding_comes_from_the_strongest_witness(
 )
 def test_meta_is_looked_for_as_the_standard_says(head: bytes, name: str | None) -> None:
     assert prescan(head) == name
+
+
+def test_json_is_utf8_unless_it_says_otherwise_or_cannot_be() -> None:
+    for body in (b'{"a": 1}', '{"ж": 1}'.encode()):
+        assert encoding_of(body, http_charset=None, is_json=True) == Encoding("utf-8", "default")
+    assert encoding_of(b"[]", http_charset="koi8-r", is_json=True) == Encoding("koi8-r", "http")
+    russian = '{"text": "Съешь же ещё этих мягких французских булок, да выпей чаю"}'.encode("cp1251")
+    assert encoding_of(russian, http_charset=None, is_json=True) == Encoding("windows-1251", "detected")
+    for media_type in ("application/json", "application/ld+json"):
+        found = LexborExtractor().extract(page(b'{"a": 1}', headers=(("Content-Type", media_type),)))
+        assert (found.charset, found.charset_source) == ("utf-8", "default")
 
 
 def test_xml_is_utf8_unless_it_says_otherwise_or_cannot_be() -> None:
