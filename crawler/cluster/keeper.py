@@ -193,11 +193,10 @@ class LeaseKeeper:
         async with asyncio.timeout(self._lease_s / 2):
             try:
                 cluster = await self._register.read()
+                await self._tell_stored(cluster)
+                await self._claim(cluster)
             except Forgotten:
                 await self._write_again()
-                return
-            await self._tell_stored(cluster)
-            await self._claim(cluster)
 
     async def _renew(self) -> None:
         claims = self._leases.claims
@@ -217,7 +216,9 @@ class LeaseKeeper:
 
     async def _let_stand(self) -> None:
         for part in self._leases.ripe(self._clock()):
-            claim = self._leases.claims[part]
+            # It may have been lost while the one before was confirmed.
+            if (claim := self._leases.claims.get(part)) is None:
+                continue
             found = self._leases.find(part, claim)
             assert found is not None
             if part != COORDINATOR and not await self._store(part, found):

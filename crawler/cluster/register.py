@@ -71,7 +71,7 @@ class Register:
         place = f"{{{prefix}:{generation}:cluster}}"
         self._register, self._large, self._agents = (f"{place}:{name}" for name in ("register", "large", "agents"))
         self._lease = f"{place}:lease:"
-        self._known: tuple[str, Mapping[bytes, bytes]] = "", {}
+        self._known: tuple[bytes, Mapping[bytes, bytes]] = b"", {}
         """What is large, and the version of the configuration that it has."""
 
     async def create(self, identity: Identity, *, is_new: bool = True) -> bool:
@@ -135,12 +135,13 @@ class Register:
         if parts is None:
             raise Forgotten
         large = await self._read_large(version)
-        numbers = range(COORDINATOR, int(parts))
-        keys = [self._register, self._agents, *(self._lease_of(number) for number in numbers)]
+        keys = [self._register, self._agents, *map(self._lease_of, range(COORDINATOR, int(parts)))]
         run_id, time, flat, agents, leases = await self._eval(scripts.READ, keys)
         fields = {key.decode(): value.decode() for key, value in pairs_of(flat)}
         if not fields:
             raise Forgotten
+        if fields["configuration_version"] != version.decode():
+            return await self.read()  # `large` belongs to another version
         found = {int(number): lease_of(values) for number, values in leases}
         identity = identity_of(self._generation, fields, large)
         return Cluster(
@@ -166,13 +167,12 @@ class Register:
             retired=msgspec.json.decode(fields["retired"], type=Retirement) if "retired" in fields else None,
         )
 
-    async def _read_large(self, version: str) -> Mapping[bytes, bytes]:
-        if self._known[0] != version:
+    async def _read_large(self, version: bytes) -> Mapping[bytes, bytes]:
+        if self._known[0] != version or not self._known[1]:
             async with asyncio.timeout(TIMEOUT_S):
                 self._known = version, await self._client.hgetall(self._large)
-            if not self._known[1]:
-                self._known = "", {}
-                raise Forgotten
+        if not self._known[1]:
+            raise Forgotten
         return self._known[1]
 
     async def claim(

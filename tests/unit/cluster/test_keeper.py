@@ -1,9 +1,9 @@
 """Leases that are kept in a real Redis."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
-from typing import TypeVar
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 import pytest
 import redis
@@ -48,16 +48,14 @@ async def crawl_of(server: RedisServer) -> AsyncIterator[Register]:
 async def kept(
     server: RedisServer, home: MemoryHome, name: str, kind: type[Register] = Register
 ) -> AsyncIterator[LeaseKeeper]:
-    """A keeper that works. It gives nothing up in the end, as after a crash."""
-    async with open_register(server, kind) as register:
+    """A keeper that works. It gives nothing up in the end, as after a crash. If it fails, so does the test."""
+    async with open_register(server, kind) as register, asyncio.TaskGroup() as group:
         keeper = LeaseKeeper(register, home, name, lease_s=LEASE_S)
-        work = asyncio.get_running_loop().create_task(keeper.run())
+        work = group.create_task(keeper.run())
         try:
             yield keeper
         finally:
             work.cancel()
-            with suppress(asyncio.CancelledError):
-                await work
 
 
 async def change_of(keeper: LeaseKeeper, kind: type[_Change]) -> _Change:
@@ -143,3 +141,55 @@ class WithoutNodes(Register):
 async def test_a_cluster_of_nodes_that_can_not_be_used_is_asked_again(server: RedisServer) -> None:
     async with crawl_of(server), kept(server, MemoryHome(makes=[0]), "a", WithoutNodes) as keeper:
         assert (await change_of(keeper, Held)).part == 0
+
+
+class Flushed(Register):
+    """Redis is flushed once, right after it has answered `during`."""
+
+    during = "read"
+    was_flushed = False
+
+    async def read(self) -> Cluster:
+        cluster = await super().read()
+        await self._flush_once("read")
+        return cluster
+
+    async def _flush_once(self, during: str) -> None:
+        if during == self.during and not self.was_flushed:
+            self.was_flushed = True
+            await self._client.flushall()
+
+
+@in_event_loop
+async def test_a_flush_right_before_a_claim_does_not_end_the_keeper(server: RedisServer) -> None:
+    async with crawl_of(server), kept(server, MemoryHome({0: 1}), "a", Flushed) as keeper:
+        assert (await change_of(keeper, Held)).part == 0
+
+
+class FlushedInTurn(Flushed):
+    """The flush is noticed by a renewal before the first claim hears that it stands."""
+
+    during = "confirm"
+
+    def __init__(self, client: Any, *, prefix: str, generation: str) -> None:
+        super().__init__(client, prefix=prefix, generation=generation)
+        self._is_noticed = asyncio.Event()
+
+    async def confirm(self, part: int, *, claim: str, epoch: int, lease_s: float) -> bool:
+        stands = await super().confirm(part, claim=claim, epoch=epoch, lease_s=lease_s)
+        await self._flush_once("confirm")
+        await self._is_noticed.wait()
+        return stands
+
+    async def renew(self, claims: Mapping[int, str], *, lease_s: float) -> Sequence[bool]:
+        answers = await super().renew(claims, lease_s=lease_s)
+        if not all(answers):
+            self._is_noticed.set()
+        return answers
+
+
+@in_event_loop
+async def test_claims_that_are_lost_while_another_one_is_confirmed_are_made_again(server: RedisServer) -> None:
+    async with crawl_of(server), kept(server, MemoryHome({0: 1, 1: 1}), "a", FlushedInTurn) as keeper:
+        held = {(await change_of(keeper, Held)).part for _ in range(2)}
+        assert held == {0, 1}

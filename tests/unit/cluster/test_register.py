@@ -1,7 +1,7 @@
 """That the scripts in Redis decide as the model does with which histories are tested."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -143,3 +143,34 @@ async def _wait_for_expiry(server: RedisServer) -> None:
 
 def test_a_lease_expires_in_redis(server: RedisServer) -> None:
     asyncio.run(_wait_for_expiry(server))
+
+
+class Meanwhile:
+    """A client during whose next script another machine is faster."""
+
+    def __init__(self, client: Any, act: Callable[[], Awaitable[object]]) -> None:
+        self._client = client
+        self._act: Callable[[], Awaitable[object]] | None = act
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def eval(self, *arguments: Any) -> Any:
+        act, self._act = self._act, None
+        if act is not None:
+            await act()
+        return await self._client.eval(*arguments)
+
+
+async def _read_while_it_is_replaced(server: RedisServer) -> None:
+    async with connected(Server(url=server.url)) as client:
+        other = Register(client, prefix="test", generation=IDENTITY.generation)
+        await other.create(IDENTITY)
+        slow = Meanwhile(client, lambda: other.replace_configuration("new", IDENTITY.configuration_version + 1))
+        found = (await Register(slow, prefix="test", generation=IDENTITY.generation).read()).identity
+        assert found.configuration_version == IDENTITY.configuration_version + 1
+        assert found.configuration == "new"
+
+
+def test_a_configuration_is_read_with_its_own_version_while_another_replaces_it(server: RedisServer) -> None:
+    asyncio.run(_read_while_it_is_replaced(server))
