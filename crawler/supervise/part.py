@@ -43,6 +43,7 @@ from crawler.parts.line.messages import (
 )
 from crawler.parts.line.services import PartServices
 from crawler.parts.sharing.configuration_taker import ConfigurationTaker
+from crawler.supervise.part_answers import PartAnswers
 from crawler.supervise.part_log import TellingHandler
 from crawler.supervise.part_settings import PartSettings
 from crawler.supervise.process import check_still_there
@@ -98,6 +99,7 @@ class _RunningPart:
         self._guard = None if begin.lease is None else LeaseGuard(SharedLease(begin.lease).until)
         self._run: Run | None = None
         self._carrier: Carrier | None = None
+        self._answers: PartAnswers | None = None
         self._services: PartServices | None = None
         self._work: asyncio.Task[Ended] | None = None
         self._crawling: asyncio.Task[Ending] | None = None
@@ -136,7 +138,7 @@ class _RunningPart:
         while (message := await self._line.receive()) is not None:
             match message:
                 case Ask():
-                    await self._answer(message)
+                    self._answer(message)
                 case End():
                     self._end()
                 case Stop(now=now):
@@ -149,21 +151,16 @@ class _RunningPart:
                     self._services.receive(message)
 
     def _connect(self, number: int) -> None:
-        if self._services is not None:
+        if self._services is not None and self._answers is not None:
+            self._answers.forget()
             self._line.send(Connected(number))
             self._services.connect()
 
-    async def _answer(self, ask: Ask) -> None:
-        carrier = self._carrier
-        if carrier is None:
+    def _answer(self, ask: Ask) -> None:
+        if self._answers is None:
             self._line.send(Answered(wave=ask.wave, answer=Answer(report=None)))
-            return
-        if ask.close_gate:
-            carrier.gate.close()
         else:
-            carrier.gate.open()
-        report = await carrier.report()
-        self._line.send(Answered(wave=ask.wave, answer=Answer(report=report, gate_is_closed=carrier.gate.is_closed)))
+            self._answers.ask(ask)
 
     def _end(self) -> None:
         if self._run is not None and self._carrier is not None:
@@ -210,9 +207,10 @@ class _RunningPart:
                 passing = () if self._begin.lease is None else (CONFIGURATION,)
                 carrier = Carrier(links, exchange, run.crawl.frontier.pauses, agreement=agreement, passing=passing)
                 taker = ConfigurationTaker(self._settings(run, carrier), carrier.gate)
+                answers = self._answers = PartAnswers(carrier, self._line.send)
                 self._open(run, carrier, taker)
                 try:
-                    ending = await self._crawl(run, carrier, links, taker)
+                    ending = await self._crawl(run, carrier, links, answers, taker)
                 finally:
                     self._close()
                 status = run.result(ending).status
@@ -263,16 +261,19 @@ class _RunningPart:
             self._services.connect()
 
     def _close(self) -> None:
-        self._carrier = None
+        self._carrier = self._answers = None
         if self._services is not None:
             self._services.disconnect()
             self._services = None
 
-    async def _crawl(self, run: Run, carrier: Carrier, links: PartLinks, taker: ConfigurationTaker) -> Ending:
+    async def _crawl(
+        self, run: Run, carrier: Carrier, links: PartLinks, answers: PartAnswers, taker: ConfigurationTaker
+    ) -> Ending:
         async with asyncio.TaskGroup() as group:
             self._crawling = crawling = group.create_task(run.crawl.engine.run())
             beside = [
                 group.create_task(carrier.run()),
+                group.create_task(answers.run()),
                 group.create_task(taker.run()),
                 group.create_task(self._tell_progress(run, links)),
                 group.create_task(log_progress(run.crawl.gauge)),
