@@ -149,19 +149,26 @@ async def _next(pages: Any) -> CrawledPage | None:
 
 
 class _LoopThread:
-    """An event loop in a thread of its own."""
+    """An event loop in a thread of its own. Making it raises `OSError` if no more files can be opened."""
 
     def __init__(self) -> None:
         _refuse_in_event_loop()
-        self._ready: Future[asyncio.AbstractEventLoop] = Future()
-        self._stopped: asyncio.Event | None = None
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="onceover", daemon=True)
-        self._thread.start()
-        self._loop = self._ready.result()
-
-    async def _serve(self) -> None:
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        # Here, because nobody would hear of an error in the thread.
+        self._loop = self._runner.get_loop()
         self._stopped = asyncio.Event()
-        self._ready.set_result(asyncio.get_running_loop())
+        self._thread = threading.Thread(target=self._serve, name="onceover", daemon=True)
+        try:
+            self._thread.start()
+        except BaseException:
+            self._runner.close()
+            raise
+
+    def _serve(self) -> None:
+        with self._runner as runner:
+            runner.run(self._wait_until_stopped())
+
+    async def _wait_until_stopped(self) -> None:
         await self._stopped.wait()
 
     def run(self, work: Coroutine[Any, Any, _Result], /) -> _Result:
@@ -212,7 +219,7 @@ class _LoopThread:
 
     def end(self) -> None:
         """End the loop and its thread."""
-        if self._stopped is not None and self._thread.is_alive():
+        if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopped.set)
             self._thread.join()
 
