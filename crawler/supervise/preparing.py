@@ -101,7 +101,8 @@ def lock_parts(
         if before is not None and before.cluster is not None:
             raise DirectoryRefused(_on_many_machines(path, before.cluster))
         if before is not None:
-            wait_for_parts(before.directories(path), on_wait)
+            for pause_s in waits_for_parts(before.directories(path), on_wait):
+                time.sleep(pause_s)
         # A first start that was refused must not fix the number of parts.
         if fresh or not (before is None or _has_number(before, loaded) or has_begun(path, before, loaded.config)):
             start_over(directory)
@@ -120,8 +121,9 @@ def _on_many_machines(path: Path, cluster: ClusterPlace) -> str:
     )
 
 
-def wait_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -> None:
-    """Wait until no process holds a part: after a supervisor has died, its parts finish what is in flight."""
+def waits_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -> Iterator[float]:
+    """For how long to wait, again and again, until no process holds a part: after a supervisor has died, its parts
+    finish what is in flight. Raises `DirectoryRefused` if they take too long."""
     give_up_at = time.monotonic() + WAIT_S
     has_told = False
     while held := [error for each in directories if (error := _holder(each)) is not None]:
@@ -131,7 +133,7 @@ def wait_for_parts(directories: list[Path], on_wait: Callable[[str], object]) ->
         if not has_told:
             has_told = True
             on_wait(f"Waiting for parts of an earlier run, which finish what is in flight: {_pids(held)}")
-        time.sleep(_LOOK_AGAIN_S)
+        yield _LOOK_AGAIN_S
 
 
 def _holder(directory: Path) -> DirectoryInUse | None:

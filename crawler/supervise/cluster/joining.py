@@ -18,7 +18,7 @@ from crawler.cluster.values import Cluster, Forgotten
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import read_layout
 from crawler.redis.server import Server
-from crawler.supervise.preparing import Plan, wait_for_parts
+from crawler.supervise.preparing import Plan, waits_for_parts
 from crawler.wiring.components.exchanging import ServerUnusable, checked_redis, redis_server
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
@@ -98,7 +98,8 @@ async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[
         with CrawlDirectory(path) as directory:
             layout = read_layout(path)
             if layout is not None:
-                wait_for_parts(list(layout.directories_here(path).values()), on_wait)
+                for pause_s in waits_for_parts(list(layout.directories_here(path).values()), on_wait):
+                    await asyncio.sleep(pause_s)
             register, cluster = await _find(reached, client, directory, on_wait)
             begin_machine(directory, cluster.identity, url=str(redis_server(reached)), prefix=prefix)
             use_suffixes_of(directory)

@@ -1,5 +1,6 @@
 """A machine that has joined a crawl on many machines."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from crawler.cluster.machine import begin_machine
 from crawler.cluster.register import Register
 from crawler.cluster.values import Cluster
 from crawler.disk.directory import CrawlDirectory
-from crawler.supervise.cluster.joining import Joined
+from crawler.supervise.cluster.joining import Joined, join
+from crawler.testing.loops import in_event_loop
 from crawler.wiring.configuration import load
+from tests.redis_server import running_redis
 from tests.unit.cluster.homes import IDENTITY
 from tests.unit.cluster.test_machine import cluster_of
 
@@ -60,3 +63,24 @@ def test_a_part_that_was_adopted_here_runs_in_its_new_directory_at_once(joined: 
     _ = list(home.want(cluster_of(adopted)))
     home.store(0, epoch=5, lineage=4)
     assert joined.plan.directories[0].name == "part-0.2"
+
+
+@in_event_loop
+async def test_a_machine_that_waits_for_the_parts_of_an_earlier_run_can_be_interrupted(tmp_path: Path) -> None:
+    with running_redis() as server:
+        options = {"exchange.url": ("a test", server.url), "exchange.backend": ("a test", "redis")}
+        reached = load(None, options=options, environ={}, require_seeds=False)
+        with CrawlDirectory(tmp_path / "crawl") as directory:
+            begin_machine(directory, IDENTITY, url=server.url, prefix="onceover")
+        has_told = asyncio.Event()
+
+        async def enter() -> None:
+            async with join(reached, tmp_path / "crawl", version="1", on_wait=lambda _: has_told.set()):
+                raise AssertionError
+
+        with CrawlDirectory(tmp_path / "crawl" / "part-0"):
+            joining = asyncio.create_task(enter())
+            await has_told.wait()
+            joining.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await joining
