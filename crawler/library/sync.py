@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from config import Config
 from crawler.library.crawl import Crawl
@@ -18,6 +18,8 @@ from crawler.status import Status
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
+
+_NOT_OPEN: Final = "the crawl is not open: use it within `with`"
 
 
 class SyncCrawl:
@@ -80,7 +82,7 @@ class SyncCrawl:
 
     def _pages(self, loop: "_LoopThread") -> Iterator[CrawledPage]:
         pages = loop.call(self._crawl.__aiter__)
-        while (page := loop.run(_next(pages))) is not None:
+        while not loop.has_ended and (page := loop.run(_next(pages))) is not None:
             yield page
 
     def run(self) -> CrawlResult:
@@ -127,7 +129,7 @@ class SyncCrawl:
     @property
     def _running(self) -> "_LoopThread":
         if self._loop is None:
-            raise RuntimeError("the crawl is not open: use it within `with`")
+            raise RuntimeError(_NOT_OPEN)
         return self._loop
 
 
@@ -157,6 +159,9 @@ class _LoopThread:
         # Here, because nobody would hear of an error in the thread.
         self._loop = self._runner.get_loop()
         self._stopped = asyncio.Event()
+        self._lock = threading.Lock()
+        """Lets nothing begin after the end, which nobody would run."""
+        self.has_ended = False
         self._thread = threading.Thread(target=self._serve, name="onceover", daemon=True)
         try:
             self._thread.start()
@@ -185,7 +190,11 @@ class _LoopThread:
             if task is not None:
                 task.cancel()
 
-        self._loop.call_soon_threadsafe(start)
+        with self._lock:
+            if self.has_ended:
+                work.close()
+                raise RuntimeError(_NOT_OPEN)
+            self._loop.call_soon_threadsafe(start)
         interrupt: KeyboardInterrupt | None = None
         while not done.done():
             try:
@@ -219,9 +228,10 @@ class _LoopThread:
 
     def end(self) -> None:
         """End the loop and its thread."""
-        if self._thread.is_alive():
+        with self._lock:
+            self.has_ended = True
             self._loop.call_soon_threadsafe(self._stopped.set)
-            self._thread.join()
+        self._thread.join()
 
 
 def _copy_outcome(task: "asyncio.Task[_Result]", done: "Future[_Result]") -> None:

@@ -42,6 +42,14 @@ def test_a_plain_loop_that_is_left_closes_the_crawl_and_is_taken_up(tmp_path: Pa
     assert canonical([*ended, *again]) == dict.fromkeys(web.pages, 1) == fetched(tmp_path / "crawl")
 
 
+def test_an_iterator_that_outlives_its_context_ends(tmp_path: Path, web: Web) -> None:
+    """As in a thread that still works on a page when another one leaves the context."""
+    with crawl_of(web, tmp_path / "crawl") as crawl:
+        pages = iter(crawl)
+        next(pages)
+    assert list(pages) == []
+
+
 def test_a_context_steers_the_crawl(tmp_path: Path, web: Web) -> None:
     more = {"scope__within": "host", "scope__max_depth": 0}
     other = "http://h00001.sim.test/"
