@@ -137,6 +137,7 @@ def _complain_of_usage(error: click.ClickException) -> None:
     text = error.format_message().rstrip(".")
     is_clicks = type(error) is not click.UsageError or text.startswith(_OF_CLICK)
     if is_clicks and isinstance(error, click.UsageError) and error.ctx is not None:
+        text = " ".join(map(str.strip, text.splitlines()))  # it lists choices on a line each
         then = "" if text.endswith(("?", ")")) else ";"
         text = f"{text[0].lower()}{text[1:]}{then} `{error.ctx.command_path} --help` shows the usage"
     _complain(text)

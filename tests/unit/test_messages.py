@@ -45,6 +45,7 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
         (["statu"], "onceover: no such command 'statu'. Did you mean 'status'? `onceover --help` shows the usage"),
         (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` shows"),
         (["config", "check"], "onceover: missing argument 'CONFIGURATION...'; `onceover config check --help` shows"),
+        (["export", "a", "--to", "b"], "onceover: missing option '--format'. Choose from: jsonl, csv, "),
         (["crawl"], "onceover: there is nothing to crawl: give a configuration file, or --seed URL"),
         (["crawl", "--seed", "foo"], "onceover: --seed: crawl.seeds: seed 'foo' has no scheme"),
         (["crawl", "--seed", "http://a.test/", "--dir", ""], "onceover: --dir: crawl.directory: expected text"),
