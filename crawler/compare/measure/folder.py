@@ -39,7 +39,7 @@ class Folder:
         """Create the directory if it is missing, and lock it. Raises `FolderRefused`."""
         lock_path = self.path / "lock"
         try:
-            if self.path.exists() and not self.journal.exists() and not lock_path.exists() and any(self.path.iterdir()):
+            if self._is_foreign():
                 raise FolderRefused(
                     f"{self.path} holds files, but no comparison; they were not touched. "
                     "Choose a new or empty directory with --dir"
@@ -58,6 +58,12 @@ class Folder:
             raise FolderRefused(f"{self.path} is in use by another comparison; wait until it ends") from error
         self._lock = lock
         return self
+
+    def _is_foreign(self) -> bool:
+        """Whether it holds files, but no comparison. A crawl has a lock, too."""
+        if not self.path.exists() or self.journal.exists():
+            return False
+        return any(each.name not in ("lock", self.works.name) for each in self.path.iterdir())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,0 +1,28 @@
+"""The directory of a comparison: nobody else's files come into it, and it comes into nobody else's."""
+
+from pathlib import Path
+
+import pytest
+
+from crawler.compare.measure.folder import Folder, FolderRefused
+from crawler.disk.directory import CrawlDirectory
+
+
+def test_the_directory_of_a_crawl_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    with CrawlDirectory(tmp_path / "crawl") as crawl:
+        crawl.records.mkdir()
+    before = sorted(crawl.path.rglob("*"))
+    with pytest.raises(FolderRefused, match="holds files, but no comparison"), Folder(crawl.path):
+        pass
+    assert sorted(crawl.path.rglob("*")) == before
+
+
+def test_a_comparison_that_was_killed_before_its_first_trial_goes_on(tmp_path: Path) -> None:
+    killed = tmp_path / "comparison"
+    (killed / "works").mkdir(parents=True)
+    (killed / "lock").touch()
+    with Folder(killed) as folder:
+        folder.journal.touch()
+        (killed / "report.json").touch()
+    with Folder(killed):
+        pass
