@@ -104,9 +104,9 @@ class PostgresClient:
         return await self._connect()
 
     async def _connect(self) -> asyncpg.Connection:
-        wait_s = self._try_at - self._monotonic()
-        if wait_s > 0:
-            raise OSError(f"{self._why}; tries again in {wait_s:.0f} s")
+        if self._monotonic() < self._try_at:
+            # The crawl shows the reason with which a pause began, whatever the pause is later.
+            raise OSError(f"{self._why}; tries again within {LONGEST_PAUSE_S:.0f} s")
         try:
             connection = await self._open()
             try:
@@ -166,4 +166,6 @@ class PostgresClient:
 
 def _told(error: BaseException) -> str:
     text = " ".join(str(error).split())
+    if isinstance(error, asyncpg.InterfaceError) and text.endswith("connection is closed"):
+        return "the server closed the connection"
     return text or ("the server did not answer in time" if isinstance(error, TimeoutError) else type(error).__name__)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import asyncpg
 import pytest
 import trustme
 
@@ -214,7 +215,7 @@ async def test_a_server_that_does_not_answer_is_asked_less_and_less_often() -> N
     await client.begin()  # it may be there when the first page comes
     tries: list[float] = []
     while len(tries) < 8:
-        with pytest.raises(OSError, match=r"tries again in \d+ s|Connect") as raised:
+        with pytest.raises(OSError, match=r"; tries again within 30 s$|Connect") as raised:
             await client.store([Row(1, (), None, 1)])
         if "tries again" not in str(raised.value):
             tries.append(now)
@@ -222,6 +223,17 @@ async def test_a_server_that_does_not_answer_is_asked_less_and_less_often() -> N
     pauses = [after - before for before, after in zip([0.0, *tries], tries, strict=False)]
     assert pauses == [FIRST_PAUSE_S, 2.0, 4.0, 8.0, 16.0, LONGEST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_PAUSE_S]
     await client.aclose()
+
+
+async def test_a_connection_that_breaks_while_it_begins_is_told_as_that(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: object, **__: object) -> None:
+        raise asyncpg.InterfaceError("cannot call Transaction.__aexit__(): the underlying connection is closed")
+
+    monkeypatch.setattr(asyncpg, "connect", broken)
+    await PostgresClient(Target(dsn=NOWHERE, password_file=None, schema="onceover", crawl="docs")).begin()
+    assert f"{NOWHERE}: the server closed the connection; the crawl tries" in caplog.text
 
 
 @pytest.mark.parametrize(
