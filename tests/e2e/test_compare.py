@@ -243,6 +243,12 @@ def test_the_adviser_says_what_it_needs(wrong: list[str], tmp_path: Path) -> Non
     assert ended.err.startswith("onceover: ")
 
 
+def test_the_adviser_takes_a_share_that_may_be_lost(tmp_path: Path) -> None:
+    ended = onceover("compare", "--advise", "--urls-expected", "9", "--loss", "2", cwd=tmp_path)
+    assert ended.code == USAGE
+    assert "'--loss': 2.0 is not in the range" in ended.err
+
+
 def test_a_crawl_chooses_its_own_set_and_keeps_it(web: Web, tmp_path: Path) -> None:
     auto = setting("visited.backend=auto", "visited.memory_bytes=1 MB", "visited.capacity=200_000")
     first = onceover("crawl", *web.options, *auto, "--dir", "c", "--max-pages", "10", "--json", cwd=tmp_path)

@@ -73,7 +73,11 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--advise", is_flag=True, help="Measure nothing. Show by the formulas which sets fit.")
 @click.option("--urls-expected", metavar="N", help="With --advise: the expected number of URLs, for example 2e8.")
 @click.option(
-    "--loss", type=float, default=1e-4, show_default=True, help="With --advise: the share of URLs that may be lost."
+    "--loss",
+    type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+    default=1e-4,
+    show_default=True,
+    help="With --advise: the share of URLs that may be lost.",
 )
 @click.option(
     "--memory",
