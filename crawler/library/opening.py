@@ -124,8 +124,8 @@ def _check_is_whole(loaded: Loaded, *, fresh: bool) -> None:
         )
     if not fresh and (layout := read_layout(path)) is not None:
         raise DirectoryRefused(
-            f"{path} has a crawl in {len(layout.parts)} parts: run it by `onceover crawl` with crawl.parts = "
-            f"{len(layout.parts)}, or give it 1 part by `onceover parts {shlex.quote(str(path))} --into 1`"
+            f"{path} has a crawl in {number_of(len(layout.parts), 'part')}, and only the command runs such a crawl: "
+            f"`onceover crawl --dir {shlex.quote(str(path))}`"
         )
 
 

@@ -18,6 +18,7 @@ from crawler.operate.begun import has_begun
 from crawler.operate.missing import missing_parts
 from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
+from crawler.status import number_of
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.parts import begin_suffixes, number_of_parts, use_suffixes_of
 from crawler.wiring.storage import start_over
@@ -205,6 +206,6 @@ def _check_number(directory: CrawlDirectory, layout: Layout, loaded: Loaded) -> 
     parts, wanted = len(layout.parts), loaded.config.crawl.parts
     where = shlex.quote(str(directory.path))
     raise DirectoryRefused(
-        f"the crawl in {directory.path} has {parts} parts, and the configuration says {wanted}: run it with "
-        f"--parts {parts}, divide it anew by `onceover parts {where} --into {wanted}`, or start over with --fresh"
+        f"the crawl in {directory.path} has {number_of(parts, 'part')}, and the configuration says {wanted}: run it "
+        f"with --parts {parts}, divide it anew by `onceover parts {where} --into {wanted}`, or start over with --fresh"
     )

@@ -188,7 +188,7 @@ def test_a_first_start_that_a_part_refuses_does_not_fix_the_number_of_parts(tmp_
         assert len(part_directories(crawl.directory)) == 3
         assert_told(onceover(*crawl.options, *one, "--max-pages", "3", *HURRIED, cwd=tmp_path), LIMIT)
         (crawl.directory / "crawl.toml").unlink()
-        assert_told(onceover(*crawl.options, *three, cwd=tmp_path), REFUSED, "has 1 parts")
+        assert_told(onceover(*crawl.options, *three, cwd=tmp_path), REFUSED, "has 1 part, and")
         assert_told(onceover(*crawl.options, *one, *HURRIED, cwd=tmp_path), COMPLETE, "Resuming: ")
         assert fetched(crawl.directory / "part-0") == dict.fromkeys(crawl.web.pages, 1)
 
