@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
+from filecmp import cmp
+from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -68,6 +70,16 @@ def copy_stretches(path: Path, target: Path, chosen: list[Stretch], /) -> None:
     except BaseException:
         target.unlink(missing_ok=True)
         raise
+
+
+def set_aside(path: Path, stem: str, damaged: Stretch, /) -> Path:
+    """Copy a damaged part of a file to `STEM.damaged-BYTE` beside it; returns that. Repeated, it changes nothing.
+    Another part that was at the same byte gets a number."""
+    copy = path.with_name(f"{stem}.aside")
+    copy_stretches(path, copy, [damaged])
+    name = f"{stem}.damaged-{damaged.start}"
+    asides = (path.with_name(each) for each in chain([name], (f"{name}-{number}" for number in count(2))))
+    return copy.rename(next(each for each in asides if not each.exists() or cmp(copy, each, shallow=False)))
 
 
 def contents(path: Path, /, *, is_ours: Callable[[bytes], bool], max_bytes: int) -> Iterator[bytes | Stretch]:

@@ -9,7 +9,7 @@ import msgspec
 
 from crawler.page import PageRecord
 from crawler.write.appending import sync_directory
-from crawler.write.gzip_members import Stretch, copy_stretches
+from crawler.write.gzip_members import Stretch, copy_stretches, set_aside
 
 _log = logging.getLogger(__name__)
 _BLOCK_BYTES: Final = 1 << 16
@@ -34,8 +34,7 @@ def repair_tail(path: Path) -> tuple[int, int]:
             file.truncate(end)
             _log.warning("%s: cut off %d bytes of a record that a crash left incomplete", path, size - end)
             return size - end, 0
-        aside = path.with_name(f"{path.name}.damaged-{end}")
-        aside.write_bytes(tail)
+        aside = set_aside(path, path.name, Stretch(end, size, is_intact=False))
         file.truncate(end)
         _log.warning("%s: %d bytes at byte %d are damaged, and moved to %s", path, size - end, end, aside.name)
         return 0, size - end
@@ -54,9 +53,7 @@ def mend_records(path: Path, *, is_newest: bool) -> list[Path]:
             at += len(line)
             found.append(Stretch(start, at, is_intact))
     damaged = [stretch for stretch in found if not stretch.is_intact]
-    asides = [path.with_name(f"{path.name}.damaged-{stretch.start}") for stretch in damaged]
-    for aside, stretch in zip(asides, damaged, strict=True):
-        copy_stretches(path, aside, [stretch])
+    asides = [set_aside(path, path.name, stretch) for stretch in damaged]
     if damaged:
         mended = path.with_name(f"{path.name}.mended")
         copy_stretches(path, mended, [stretch for stretch in found if stretch.is_intact])

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from crawler.write.appending import sync_directory
-from crawler.write.cdxj.making import index_of, line_of_member, make_index
-from crawler.write.cdxj.open_index import OpenIndex
-from crawler.write.gzip_members import HEAD_BYTES, GzipMember, Stretch, copy_stretches, members, stretches
+from crawler.write.cdxj.making import index_of, line_of_member
+from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes, open_index_of
+from crawler.write.gzip_members import HEAD_BYTES, GzipMember, Stretch, copy_stretches, members, set_aside, stretches
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD
 
 _log = logging.getLogger(__name__)
@@ -65,31 +65,30 @@ def finish_open_file(path: Path, *, with_index: bool) -> tuple[int, int]:
 def mend_archive(path: Path) -> list[Path]:
     """Move the damaged bytes of a complete archive aside, and make its index anew, if it has one.
 
-    Returns the files that hold these bytes now. Repeat it if it is interrupted. Raises `OSError`."""
+    Returns the files that hold these bytes now. If it is interrupted, repeat it; if the archive is intact by then, the
+    next start makes the index. Raises `OSError`."""
     with path.open("rb") as file:
         found = list(stretches(members(file, is_ours=is_ours, max_bytes=HEAD_BYTES)))
     kept = [stretch for stretch in found if stretch.is_intact]
     asides = _copy_aside(path, path, [stretch for stretch in found if not stretch.is_intact])
     if not asides:
         return []
+    index = index_of(path)
+    if index.exists():
+        index.rename(open_index_of(path))  # from now on it is wrong
     if kept:
         _keep(path, path, kept)
     else:
         path.unlink()
-        index_of(path).unlink(missing_ok=True)
     sync_directory(path.parent)
-    if index_of(path).exists():
-        make_index(path)
+    finish_open_indexes(path.parent)
     return asides
 
 
 def _copy_aside(path: Path, final: Path, damaged: Iterable[Stretch]) -> list[Path]:
     """Copy damaged bytes to files beside the archive; returns these."""
-    asides: list[Path] = []
-    for stretch in damaged:
-        asides.append(final.with_name(f"{final.name.removesuffix('.warc.gz')}.damaged-{stretch.start}"))
-        copy_stretches(path, asides[-1], [stretch])
-    return asides
+    stem = final.name.removesuffix(".warc.gz")
+    return [set_aside(path, stem, stretch) for stretch in damaged]
 
 
 def _keep(path: Path, final: Path, kept: list[Stretch]) -> None:

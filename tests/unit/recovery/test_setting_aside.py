@@ -96,3 +96,38 @@ async def test_the_end_of_an_older_file_of_records_is_repaired_too(tmp_path: Pat
     [aside] = move_damage_aside(path)
     assert aside.read_bytes() == second[:20]
     assert path.read_bytes() == first
+
+
+async def test_what_was_set_aside_is_kept_when_the_same_place_is_damaged_again(tmp_path: Path) -> None:
+    path = await records(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], b"[" + lines[1], *lines[2:]]))
+    [first] = move_damage_aside(path)
+    path.write_bytes(b"".join([lines[0], b"[" + lines[2], *lines[3:]]))
+    [second] = move_damage_aside(path)
+    assert (first.read_bytes(), second.read_bytes()) == (b"[" + lines[1], b"[" + lines[2])
+    path.write_bytes(b"".join([lines[0], b"[" + lines[2], *lines[3:]]))
+    assert move_damage_aside(path) == [second], "as after a crash before the file was replaced"
+
+
+@pytest.mark.parametrize("step", ["crawler.write.warc_opening._keep", "crawler.write.cdxj.making.write_index"])
+async def test_no_crash_leaves_an_index_that_its_archive_does_not_bear_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    path = await archive(tmp_path)
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 255
+    path.write_bytes(whole)
+
+    def crash(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(step, crash)
+        with pytest.raises(KeyboardInterrupt):
+            move_damage_aside(path)
+    assert not index_of(path).exists()
+    move_damage_aside(path)
+    await WarcSink(tmp_path, clock=lambda: NOON).aclose()
+    assert index_of(path).exists()
+    assert list(index_problems(tmp_path)) == []

@@ -188,6 +188,7 @@ async def test_a_torn_line_is_cut_and_a_damaged_one_set_aside(tmp_path: Path, ca
         aside = tmp_path / f"records-00000.jsonl.damaged-{len(line) + 1}"
         assert aside.read_bytes() == tail
         assert aside.name in caplog.text
+        aside.unlink()
 
 
 def test_an_unfinished_line_at_the_end_of_an_older_file_is_damage(tmp_path: Path) -> None:
