@@ -77,8 +77,10 @@ class _XmlReader:
         self._entries = 0
         self._entry_start = 0
         """Where the links of the current entry begin."""
-        self._elements = self._freed = self._held_before_entry = 0
-        """Elements with their attributes; what was freed; and what was held when the current entry began."""
+        self._elements = self._freed = 0
+        """Elements with their attributes; and what was freed."""
+        self._held_before: dict[int, int] = {}
+        """What was held when the entry of a depth began."""
         self._depth = -_WRAPPERS
         self._bases = Bases(url)
 
@@ -118,8 +120,8 @@ class _XmlReader:
         if self._depth > MAX_DEPTH:
             return f"is nested deeper than {MAX_DEPTH} elements; the rest is not read"
         name = local_name(element)
-        before = self._held
-        self._elements += 1 + len(element.attrib)
+        own = 1 + len(element.attrib)
+        self._elements += own
         if name in self._readers and (self._reader is None or (self._depth == 1 and name not in _ENTRIES)):
             self._reader = self._readers[name]
             self._entry_names = _SITEMAP_ENTRIES if name in _SITEMAP_ROOTS else _FEED_ENTRIES
@@ -127,7 +129,7 @@ class _XmlReader:
             if self._entries == MAX_LINKS:
                 return f"lists more than {MAX_LINKS} URLs; the rest is not read"
             self._entry_start = len(self.links)
-            self._held_before_entry = before
+            self._held_before[self._depth] = self._held - own
         self._bases.begin(element)
         return None
 
@@ -151,7 +153,8 @@ class _XmlReader:
         if name in self._entry_names:
             self._set_hints(element)
             _free(element)
-            self._freed += self._held - self._held_before_entry
+            held = self._held
+            self._freed += held - self._held_before.pop(self._depth + 1, held)
             self._entries += 1
         return None
 

@@ -200,6 +200,13 @@ def test_entries_are_freed_whatever_they_hold(monkeypatch: pytest.MonkeyPatch) -
     assert (len(found.links), found.error) == (2_000, None)
 
 
+def test_entries_within_entries_are_freed_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "MAX_HELD", 100)
+    entry = f"<entry><x a=''/><object><entry><id/></entry></object><link href='{A}'/></entry>"
+    found = read(HEAD + "<feed>" + entry * 200 + "</feed>")
+    assert (len(found.links), found.error) == (200, None)
+
+
 def test_entities_that_are_not_read_say_so() -> None:
     bomb = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10}'>" for n in range(1, 12))
     for dtd, name, why in (
