@@ -162,7 +162,7 @@ def _read(path: Path, lines: Iterable[bytes]) -> Iterator[Response]:
             if found is not None:
                 yield found
     if count and count == unreadable:
-        _log.warning("%s: no line, of %d, can be read as that of a CDXJ index; it may be damaged", path, count)
+        _log.warning("%s: none of its lines (%d) can be read as a line of a CDXJ index; it may be damaged", path, count)
 
 
 def response_of(line: bytes) -> Response | None:

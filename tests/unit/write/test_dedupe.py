@@ -159,7 +159,7 @@ def test_an_index_of_which_no_line_can_be_read_is_told(tmp_path: Path, caplog: p
     for place in (junk, empty, revisit):
         assert list(responses_in(place)) == []
     assert [each.getMessage() for each in caplog.records] == [
-        f"{junk}: none of its 3 lines can be read as a line of a CDXJ index; it may be damaged"
+        f"{junk}: none of its lines (3) can be read as a line of a CDXJ index; it may be damaged"
     ]
 
 
