@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Final
 
 import msgspec
@@ -14,7 +15,7 @@ from crawler.protocols import NotTaken, Quota
 from crawler.record import Change, unfetched_record, w3c_time, with_usage
 from crawler.slots import keep_in_step
 from crawler.steps import LINKS_AT_ONCE
-from frontier import CrawlUrl, Lease, Outcome, UrlState
+from frontier import CrawlUrl, Earlier, Lease, Outcome, UrlState
 
 _EXCLUDED: Final = UrlState.EXCLUDED.name.lower()
 
@@ -186,11 +187,11 @@ class Settlement:
         return planning.after_visit_s(lease.url, record)
 
     def quota_for(self, lease: Lease) -> Quota | None:
-        """The quota that the URL counts for. A URL that is visited again has been counted: otherwise a crawl that comes
+        """The quota that the URL counts for. One that has counted does not count again: otherwise a crawl that comes
         back would use up any quota in time."""
-        if lease.url.earlier is not None:
-            return None
         is_sitemap = lease.url.kind == LinkKind.SITEMAP
+        if _has_counted(lease.url.earlier, is_sitemap=is_sitemap):
+            return None
         return self._components.sitemap_quota if is_sitemap else self._components.quota
 
     def _count_settled(self, lease: Lease, fetched: Fetched, decision: Decision, *, counts: bool) -> None:
@@ -231,6 +232,15 @@ def counts_as_page(fetched: Fetched | None, *, kind: str) -> bool:
     return kind not in (LinkKind.SITEMAP, LinkKind.EXTERNAL) and (
         isinstance(fetched, NotModified) or (isinstance(fetched, Page) and fetched.status < 300)
     )
+
+
+def _has_counted(earlier: Earlier | None, *, is_sitemap: bool) -> bool:
+    """Whether a URL counted for a quota when it was visited before. One that the quota refused, or that failed, did
+    not."""
+    if earlier is None:
+        return False
+    is_page = earlier.status is not None and (earlier.status < 300 or earlier.status == HTTPStatus.NOT_MODIFIED)
+    return is_page or bool(earlier.history) or (is_sitemap and earlier.fetched_at is not None)
 
 
 def _last_modified(lease: Lease, fetched: Fetched) -> str | None:

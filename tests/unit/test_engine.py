@@ -694,6 +694,21 @@ async def test_visits_to_what_was_fetched_before_use_up_no_quota(is_sitemap: boo
     assert not engine.counters.excluded
 
 
+@in_virtual_time
+async def test_what_a_quota_refused_is_refused_again_when_it_is_visited_again() -> None:
+    other = "http://a.test/other"
+    rig = Rig({SEED: page(SEED, [other]), other: page(other)})
+    rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=1))
+    async with rig.engine(concurrency=1) as engine:
+        await engine.run()
+        for _ in range(2):
+            parts = engine._components
+            await parts.frontier.add(parts.discovery.seeds([SEED, other]), force=True)
+            await engine.run()
+    assert rig.web.asked == {SEED: 3}
+    assert engine.counters.excluded == {"pages-per-host": 3}
+
+
 def tree(branches: int, levels: int) -> dict[str, Page]:
     """Sitemaps in levels, of which each but the last names so many; each names a page, too."""
     site = {SEED: page(SEED)}
