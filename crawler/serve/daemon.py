@@ -38,6 +38,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How often it looks at its crawls."""
 
 
+class CrawlRuns(Exception):
+    """A crawl that runs can't be deleted."""
+
+
 class Daemon:
     """Keeps the crawls of a locked folder. `run` returns when all has ended in order."""
 
@@ -168,12 +172,16 @@ class Daemon:
         self._tasks[name] = self._group.create_task(keeper.run(), name=f"keeps {name}")
 
     async def delete(self, name: str) -> None:
-        """Remove a crawl that does not run from the list, with its configuration. Its directory is kept."""
+        """Remove a crawl from the list, with its configuration, unless it runs. Its directory is kept. Raises
+        `CrawlRuns`."""
         async with self._folder_turn:
-            await self._delete(name)
+            keeper = self.keepers.get(name)
+            if keeper is not None:  # else somebody has deleted it meanwhile
+                await self._delete(name, keeper)
 
-    async def _delete(self, name: str) -> None:
-        keeper = self.keepers[name]
+    async def _delete(self, name: str, keeper: Keeper) -> None:
+        if keeper.facts.process is not None:
+            raise CrawlRuns
         keeper.change(life.removed)
         keeper.leave()
         await asyncio.wait({self._tasks[name]})

@@ -59,6 +59,7 @@ class Keeper:
         self._process: CrawlProcess | None = None
         self._woken = asyncio.Event()
         self._is_left = False
+        self._looking: asyncio.Timeout | None = None
         self._saved = self.facts.record
         self._seen_change: int | None = None
         self._last_answer: CrawlStatus | None = None
@@ -97,6 +98,7 @@ class Keeper:
     def close(self) -> None:
         """End its process in order, and then `run`. If called again, the process drops what is in flight."""
         again = self.facts.is_closing
+        self._look_no_more()
         self.change(lambda facts: msgspec.structs.replace(closed(facts, time.time()), is_closing=True))
         if again and self._process is not None:
             self._tell_to_end(End(reason="the daemon ends at once", force=1, is_fall=False))
@@ -104,6 +106,7 @@ class Keeper:
     def leave(self) -> None:
         """End `run`, and leave the process alone."""
         self._is_left = True
+        self._look_no_more()
         self.change(lambda facts: closed(facts, time.time()))
 
     async def run(self) -> None:
@@ -215,12 +218,23 @@ class Keeper:
         self.facts = changes.ended(self.facts, how, time.time(), restarts=self._options.restarts)
 
     async def _look(self, directory: Path) -> None:
-        holder = await find_process(directory)
-        if holder is not None and self._hold(*holder, str(directory)):
-            return
-        found = await self._commands.look_into(directory)
-        self._seen_change = last_change(directory)
-        self.facts = changes.looked(self.facts, found, time.time())
+        try:
+            async with asyncio.timeout(None) as self._looking:
+                holder = await find_process(directory)
+                if holder is not None and self._hold(*holder, str(directory)):
+                    return
+                found = await self._commands.look_into(directory)
+                self._seen_change = last_change(directory)
+                self.facts = changes.looked(self.facts, found, time.time())
+        except TimeoutError:
+            return  # the keeper ends
+        finally:
+            self._looking = None
+
+    def _look_no_more(self) -> None:
+        """End a look, which may wait for those into hundreds of crawls."""
+        if self._looking is not None and not self._looking.expired():
+            self._looking.reschedule(asyncio.get_running_loop().time())
 
     async def _save(self) -> bool:
         """Whether what has to outlast the daemon is stored."""

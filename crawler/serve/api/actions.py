@@ -31,7 +31,7 @@ from crawler.serve.api.forms import (
 from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
 from crawler.serve.asking import Asker, Unanswered
-from crawler.serve.daemon import Daemon
+from crawler.serve.daemon import CrawlRuns, Daemon
 from crawler.serve.exports.exporter import Exporter
 from crawler.serve.folder import SUFFIX, problems_of_new
 from crawler.serve.inspection import NotDone
@@ -151,9 +151,11 @@ class Actions:
     async def delete(self, request: web.Request) -> None:
         """State and output are kept."""
         keeper = self.keeper(request)
-        if keeper.facts.process is not None:
-            raise Refused(HTTPStatus.CONFLICT, f"{keeper.name} runs: stop it first, and wait until it has ended")
-        await self._daemon.delete(keeper.name)
+        try:
+            await self._daemon.delete(keeper.name)
+        except CrawlRuns:
+            detail = f"{keeper.name} runs: stop it first, and wait until it has ended"
+            raise Refused(HTTPStatus.CONFLICT, detail) from None
         audit(request, f"deleted {keeper.name}; its directory is kept")
 
     async def reload(self, request: web.Request) -> ReloadForm:

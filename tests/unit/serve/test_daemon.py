@@ -1,16 +1,18 @@
 """What a daemon does while crawls are deleted."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from crawler.serve.daemon import Daemon, Options
+from crawler.serve.daemon import CrawlRuns, Daemon, Options
 from crawler.serve.inspection import Answered, Commands
 from crawler.serve.keeper import Keeper, KeeperOptions
-from crawler.serve.life.facts import Process
+from crawler.serve.life.changes import Looked
+from crawler.serve.life.facts import Plan, Process
 from crawler.serve.machine import Limits
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
@@ -44,3 +46,39 @@ async def test_a_crawl_may_be_deleted_while_the_daemon_looks_at_it(
     await daemon.look()
     assert daemon.keepers["b"].facts.excess is not None
     assert [path.name for path in (daemon.folder / "history").iterdir()] == ["b"]
+
+
+async def test_a_crawl_that_has_started_meanwhile_is_not_deleted(daemon: Daemon) -> None:
+    with pytest.raises(CrawlRuns):
+        await daemon.delete("a")
+    assert not daemon.keepers["a"].facts.is_removed
+    assert (daemon.home / "a.toml").exists()
+
+
+class Busy(Commands):
+    """Looks into other crawls for ever."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked = asyncio.Event()
+
+    async def look_into(self, directory: Path) -> Looked:
+        self.is_asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+@pytest.mark.parametrize("end", [Keeper.close, Keeper.leave])
+async def test_a_crawl_that_waits_to_be_looked_into_keeps_no_daemon_from_its_end(
+    tmp_path: Path, end: Callable[[Keeper], None]
+) -> None:
+    plan = Plan(directory=str(tmp_path / "a"), digest="")
+    with Home(tmp_path) as home:
+        commands = Busy()
+        keeper = Keeper("a", home, KeeperOptions(), commands=commands)
+        keeper.facts = msgspec.structs.replace(keeper.facts, plan=plan, to_look=True)
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            group.create_task(keeper.run())
+            await commands.is_asked.wait()
+            end(keeper)
+            end(keeper)

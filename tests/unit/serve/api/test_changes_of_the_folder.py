@@ -100,3 +100,21 @@ async def test_a_crawl_that_is_created_while_the_daemon_starts_is_kept(
         reading.may_tell.set()
         assert (await creating).status == 200
         assert await names(api) == ["new"]
+
+
+@in_event_loop
+async def test_of_two_requests_that_delete_a_crawl_none_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = Reading()
+    monkeypatch.setattr(daemon_module, "read_folder", reading)
+    async with running(tmp_path / "home") as api:
+        assert (await api.ask("PUT", "/crawls/old", LATER, headers=TOML)).status == 200
+        reading.begin()
+        reload = asyncio.create_task(api.ask("POST", "/reload"))
+        await reading.hold()
+        deleting = [asyncio.create_task(api.ask("DELETE", "/crawls/old")) for _ in range(2)]
+        # Both wait for their turn.
+        await asyncio.wait(deleting, timeout=0.3)
+        reading.may_tell.set()
+        assert (await reload).status == 200
+        assert {each.status for each in await asyncio.gather(*deleting)} <= {204, 404}
+        assert await names(api) == []
