@@ -134,7 +134,10 @@ class MachineDirectory:
         self._directory = directory
         self._choose = choose
         self._layout = layout
-        self._configuration = directory.configuration.read_text(encoding="utf-8")
+        try:
+            self._configuration = directory.configuration.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise DirectoryRefused(f"{directory.configuration} is damaged: expected UTF-8, found: {error}") from error
         self._suffixes = directory.suffixes.read_bytes()
         self._notes = {part: self._note(part, path) for part, path in layout.directories_here(directory.path).items()}
         """By part that is here; None for one that was never claimed."""

@@ -37,7 +37,7 @@ class KeyDirectory(msgspec.Struct, frozen=True):
 
 
 def read_directory(text: bytes) -> KeyDirectory:
-    """Raises `msgspec.ValidationError` or `msgspec.DecodeError`."""
+    """Raises `msgspec.DecodeError` or `UnicodeDecodeError`."""
     return msgspec.json.decode(text, type=KeyDirectory)
 
 

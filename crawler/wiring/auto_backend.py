@@ -1,7 +1,9 @@
 """Chooses the visited set for `visited.backend = "auto"`: by the formulas, once for a crawl."""
 
+import logging
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -16,6 +18,8 @@ from visited.backends import descriptors
 from visited.descriptor import Descriptor
 
 EXACT_ON_DISK = "exact-leveldb"
+log = logging.getLogger(__name__)
+
 _SHARE_OF_MACHINE = 0.25
 
 
@@ -56,7 +60,7 @@ def choose_backend(config: Config, directory: CrawlDirectory) -> tuple[Config, C
     if visited.backend != "auto":
         return config, None
     file = directory.visited / "choice.json"
-    choice = msgspec.json.decode(file.read_bytes(), type=Choice) if file.exists() else None
+    choice = _stored_choice(file)
     asked = (visited.capacity, visited.error_rate, visited.memory_bytes, visited.candidates)
     if choice is None or (choice.capacity, choice.error_rate, choice.asked_bytes, choice.candidates) != asked:
         choice = _choice(config)
@@ -77,6 +81,16 @@ def choose_backend(config: Config, directory: CrawlDirectory) -> tuple[Config, C
         ),
         choice,
     )
+
+
+def _stored_choice(file: Path) -> Choice | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Choice)
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        log.warning("%s can't be read, so the visited set is chosen again: %s", file, error)
+        return None
 
 
 def candidates(config: Config) -> list[Descriptor]:

@@ -83,7 +83,7 @@ def _member_id(directory: CrawlDirectory) -> str:
     file = directory.visited / "member"
     try:
         return file.read_text(encoding="ascii")
-    except FileNotFoundError:
+    except (FileNotFoundError, UnicodeDecodeError):
         member = secrets.token_hex(8)
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, member.encode())

@@ -57,6 +57,20 @@ def test_a_crawl_keeps_its_choice_on_another_machine_until_something_else_is_ask
     assert choose_backend(asked(capacity=11 * MB), directory)[0].visited.backend == "dsbf"
 
 
+@pytest.mark.parametrize("damage", [b"", b"{", b"{}", b'{"text":"\xff"}'])
+def test_a_choice_that_cannot_be_read_is_made_again(
+    tmp_path: Path, damage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory, config = CrawlDirectory(tmp_path), asked(capacity=50 * MB, memory_bytes=150 * MB)
+    chosen = choose_backend(config, directory)
+    file = directory.visited / "choice.json"
+    content = file.read_bytes()
+    file.write_bytes(damage)
+    assert choose_backend(config, directory) == chosen
+    assert file.read_bytes() == content
+    assert "choice.json can't be read" in caplog.text
+
+
 def test_a_frontier_in_memory_has_nothing_on_disk(tmp_path: Path) -> None:
     config = asked(capacity=50 * MB, memory_bytes=60 * MB)
     config = msgspec.structs.replace(config, frontier=msgspec.structs.replace(config.frontier, backend="memory"))

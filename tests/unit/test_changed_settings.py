@@ -104,5 +104,6 @@ def test_what_a_start_has_read_can_be_read_again(tmp_path: Path) -> None:
     assert (config.crawl.directory, config.crawl.seeds, config.fetch.timeout_s) == ("d", ("http://b.test/",), 7)
     limited = with_page_limit(start.load(directory, named="d"), 3)
     assert (limited.config.limits.pages, limited.lasting.limits.pages) == (3, 9)
-    directory.write_configuration("", start=b"")
-    assert Start.read_from(directory) is None
+    for damaged in (b"", b"{", b"\xff", b'{"preset":"\xff"}'):
+        directory.write_configuration("", start=damaged)
+        assert Start.read_from(directory) is None

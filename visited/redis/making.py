@@ -7,7 +7,7 @@ from pathlib import Path
 
 from visited.descriptor import Parameters
 from visited.redis.form import Form, Place
-from visited.redis.notes import Notes
+from visited.redis.notes import Notes, read_name
 from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions
 
@@ -45,7 +45,7 @@ def own_keys(directory: Path, *, besides: str | None = None) -> Iterator[str]:
     """Patterns for the keys of the sets that belong to the folders of a directory, except one of these `besides`."""
     for file in sorted(directory.glob("*/name")):
         if file.parent.name != besides:
-            yield f"{{*:visited:{file.read_text(encoding='ascii').strip()}}}:*"
+            yield f"{{*:visited:{read_name(file)}}}:*"
 
 
 def _own_name(directory: Path | None) -> str | None:
@@ -54,7 +54,7 @@ def _own_name(directory: Path | None) -> str | None:
         return None
     file = directory / "name"
     try:
-        return file.read_text(encoding="ascii").strip()
+        return read_name(file)
     except FileNotFoundError:
         name = f"own-{secrets.token_hex(8)}"
         directory.mkdir(parents=True, exist_ok=True)

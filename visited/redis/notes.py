@@ -44,7 +44,7 @@ class Notes:
     def own_id(self) -> str:
         """The same until `renew`. Raises `OSError`."""
         try:
-            return (self._folder / _ME).read_text(encoding="ascii")
+            return read_name(self._folder / _ME)
         except FileNotFoundError:
             return self.renew()
 
@@ -88,12 +88,23 @@ class Notes:
         for name, each in holders.known.items():
             folder = Path(each.notes)
             with suppress(OSError):  # it is on another machine, or another user's
-                if name != me and each.notes and (folder / _ME).read_text(encoding="ascii") == name:
+                if name != me and each.notes and read_name(folder / _ME) == name:
                     _put_own(folder, me, mine)
         if self._meeting is not None:
             with suppress(OSError):
                 _put_own(self._meeting, me, mine)
                 _put(self._meeting, Holders(gone=holders.gone))
+
+
+def read_name(file: Path) -> str:
+    """A name that a crawl has drawn. Raises `OSError`."""
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except UnicodeDecodeError as error:
+        raise OSError(
+            f"{file} is damaged: expected a name for the server of the visited set, found {error.object[:32]!r}. "
+            "Delete the file; then the crawl draws another name, and adds its URLs again"
+        ) from error
 
 
 def _read(folder: Path) -> Holders:

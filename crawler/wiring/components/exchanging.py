@@ -64,6 +64,10 @@ def redis_server(loaded: Loaded) -> Server:
         raise loaded.refuse(
             "exchange.password_file", f"{loaded.config.exchange.password_file} can't be read: {error.strerror or error}"
         ) from error
+    except UnicodeDecodeError as error:
+        raise loaded.refuse(
+            "exchange.password_file", f"{loaded.config.exchange.password_file} can't be read: expected UTF-8, {error}"
+        ) from error
 
 
 @asynccontextmanager

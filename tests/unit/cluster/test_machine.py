@@ -160,3 +160,10 @@ def test_a_part_that_is_adopted_where_it_was_gets_a_new_directory(directory: Cra
     note = read_note(CrawlDirectory(directory.path / "part-0.2"))
     assert note is not None
     assert (note.epoch, note.lineage) == (5, 4)
+
+
+def test_a_configuration_that_is_not_utf_8_is_refused_with_its_file(directory: CrawlDirectory) -> None:
+    begin(directory)
+    directory.configuration.write_bytes(b"[crawl]\nname = '\xff'\n")
+    with pytest.raises(DirectoryRefused, match=r"crawl\.toml is damaged: expected UTF-8"):
+        MachineDirectory(directory, lambda _cluster, _epochs: ())

@@ -7,9 +7,11 @@ import pytest
 import redis
 import trustme
 
+from config import ConfigError, load
 from crawler.redis.checks import ServerRefused, checked, complaint, permissions
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
+from crawler.wiring.components.exchanging import redis_server
 from tests.redis_server import free_port, running_redis
 
 GOOD = {"redis_version": "6.2.0", "role": "master", "maxmemory_policy": "noeviction", "maxmemory": 0, "used_memory": 9}
@@ -146,3 +148,11 @@ def test_a_password_in_the_url_is_not_shown() -> None:
     assert str(Server(url="redis://user:secret@host:1/2")) == "redis://user@host:1/2"
     assert str(Server(url="redis://:secret@host:1/2")) == "redis://@host:1/2"
     assert str(Server(url="unix:///tmp/redis.sock")) == "unix:///tmp/redis.sock"
+
+
+def test_a_file_with_a_password_that_is_not_utf_8_is_refused_with_its_key(tmp_path: Path) -> None:
+    (tmp_path / "password").write_bytes(b"\xff")
+    settings = ['exchange.backend="redis"', f'exchange.password_file="{tmp_path / "password"}"']
+    loaded = load(None, overrides=settings, require_seeds=False)
+    with pytest.raises(ConfigError, match=r"exchange\.password_file.*password can't be read: expected UTF-8"):
+        redis_server(loaded)

@@ -87,10 +87,10 @@ def test_a_private_key_that_cannot_be_used_is_refused_with_its_file(tmp_path: Pa
         folder.signing_key(NOW)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"keys": [{}]}', "[]"])
-def test_a_damaged_directory_is_refused_with_its_file(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", [b"", b"{", b'{"keys": [{}]}', b"[]", b'{"keys": [{"kid": "\xff"}]}'])
+def test_a_damaged_directory_is_refused_with_its_file(tmp_path: Path, text: bytes) -> None:
     folder = made(tmp_path)
-    folder.directory_file.write_text(text)
+    folder.directory_file.write_bytes(text)
     with pytest.raises(IdentityRefused, match="http-message-signatures-directory"):
         folder.directory()
 
