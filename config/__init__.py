@@ -37,6 +37,7 @@ from config.backends import Backend, Backends
 from config.contact import has_contact, owned_by_others
 from config.loading.backend_names import named_backends
 from config.loading.loader import Loaded, load
+from config.loading.parsing import parse_toml
 from config.loading.seeds import Seed, read_seeds
 from config.loading.sites import with_overrides
 from config.loading.tables import values_of
@@ -97,6 +98,7 @@ __all__ = [
     "non_defaults",
     "owned_by_others",
     "parse_size",
+    "parse_toml",
     "preset_text",
     "presets",
     "read_seeds",

@@ -1,15 +1,18 @@
 """Finds the line of each key in a TOML file, for messages. The parser of the standard library does not tell it."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')"""
 _NAME = rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*"
 _HEADER = re.compile(rf"[ \t]*\[[ \t]*({_NAME})[ \t]*\]")
 _BLOCK = re.compile(rf"[ \t]*\[\[[ \t]*({_NAME})[ \t]*\]\]")
 _KEY = re.compile(rf"[ \t]*({_NAME})[ \t]*=")
-_NEAR = 100
-"""The next item of a list is searched in this many lines. Without a bound, long lists of escaped texts take minutes."""
+_NEAR = 10_000
+"""The next item of a list begins within this many characters. Without a bound, long lists of escaped texts take
+minutes."""
 
 
 class Lines:
@@ -20,12 +23,14 @@ class Lines:
     """
 
     def __init__(self, text: str) -> None:
-        self._lines = text.split("\n")
+        self._text = text
+        lines = text.split("\n")
+        self._starts = [0, *accumulate(len(line) + 1 for line in lines)]
         self._found: dict[tuple[str, ...], int] = {}
         self._blocks: dict[tuple[str, ...], int] = {}
         section: tuple[str, ...] = ()
         quote: str | None = None
-        for number, line in enumerate(self._lines, start=1):
+        for number, line in enumerate(lines, start=1):
             if quote is None:
                 if header := _HEADER.match(line):
                     section = self._number_path(_parts(header[1]))
@@ -47,13 +52,17 @@ class Lines:
     def of_items(self, items: Sequence[object], *path: str) -> list[int | None]:
         """The line of each item of a list of texts. For an item that is written with escapes, the line of the key."""
         first = self.of(*path)
-        current = first or 1
+        line = first or 1
+        at = self._starts[line - 1]
         found: list[int | None] = []
-        for item in items:
-            near = range(current, min(current + _NEAR, len(self._lines) + 1))
-            line = next((number for number in near if str(item) in self._lines[number - 1]), None)
-            found.append(line or first)
-            current = line or current
+        for item in map(str, items):
+            place = self._text.find(item, at, at + _NEAR + len(item))
+            if place < 0:
+                found.append(first)
+                continue
+            line = bisect_right(self._starts, place, lo=line - 1)
+            found.append(line)
+            at = place + len(item)
         return found
 
     def _next_block(self, name: tuple[str, ...]) -> tuple[str, ...]:

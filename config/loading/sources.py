@@ -8,6 +8,7 @@ import msgspec
 
 from config.loading.blocks import BlockKind, block_key, block_kinds
 from config.loading.lines import Lines
+from config.loading.parsing import parse_toml
 from config.loading.suggest import did_you_mean, unknown_in_block, unknown_key
 from config.problems import Problem
 from config.settings import Setting, sections, settings
@@ -52,10 +53,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 def toml_source(text: str, name: str) -> Source:
     """The entries of a TOML text. Messages call it `name`."""
-    import tomllib  # noqa: PLC0415 - not all crawls have a file
-
     try:
-        tables = tomllib.loads(text)
+        tables = parse_toml(text)
     except ValueError as error:
         # ValueError also covers integers with thousands of digits, which the parser does not report as its own error.
         return Source(problems=[_syntax_problem(str(error), text, name)])
@@ -226,10 +225,8 @@ def option_source(options: Mapping[str, tuple[str, object]]) -> Source:
 
 def _toml_or_text(text: str) -> object:
     """The text as a TOML value; the text itself if it is not one."""
-    import tomllib  # noqa: PLC0415 - as above
-
     try:
-        values = tomllib.loads(f"value = {text}")
+        values = parse_toml(f"value = {text}")
     except (ValueError, RecursionError):
         return text
     return values["value"] if len(values) == 1 else text

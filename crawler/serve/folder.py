@@ -4,14 +4,13 @@ import hashlib
 import logging
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from config import ConfigError, Loaded, Problem, render_toml
+from config import ConfigError, Loaded, Problem, parse_toml, render_toml
 from crawler.serve.life.facts import Plan
 from crawler.serve.records import FOLDER
 from crawler.wiring.configuration import load
@@ -75,8 +74,8 @@ def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
 def _outside(home: Path, text: bytes) -> Iterator[str]:
     """Which paths of a configuration lie outside the folder. Nothing is read from them before this."""
     try:
-        given = tomllib.loads(text.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        given = parse_toml(text.decode())
+    except (ValueError, RecursionError):
         return  # told when it is read, with the line
     if "exchange" in given:
         # It names a server, and a file or a variable that is sent there.

@@ -273,6 +273,10 @@ def test_a_value_that_is_replaced_is_not_checked(tmp_path: Path) -> None:
         ("[crawl]\nseeds\n", "crawl.toml:2:6: not valid TOML: Expected '='"),
         ("[crawl]\nname = 'a'\nname = 'b'\n", "crawl.toml:3:11: not valid TOML: Cannot overwrite a value"),
         ("[fetch]\n[crawl]\n[fetch]\n", "crawl.toml:3:7: not valid TOML: "),
+        (
+            "[crawl]\n" + "a." * 100_000 + "a = 1\n",
+            "crawl.toml:2:1: not valid TOML: expected a key of at most 20 parts",
+        ),
     ],
 )
 def test_a_syntax_error_names_line_and_column(text: str, problem: str, tmp_path: Path) -> None:

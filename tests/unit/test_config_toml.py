@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.loading.lines import Lines
+from config.loading.parsing import MAX_PARTS, parse_toml
 from config.toml import toml_value
 
 texts = st.text(st.characters(codec="utf-8"))
@@ -85,3 +86,52 @@ def test_a_key_is_found_on_its_line(path: tuple[str, ...], line: int | None) -> 
 def test_each_item_of_a_list_is_found_on_its_line() -> None:
     items = tomllib.loads(TEXT)["crawl"]["seeds"]
     assert Lines(TEXT).of_items(items, "crawl", "seeds") == [6, 7, 5]
+
+
+def test_items_that_are_written_twice_have_lines_of_their_own() -> None:
+    assert Lines('x = [\n"a",\n"b", "a",\n"a",\n]').of_items(["a", "b", "a", "a"], "x") == [2, 3, 3, 4]
+
+
+DEEP = ".".join(["a"] * (MAX_PARTS + 1))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{DEEP} = 1",
+        f"x = 1\n[{DEEP}]",
+        f"[[ {DEEP} ]]",
+        "x = { " + " . ".join(["'a'"] * (MAX_PARTS + 1)) + " = 1 }",
+        '"\\"".' + DEEP,
+        f"x = '''a'''''\n{DEEP} = 1",
+        f'x = """a\\""""\n{DEEP} = 1',
+        f"x = '#'\n{DEEP} = 1",
+        "a." * 400_000 + "a = 1",
+    ],
+    ids=range(9),
+)
+def test_a_key_of_many_parts_is_refused_before_it_is_parsed(text: str) -> None:
+    with pytest.raises(ValueError, match=rf"expected a key of at most {MAX_PARTS} parts, found more \(at line"):
+        parse_toml(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"x = '{DEEP}'",
+        f'x = "\\"{DEEP}"',
+        f'x = """\n"{DEEP}"""""',
+        f"x = '''\n'{DEEP}'''''",
+        f"# {DEEP} = 1",
+        f"x = 1  # '\ny = '{DEEP}'",
+        f"{DEEP[2:]} = 1",
+    ],
+)
+def test_texts_and_comments_may_have_any_number_of_dots(text: str) -> None:
+    assert parse_toml(text) == tomllib.loads(text)
+
+
+@given(values)
+def test_other_texts_are_parsed_as_the_standard_library_does(value: object) -> None:
+    text = f"v = {toml_value(value)}"
+    assert parse_toml(text) == tomllib.loads(text)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.serve.folder import overlaps, read_folder
+from crawler.serve.folder import overlaps, problems_of_new, read_folder
 from tests.e2e.crawling import USAGE
 from tests.e2e.operating import command_here
 
@@ -63,3 +63,19 @@ def test_files_that_can_be_no_crawls_hold_nobody_up(tmp_path: Path, caplog: pyte
     ]
     checked = command_here("config", "check", str(tmp_path))
     assert (checked.code, checked.err.count("expected a file, found something else")) == (USAGE, 3), checked
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a." * 100_000 + "a = 1", "new.toml:1:1: not valid TOML: expected a key of at most"),
+        ("a = " + "1" * 10_000, "new.toml:1: not valid TOML: Exceeds the limit"),
+        ("a = \xff", "new.toml:1: expected TOML in UTF-8"),
+    ],
+)
+def test_a_configuration_that_cannot_be_parsed_is_refused_with_its_line(
+    text: str, problem: str, tmp_path: Path
+) -> None:
+    [found] = problems_of_new(tmp_path, "new", text.encode("latin-1"))
+    assert found.startswith(problem)
+    assert list(tmp_path.iterdir()) == []
