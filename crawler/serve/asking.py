@@ -85,8 +85,10 @@ class Asker:
         try:
             line = encode_request(request)
             reply = await self._ask(directory, request, line, expected)
-        except (NoAnswer, SocketRefused) as error:
+        except NoAnswer as error:
             raise Unanswered(str(error), None) from error
+        except SocketRefused as error:
+            raise Unanswered(str(error), _FAILED) from error
         except ConnectionLost as error:
             raise Unanswered("the crawl ended before it answered; try again", _FAILED) from error
         except (DirectoryRefused, ValueError) as error:

@@ -146,3 +146,10 @@ async def test_a_quick_reply_is_not_kept(tmp_path: Path, monkeypatch: pytest.Mon
         asker = Asker()
         for number in (1, 2):
             assert (await asker.ask(crawl.directory, InspectQueues(), QueueList)).left == number
+
+
+async def test_a_crawl_that_can_not_be_reached_fails_and_is_not_silent(tmp_path: Path) -> None:
+    (tmp_path / address.NAME).mkdir()
+    with pytest.raises(Unanswered, match="expected the socket of a crawl") as unanswered:
+        await Asker().ask(tmp_path, GetStatus(), CrawlStatus)
+    assert unanswered.value.exit_code == 1
