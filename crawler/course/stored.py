@@ -20,7 +20,7 @@ def write_history(path: Path, history: History) -> None:
     """Replace the file as a whole. On a full disk it stays as it is."""
     new = path.with_suffix(".new")
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
         try:
             new.write_bytes(msgspec.json.encode(history))
             new.replace(path)

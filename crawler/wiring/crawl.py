@@ -15,6 +15,8 @@ from crawler.discover.refusal_counts import QuotaCounter, RefusalCounts, TrapCou
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import part_at
+from crawler.disk.repeating import Repeating
+from crawler.disk.unlocking import LockCheck
 from crawler.engine import Engine
 from crawler.parts.line.services import PartService
 from crawler.progress import Gauge
@@ -77,12 +79,15 @@ async def open_crawl(
     With `rebuild`, a frontier whose URLs are named by other rules is rebuilt instead of refused.
 
     Raises `ConfigError` for what only a component can judge, `StoreRefused`, `StoreFailed` and `BrowserRefused`.
+    If the directory is deleted meanwhile, the context raises an `ExceptionGroup` with an `OSError`.
     """
     registered_domain("example.org")  # loads the list of public suffixes now, because that takes a while
     urls = discovering.url_reader(loaded)
     values = make_values(loaded, urls)
     async with AsyncExitStack() as stack:
         stack.enter_context(blaming(plugins_of(loaded.config)))
+        # First, so that its error is told, and not what follows from it while the rest is closed.
+        await stack.enter_async_context(Repeating(LockCheck(directory).check).running())
         recanonicalizer = discovering.recanonicalizer(loaded.config, urls) if rebuild else None
         kept = await open_kept(loaded.config, directory, recanonicalizer, on_rebuild, additions, stack)
         rules_version = rules_version_of(kept.state)

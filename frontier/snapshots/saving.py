@@ -111,7 +111,7 @@ class Snapshots:
         return self._directory / f"snapshot-{journal_end}"
 
     def _write(self, path: Path, content: BytesIO) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(exist_ok=True)
         new = path.with_suffix(".new")
         with new.open("wb") as file:
             file.write(content.getbuffer())
