@@ -10,7 +10,10 @@ from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-_CONTACT = re.compile(r"https?://(?:[^\s/@]*@)?([^\s/:;,()<>\[\]]+|\[[0-9A-Fa-f:.]+\])|[^\s@():;,<>]+@([A-Za-z0-9.-]+)")
+_CONTACT = re.compile(
+    r"https?://(?:[^\s/@]*@)?([^\s/:;,()<>\[\]]+|\[[0-9A-Fa-f:.]+\])|[^\s@():;,<>]{1,64}@([A-Za-z0-9.-]+)"
+)
+"""The bound is that of RFC 5321. Without one, a long text without @ takes the square of its length."""
 _WITHOUT_SCHEME = re.compile(
     r"(?:localhost|\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\]+\.[^\s/?#@:\[\]\\]+)(?::[0-9]|[/?#]|$)", re.IGNORECASE
 )

@@ -18,6 +18,7 @@ from crawler.disk.layout import part_at
 from crawler.disk.repeating import Repeating
 from crawler.disk.unlocking import LockCheck
 from crawler.engine import Engine
+from crawler.fetch.robots.rules import product_token
 from crawler.parts.line.services import PartService
 from crawler.progress import Gauge
 from crawler.url.canonical import RULES_VERSION
@@ -242,11 +243,15 @@ def check_configuration(loaded: Loaded) -> None:
         next_tick,
         make_planning,
     )
-    problems: list[Problem] = []
+    try:
+        product_token(loaded.config.fetch.user_agent)  # which several of them need
+    except ValueError as error:
+        raise loaded.refuse("fetch.user_agent", str(error)) from None
+    problems: dict[Problem, None] = {}
     for check in checks:
         try:
             check(loaded)
         except ConfigError as error:
-            problems += (each for each in error.problems if each not in problems)
+            problems |= dict.fromkeys(error.problems)
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(list(problems))

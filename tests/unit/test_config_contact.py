@@ -38,6 +38,11 @@ def test_a_name_alone_or_a_placeholder_is_no_contact(user_agent: str) -> None:
     assert not has_contact(user_agent)
 
 
+def test_a_long_text_is_searched_for_a_contact_in_linear_time() -> None:
+    assert not has_contact("a." * 1_000_000)
+    assert has_contact("a" * 1000 + "@crawler.org")
+
+
 @pytest.mark.parametrize(
     "url",
     [

@@ -85,6 +85,11 @@ def test_what_a_part_refuses_of_a_block_is_told_with_its_place(tmp_path: Path, l
     assert (problem.where or "").startswith(f"{file}:{6 + line.count(chr(10))}")
 
 
+def test_a_user_agent_without_a_name_is_refused_with_its_key() -> None:
+    with pytest.raises(ConfigError, match=r"fetch\.user_agent: user agent '\(\(' does not begin with a name"):
+        check_configuration(loaded('fetch.user_agent="(("'))
+
+
 def test_all_seeds_that_cannot_be_crawled_are_told_at_once() -> None:
     with pytest.raises(ConfigError) as refused:
         check_configuration(loaded(seeds='["mailto:a@b.test", "http://a.test/", "http://192.168.0.1/"]'))
