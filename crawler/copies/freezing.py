@@ -142,9 +142,10 @@ def _folders(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:
 
 
 def _files_in(folder: Path) -> list[os.DirEntry[str]]:
-    """Without what can be made anew, and what belongs to the running process."""
+    """Without what can be made anew, and what belongs to the running process. Raises `OSError` for a name that no list
+    can hold."""
     with os.scandir(folder) as entries:
-        return [
+        found = [
             each
             for each in entries
             if each.name not in ("lock", "control")
@@ -152,6 +153,14 @@ def _files_in(folder: Path) -> list[os.DirEntry[str]]:
             and not each.name.endswith((_UNFINISHED, *BESIDE_SQLITE))
             and each.is_file()
         ]
+    for each in found:
+        try:
+            each.path.encode()
+        except UnicodeEncodeError as error:
+            raise OSError(
+                f"{each.path!a} can't be copied: its name is not UTF-8; rename it, or move it away"
+            ) from error
+    return found
 
 
 def _snapshot(entry: os.DirEntry[str]) -> sqlite3.Connection | None:

@@ -14,8 +14,9 @@ from crawler.copies.folder import frozen_folder
 from crawler.copies.freezing import Freezing, read_frozen
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.lineages import MAX_LINEAGE, read_lineages
+from crawler.operate.refused import Refused
 from crawler.operate.upkeep.backing_up import back_up
-from crawler.operate.upkeep.restoring import restore
+from crawler.operate.upkeep.restoring import check_copy, restore
 from frontier.leveldb.linking import link_database, link_tables
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
@@ -118,3 +119,14 @@ def test_a_restored_crawl_that_shares_a_set_is_told_so(tmp_path: Path) -> None:
     ended = command_here("restore", str(tmp_path / "copy"), "--to", str(tmp_path / "restored"))
     assert_told(ended, COMPLETE)
     assert "shares the visited set 'library'" in ended.out
+
+
+def test_a_file_whose_name_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    named = crawl / "records" / "a\nb"
+    named.touch()
+    back_up(crawl, tmp_path / "copy", progress=silent)
+    assert check_copy(tmp_path / "copy", progress=silent).damaged == []
+    named.rename(os.fsdecode(os.fsencode(crawl / "records") + b"/x\xff"))
+    with pytest.raises(Refused, match=r"x\\udcff' can't be copied: its name is not UTF-8; rename it"):
+        back_up(crawl, tmp_path / "copy", progress=silent)
