@@ -10,6 +10,8 @@ from typing import BinaryIO
 import msgspec
 from isal import isal_zlib
 
+from crawler.write.appending import sync_directory
+
 _READ_BYTES = 1 << 18
 _INFLATE_BYTES = 1 << 20
 HEAD_BYTES = 1 << 19
@@ -73,13 +75,15 @@ def copy_stretches(path: Path, target: Path, chosen: list[Stretch], /) -> None:
 
 
 def set_aside(path: Path, stem: str, damaged: Stretch, /) -> Path:
-    """Copy a damaged part of a file to `STEM.damaged-BYTE` beside it; returns that. Repeated, it changes nothing.
-    Another part that was at the same byte gets a number."""
+    """Copy a damaged part of a file to `STEM.damaged-BYTE` beside it, which is on the disk then; returns that.
+    Repeated, it changes nothing. Another part that was at the same byte gets a number."""
     copy = path.with_name(f"{stem}.aside")
     copy_stretches(path, copy, [damaged])
     name = f"{stem}.damaged-{damaged.start}"
     asides = (path.with_name(each) for each in chain([name], (f"{name}-{number}" for number in count(2))))
-    return copy.rename(next(each for each in asides if not each.exists() or cmp(copy, each, shallow=False)))
+    aside = copy.rename(next(each for each in asides if not each.exists() or cmp(copy, each, shallow=False)))
+    sync_directory(path.parent)
+    return aside
 
 
 def contents(path: Path, /, *, is_ours: Callable[[bytes], bool], max_bytes: int) -> Iterator[bytes | Stretch]:

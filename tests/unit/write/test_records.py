@@ -191,6 +191,25 @@ async def test_a_torn_line_is_cut_and_a_damaged_one_set_aside(tmp_path: Path, ca
         aside.unlink()
 
 
+async def test_what_is_set_aside_is_on_the_disk_before_it_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = msgspec.json.encode(record(1)) + b"\n"
+    path = tmp_path / "records-00000.jsonl"
+    synced: list[tuple[str, int]] = []
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append((Path(f"/proc/self/fd/{descriptor}").readlink().name, path.stat().st_size))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    await reopened(tmp_path, whole + b"\0" * 100)
+    size = len(whole) + 100
+    assert synced[:2] == [(f"{path.name}.aside", size), (tmp_path.name, size)]
+    assert (tmp_path / f"{path.name}.damaged-{len(whole)}").exists()
+
+
 def test_an_unfinished_line_at_the_end_of_an_older_file_is_damage(tmp_path: Path) -> None:
     whole = msgspec.json.encode(record(1))
     (tmp_path / "records-00000.jsonl").write_bytes(whole + b"\n" + whole[:10])
