@@ -5,10 +5,10 @@ from typing import Any, Final
 
 MAX_PARTS: Final = 20
 """Of a key. Those of settings have five at most."""
-_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?>(?:[^"\\\n]++|\\.)*)"|'[^'\n]*+')"""
 _TOKENS: Final = re.compile(
     # Texts of several lines, comments, keys or what looks like them, and texts that do not end.
-    rf'''"""(?:[^"\\]|\\.|"(?!""))*+(?:"{{3,5}}|\Z)|\'\'\'(?:[^']|'(?!''))*+(?:'{{3,5}}|\Z)|\#[^\n]*+'''
+    rf'''"""(?>(?:[^"\\]++|\\.|"(?!""))*)(?:"{{3,5}}|\Z)|\'\'\'(?>(?:[^']++|'(?!''))*)(?:'{{3,5}}|\Z)|\#[^\n]*+'''
     rf"""|(?P<key>{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_PARTS}}})|{_PART}|"[^\n]*+|'[^\n]*+""",
     re.DOTALL,
 )
