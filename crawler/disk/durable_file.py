@@ -20,10 +20,10 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-    sync_folder(path.parent)
+    sync_directory(path.parent)
 
 
-def sync_folder(path: Path) -> None:
+def sync_directory(path: Path) -> None:
     """Bring the names of the files in a folder onto the disk. Raises `OSError`."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

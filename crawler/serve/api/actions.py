@@ -15,7 +15,7 @@ from aiohttp import web
 from config import Loaded
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryRefused
-from crawler.disk.durable_file import replace_file, sync_folder
+from crawler.disk.durable_file import replace_file, sync_directory
 from crawler.disk.layout import part_directory
 from crawler.operate.report.forms import ListName, Report
 from crawler.serve.api.events.hub import Events
@@ -232,7 +232,7 @@ def _write_new(path: Path, text: bytes) -> None:
         raise Refused(HTTPStatus.CONFLICT, f"there is a crawl {path.stem} already") from error
     finally:
         aside.unlink()
-    sync_folder(path.parent)
+    sync_directory(path.parent)
 
 
 async def body_of(request: web.Request, kind: type[_Body]) -> _Body:
