@@ -6,6 +6,7 @@ Exit codes: 0 the crawl is complete; 1 failed; 2 wrong usage or configuration; 3
 signal, with the state saved; 5 the crawl directory is locked, paused or of another version.
 """
 
+import faulthandler
 import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -102,6 +103,7 @@ def onceover(begin: Callable[[], None] | None) -> None:
 def main() -> None:
     """Run a command, and end the process with its exit code."""
     open_missing_streams()
+    faulthandler.enable(file=2)  # if compiled code crashes, stderr has the lines of Python that called it
     add_completion_class(AssignmentBash)
     try:
         code = onceover(standalone_mode=False, prog_name="onceover", obj=_interrupt_on_signals)

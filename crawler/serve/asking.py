@@ -147,7 +147,7 @@ class Asker:
         if code is None:
             raise Unanswered(f"the crawl in {directory} was not opened in time; try again", None)
         if code != 0:
-            raise Unanswered(complaint or "the command failed", code)
+            raise Unanswered(complaint, code)
         return self._read(directory, request, line, printed, expected)
 
     def _read(

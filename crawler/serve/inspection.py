@@ -1,7 +1,9 @@
 """Looks at a crawl: who runs it, what it says, and whether there is anything to do."""
 
 import asyncio
+import logging
 import os
+import signal
 from pathlib import Path
 from typing import Final
 
@@ -15,11 +17,14 @@ from crawler.control.requests import GetStatus, Reload
 from crawler.serve.life.changes import Looked
 from crawler.serve.process import command, environment, lock_holder
 
+log = logging.getLogger(__name__)
+
 SILENCE_S: Final = 10.0
 MOST_PROCESSES: Final = 2
 """Of one kind, at once."""
 _LOOKING_S: Final = 120.0
 """A frontier that was not closed in order takes a while to open."""
+_TRACEBACK: Final = "Traceback (most recent call last)"
 
 
 class NotDone(Exception):
@@ -101,14 +106,14 @@ class Commands:
         async with self._operations:
             code, _, complaint = await run_command(*arguments)
         if code != 0:
-            raise NotDone(complaint or "the command failed")
+            raise NotDone(complaint)
 
 
 async def run_command(
     *arguments: str, given: bytes = b"", within_s: float = _LOOKING_S
 ) -> tuple[int | None, bytes, str]:
-    """Run a command that reads what is `given`: its exit code, what it prints, and what it complains of. None as its
-    exit code if it took too long."""
+    """Run a command that reads what is `given`: its exit code, what it prints, and why it failed. None as its exit code
+    if it took too long; negative for a signal."""
     process = await asyncio.create_subprocess_exec(
         *command(*arguments),
         env=environment(os.environ),
@@ -121,12 +126,25 @@ async def run_command(
         async with asyncio.timeout(within_s):
             printed, complaint = await process.communicate(given)
     except TimeoutError:
-        return None, b"", ""
+        return None, b"", f"`onceover {arguments[0]}` took longer than {within_s:.0f} s"
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return process.returncode, printed, complaint.decode("utf-8", "replace").strip().removeprefix("onceover: ")
+    assert process.returncode is not None
+    return process.returncode, printed, _why(arguments, process.returncode, complaint)
+
+
+def _why(arguments: tuple[str, ...], code: int, complaint: bytes) -> str:
+    """Why a command failed, in a line: what it complains of, unless it has crashed."""
+    text = complaint.decode("utf-8", "replace").strip()
+    if code >= 0 and text and _TRACEBACK not in text:
+        return text.removeprefix("onceover: ")
+    if code == 0:
+        return ""
+    how = f"exit code {code}" if code >= 0 else f"signal {-code}, {signal.strsignal(-code)}"
+    log.error("`onceover %s` ended with %s: %s", " ".join(arguments), how, text or "it said nothing")
+    return f"`onceover {arguments[0]}` ended with {how}; the log of the daemon says more"
 
 
 def last_change(directory: Path) -> int | None:

@@ -75,5 +75,5 @@ async def _run(*arguments: str) -> bytes:
         command = " ".join(["onceover report", *arguments])
         raise Unanswered(f"this took longer than {WITHIN_S:.0f} s; run `{command}` instead", None)
     if code != 0:
-        raise Unanswered(complaint or "the command failed", code)
+        raise Unanswered(complaint, code)
     return printed

@@ -1,12 +1,14 @@
 """How a daemon looks at crawls."""
 
 import asyncio
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from crawler.serve import inspection
-from crawler.serve.inspection import MOST_PROCESSES, Commands
+from crawler.serve.inspection import MOST_PROCESSES, Commands, NotDone, run_command
 from crawler.testing.loops import in_event_loop
 
 
@@ -33,3 +35,29 @@ async def test_few_crawls_are_looked_into_at_once_and_who_pauses_one_does_not_wa
         assert sorted(going_on) == ["pause", *["status"] * MOST_PROCESSES]
         may_end.set()
     assert going_on.count("status") == 10
+
+
+@pytest.mark.parametrize(
+    ("program", "why", "told"),
+    [
+        ("import sys; sys.exit('onceover: it is retired')", "it is retired", None),
+        ("import sys; sys.exit(3)", "`onceover ask` ended with exit code 3; the log of the daemon says more", "nothing"),
+        ("1 / 0", "`onceover ask` ended with exit code 1; the log of the daemon says more", "ZeroDivisionError"),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            "`onceover ask` ended with signal 9, Killed; the log of the daemon says more",
+            "`onceover ask crawl` ended with signal 9",
+        ),
+    ],
+)
+async def test_a_command_that_failed_says_why_and_the_log_has_what_nobody_expects(
+    program: str, why: str, told: str | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(inspection, "command", lambda *_: [sys.executable, "-c", program])
+    code, _, complaint = await run_command("ask", "crawl")
+    assert code != 0
+    assert complaint == why
+    assert [told in line for line in caplog.messages if told is not None] == [True] * (told is not None)
+    monkeypatch.setattr(inspection, "run_command", lambda *_: asyncio.sleep(0, (code, b"", complaint)))
+    with pytest.raises(NotDone, match=re.escape(why)):
+        await Commands().operate("ask", "crawl")
