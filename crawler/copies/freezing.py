@@ -1,7 +1,6 @@
 """Keeps a crawl as it is at one moment, so that it can be copied while it goes on."""
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
@@ -40,7 +39,7 @@ class Freezing:
         self._directory = directory
         self._content = directory.path.absolute() / COPYING / _CONTENT
         self._frozen: list[FrozenFile] = []
-        self._databases: list[tuple[str, sqlite3.Connection]] = []
+        self._databases: list[tuple[str, _Database]] = []
 
     def prepare(self, link_ahead: Callable[[Path, Path], None]) -> None:
         """Link what is there already. The crawl may go on meanwhile."""
@@ -68,7 +67,7 @@ class Freezing:
                     self._freeze_file(entry, f"{name}/{entry.name}" if name else entry.name)
 
     def _freeze_file(self, entry: os.DirEntry[str], name: str) -> None:
-        if name.startswith(f"{self._directory.sinks.name}/") and (database := _snapshot(entry)) is not None:
+        if name.startswith(f"{self._directory.sinks.name}/") and (database := _database(entry)) is not None:
             self._databases.append((name, database))
             return
         source = Path(entry.path).resolve() if entry.is_symlink() else Path(entry.path)
@@ -91,8 +90,7 @@ class Freezing:
             copy = self._content / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.unlink(missing_ok=True)
-            with closing(sqlite3.connect(copy)) as target:
-                database.backup(target, pages=1000)
+            database.copy_to(copy)
             status = copy.stat()
             self._frozen.append(
                 FrozenFile(name=name, bytes=status.st_size, modified_ns=status.st_mtime_ns, place=str(copy.absolute()))
@@ -163,13 +161,23 @@ def _files_in(folder: Path) -> list[os.DirEntry[str]]:
     return found
 
 
-def _snapshot(entry: os.DirEntry[str]) -> sqlite3.Connection | None:
-    """A connection that sees a file of SQLite as it is now; None if it is no such file.
+class _Database(msgspec.Struct, frozen=True):
+    """A file of SQLite as it was at one moment."""
+
+    copy_to: Callable[[Path], None]
+    """Raises `OSError`."""
+    close: Callable[[], None]
+
+
+def _database(entry: os.DirEntry[str]) -> _Database | None:
+    """A file of SQLite as it is now; None if it is no such file. Raises `OSError`.
 
     Only SQLite may open it in this process. Whoever closes a file drops all locks that the process has on it (POSIX),
     those of a sink, too. The next process that has read it would then delete the sink's write-ahead log."""
     if entry.stat().st_size < len(_SQLITE):
         return None  # SQLite takes an empty file for a database
+    import sqlite3  # noqa: PLC0415 - few crawls have such files, and it takes a megabyte
+
     database = sqlite3.connect(entry.path, check_same_thread=False, isolation_level=None)
     try:
         database.execute("BEGIN")
@@ -178,5 +186,13 @@ def _snapshot(entry: os.DirEntry[str]) -> sqlite3.Connection | None:
         database.close()
         if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
             return None
-        raise
-    return database
+        raise OSError(f"{entry.path}: {error}") from error
+
+    def copy_to(place: Path) -> None:
+        try:
+            with closing(sqlite3.connect(place)) as copy:
+                database.backup(copy, pages=1000)
+        except sqlite3.Error as error:
+            raise OSError(f"{place}: {error}") from error
+
+    return _Database(copy_to, database.close)

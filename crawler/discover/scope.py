@@ -23,9 +23,8 @@ Patterns run in RE2, in time proportional to the length of the URL: no pattern c
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any, Final, Literal
-
-import re2
+from functools import partial
+from typing import Final, Literal
 
 from crawler.discover.surt_prefixes import (
     SurtPrefixes,
@@ -36,6 +35,7 @@ from crawler.discover.surt_prefixes import (
 )
 from crawler.page import EMBEDDED, LinkKind
 from crawler.url.hosts import domain_of_site
+from crawler.url.patterns import compile_pattern
 from crawler.url.ports import Ports
 from crawler.url.urls import Target
 
@@ -180,26 +180,15 @@ def pattern_search(patterns: Sequence[str], name: str) -> Callable[[str], object
     reason, for a pattern that RE2 can't compile."""
     if not patterns:
         return None
+    compiled = partial(compile_pattern, max_bytes=_PATTERN_MEMORY_BYTES)
     for pattern in patterns:
         # In a group, too: a `\Q` without its `\E` would reach into the next pattern.
         for form in (pattern, _group(pattern)):
-            _compile(form, f"{name}: {pattern!r} is not a pattern that RE2 can search for")
-    together = _compile("|".join(map(_group, patterns)), f"{name}: RE2 can't search for all {len(patterns)} at once")
+            compiled(form, f"{name}: {pattern!r} is not a pattern that RE2 can search for")
+    together = compiled("|".join(map(_group, patterns)), f"{name}: RE2 can't search for all {len(patterns)} at once")
     search: Callable[[str], object] = together.search
     return search
 
 
 def _group(pattern: str) -> str:
     return f"(?:{pattern})"
-
-
-def _compile(pattern: str, problem: str) -> Any:
-    """Raises `ValueError`, with the problem and the reason."""
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = _PATTERN_MEMORY_BYTES
-    try:
-        return re2.compile(pattern, options=options)
-    except re2.error as error:
-        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
-        raise ValueError(f"{problem} ({reason}); look-around and back-references are not available") from None

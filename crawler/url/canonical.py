@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-import re2
 from ada_url import normalize_url
 
 from crawler.url.canonical_rules import RULES
 from crawler.url.components import NamedRule, Rule, UrlComponents, split_url
+from crawler.url.patterns import compile_pattern
 
 RULES_VERSION: Final = 3
 """Raised when the effect of a rule changes, since stored canonical URLs then no longer fit. The former rules are kept
@@ -81,17 +81,8 @@ def _without_dot_segments(url: UrlComponents) -> UrlComponents:
 
 def _substitution(pattern: str, replacement: str) -> Rule:
     """A rule that replaces each match of the pattern in the URL. It does nothing if the result is not a URL."""
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = _PATTERN_MEMORY_BYTES
-    try:
-        compiled = re2.compile(pattern, options=options)
-    except re2.error as error:
-        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
-        raise ValueError(
-            f"{pattern!r} is not a pattern that RE2 can search for ({reason}); "
-            "look-around and back-references are not available"
-        ) from None
+    problem = f"{pattern!r} is not a pattern that RE2 can search for"
+    compiled = compile_pattern(pattern, problem, max_bytes=_PATTERN_MEMORY_BYTES)
     for reference in _REFERENCE.finditer(replacement):
         if reference[1] is None or (reference[1] != "\\" and int(reference[1]) > compiled.groups):
             raise ValueError(

@@ -125,6 +125,7 @@ NEVER_FOR_ONE_PAGE = {
     "psycopg",
     "pyarrow",
     "pydantic",
+    "re2",
     "redis",
     "rich",
     "sqlite3",
@@ -162,6 +163,14 @@ except SystemExit as ended:
         done = subprocess.run(command, cwd=repository, check=True, capture_output=True, text=True)
     assert msgspec.json.decode(done.stdout)["status"]["pages"] == 1
     assert set(done.stderr.split()) & NEVER_FOR_ONE_PAGE - loaded_by_python(repository) == set()
+
+
+def test_what_answers_operators_loads_few_libraries(repository: Path) -> None:
+    """Each crawl that runs for long loads it."""
+    command = "import crawler.cli.crawl, crawler.operate.answers, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", command], cwd=repository, check=True, capture_output=True, text=True)
+    libraries = {name for name in NEVER_FOR_ONE_PAGE if not name.startswith("crawler.")}
+    assert set(done.stdout.split()) & libraries - loaded_by_python(repository) == set()
 
 
 def loaded_by_python(directory: Path) -> set[str]:

@@ -1,7 +1,6 @@
 """freeze, hold-parcels: for copies of a crawl"""
 
 import asyncio
-import sqlite3
 import time
 
 from crawler.control.frozen import Frozen, FrozenState, Held
@@ -30,7 +29,7 @@ async def freeze(crawl: OperatedCrawl) -> Frozen:
         at, stats = time.time(), crawl.status().frontier
         holds_parcels = links is None or links.holds_parcels
         listed = await asyncio.to_thread(freezing.finish)
-    except (OSError, sqlite3.Error) as error:
+    except OSError as error:
         raise Refused(f"{crawl.directory.path} can't be kept as it is for a copy: {error}", _FAILED) from error
     finally:
         freezing.close()

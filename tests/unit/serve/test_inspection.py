@@ -41,7 +41,7 @@ async def test_few_crawls_are_looked_into_at_once_and_who_pauses_one_does_not_wa
     ("program", "why", "told"),
     [
         ("import sys; sys.exit('onceover: it is retired')", "it is retired", None),
-        ("import sys; sys.exit(3)", "`onceover ask` ended with exit code 3; the log of the daemon says more", "nothing"),
+        ("raise SystemExit(3)", "`onceover ask` ended with exit code 3; the log of the daemon says more", "nothing"),
         ("1 / 0", "`onceover ask` ended with exit code 1; the log of the daemon says more", "ZeroDivisionError"),
         (
             "import os; os.kill(os.getpid(), 9)",
