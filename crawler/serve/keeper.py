@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -89,8 +90,7 @@ class Keeper:
         self.change(lambda facts: changes.was_paused(facts, None, time.time()))
 
     async def _operate(self, command: str, *options: str) -> None:
-        process = self.facts.process
-        directory = self.facts.directory if process is None else process.directory
+        directory = self.facts.directory_now
         if directory is None:
             raise NotDone(f"{self.name} has no directory yet: {self.summary.reason}")
         await self._commands.operate(command, directory, *options)
@@ -100,7 +100,7 @@ class Keeper:
         again = self.facts.is_closing
         self._look_no_more()
         self.change(lambda facts: msgspec.structs.replace(closed(facts, time.time()), is_closing=True))
-        if again and self._process is not None:
+        if again and self.facts.crawling is not None:
             self._tell_to_end(End(reason="the daemon ends at once", force=1, is_fall=False))
 
     def leave(self) -> None:
@@ -122,7 +122,7 @@ class Keeper:
                 is_saved = await self._save()
                 self._tell()
                 self._told()
-                if self._is_left or (self.facts.is_closing and self.facts.process is None):
+                if self._is_left or (self.facts.is_closing and self.facts.crawling is None):
                     return
                 await self._do_next(is_saved=is_saved)
         finally:
@@ -142,11 +142,9 @@ class Keeper:
 
     async def _wait(self, until: float | None, longest_s: float) -> None:
         wait_s = longest_s if until is None else min(max(until - time.time(), 0.0), longest_s)
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await self._woken.wait()
-        except TimeoutError:
-            return
 
     async def _adopt(self) -> None:
         """Find the process that an earlier daemon, or somebody else, has started."""
@@ -156,14 +154,14 @@ class Keeper:
         for directory in sorted(directories):
             found = await find_process(Path(directory))
             if found is not None and self._hold(*found, directory):
-                self._log(logging.INFO, f"runs already, in process {found[0]}")
+                how = "runs already" if self.facts.crawling else "a command works on it"
+                self._log(logging.INFO, f"{how}, in process {found[0]}")
                 return
         report = self._output.report()
-        ending = None if report is None else report.ending
-        self.facts = changes.missed_end(self.facts, ending, time.time())
+        self.facts = changes.missed_end(self.facts, None if report is None else report.ending, time.time())
 
     def _hold(self, pid: int, status: CrawlStatus | None, directory: str) -> bool:
-        """Take over a running process, which says that of itself. False if it has just ended."""
+        """Take over a process, which says that of itself. False if it has just ended."""
         try:
             self._watch_process(CrawlProcess(pid))
         except ProcessLookupError:
@@ -174,6 +172,7 @@ class Keeper:
             directory=directory,
             began_at=time.time() if known is None else known.began_at,
             is_foreign=known is None,
+            may_be_command=known is None and status is None,
             paused=None if status is None else status.paused,
         )
         self.facts = changes.started(self.facts, process)
@@ -265,6 +264,7 @@ class Keeper:
         answered = await ask_status(Path(process.directory))
         run = None if answered is None else answered.status.run
         usage = Usage(
+            answers=answered is not None,
             paused=process.paused if answered is None else answered.status.paused,
             waiting="it does not answer yet, or any more" if run is None else run.waiting,
             pages=process.pages if run is None else run.pages,

@@ -204,8 +204,7 @@ class Actions:
 
     def directory(self, keeper: Keeper, part: int | None = None) -> Path:
         """Where the crawl, or one part of it, runs or has run."""
-        process = keeper.facts.process
-        directory = keeper.facts.directory if process is None else process.directory
+        directory = keeper.facts.directory_now
         if directory is None:
             raise Refused(HTTPStatus.CONFLICT, f"{keeper.name} has no directory yet: {keeper.summary.reason}")
         try:

@@ -93,14 +93,14 @@ def crawl_details(keeper: Keeper) -> CrawlDetails:
 
 def _values(keeper: Keeper) -> dict[str, object]:
     facts, now = keeper.facts, keeper.summary
-    process = facts.process
+    process = facts.crawling
     return {
         "name": keeper.name,
         "state": now.state,
         "reason": now.reason,
         "lines": now.lines,
         "until": now.until,
-        "directory": facts.directory if process is None else process.directory,
+        "directory": facts.directory_now,
         "pid": None if process is None else process.pid,
         "pages": 0 if process is None else process.pages,
         "memory_bytes": 0 if process is None else process.memory_bytes,

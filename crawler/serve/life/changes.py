@@ -53,6 +53,7 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What a running crawl says and takes."""
 
+    answers: bool = True
     paused: str | None
     waiting: str | None
     pages: int
@@ -103,12 +104,14 @@ def removed(facts: Facts) -> Facts:
 
 
 def started(facts: Facts, process: Process) -> Facts:
-    """A process runs it now: a new one, or one that was found."""
+    """A process runs it now, or works on it: a new one, or one that was found."""
     record = facts.record
     if not process.is_foreign and not any(_is_of(run, process) for run in record.runs):
         entry = RunEntry(pid=process.pid, directory=process.directory, began_at=process.began_at)
         record = _with_run(record, entry)
-    return _replace(facts, record=_replace(record, rest=None), process=process, to_look=False)
+    if not process.may_be_command:
+        record = _replace(record, rest=None)
+    return _replace(facts, record=record, process=process, to_look=False)
 
 
 def told_to_end(facts: Facts, reason: str, *, force: int, is_fall: bool, now: float) -> Facts:
@@ -129,6 +132,8 @@ def used(facts: Facts, pid: int, usage: Usage) -> Facts:
         memory_bytes=usage.memory_bytes,
         open_files=usage.open_files,
     )
+    if process.may_be_command and usage.answers:
+        return started(facts, _replace(process, may_be_command=False))
     return _replace(facts, process=process)
 
 

@@ -98,6 +98,9 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     began_at: float
     is_foreign: bool = False
     """Whether somebody else has started it."""
+    may_be_command: bool = False
+    """Whether it may be a command that works on the directory, such as `onceover add`: it has the lock, and has not
+    answered as a crawl does. It is not told to end, and the crawl does not start before it has ended."""
     draining: Draining | None = None
     paused: str | None = None
     waiting: str | None = None
@@ -150,10 +153,20 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         return self.plan.directory if self.plan.next_tick is None else self.record.place
 
     @property
+    def directory_now(self) -> str | None:
+        """Where its process works; otherwise where the crawl runs next."""
+        return self.directory if self.process is None else self.process.directory
+
+    @property
+    def crawling(self) -> Process | None:
+        """Its process, unless that may be a command."""
+        return None if self.process is None or self.process.may_be_command else self.process
+
+    @property
     def is_between_runs(self) -> bool:
         """Whether no run of its schedule is unfinished."""
         rest = self.record.rest
-        return self.process is None and (self.record.place is None or (rest is not None and rest.why in FINISHED))
+        return self.crawling is None and (self.record.place is None or (rest is not None and rest.why in FINISHED))
 
 
 class Restarts(msgspec.Struct, frozen=True, kw_only=True):

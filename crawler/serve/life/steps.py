@@ -66,6 +66,8 @@ def what_keeps(facts: Facts) -> str | None:
 
 def _with_process(facts: Facts, process: Process, now: float, timeouts: EndTimeouts) -> Step:
     draining = process.draining
+    if process.may_be_command:
+        return Wait(_next_moment(facts))
     if draining is not None:
         allowed_s = timeouts.finishing_s if draining.force == 0 else timeouts.dropping_s
         if draining.force >= KILL:

@@ -28,7 +28,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 def summarize(facts: Facts) -> Summary:
     """What a crawl does whose facts are settled."""
-    process, rest, plan = facts.process, facts.record.rest, facts.plan
+    process, rest, plan = facts.crawling, facts.record.rest, facts.plan
     if process is not None and process.draining is not None:
         begins_again = not process.draining.is_fall and why_end(facts) is None
         again = "; it starts again afterwards" if begins_again else ""
@@ -55,7 +55,8 @@ def summarize(facts: Facts) -> Summary:
         return Summary(state="short" if kept == facts.shortage else "stopped", reason=kept)
     if facts.directory is None:
         return Summary(state="scheduled", reason="its schedule is not due yet", until=_next_run(facts))
-    return Summary(state="starting", reason=None)
+    reason = None if facts.process is None else "it waits for the end of a command that works on its directory"
+    return Summary(state="starting", reason=reason)
 
 
 def _next_run(facts: Facts) -> str | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from crawler.serve.daemon import CrawlRuns, Daemon, Options
 from crawler.serve.inspection import Answered, Commands
 from crawler.serve.keeper import Keeper, KeeperOptions
 from crawler.serve.life.changes import Looked
-from crawler.serve.life.facts import Plan, Process
+from crawler.serve.life.facts import Plan, Process, Record, Wish
 from crawler.serve.machine import Limits
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
@@ -82,3 +83,37 @@ async def test_a_crawl_that_waits_to_be_looked_into_keeps_no_daemon_from_its_end
             await commands.is_asked.wait()
             end(keeper)
             end(keeper)
+
+
+COMMAND = """
+import sys
+from pathlib import Path
+from crawler.disk.directory import CrawlDirectory
+with CrawlDirectory(Path(sys.argv[1])):
+    print("has the lock", flush=True)
+    sys.stdin.read()
+"""
+
+
+async def test_a_command_that_works_on_a_stopped_crawl_is_left_alone(tmp_path: Path, repository: Path) -> None:
+    plan = Plan(directory=str(tmp_path / "a"), digest="")
+    pipe = asyncio.subprocess.PIPE
+    command = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", COMMAND, plan.directory, cwd=repository, stdin=pipe, stdout=pipe
+    )
+    assert command.stdout is not None
+    assert await command.stdout.readline() == b"has the lock\n"
+    is_told = asyncio.Event()
+    with Home(tmp_path) as home:
+        keeper = Keeper("a", home, KeeperOptions(), commands=Commands(), told=is_told.set)
+        keeper.facts = msgspec.structs.replace(keeper.facts, plan=plan, record=Record(wish=Wish.STOP), to_look=True)
+        keeping = asyncio.create_task(keeper.run())
+        while keeper.facts.process is None:
+            is_told.clear()
+            await is_told.wait()
+        assert keeper.summary.state == "stopped"
+        keeper.close()
+        keeper.close()
+        await keeping
+    await command.communicate(b"")
+    assert command.returncode == 0

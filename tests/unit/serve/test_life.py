@@ -1,5 +1,7 @@
 """What becomes of a crawl of a daemon: random histories of a crawl, its directory and its daemon."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from hypothesis import settings
@@ -23,6 +25,10 @@ def process(pid: int = 7, at: float = START_S, *, foreign: bool = False) -> Proc
     return Process(pid=pid, directory=PLAN.directory, began_at=at, is_foreign=foreign)
 
 
+def command(pid: int = 8, at: float = START_S) -> Process:
+    return msgspec.structs.replace(process(pid, at, foreign=True), may_be_command=True)
+
+
 def running(at: float = START_S) -> Facts:
     return changes.started(changes.configured(Facts(), PLAN), process(at=at))
 
@@ -37,6 +43,18 @@ def step(facts: Facts, at: float) -> Start | End | Look | Wait:
     return next_step(settle(facts, at)[0], at, timeouts=TIMEOUTS)
 
 
+def closing(facts: Facts) -> Facts:
+    return msgspec.structs.replace(facts, is_closing=True)
+
+
+def stopped(facts: Facts) -> Facts:
+    return changes.wished(facts, Wish.STOP, START_S)
+
+
+def short(facts: Facts) -> Facts:
+    return msgspec.structs.replace(facts, shortage="the disk")
+
+
 class Daemon(RuleBasedStateMachine):
     """A crawl whose process lives in a world: it may be paused, locked by others, have URLs or not. The daemon acts on
     its steps, is killed, and starts again from its record."""
@@ -48,6 +66,8 @@ class Daemon(RuleBasedStateMachine):
         self.version = 1
         self.pid = 100
         self.alive: int | None = None
+        self.command: int | None = None
+        """A command that has the lock."""
         self.paused: str | None = None
         self.urls = 3
         self.was_told: list[int] = []
@@ -62,7 +82,7 @@ class Daemon(RuleBasedStateMachine):
             case Start(directory):
                 self.start(directory)
             case End(reason=reason, force=force, is_fall=is_fall):
-                assert self.facts.process is not None
+                assert self.facts.crawling is not None, "commands are left alone"
                 assert force == len(self.was_told), "each time with more force, and never twice the same"
                 self.was_told.append(force)
                 self.facts = changes.told_to_end(self.facts, reason, force=force, is_fall=is_fall, now=self.now)
@@ -85,7 +105,7 @@ class Daemon(RuleBasedStateMachine):
         self.pid += 1
         self.was_told = []
         self.facts = changes.started(facts, Process(pid=self.pid, directory=directory, began_at=self.now))
-        if self.alive is not None or self.paused is not None:
+        if self.alive is not None or self.command is not None or self.paused is not None:
             self.end(5)  # the lock decides
         else:
             self.alive = self.pid
@@ -95,6 +115,9 @@ class Daemon(RuleBasedStateMachine):
             found = Looked(process=process(self.alive, self.now, foreign=True))
             self.was_told = []
             self.fell_at = None
+        elif self.command is not None:
+            self.facts = changes.started(self.facts, command(self.command, self.now))
+            return
         else:
             found = Looked(paused=self.paused, waiting_urls=self.urls)
             self.fell_at = None if self.paused is not None else self.fell_at
@@ -132,14 +155,34 @@ class Daemon(RuleBasedStateMachine):
             self.urls = 0 if code == 0 else self.urls
             self.end(None if self.facts.process.is_foreign else code)
 
-    @precondition(lambda self: self.alive is None and self.facts.process is None)
+    @precondition(lambda self: self.alive is None and self.command is None and self.facts.process is None)
     @rule()
     def somebody_starts_it(self) -> None:
         self.pid += 1
         self.alive = self.pid
         self.facts = changes.touched(self.facts)
 
-    @precondition(lambda self: self.alive is None)
+    @precondition(lambda self: self.alive is None and self.command is None)
+    @rule()
+    def somebody_begins_a_command(self) -> None:
+        self.pid += 1
+        self.command = self.pid
+        self.facts = changes.touched(self.facts)
+
+    @precondition(lambda self: self.command is not None)
+    @rule(is_crawl=st.booleans())
+    def command_ends_or_is_a_crawl(self, is_crawl: bool) -> None:
+        pid, self.command = self.command, None
+        is_known = self.facts.process is not None and self.facts.process.pid == pid
+        if is_crawl:
+            self.alive = pid
+            usage = Usage(paused=self.paused, waiting=None, pages=0, memory_bytes=1, open_files=1)
+            self.facts = changes.used(self.facts, pid or 0, usage)
+            self.was_told = [] if is_known else self.was_told
+        elif is_known:
+            self.end(None)
+
+    @precondition(lambda self: self.alive is None and self.command is None)
     @rule(paused=st.sampled_from([None, "by night"]), urls=st.sampled_from([0, 2]))
     def somebody_works_on_it(self, paused: str | None, urls: int) -> None:
         self.paused, self.urls = paused, urls
@@ -181,7 +224,7 @@ class Daemon(RuleBasedStateMachine):
             self.facts = closed(self.facts, self.now)
         stored = msgspec.json.decode(msgspec.json.encode(self.facts.record), type=Record)
         if machine_too:
-            self.alive = None
+            self.alive = self.command = None
         self.facts = changes.configured(Facts(record=stored), msgspec.structs.replace(PLAN, digest=str(self.version)))
         self.was_told = []
         if self.alive is not None:
@@ -189,6 +232,8 @@ class Daemon(RuleBasedStateMachine):
             found = process(self.alive, self.now, foreign=not known)
             self.facts = changes.started(self.facts, found)
             self.fell_at = None
+        elif self.command is not None:
+            self.facts = changes.started(self.facts, command(self.command, self.now))
         else:
             self.facts = changes.missed_end(self.facts, None, self.now)
 
@@ -212,6 +257,8 @@ class Daemon(RuleBasedStateMachine):
         plan = msgspec.structs.replace(PLAN, digest=str(self.version))
         self.facts = changes.configured(msgspec.structs.replace(self.facts, shortage=None, is_closing=False), plan)
         self.paused = None
+        if self.command is not None:
+            self.command_ends_or_is_a_crawl(False)
         self.facts = changes.touched(self.facts)
         for _ in range(40):
             match self.act():
@@ -293,6 +340,33 @@ def test_a_complete_crawl_goes_on_when_somebody_adds_a_url() -> None:
     assert step(facts, START_S) == Look(PLAN.directory)
     assert step(changes.looked(facts, Looked(waiting_urls=0), START_S), START_S) == Wait(None)
     assert isinstance(step(changes.looked(facts, Looked(waiting_urls=1), START_S), START_S), Start)
+
+
+@pytest.mark.parametrize("change", [changes.removed, closing, stopped, short])
+def test_what_works_on_a_crawl_is_told_to_end_only_if_it_turns_out_to_be_the_crawl(
+    change: Callable[[Facts], Facts],
+) -> None:
+    before = after(running(), 0, START_S)
+    facts = changes.started(change(before), command())
+    assert step(facts, START_S) == Wait(None)
+    assert summarize(facts) == summarize(change(before))
+    silent = Usage(answers=False, paused=None, waiting="it does not answer", pages=0, memory_bytes=9999, open_files=999)
+    facts = changes.used(facts, 8, silent)
+    assert step(facts, START_S) == Wait(None)
+    ended = after(facts, None, START_S + 1)
+    assert (ended.process, ended.to_look, ended.record.rest) == (None, True, before.record.rest)
+    facts = changes.used(facts, 8, msgspec.structs.replace(silent, answers=True))
+    assert isinstance(step(facts, START_S), End)
+    assert summarize(facts).state == "ending"
+
+
+def test_a_crawl_starts_when_the_command_that_works_on_it_has_ended() -> None:
+    facts = changes.started(changes.configured(Facts(), PLAN), command())
+    assert step(facts, START_S) == Wait(None)
+    now = summarize(facts)
+    assert (now.state, now.reason) == ("starting", "it waits for the end of a command that works on its directory")
+    ended = changes.looked(after(facts, None, START_S), Looked(waiting_urls=3), START_S)
+    assert isinstance(step(ended, START_S), Start)
 
 
 def test_a_crawl_that_comes_back_to_its_pages_is_complete_only_if_its_own_process_says_so() -> None:
