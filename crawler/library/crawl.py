@@ -118,7 +118,7 @@ class Crawl:
         async with AsyncExitStack() as stack:
             for sink in self._sinks:
                 stack.push_async_callback(sink.aclose)
-            directory = stack.enter_context(lock_crawl(loaded, fresh=self._fresh))
+            directory = stack.enter_context(lock_crawl(loaded, fresh=self._fresh, additions=self._additions))
             changed = changed_settings(loaded)
             opening = open_run(
                 loaded, directory, rebuild=self._rebuild, on_rebuild=log_rebuild(), additions=self._additions

@@ -32,8 +32,8 @@ from crawler.wiring.configuration import load
 from crawler.wiring.crawl import OpenedCrawl, check_configuration, open_crawl
 from crawler.wiring.filter_size import filter_warnings
 from crawler.wiring.opening.kept import RebuildProgress
+from crawler.wiring.opening.starting_over import check_servers, start_over
 from crawler.wiring.parts import number_of_parts
-from crawler.wiring.storage import start_over
 from frontier import Pausing
 
 log = logging.getLogger(__name__)
@@ -96,16 +96,21 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def lock_crawl(loaded: Loaded, *, fresh: bool = False, as_part: bool = False) -> Iterator[CrawlDirectory]:
+def lock_crawl(
+    loaded: Loaded, *, fresh: bool = False, as_part: bool = False, additions: Additions = NO_ADDITIONS
+) -> Iterator[CrawlDirectory]:
     """The directory of a crawl, created if it is missing, and locked in this context. With `fresh`, state and output of
-    the crawl in it are deleted. Raises `ConfigError` and `DirectoryRefused`, also for the directory of a crawl in
-    parts, and for that of a part unless it is opened `as_part`."""
+    the crawl in it are deleted, unless the new one can't reach a server that it needs.
+
+    Raises `ConfigError` and `DirectoryRefused`, also for the directory of a crawl in parts, and for that of a part
+    unless it is opened `as_part`."""
     # This must come before anything is deleted or locked.
     check_configuration(loaded)
     if not as_part:
         _check_is_whole(loaded, fresh=fresh)
     with CrawlDirectory(Path(loaded.config.crawl.directory)) as directory:
         if fresh:
+            check_servers(loaded, directory, additions=additions)
             start_over(directory)
         _check_output(directory, loaded.config)
         yield directory

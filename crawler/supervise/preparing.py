@@ -20,8 +20,8 @@ from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
 from crawler.status import number_of
 from crawler.wiring.crawl import check_configuration
+from crawler.wiring.opening.starting_over import check_servers, start_over
 from crawler.wiring.parts import begin_suffixes, number_of_parts, use_suffixes_of
-from crawler.wiring.storage import start_over
 
 WAIT_S: Final = 40.0
 """How long the parts of a supervisor that has died may take to finish what is in flight."""
@@ -104,6 +104,8 @@ def lock_parts(
         if before is not None:
             for pause_s in waits_for_parts(before.directories(path), on_wait):
                 time.sleep(pause_s)
+        if fresh:
+            check_servers(loaded, directory)
         # A first start that was refused must not fix the number of parts.
         if fresh or not (before is None or _has_number(before, loaded) or has_begun(path, before, loaded.config)):
             start_over(directory)

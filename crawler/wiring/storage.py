@@ -1,10 +1,8 @@
-"""Opens what a crawl keeps between runs: the state of the frontier, and the visited set. Deletes it, too."""
+"""Opens what a crawl keeps between runs: the state of the frontier, and the visited set."""
 
-import asyncio
 import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,8 +10,8 @@ import msgspec
 
 from config import Config, ConfigError, Problem
 from crawler.discover.recanonicalize import Recanonicalizer
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import clear_crawl, output_directories, part_at
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import part_at
 from crawler.parts.ownership import Ownership
 from crawler.status import number_of
 from crawler.url.canonical import identity_of
@@ -22,7 +20,6 @@ from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.components.discovering import canonical_rules, queue_identity
 from crawler.wiring.components.remembering import connect_redis
-from crawler.wiring.configuration import load
 from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import VISITED
@@ -33,12 +30,11 @@ from frontier.descriptor import Parameters as FrontierParameters
 from frontier.descriptor import RepairResult, checked_options
 from frontier.state import FrontierState
 from frontier.terms import Terms
-from visited import Crawl, Forgotten, OwnedSet, Unanswered, Unavailable, Unreachable, VisitedSet
+from visited import Crawl, Forgotten, Unanswered, Unavailable, Unreachable, VisitedSet
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
 from visited.digests.exact import ExactSet
 from visited.making import make_set
-from visited.redis.making import own_keys
 from visited.wrappers.forgetting import ForgettingSet
 from visited.wrappers.recent import RecentUrls
 from visited.wrappers.verified import VerifiedSet
@@ -149,10 +145,10 @@ def visited_set(
 
     Instead of a set on a server, an `is_local` one is made: it knows only what this crawl has."""
     config, _ = choose_backend(config, directory)
-    chosen = None if instead is not None else _chosen_set(config)
-    if chosen is not None and _is_on_server(chosen):
+    chosen = None if instead is not None else chosen_set(config)
+    if chosen is not None and is_on_server(chosen):
         return ExactSet() if is_local else _shared_set(chosen, config, directory)
-    visited: VisitedSet = instead if instead is not None else _make_chosen(_chosen_set(config), config, directory)
+    visited: VisitedSet = instead if instead is not None else make_chosen(chosen_set(config), config, directory)
     if config.visited.verify and not (chosen is not None and chosen.is_exact):
 
         async def known(urls: Sequence[str]) -> Sequence[bool]:
@@ -168,7 +164,7 @@ def visited_set(
     return RecentUrls(visited, size=config.visited.recent)
 
 
-def _is_on_server(chosen: Descriptor) -> bool:
+def is_on_server(chosen: Descriptor) -> bool:
     return "server" in chosen.needs
 
 
@@ -180,7 +176,7 @@ def _shared_set(chosen: Descriptor, config: Config, directory: CrawlDirectory) -
         found = number_of(len(config.visited.white_list), "URL")
         problem = f"expected none, as {chosen.name} lies on a server, found {found}"
         raise ConfigError([Problem(problem, key="visited.white_list")])
-    return _make_chosen(chosen, config, directory)
+    return make_chosen(chosen, config, directory)
 
 
 @contextmanager
@@ -202,7 +198,7 @@ def _is_faster_than_cache(chosen: Descriptor) -> bool:
     return chosen.name == "exact" and best_kernel().name == "c"
 
 
-def _chosen_set(config: Config) -> Descriptor:
+def chosen_set(config: Config) -> Descriptor:
     """The configured set; `visited.store` chooses among the exact ones."""
     visited = config.visited
     on_disk = visited.store == "leveldb" and frontier_backend(config).is_persistent
@@ -212,9 +208,12 @@ def _chosen_set(config: Config) -> Descriptor:
     return chosen
 
 
-def _make_chosen(chosen: Descriptor, config: Config, directory: CrawlDirectory) -> VisitedSet:
+def make_chosen(
+    chosen: Descriptor, config: Config, directory: CrawlDirectory, *, is_temporary: bool = False
+) -> VisitedSet:
+    """An empty set, without wrappers. A temporary one belongs to no crawl."""
     visited = config.visited
-    has_files = chosen.folder is not None and frontier_backend(config).is_persistent
+    has_files = chosen.folder is not None and frontier_backend(config).is_persistent and not is_temporary
     parameters = Parameters(
         capacity=visited.capacity,
         error_rate=visited.error_rate,
@@ -229,68 +228,3 @@ def _make_chosen(chosen: Descriptor, config: Config, directory: CrawlDirectory) 
         return make_set(chosen, parameters, {"site_bytes": visited.site_bytes, **visited.options})
     except (Unavailable, ValueError) as error:
         raise ConfigError([Problem(str(error), key="visited")]) from error
-
-
-def start_over(directory: CrawlDirectory) -> None:
-    """Delete state and output of the crawl in a locked directory, those of its parts included, and the visited sets on
-    servers that belong to it alone. If a server can't be reached, it keeps them, and the log says so.
-
-    Raises `DirectoryInUse` if a process still runs a part.
-    """
-    # The sets go first: a crash in between leaves a crawl, which fills its set again, and not keys that nobody knows.
-    found = list(_own_sets(directory))
-    if found:
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(asyncio.run, _delete_all(found)).result()
-    clear_crawl(directory)
-
-
-def _own_sets(directory: CrawlDirectory) -> Iterator[tuple[Path, VisitedSet]]:
-    for path in dict.fromkeys((directory.path, *output_directories(directory.path))):
-        place = CrawlDirectory(path)
-        if not place.visited.is_dir():
-            continue
-        chosen = None
-        try:
-            file = place.earlier_configuration or directory.earlier_configuration
-            config = None if file is None else load(file, require_seeds=False).config
-            chosen = None if config is None else _chosen_set(choose_backend(config, place)[0])
-            visited = None if config is None else _own_set(config, place)
-        except (ConfigError, DirectoryRefused) as error:
-            log.warning("if the crawl in %s had its visited set on a server, that keeps it: %s", path, error)
-        else:
-            if visited is not None:
-                yield path, visited
-        for pattern in own_keys(place.visited, besides=None if chosen is None else chosen.folder):
-            log.warning(
-                "before its visited set was changed, the crawl in %s had one on a server, which keeps it; to delete it "
-                "there: redis-cli --scan --pattern '%s' | xargs redis-cli UNLINK",
-                path,
-                pattern,
-            )
-
-
-async def _delete_all(found: list[tuple[Path, VisitedSet]]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for path, visited in found:
-            group.create_task(_delete(path, visited))
-
-
-async def _delete(path: Path, visited: VisitedSet) -> None:
-    try:
-        if isinstance(visited, OwnedSet):
-            await visited.delete()
-    except (Unanswered, Unavailable, Unreachable) as error:
-        log.warning("the server keeps the visited set of the crawl in %s, which is deleted: %s", path, error)
-    finally:
-        await visited.aclose()
-
-
-def _own_set(config: Config, directory: CrawlDirectory) -> VisitedSet | None:
-    """The visited set on a server that a crawl has begun, by its configuration; None if it has none. Raises
-    `ConfigError`."""
-    config, _ = choose_backend(config, directory)
-    chosen = _chosen_set(config)
-    if not _is_on_server(chosen) or chosen.folder is None or not (directory.visited / chosen.folder).is_dir():
-        return None
-    return _make_chosen(chosen, config, directory)

@@ -4,5 +4,7 @@
     fetchers   what asks servers
     browsers   what renders pages, if any are rendered
 
+    starting_over   deletes a crawl whose place another one takes
+
 `crawler.wiring.crawl` puts an engine over these.
 """

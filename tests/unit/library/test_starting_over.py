@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 import redis
 
-from config import Loaded
+from config import ConfigError, Loaded
 from crawler.disk.directory import CrawlDirectory
 from crawler.library.opening import lock_crawl
+from crawler.supervise.preparing import lock_parts
+from crawler.wiring.additions import Additions
 from crawler.wiring.configuration import load
 from crawler.wiring.storage import visited_set
 from tests.redis_server import RedisServer, running_redis
+from visited.digests.exact import ExactSet
 
 
 def configured(
@@ -65,10 +68,61 @@ async def test_a_server_that_is_gone_keeps_them_and_the_log_says_so(
         mine = configured(tmp_path / "mine", server)
         await begin(mine)
         server.kill()
-        with caplog.at_level(logging.WARNING), lock_crawl(mine, fresh=True) as directory:
+        changed = load(None, overrides=[f'crawl.directory="{tmp_path}/mine"', 'crawl.seeds=["http://a.example/"]'])
+        with caplog.at_level(logging.WARNING), lock_crawl(changed, fresh=True) as directory:
             assert not directory.visited.exists()
         assert "{onceover:visited:own-" in caplog.text
         assert "redis-cli" in caplog.text
+
+
+@pytest.mark.parametrize("share", [None, "library"])
+async def test_nothing_is_deleted_if_the_new_crawl_needs_a_server_that_is_gone(
+    tmp_path: Path, share: str | None
+) -> None:
+    with running_redis() as server:
+        mine = configured(tmp_path / "mine", server, share=share)
+        await begin(configured(tmp_path / "mine", server))
+        server.kill()
+        before = everything(tmp_path / "mine")
+        with (
+            pytest.raises(ConfigError, match=r"visited\.backend: Redis at .* can't be reached"),
+            lock_crawl(mine, fresh=True),
+        ):
+            pass
+        assert everything(tmp_path / "mine") == before
+
+
+async def test_nothing_is_deleted_if_links_between_the_new_parts_need_a_server_that_is_gone(tmp_path: Path) -> None:
+    with running_redis() as server:
+        server.kill()
+        of_parts = [f'crawl.directory="{tmp_path}/mine"', 'crawl.seeds=["http://a.example/"]', "crawl.parts=2"]
+        with lock_parts(load(None, overrides=of_parts), version="1", on_wait=print):
+            (tmp_path / "mine" / "part-0" / "records").mkdir()
+            before = everything(tmp_path / "mine")
+        over_redis = [f'exchange.url="{server.url}"', 'exchange.backend="redis"']
+        changed = load(None, overrides=[*of_parts, *over_redis])
+        with (
+            pytest.raises(ConfigError, match=r"exchange\.url: .*can't be reached"),
+            lock_parts(changed, version="1", fresh=True, on_wait=print),
+        ):
+            pass
+        assert everything(tmp_path / "mine") == before
+
+
+async def test_a_program_with_a_set_of_its_own_needs_no_server(tmp_path: Path) -> None:
+    with running_redis() as server:
+        server.kill()
+        mine = configured(tmp_path / "mine", server)
+        with lock_crawl(mine, fresh=True, additions=Additions(visited=ExactSet())) as directory:
+            assert not directory.visited.exists()
+
+
+def everything(directory: Path) -> dict[Path, bytes | None]:
+    return {
+        each: each.read_bytes() if each.is_file() else None
+        for each in directory.rglob("*")
+        if not each.name.startswith("lock")
+    }
 
 
 async def test_the_keys_of_a_set_that_was_changed_for_another_are_named(

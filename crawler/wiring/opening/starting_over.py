@@ -1,0 +1,113 @@
+"""Begins a crawl anew in the directory of another one, which is deleted."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from config import Config, ConfigError, Loaded
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import clear_crawl, output_directories
+from crawler.wiring.additions import NO_ADDITIONS, Additions
+from crawler.wiring.auto_backend import choose_backend
+from crawler.wiring.components.exchanging import checked_redis
+from crawler.wiring.configuration import load
+from crawler.wiring.parts import number_of_parts
+from crawler.wiring.storage import chosen_set, is_on_server, make_chosen, reaching_server
+from visited import OwnedSet, SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
+from visited.redis.making import own_keys
+
+log = logging.getLogger(__name__)
+
+
+def check_servers(loaded: Loaded, directory: CrawlDirectory, *, additions: Additions = NO_ADDITIONS) -> None:
+    """Check that a crawl can use the servers that it needs to begin: one that can't must not take the place of another.
+    Raises `ConfigError`."""
+    _run(_check_servers(loaded, directory, additions))
+
+
+def start_over(directory: CrawlDirectory) -> None:
+    """Delete state and output of the crawl in a locked directory, those of its parts included, and the visited sets on
+    servers that belong to it alone. If such a server can't be reached, it keeps them, and the log says so.
+
+    Raises `DirectoryInUse` if a process still runs a part.
+    """
+    # The sets go first: a crash in between leaves a crawl, which fills its set again, and not keys that nobody knows.
+    found = list(_own_sets(directory))
+    if found:
+        _run(_delete_all(found))
+    clear_crawl(directory)
+
+
+def _run(work: Coroutine[None, None, None]) -> None:
+    """In a thread of its own, because this one may have an event loop that runs."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work).result()
+
+
+async def _check_servers(loaded: Loaded, directory: CrawlDirectory, additions: Additions) -> None:
+    if number_of_parts(loaded.config) > 1 and loaded.config.exchange.backend == "redis":
+        async with checked_redis(loaded):
+            pass
+    config, _ = choose_backend(loaded.config, directory)
+    if additions.visited is not None or not is_on_server(chosen := chosen_set(config)):
+        return
+    visited = make_chosen(chosen, config, directory, is_temporary=True)
+    try:
+        with reaching_server(config):
+            if isinstance(visited, SharedSet):
+                await visited.connect()
+    finally:
+        await visited.aclose()
+
+
+def _own_sets(directory: CrawlDirectory) -> Iterator[tuple[Path, VisitedSet]]:
+    for path in dict.fromkeys((directory.path, *output_directories(directory.path))):
+        place = CrawlDirectory(path)
+        if not place.visited.is_dir():
+            continue
+        chosen = None
+        try:
+            file = place.earlier_configuration or directory.earlier_configuration
+            config = None if file is None else load(file, require_seeds=False).config
+            chosen = None if config is None else chosen_set(choose_backend(config, place)[0])
+            visited = None if config is None else _own_set(config, place)
+        except (ConfigError, DirectoryRefused) as error:
+            log.warning("if the crawl in %s had its visited set on a server, that keeps it: %s", path, error)
+        else:
+            if visited is not None:
+                yield path, visited
+        for pattern in own_keys(place.visited, besides=None if chosen is None else chosen.folder):
+            log.warning(
+                "before its visited set was changed, the crawl in %s had one on a server, which keeps it; to delete it "
+                "there: redis-cli --scan --pattern '%s' | xargs redis-cli UNLINK",
+                path,
+                pattern,
+            )
+
+
+async def _delete_all(found: list[tuple[Path, VisitedSet]]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for path, visited in found:
+            group.create_task(_delete(path, visited))
+
+
+async def _delete(path: Path, visited: VisitedSet) -> None:
+    try:
+        if isinstance(visited, OwnedSet):
+            await visited.delete()
+    except (Unanswered, Unavailable, Unreachable) as error:
+        log.warning("the server keeps the visited set of the crawl in %s, which is deleted: %s", path, error)
+    finally:
+        await visited.aclose()
+
+
+def _own_set(config: Config, directory: CrawlDirectory) -> VisitedSet | None:
+    """The visited set on a server that a crawl has begun, by its configuration; None if it has none. Raises
+    `ConfigError`."""
+    config, _ = choose_backend(config, directory)
+    chosen = chosen_set(config)
+    if not is_on_server(chosen) or chosen.folder is None or not (directory.visited / chosen.folder).is_dir():
+        return None
+    return make_chosen(chosen, config, directory)
