@@ -96,11 +96,13 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
         for problem in report.problems:
             say(f"{problem.kind}: {problem.where}: {problem.message}")
         _say_rest(report.problem_count - len(report.problems))
-        for told in report.told:
+        for place, told in enumerate(report.told):
             again = f", {told.repeated:,} of them more than once" if told.repeated else ""
             gone = f", {told.forgotten:,} that the ledger does not know any more" if told.forgotten else ""
             pruned = f", {told.pruned:,} that were pruned" if told.pruned else ""
-            say(f"{told.name}: {number_of(told.numbers, 'URL')}{again}{gone}{pruned}")
+            # The ledger has one number for each URL, the outputs have one for each visit.
+            numbers = number_of(told.numbers, "visit" if place else "URL")
+            say(f"{told.name}: {numbers}{again}{gone}{pruned}")
         say(number_of(report.problem_count, "problem") if report.problem_count else "no problems")
     return FAILED if report.problem_count else COMPLETE
 

@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from crawler import Crawl
 from crawler.cli import onceover as command_line
 from crawler.simweb.process import running
-from tests.e2e.crawling import COMPLETE, FAILED, SMALL, Web, onceover, setting
+from crawler.write.database import sqlite_file
+from tests.e2e.crawling import COMPLETE, FAILED, SMALL, Web, assert_told, onceover, setting
 from tests.servers import page, raw_server
 
 SETTINGS = ("output.links=true", "output.warc_revisits=100", 'output.sinks=["sqlite"]')
@@ -210,6 +211,37 @@ def test_each_difference_of_a_table_is_found(crawl: Path) -> None:
     assert (told["name"], told["forgotten"]) == ("the sink sqlite", 1)
     (crawl / "sinks" / "sqlite" / "pages.sqlite").write_bytes(b"no database" * 1000)
     assert only_problem(crawl).startswith("damaged: the sink can't be read: ")
+
+
+def test_a_server_that_is_away_has_lost_nothing(crawl: Path) -> None:
+    text = (crawl / "crawl.toml").read_text()
+    nowhere = '[[output.sink]]\nbackend = "postgres"\noptions = {dsn = "postgresql://crawl@127.0.0.1:1/pages"}\n'
+    (crawl / "crawl.toml").write_text(f"{text}\n{nowhere}")
+    for options in ([], ["--repair"]):
+        ended = onceover("inspect", str(crawl), "verify", *options, cwd=crawl.parent)
+        assert_told(ended, FAILED)
+        assert "unread: postgres: the sink can't be reached now, so nothing of it was compared: " in ended.out
+        assert "See that its server runs and lets us in, then verify again" in ended.out
+        assert "damaged" not in ended.out
+        assert "missing" not in ended.out
+
+
+def test_a_database_that_somebody_has_locked_is_not_called_damaged(
+    crawl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_file, "LOCK_WAIT_S", 0.0)
+    file = crawl / "sinks" / "sqlite" / "pages.sqlite"
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        database.execute("CREATE TABLE notes (text)")
+        told = only_problem(crawl)
+    assert told.startswith("unread: the sink can't be read now, so nothing of it was compared: ")
+    assert "database is locked" in told
+
+
+def test_the_ledger_has_urls_and_the_outputs_have_visits(crawl: Path) -> None:
+    lines = onceover("inspect", str(crawl), "verify", cwd=crawl.parent).out.splitlines()
+    assert [line.split()[-1] for line in lines] == ["URLs", "visits", "visits", "visits", "problems"]
 
 
 def test_what_a_table_lacks_is_written_again_from_the_records(crawl: Path) -> None:

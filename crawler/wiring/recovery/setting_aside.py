@@ -1,5 +1,6 @@
 """Moves damaged bytes out of the output, into files beside it, so that each reader meets them no more."""
 
+import errno
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,6 +26,20 @@ def damaged(path: str, what: str) -> Problem:
     by_start = "the next start moves this aside"
     by_refetch = "`fsck --refetch` moves this aside, and fetches again what is missing"
     return Problem("damaged", path, f"{what}; {by_start if path.endswith(OPEN) else by_refetch}")
+
+
+def unread(name: str, error: OSError, *, has_files: bool) -> Problem:
+    """The problem that a sink can't be read, and what to do about it. A server that is away has lost nothing, nor has a
+    file that somebody else has locked."""
+    if has_files and error.errno in (None, errno.EIO):
+        return Problem("damaged", name, f"the sink can't be read: {error}")
+    what, do = "reached", "see that its server runs and lets us in"
+    if has_files:
+        what, do = "read", "see that its file can be read"
+    message = (
+        f"the sink can't be {what} now, so nothing of it was compared: {error}. {do.capitalize()}, then verify again"
+    )
+    return Problem("unread", name, message)
 
 
 def move_damage_aside(path: Path) -> list[Path]:

@@ -24,7 +24,7 @@ from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import ALL_HERE, OtherMachines
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, UNARCHIVED_REASONS, is_archived
-from crawler.wiring.recovery.setting_aside import damaged
+from crawler.wiring.recovery.setting_aside import damaged, unread
 from crawler.write.cdxj.lines import moment_of
 from crawler.write.dedupe.sources import responses_in, sources_in
 from crawler.write.records import read_records
@@ -243,7 +243,7 @@ class Verification:
                     await self._read_sink(source, sink)
                 except OSError as error:
                     self._unread.add(source)
-                    yield Problem("damaged", sink.name, f"the sink can't be read: {error}")
+                    yield unread(sink.name, error, has_files=sink.has_files)
 
     async def _read_sink(self, source: int, sink: ReadableSink) -> None:
         async for rows in sink.read():

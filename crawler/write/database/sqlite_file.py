@@ -114,7 +114,7 @@ class SqliteFile:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            code = _code(error)
             if code in _WRONG_FILE and self._database is None:
                 raise ValueError(
                     f"{self._path} can't be read: {error}. Restore a copy of it, or move it away: the sink then begins "
@@ -130,6 +130,10 @@ class SqliteFile:
         return OSError(errno.EIO, str(error), str(self._path))
 
 
+def _code(error: sqlite3.DatabaseError) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+
+
 @contextmanager
 def _transaction(database: sqlite3.Connection) -> Iterator[None]:
     database.execute("BEGIN IMMEDIATE")
@@ -142,6 +146,11 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+_UNREAD: Final = dict.fromkeys(_LOCKED, errno.EAGAIN) | {
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+}
+"""Errors of SQLite that do not mean damage, as errors of the system."""
 _READ: Final = ("number", "url", "state", "status", "digest")
 
 
@@ -151,7 +160,7 @@ def read_written(path: Path) -> Iterator[list[Written]]:
         for rows in read_rows(path, *_READ, is_alone=True) if path.exists() else ():
             yield [Written(*row) for row in rows]
     except sqlite3.DatabaseError as error:
-        raise OSError(errno.EIO, str(error), str(path)) from error
+        raise OSError(_UNREAD.get(_code(error), errno.EIO), str(error), str(path)) from error
 
 
 def read_rows(
