@@ -23,7 +23,7 @@ from crawler.wiring.components.remembering import connect_redis
 from crawler.wiring.plugins.blame import PluginFailed, blaming
 from crawler.wiring.plugins.catalog import descriptor, find
 from crawler.wiring.plugins.kinds import VISITED
-from visited import Full, LocalSet, Unavailable
+from visited import Forgotten, Full, LocalSet, Unanswered, Unavailable, Unreachable
 from visited.descriptor import Parameters
 from visited.digests.exact import ExactSet
 from visited.making import make_set as make_described
@@ -66,6 +66,11 @@ def _outcome(trial: Trial, report: ReportProgress) -> Outcome:
         return Failed(reason=f"out of memory{allowed}")
     except (Full, OSError, PluginFailed, Unavailable, ValueError) as error:
         return Failed(reason=str(error))
+    except (Forgotten, Unanswered, Unreachable) as error:
+        return Failed(
+            reason=f"expected a server of {trial.competitor.backend} that answers, found none: {error}. Then compare "
+            "again; options.url of a [[compare.set]] names another server"
+        )
 
 
 class _ProgressWriter:

@@ -1,16 +1,19 @@
 """Sets on a server, in a comparison."""
 
 import asyncio
+import sys
 from pathlib import Path
 
 import redis
 
 from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.meter import reported_bytes
+from crawler.compare.measure.running import run_in_process
 from crawler.compare.measure.timing import measure_time
-from crawler.compare.measure.trial import Effort, Trial
+from crawler.compare.measure.trial import Effort, Failed, Trial
 from crawler.wiring.comparing.worker import make_set
 from tests.redis_server import running_redis
+from tests.timeouts import MAX_WAIT_S
 from tests.unit.compare.making import work
 from visited import LocalSet
 
@@ -42,6 +45,23 @@ async def test_the_processor_time_of_the_server_is_measured_for_each_link(tmp_pa
         local = Trial(kind="time", work=work(300), competitor=Competitor(name="exact", backend="exact"))
         found = await measure_time(local, make_set, tmp_path, lambda _share: None)
         assert (found.server_bytes, found.server_cpu_s) == (None, None)
+
+
+async def test_a_server_that_is_gone_is_told_in_words(tmp_path: Path) -> None:
+    with running_redis() as server:
+        server.kill()
+        competitor = Competitor(name="remote", backend="redis-exact", options={"url": server.url})
+        trial = Trial(kind="time", work=work(300), competitor=competitor)
+        command = (sys.executable, "-P", "-m", "crawler.wiring.comparing.worker")
+        found = await run_in_process(
+            trial, lambda _share: None, command=command, scratch=tmp_path, timeout_s=MAX_WAIT_S
+        )
+        assert isinstance(found, Failed)
+        assert "Unreachable" not in found.reason
+        assert found.reason.startswith(
+            f"expected a server of redis-exact that answers, found none: Redis at {server.url} can't be reached: "
+        )
+        assert "start it, or correct the URL. Then compare again" in found.reason
 
 
 async def _fill(visited: LocalSet, urls: list[str]) -> None:
