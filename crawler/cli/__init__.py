@@ -20,6 +20,7 @@ from click.shell_completion import add_completion_class
 from crawler import __version__
 from crawler.cli.bash_completion import AssignmentBash
 from crawler.cli.codes import COMPLETE, STOPPED
+from crawler.cli.run.current_directory import deleted_directory
 from crawler.cli.run.streams import drop_unprinted, open_missing_streams, say
 
 _OF_CLICK = ("No such command", "Got unexpected extra argument")
@@ -112,12 +113,14 @@ def main() -> None:
         sys.exit(STOPPED)
     except click.ClickException as error:
         _complain_of_usage(error)
+        _complain_of_directory()
         sys.exit(error.exit_code)
     except BaseException as error:
         known = import_module("crawler.cli.errors").known_error(error)
         if known is None:
             raise
         _complain(known.message)
+        _complain_of_directory(known.message)
         if known.may_lack_output:
             drop_unprinted()
         sys.exit(known.exit_code)
@@ -143,6 +146,13 @@ def _complain_of_usage(error: click.ClickException) -> None:
         then = "" if text.endswith(("?", ")")) else ";"
         text = f"{text[0].lower()}{text[1:]}{then} `{error.ctx.command_path} --help` shows the usage"
     _complain(text)
+
+
+def _complain_of_directory(told: str = "") -> None:
+    """Say that the current directory was deleted, if it was, which may be the reason for another error."""
+    deleted = deleted_directory()
+    if deleted is not None and deleted != told:
+        _complain(deleted)
 
 
 def _complain(error: object) -> None:

@@ -7,6 +7,7 @@ import msgspec
 
 from config import ConfigError
 from crawler.cli.codes import FAILED, REFUSED, USAGE
+from crawler.cli.run.current_directory import deleted_directory
 from crawler.compare.measure.folder import FolderRefused
 from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
@@ -78,6 +79,8 @@ def error_text(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     text = str(error)
+    if isinstance(error, FileNotFoundError) and error.filename is None and (deleted := deleted_directory()):
+        return deleted
     if isinstance(error, MemoryError):
         return "there is not enough memory; what was written is kept. Run the same command again with more memory"
     if isinstance(error, OSError) and error.strerror:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -406,3 +407,27 @@ def test_a_simulated_web_on_a_port_that_is_taken_says_so(tmp_path: Path) -> None
 
 def test_a_simulated_web_that_cannot_be_is_wrong_usage(tmp_path: Path) -> None:
     assert_told(onceover("simweb", "--params", '{"redirect": 1}', cwd=tmp_path), USAGE, "redirect")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["crawl", "--seed", "http://a.test/"], FAILED),
+        (["crawl", "c.toml"], USAGE),
+        (["status", "crawls/docs"], FAILED),
+        (["config", "check", "c.toml"], USAGE),
+        (["daemon", "folder"], USAGE),
+        (["backup", "crawls/docs", "--to", "copy"], FAILED),
+    ],
+)
+def test_a_command_says_that_the_current_directory_was_deleted(tmp_path: Path, arguments: list[str], code: int) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"rmdir {shlex.quote(str(gone))} && exec {shlex.join([str(ONCEOVER), *arguments])}"
+    ended = subprocess.run(
+        ["sh", "-c", command], cwd=gone, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+    assert ended.returncode == code
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith(f"onceover: the current directory was deleted: {gone}. Change to one that is there")
+    assert "Traceback" not in ended.stderr
