@@ -12,11 +12,12 @@ from config import Config, ConfigError, Loaded, changes, render_toml
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload
 from crawler.copies.folder import delete_leftovers
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import part_at, read_layout
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
+from crawler.operate.begun import is_unbegun
 from crawler.operate.course import CourseKeeper
 from crawler.operate.opening import has_crawl
 from crawler.operate.running import RunningCrawl, answer_operator
@@ -111,6 +112,8 @@ def lock_crawl(
     with CrawlDirectory(Path(loaded.config.crawl.directory)) as directory:
         if fresh:
             check_servers(loaded, directory, additions=additions)
+        # What a first start made that was refused must not fix the settings of the next one.
+        if fresh or (not as_part and is_unbegun(directory, loaded.config)):
             start_over(directory)
         _check_output(directory, loaded.config)
         yield directory
@@ -154,7 +157,7 @@ def changed_settings(loaded: Loaded) -> list[str]:
     directory = CrawlDirectory(Path(loaded.config.crawl.directory))
     earlier = directory.earlier_configuration
     if earlier is None:
-        if not has_crawl(directory.path):
+        if not has_crawl(directory.path) or _is_unbegun(directory, loaded.config):
             return []
         lost = f"the settings of the last run are lost, because {directory.configuration} is missing"
         return [f"{lost}; what this start does not set has its default"]
@@ -162,6 +165,14 @@ def changed_settings(loaded: Loaded) -> list[str]:
         return changes(load(earlier, require_seeds=False).config, loaded)
     except ConfigError as error:
         return [f"the settings of the last run can't be read, and are replaced: {error.problems[0]}"]
+
+
+def _is_unbegun(directory: CrawlDirectory, config: Config) -> bool:
+    try:
+        with directory:
+            return is_unbegun(directory, config)
+    except DirectoryInUse:
+        return False
 
 
 @asynccontextmanager

@@ -1,13 +1,34 @@
-"""Finds out whether a crawl in parts has ever begun, or only its parts were made."""
+"""Finds out whether a crawl has ever begun, or only its first start was refused."""
 
 from pathlib import Path
 
 from config import Config, ConfigError
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.layout import Layout
+from crawler.disk.layout import Layout, read_layout
 from crawler.operate.missing import missing_parts
+from crawler.wiring.backends import frontier_backend
 from crawler.wiring.storage import open_state
 from frontier import StoreFailed, StoreRefused
+
+
+def is_unbegun(directory: CrawlDirectory, config: Config) -> bool:
+    """Whether all that a locked directory has is the empty frontier of a first start that was refused, in one process:
+    with it, nothing is lost. In doubt it is not."""
+    has_more = directory.configuration.exists() or directory.pruned.exists() or directory.has_output()
+    copies = directory.path.glob(f"{directory.frontier.name}.before-*")
+    if has_more or any(copies) or read_layout(directory.path) is not None:
+        return False
+    # Another backend would not see what this one has stored.
+    if frontier_backend(config).name != "leveldb" or not (directory.frontier / "CURRENT").exists():
+        return False
+    try:
+        state = open_state(config, directory, to_rename=True)
+    except (ConfigError, StoreRefused, StoreFailed):
+        return False
+    try:
+        return state.describe().admitted == 0
+    finally:
+        state.close()
 
 
 def has_begun(path: Path, layout: Layout, config: Config) -> bool:

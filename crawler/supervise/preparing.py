@@ -14,7 +14,7 @@ from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.going_on import how_to_run_machine
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_layout, write_layout
-from crawler.operate.begun import has_begun
+from crawler.operate.begun import has_begun, is_unbegun
 from crawler.operate.missing import missing_parts
 from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
@@ -107,13 +107,20 @@ def lock_parts(
         if fresh:
             check_servers(loaded, directory)
         # A first start that was refused must not fix the number of parts.
-        if fresh or not (before is None or _has_number(before, loaded) or has_begun(path, before, loaded.config)):
+        if fresh or _is_refused_start(directory, before, loaded):
             start_over(directory)
         layout = read_layout(path) or _begin(directory, loaded)
         _check_number(directory, layout, loaded)
         _check_places(directory, layout)
         use_suffixes_of(directory)
         yield Plan(loaded=loaded, directory=directory, layout=layout, version=version, rebuild=rebuild, start=start)
+
+
+def _is_refused_start(directory: CrawlDirectory, before: Layout | None, loaded: Loaded) -> bool:
+    """Whether a crawl with another number of parts, or none, is there, which has not begun."""
+    if before is None:
+        return is_unbegun(directory, loaded.config)
+    return not (_has_number(before, loaded) or has_begun(directory.path, before, loaded.config))
 
 
 def _on_many_machines(path: Path, cluster: ClusterPlace) -> str:
