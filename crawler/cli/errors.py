@@ -13,6 +13,7 @@ from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
 from crawler.copies.folder import CopyRefused
 from crawler.disk.directory import DirectoryRefused
+from crawler.disk.free_space import DISK_IS_FULL
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from crawler.operate.refused import Refused
@@ -86,5 +87,5 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror + (f": {error.filename}" if error.filename else "")
     if os.strerror(errno.ENOSPC) in text or os.strerror(errno.EDQUOT) in text:
-        return f"the disk is full: free some space, then run the same command again; what was saved is kept. ({text})"
+        return f"{DISK_IS_FULL}: free some space, then run the same command again; what was saved is kept. ({text})"
     return text

@@ -10,6 +10,8 @@ from crawler.status import size
 
 log = logging.getLogger(__name__)
 
+DISK_IS_FULL = "the disk is full"
+"""Whatever ends because of that says so in these words."""
 CHECK_INTERVAL_S = 5.0
 """No event announces a full disk, so it must be polled. In this time a crawl writes about 10 MB."""
 RESUME_FACTOR = 1.1

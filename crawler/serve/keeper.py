@@ -14,6 +14,7 @@ from crawler.control.replies import CrawlStatus
 from crawler.serve.inspection import Commands, NotDone, ask_status, find_process, last_change
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Usage
+from crawler.serve.life.endings import how_text
 from crawler.serve.life.facts import FINISHED, EndTimeouts, Facts, Process, Restarts, Wish
 from crawler.serve.life.settling import closed, settle
 from crawler.serve.life.steps import End, Look, Start, Wait, next_step
@@ -188,8 +189,7 @@ class Keeper:
             home, configuration = self._home, f"{self.name}.toml"
             self._watch_process(start(home.path, configuration, directory, self._output, pace=home.pace))
         except OSError as error:
-            reason = f"its process can't be started: {error.strerror or error}"
-            self.facts = changes.not_started(self.facts, reason, now, restarts=self._options.restarts)
+            self.facts = changes.not_started(self.facts, error, now, restarts=self._options.restarts)
             return
         assert self._process is not None
         process = Process(pid=self._process.pid, directory=directory, began_at=now)
@@ -213,7 +213,7 @@ class Keeper:
         self._process = None
         self._output.trim()
         self._seen_change = last_change(Path(facts.directory))
-        self._log(logging.INFO, f"process {facts.pid} has ended: {changes.how_text(how, facts)}")
+        self._log(logging.INFO, f"process {facts.pid} has ended: {how_text(how, facts)}")
         self.facts = changes.ended(self.facts, how, time.time(), restarts=self._options.restarts)
 
     async def _look(self, directory: Path) -> None:

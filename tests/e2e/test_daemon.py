@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from crawler.serve.life.facts import Record, Why, Wish
+from crawler.testing.disks import fill, mounted
 from tests.e2e.crawling import (
     COMPLETE,
     REFUSED,
@@ -339,6 +340,20 @@ def test_a_crawl_that_takes_too_much_is_restarted_and_nothing_starts_on_a_disk_t
         served.end()
         assert "started in process" not in served.daemon.err
         assert len(served.record("a").runs) == before
+
+
+def test_a_crawl_on_a_full_disk_is_not_said_to_have_crashed(tmp_path: Path, slow_web: Web) -> None:
+    home = tmp_path / "home"
+    with mounted("-o", "size=3m", at=tmp_path / "disk") as disk:
+        write(home, "a", slow_web, f"crawl.directory = '{disk}/a'\noutput.min_free_bytes = 0", delay_s=5.0)
+        ballast = fill(disk)
+        with serving(home, "--min-free-disk", "0", "--restart-delay", "0") as served:
+            served.wait(lambda: "a: short: the disk is full: free some space" in served.daemon.err, "message")
+            assert "ended: failed because the disk is full" in served.daemon.err
+            assert "crashed" not in served.daemon.err
+            assert served.why("a") is Why.SHORT
+            served.end()
+        ballast.unlink()
 
 
 def why_restarted(served: Served, name: str, number: int) -> str:

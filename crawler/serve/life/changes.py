@@ -1,9 +1,11 @@
 """What happens to a crawl: from facts to facts."""
 
+import errno
 from typing import Final
 
 import msgspec
 
+from crawler.serve.life.endings import REFUSED, Ended, how_text, rest_after, short
 from crawler.serve.life.facts import (
     FINISHED,
     MAX_RUNS,
@@ -19,25 +21,11 @@ from crawler.serve.life.facts import (
     Wish,
 )
 
-STOPPED_GRACE_S: Final = 10.0
-"""When the machine shuts down, a crawl may end by a signal before the daemon gets its own. For so long, a crawl that
-somebody has stopped is not taken for one that shall stay stopped."""
+_DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _LONG_AGO: Final = 0.0
-_FAULTS: Final = (Why.HELD, Why.CRASHED)
-_UNKNOWN: Final = "ended; how is not known"
+_FAULTS: Final = (Why.HELD, Why.CRASHED, Why.SHORT)
 
 _replace = msgspec.structs.replace
-
-
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a process ended."""
-
-    exit_code: int | None
-    """As the command documents it; negative for a signal. None if that is not known."""
-    ending: str | None = None
-    """What it reported as its ending."""
-    lines: tuple[str, ...] = ()
-    """The last lines of its messages."""
 
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,7 +179,7 @@ def ended(facts: Facts, how: Ended, now: float, *, restarts: Restarts) -> Facts:
     assert process is not None
     record = _finished(facts.record, process, how_text(how, process), now)
     facts = _replace(facts, process=None, excess=None, record=record)
-    rest = _rest_after(how, now)
+    rest = rest_after(how, now)
     if rest is not None and rest.why is Why.COMPLETE and process.is_foreign and _comes_back(facts):
         return _replace(facts, record=record)  # a process of somebody else does not wait for the next visit
     if rest is not None and (process.draining is None or rest.why is not Why.STOPPED):
@@ -208,29 +196,7 @@ def ended(facts: Facts, how: Ended, now: float, *, restarts: Restarts) -> Facts:
         return _replace(facts, to_look=True)
     facts = _fallen(facts, process.began_at, (how_text(how, process), how.lines), now, restarts)
     # A refused start may have a cause that passes: a pause, or another command that works on the directory.
-    return _replace(facts, to_look=how.exit_code == _REFUSED or process.paused is not None)
-
-
-_COMPLETE, _USAGE, _LIMIT, _STOPPED, _REFUSED = 0, 2, 3, 4, 5
-
-
-def _rest_after(how: Ended, now: float) -> Rest | None:
-    """The rest that an ending causes; None if it is a crash or unknown."""
-    if how.ending == "incomplete":
-        reason = "nothing is left to fetch, but URLs were lost to damage or set aside"
-        return Rest(why=Why.COMPLETE, reason=reason, since=now, lines=how.lines)
-    match how.exit_code:
-        case 0:
-            return Rest(why=Why.COMPLETE, reason="nothing is left to fetch", since=now)
-        case 2:
-            return Rest(why=Why.HELD, reason="its configuration is refused", since=now, lines=how.lines)
-        case 3:
-            return Rest(why=Why.LIMIT, reason="its run has reached a limit", since=now)
-        case 4:
-            reason = "somebody has stopped it"
-            return Rest(why=Why.STOPPED, reason=reason, since=now, until=now + STOPPED_GRACE_S)
-        case _:
-            return None
+    return _replace(facts, to_look=how.exit_code == REFUSED or process.paused is not None)
 
 
 def _fallen(facts: Facts, began_at: float, told: tuple[str, tuple[str, ...]], now: float, restarts: Restarts) -> Facts:
@@ -246,25 +212,6 @@ def _fallen(facts: Facts, began_at: float, told: tuple[str, tuple[str, ...]], no
     return _replace(facts, record=_replace(facts.record, rest=rest, falls=falls))
 
 
-def how_text(how: Ended, process: Process) -> str:
-    """How the process ended, for people."""
-    text = _ending_text(how)
-    return text if process.draining is None else f"{text}, for: {process.draining.reason}"
-
-
-def _ending_text(how: Ended) -> str:
-    code = how.exit_code
-    if how.ending is not None:
-        return "stopped" if how.ending == "signal" else how.ending
-    if code is None:
-        return _UNKNOWN
-    if code < 0:
-        memory = "; the system may have run out of memory" if code == -9 else ""
-        return f"killed by signal {-code}{memory}"
-    texts = {_COMPLETE: "complete", _USAGE: "refused its configuration", _LIMIT: "limit", _STOPPED: "stopped"}
-    return texts.get(code, "refused to start" if code == _REFUSED else f"failed with exit code {code}")
-
-
 def _with_run(record: Record, entry: RunEntry) -> Record:
     return _replace(record, runs=(*record.runs, entry)[-MAX_RUNS:])
 
@@ -278,8 +225,11 @@ def _is_of(run: RunEntry, process: Process) -> bool:
     return run.pid == process.pid and run.how is None
 
 
-def not_started(facts: Facts, reason: str, now: float, *, restarts: Restarts) -> Facts:
+def not_started(facts: Facts, error: OSError, now: float, *, restarts: Restarts) -> Facts:
     """The system could not start a process."""
+    if error.errno in _DISK_FULL:
+        return _replace(facts, record=_replace(facts.record, rest=short(now)))
+    reason = f"its process can't be started: {error.strerror or error}"
     return _fallen(facts, now, (reason, ()), now, restarts)
 
 
@@ -293,5 +243,5 @@ def missed_end(facts: Facts, ending: str | None, now: float) -> Facts:
     runs = tuple(run if run.how is not None else _replace(run, how=text) for run in runs)
     code = {"complete": 0, "limit": 3}.get(ending or "")
     if ending == "limit" or (ending in ("complete", "incomplete") and not _comes_back(facts)):
-        rest = _rest_after(Ended(exit_code=code, ending=ending), now)
+        rest = rest_after(Ended(exit_code=code, ending=ending), now)
     return _replace(facts, record=_replace(facts.record, runs=runs, rest=rest))

@@ -29,6 +29,8 @@ class Why(StrEnum):
     """Somebody else than the daemon has stopped its process."""
     CRASHED = "crashed"
     """It will be restarted."""
+    SHORT = "short"
+    """It has ended because the disk is full. It will be tried again."""
     HELD = "held"
     """It will not be restarted before a person or a new configuration says so."""
 

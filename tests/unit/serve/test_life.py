@@ -1,5 +1,6 @@
 """What becomes of a crawl of a daemon: random histories of a crawl, its directory and its daemon."""
 
+import errno
 from collections.abc import Callable
 
 import msgspec
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from crawler.serve.life import changes
-from crawler.serve.life.changes import STOPPED_GRACE_S, Ended, Looked, Usage
+from crawler.serve.life.changes import Looked, Usage
+from crawler.serve.life.endings import STOPPED_GRACE_S, TRY_DISK_S, Ended
 from crawler.serve.life.facts import MAX_RUNS, EndTimeouts, Facts, Plan, Process, Record, Restarts, Why, Wish
 from crawler.serve.life.settling import closed, settle
 from crawler.serve.life.steps import End, Look, Start, Wait, next_step
@@ -291,6 +293,33 @@ def test_a_crawl_starts_at_once_and_a_stopped_one_does_not() -> None:
     facts = changes.configured(Facts(), PLAN)
     assert step(facts, START_S) == Start(PLAN.directory)
     assert step(changes.wished(facts, Wish.STOP, START_S), START_S) == Wait(None)
+
+
+def test_a_full_disk_is_no_crash_and_is_tried_again_for_as_long_as_it_takes() -> None:
+    facts, now = running(), START_S
+    for _ in range(2 * RESTARTS.hold_after):
+        full = Ended(exit_code=1, lines=("onceover: the disk is full",), is_disk_full=True)
+        facts = changes.ended(facts, full, now + 1, restarts=RESTARTS)
+        told = summarize(facts)
+        assert (told.state, told.lines) == ("short", full.lines)
+        assert told.reason == "the disk is full: free some space; what was saved is kept"
+        assert facts.record.runs[-1].how == "failed because the disk is full"
+        assert facts.record.falls == ()
+        assert isinstance(step(facts, now + 2), Wait)
+        now += 1 + TRY_DISK_S
+        assert isinstance(step(facts, now), Start)
+        facts = changes.started(settle(facts, now)[0], process(at=now))
+    facts = changes.ended(facts, Ended(exit_code=1), now + 1, restarts=RESTARTS)
+    assert summarize(facts).state == "crashed"
+
+
+def test_a_process_for_which_the_disk_has_no_room_is_tried_again_too() -> None:
+    facts = changes.configured(Facts(), PLAN)
+    refused = changes.not_started(facts, OSError(errno.ENOSPC, "No space left"), START_S, restarts=RESTARTS)
+    assert (summarize(refused).state, refused.record.falls) == ("short", ())
+    other = changes.not_started(facts, OSError(errno.EAGAIN, "Try again"), START_S, restarts=RESTARTS)
+    assert summarize(other).state == "crashed"
+    assert summarize(other).reason == "its process can't be started: Try again"
 
 
 def test_a_crash_is_followed_by_longer_and_longer_rests_and_then_it_is_held_with_its_last_lines() -> None:

@@ -11,7 +11,7 @@ from config import ConfigError
 from crawler.disk.directory import CrawlDirectory
 from crawler.serve.folder import read_folder
 from crawler.serve.life import changes
-from crawler.serve.life.changes import Ended
+from crawler.serve.life.endings import Ended
 from crawler.serve.life.facts import EndTimeouts, Facts, Plan, Process, Restarts, Wish
 from crawler.serve.life.settling import settle
 from crawler.serve.life.steps import Start, Wait, next_step

@@ -1,0 +1,76 @@
+"""How the process of a crawl ended, and the rest that this causes."""
+
+from typing import Final
+
+import msgspec
+
+from crawler.serve.life.facts import Process, Rest, Why
+
+STOPPED_GRACE_S: Final = 10.0
+"""When the machine shuts down, a crawl may end by a signal before the daemon gets its own. For so long, a crawl that
+somebody has stopped is not taken for one that shall stay stopped."""
+TRY_DISK_S: Final = 60.0
+"""After which a crawl is tried again that has ended because the disk is full."""
+_UNKNOWN: Final = "ended; how is not known"
+REFUSED: Final = 5
+_COMPLETE, _USAGE, _LIMIT, _STOPPED = 0, 2, 3, 4
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a process ended."""
+
+    exit_code: int | None
+    """As the command documents it; negative for a signal. None if that is not known."""
+    ending: str | None = None
+    """What it reported as its ending."""
+    lines: tuple[str, ...] = ()
+    """The last lines of its messages."""
+    is_disk_full: bool = False
+    """Whether it failed because the disk is full."""
+
+
+def rest_after(how: Ended, now: float) -> Rest | None:
+    """The rest that an ending causes; None if it is a crash or unknown."""
+    if how.is_disk_full:
+        return short(now, how.lines)
+    if how.ending == "incomplete":
+        reason = "nothing is left to fetch, but URLs were lost to damage or set aside"
+        return Rest(why=Why.COMPLETE, reason=reason, since=now, lines=how.lines)
+    match how.exit_code:
+        case 0:
+            return Rest(why=Why.COMPLETE, reason="nothing is left to fetch", since=now)
+        case 2:
+            return Rest(why=Why.HELD, reason="its configuration is refused", since=now, lines=how.lines)
+        case 3:
+            return Rest(why=Why.LIMIT, reason="its run has reached a limit", since=now)
+        case 4:
+            reason = "somebody has stopped it"
+            return Rest(why=Why.STOPPED, reason=reason, since=now, until=now + STOPPED_GRACE_S)
+        case _:
+            return None
+
+
+def short(now: float, lines: tuple[str, ...] = ()) -> Rest:
+    reason = "the disk is full: free some space; what was saved is kept"
+    return Rest(why=Why.SHORT, reason=reason, since=now, until=now + TRY_DISK_S, lines=lines)
+
+
+def how_text(how: Ended, process: Process) -> str:
+    """How the process ended, for people."""
+    text = _ending_text(how)
+    return text if process.draining is None else f"{text}, for: {process.draining.reason}"
+
+
+def _ending_text(how: Ended) -> str:
+    code = how.exit_code
+    if how.is_disk_full:
+        return "failed because the disk is full"
+    if how.ending is not None:
+        return "stopped" if how.ending == "signal" else how.ending
+    if code is None:
+        return _UNKNOWN
+    if code < 0:
+        memory = "; the system may have run out of memory" if code == -9 else ""
+        return f"killed by signal {-code}{memory}"
+    texts = {_COMPLETE: "complete", _USAGE: "refused its configuration", _LIMIT: "limit", _STOPPED: "stopped"}
+    return texts.get(code, "refused to start" if code == REFUSED else f"failed with exit code {code}")
