@@ -267,6 +267,11 @@ REPAIR_ADVICE = (
 )
 
 
+def number_of(count: int, noun: str) -> str:
+    """A count with its noun: 1 URL, 2 URLs."""
+    return f"{count} {noun if count == 1 else noun + 's'}"
+
+
 class StoreRefused(Exception):
     """The stored state can't be used: it is locked, or of another version or identity. Nothing has changed. The message
     says what was expected, what was found and what to do."""

@@ -176,8 +176,8 @@ class _Folder:
             path = self._folder / file.name
             if not path.exists() or path.stat().st_size != file.bytes:
                 raise ExportRefused(
-                    f"{path} is not as this export left it, with {file.bytes:,} bytes: restore it, or begin anew with "
-                    "--overwrite"
+                    f"{path} is not as this export left it, with {number_of(file.bytes, 'byte')}: restore it, or begin "
+                    "anew with --overwrite"
                 )
         for record_file in manifest.snapshot:
             if not manifest.complete and not (self._export.directory / record_file.name).exists():

@@ -131,7 +131,7 @@ class StoredFingerprints:
             os.ftruncate(self._lines.fileno(), end)
         if added or end < size:
             _log.warning(
-                "%s: %d fingerprints were missing in the index, and were added; %d bytes at the end were no whole line",
+                "%s: added fingerprints that the index lacked: %d; bytes at the end that were no whole line: %d",
                 self._path,
                 added,
                 size - end,

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from crawler.disk.directory import DirectoryRefused
 from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
+from crawler.status import number_of
 from crawler.supervise.process import PartProcess, check_still_there, last_lines, start
 from crawler.supervise.restarts import Restarts
 
@@ -131,7 +132,7 @@ class PartKeeper:
         if wait_s is None:
             lines = "".join(f"\n    {line}" for line in last_lines(self._log_file))
             return PartFailed(
-                f"part {number} has died {self._restarts.deaths} times, the last time {how}. What was "
+                f"part {number} has died {number_of(self._restarts.deaths, 'time')}, the last time {how}. What was "
                 f"stored is kept; the same command goes on. The end of {self._log_file}:{lines}",
                 1,
             )

@@ -33,6 +33,11 @@ class Stretch(msgspec.Struct, frozen=True):
     """Whether it ends with the file and may be the beginning of a member, such as a crash leaves."""
 
 
+def bytes_text(count: int) -> str:
+    """A number of bytes, for people."""
+    return "1 byte" if count == 1 else f"{count} bytes"
+
+
 class GzipMember(msgspec.Struct, frozen=True, gc=False):
     """An intact member of a file, in bytes from its beginning."""
 

@@ -9,7 +9,7 @@ import msgspec
 
 from crawler.page import PageRecord
 from crawler.write.appending import sync_directory
-from crawler.write.gzip_members import Stretch, copy_stretches, set_aside
+from crawler.write.gzip_members import Stretch, bytes_text, copy_stretches, set_aside
 
 _log = logging.getLogger(__name__)
 _BLOCK_BYTES: Final = 1 << 16
@@ -32,11 +32,11 @@ def repair_tail(path: Path) -> tuple[int, int]:
                 return 0, 0
         if _is_beginning(tail):
             file.truncate(end)
-            _log.warning("%s: cut off %d bytes of a record that a crash left incomplete", path, size - end)
+            _log.warning("%s: cut off %s of a record that a crash left incomplete", path, bytes_text(size - end))
             return size - end, 0
         aside = set_aside(path, path.name, Stretch(end, size, is_intact=False))
         file.truncate(end)
-        _log.warning("%s: %d bytes at byte %d are damaged, and moved to %s", path, size - end, end, aside.name)
+        _log.warning("%s: damage of %s at byte %d was moved to %s", path, bytes_text(size - end), end, aside.name)
         return 0, size - end
 
 

@@ -10,7 +10,16 @@ from typing import Final
 from crawler.write.appending import sync_directory
 from crawler.write.cdxj.making import index_of, line_of_member
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes, open_index_of
-from crawler.write.gzip_members import HEAD_BYTES, GzipMember, Stretch, copy_stretches, members, set_aside, stretches
+from crawler.write.gzip_members import (
+    HEAD_BYTES,
+    GzipMember,
+    Stretch,
+    bytes_text,
+    copy_stretches,
+    members,
+    set_aside,
+    stretches,
+)
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD
 
 _log = logging.getLogger(__name__)
@@ -37,12 +46,12 @@ def finish_open_file(path: Path, *, with_index: bool) -> tuple[int, int]:
     damaged = [stretch for stretch in found if not stretch.is_intact and not stretch.torn]
     torn_bytes = sum(stretch.end - stretch.start for stretch in found if stretch.torn)
     if torn_bytes:
-        _log.warning("%s: cut off %d bytes of a record that a crash left incomplete", path, torn_bytes)
+        _log.warning("%s: cut off %s of a record that a crash left incomplete", path, bytes_text(torn_bytes))
     for stretch, aside in zip(damaged, _copy_aside(path, final, damaged), strict=True):
         _log.warning(
-            "%s: %d bytes at byte %d are damaged, and moved to %s; the records before and after them are kept",
+            "%s: damage of %s at byte %d was moved to %s; the records before and after it are kept",
             path,
-            stretch.end - stretch.start,
+            bytes_text(stretch.end - stretch.start),
             stretch.start,
             aside.name,
         )

@@ -13,7 +13,7 @@ from frontier.store import Store
 from frontier.transitions.accounting import plan_fill, plan_update
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.commit import Commit
-from frontier.values import REPAIR_ADVICE, Lease, StoreFailed, StoreFull
+from frontier.values import REPAIR_ADVICE, Lease, StoreFailed, StoreFull, number_of
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +136,7 @@ class Leasing:
         counters = self._store.counters
         imbalance = counters.imbalance
         if imbalance is None and self._active.settings.serves_all and counters.pending > counters.quarantined:
-            imbalance = f"{counters.pending} URLs are in no queue that is served"
+            imbalance = f"{number_of(counters.pending, 'waiting URL')} in no queue that is served"
         if imbalance is not None:
             self._commit.fail(StoreFailed(f"the frontier is damaged: nothing waits, but {imbalance}; {REPAIR_ADVICE}"))
             self._commit.check_failure()

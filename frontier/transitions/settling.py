@@ -16,7 +16,7 @@ from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.reserving import Reserving
-from frontier.values import CrawlUrl, Health, Lease, LedgerEntry, Outcome, StoreFull, UrlState
+from frontier.values import CrawlUrl, Health, Lease, LedgerEntry, Outcome, StoreFull, UrlState, number_of
 from frontier.visits import History, add_visit
 
 log = logging.getLogger(__name__)
@@ -291,7 +291,7 @@ def _log_health(before: QueueRecord, after: QueueRecord) -> None:
     health = after.health
     if health.probe_at and not before.health.probe_at:
         fields = {"queue": after.key, "trouble": health.trouble, "streak": health.error_streak}
-        text = "%s counts as dead for now: %s, %d times in a row"
-        log.info(text, after.key, health.trouble, health.error_streak, extra={"fields": fields})
+        text = "%s counts as dead for now: %s, %s in a row"
+        log.info(text, after.key, health.trouble, number_of(health.error_streak, "time"), extra={"fields": fields})
     elif before.health.probe_at and not health.error_streak:
         log.info("%s answers again", after.key, extra={"fields": {"queue": after.key}})

@@ -13,7 +13,7 @@ from frontier.queues.queue import Position, QueueRecord
 from frontier.records import ORDINAL_MASK, Counters, PendingUrl, lineage_of
 from frontier.transitions.accounting import count_queue
 from frontier.upkeep.part_checks import Owner, check_links
-from frontier.values import Damaged, UrlState
+from frontier.values import Damaged, UrlState, number_of
 
 _Record = TypeVar("_Record")
 
@@ -136,7 +136,7 @@ class _Check:
             count_queue(self._counted, record.size, record.health, is_served=record.position is not None)
             self._check_queue(record, sizes.pop(record.key, 0), positions.pop(record.key, None))
         for key, found in sizes.items():
-            self._report("queue", key, f"it has {found} URLs and no record")
+            self._report("queue", key, f"it has {number_of(found, 'URL')} and no record")
         for key in positions:
             self._report("queue", key, "it has a position and no record")
 
@@ -158,7 +158,7 @@ class _Check:
         key = record.key
         # The size counts a quarantined URL until the queue is drained.
         if not found <= record.size <= found + self._quarantine.pending[key]:
-            self._report("queue", key, f"its record counts {record.size} URLs, but it has {found}")
+            self._report("queue", key, f"its record counts {number_of(record.size, 'URL')}, but it has {found}")
         if record.position != position:
             self._report("queue", key, f"its record says position {record.position}, but it is at {position}")
         first = self._first_orders.get(key)

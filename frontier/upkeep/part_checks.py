@@ -7,6 +7,7 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.parts.parcels import decode_parcel
 from frontier.parts.protocol import Part
 from frontier.records import lineage_of
+from frontier.values import number_of
 
 Owner = Callable[[str], int]
 """The part that a queue belongs to, by its key."""
@@ -32,7 +33,8 @@ def check_links(store: LevelDBStore, owner: Owner | None) -> Iterator[Problem]:
         yield Problem(PART, "number", f"its numbers are of lineage {found}, but it is {part}")
     allowed = store.counters.allowance.allowed
     if allowed is not None and store.counters.pages > allowed:
-        yield Problem(PART, "pages", f"{store.counters.pages} pages are settled, but it was allowed {allowed}")
+        settled = number_of(store.counters.pages, "page")
+        yield Problem(PART, "pages", f"it has settled {settled}, but was allowed {allowed}")
     if store.counters.gaps:
         yield Problem("gap", str(store.counters.gaps), "this often links from other parts were lost on their way")
     for record in store.reads.queues() if owner is not None else ():
@@ -86,7 +88,8 @@ def _check_allowances(stores: Sequence[LevelDBStore]) -> Iterator[Problem]:
     allowed = [each.allowed for each in allowances if each.allowed is not None]
     total = max(each.total for each in allowances)
     if len(allowed) == len(stores) and len({each.epoch for each in allowances}) == 1 and 0 < total < sum(allowed):
-        yield Problem(PART, "pages", f"all parts together were allowed {sum(allowed)} pages, but the limit is {total}")
+        pages = number_of(sum(allowed), "page")
+        yield Problem(PART, "pages", f"all parts together were allowed {pages}, but the limit is {total}")
 
 
 def _check_pair(sender: int, sending: LevelDBStore, receiver: int, receiving: LevelDBStore) -> Iterator[Problem]:
@@ -97,7 +100,7 @@ def _check_pair(sender: int, sending: LevelDBStore, receiver: int, receiving: Le
         end = sending.outbox.end(receiver) - incarnation.bases.get(receiver, 0)
         position = positions.get((sender, incarnation.number), 0)
         if position > end:
-            yield Problem(INBOX, where, f"{position} parcels were admitted, but only {end} were sent")
+            yield Problem(INBOX, where, f"{number_of(position, 'parcel')} admitted, but only {end} sent")
     place = sending.outbox.trimmed(receiver).place
     if place is not None and positions.get((sender, place.incarnation), 0) < place.sequence:
         yield Problem("gap", where, f"parcels up to {place.sequence} were deleted, but not all of them were admitted")

@@ -270,10 +270,10 @@ def test_an_index_that_does_not_fit_its_archive_is_found_and_made_anew(crawl: Pa
     right = index.read_bytes()
     lines = right.splitlines(keepends=True)
     index.write_bytes(b"".join(lines[1:]))
-    assert "index: it lacks 1 captures, and has 0 lines" in only_problem(crawl)
+    assert "index: it lacks 1 capture, and has 0 lines" in only_problem(crawl)
     index.write_bytes(right.replace(b'"offset": "', b'"offset": "1', 1))
     assert index.read_bytes() != right
-    assert "index: it lacks 1 captures, and has 1 lines" in only_problem(crawl)
+    assert "index: it lacks 1 capture, and has 1 line that" in only_problem(crawl)
     ended = onceover("inspect", "crawl", "verify", "--repair", cwd=crawl.parent)
     assert ended.code == COMPLETE, ended
     assert ended.err == "1 index made anew\n"

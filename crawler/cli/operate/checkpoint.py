@@ -33,4 +33,4 @@ def checkpoint(directory: Path, part: int | None, as_json: bool) -> None:
     else:
         click.echo(f"{directory} does not run, and all of it is on the disk: {settled}, {taken.queued:,} queued")
     for each in taken.files:
-        click.echo(f"    {each.file}: {size(each.bytes)} ({each.bytes:,} bytes)")
+        click.echo(f"    {each.file}: {size(each.bytes)} ({number_of(each.bytes, 'byte')})")

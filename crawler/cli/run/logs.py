@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crawler.cli.run.diagnostics import Diagnostics
 from crawler.library.crawl_log import log_into
+from crawler.status import number_of
 
 SHOWN_PER_KIND = 3
 
@@ -41,4 +42,4 @@ def logging_to(file: Path, form: logging.Formatter, console: Diagnostics) -> Ite
             yield
     finally:
         if to_console.suppressed:
-            console.tell(f"{to_console.suppressed:,} more warnings of these kinds are in {file}")
+            console.tell(f"{number_of(to_console.suppressed, 'more warning')} of these kinds: see {file}")

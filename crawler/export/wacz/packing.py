@@ -128,7 +128,7 @@ class _Packing:
 
     def copy(self, archive: Archive) -> None:
         """Copy the intact records of a file as they are, and index them."""
-        self._say(f"archive/{archive.name}: {archive.size:,} bytes")
+        self._say(f"archive/{archive.name}: {number_of(archive.size, 'byte')}")
         self.archives += 1
         with self.package.member(f"archive/{archive.name}", stored=True) as target:
             for member, file in members_of(archive, self._say):

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from crawler.status import number_of
 from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of, make_index
 from frontier.descriptor import Problem
 
@@ -26,7 +27,10 @@ def index_problems(directory: Path) -> Iterator[Problem]:
         expected, found = _Sum.of(lines_of(archive)), _Sum.of(reading)
         if not reading.is_sorted or expected != found:
             lacking, foreign = _differences(archive, passes=1 + max(expected.count, found.count) // _AT_ONCE)
-            message = f"it lacks {lacking} captures, and has {foreign} lines that its archive does not bear out"
+            message = (
+                f"it lacks {number_of(lacking, 'capture')}, and has {number_of(foreign, 'line')} that its archive does "
+                "not bear out"
+            )
             yield Problem("index", str(index_of(archive)), f"{message}; `verify --repair` makes it anew")
 
 

@@ -14,6 +14,7 @@ from crawler.disk.pruned import PrunedNumbers
 from crawler.page import REPEAT_REASONS, LinkKind, PageRecord
 from crawler.page.digests import digest_text
 from crawler.record import FILTER_REASONS
+from crawler.status import number_of
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.depths import Depths
 from crawler.wiring.recovery.machines import ALL_HERE, OtherMachines
@@ -128,8 +129,8 @@ class Reconciliation:
         directories = [each.warc for each in self._outputs if each.warc.is_dir()]
         for found in chain.from_iterable(captures(each, full_blocks=False) for each in directories):
             if not isinstance(found, Capture):
-                size = found.end - found.start
-                yield Difference(Problem(DAMAGED, str(found.path), f"the {size} bytes at {found.start} are damaged"))
+                size = number_of(found.end - found.start, "byte")
+                yield Difference(Problem(DAMAGED, str(found.path), f"damage of {size} at {found.start}"))
             elif found.kind == "metadata":
                 facts = found.metadata_fields()
                 depth = facts.get("depth", "")

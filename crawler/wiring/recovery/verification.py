@@ -176,7 +176,7 @@ class Verification:
         directories = [each.warc for each in self._outputs if each.warc.is_dir()]
         for found in chain.from_iterable(captures(each, full_blocks=True, with_exchanges=True) for each in directories):
             if not isinstance(found, Capture):
-                yield damaged(str(found.path), f"the {found.end - found.start} bytes at {found.start} can't be read")
+                yield damaged(str(found.path), f"bytes {found.start} to {found.end} can't be read")
             elif found.kind in MAIN_KINDS:
                 yield from self._read_capture(found)
             elif found.kind == "conversion" and found.purpose is None:

@@ -262,7 +262,7 @@ async def test_a_crawl_that_lost_a_queue_out_of_its_line_is_not_complete(tmp_pat
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(4, 5))
     damage(tmp_path, b"I", lambda _: line)
-    with pytest.raises(StoreFailed, match=r"5 URLs are in no queue that is served; repair it with .* --repair"):
+    with pytest.raises(StoreFailed, match=r"5 waiting URLs in no queue that is served; repair it with .* --repair"):
         async with Crawl(tmp_path).opened() as frontier:
             await drain(frontier)
     store = LevelDBStore(tmp_path / "frontier", Terms(identity=IDENTITY, to_repair=True))

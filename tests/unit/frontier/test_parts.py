@@ -507,7 +507,7 @@ async def test_the_stores_of_all_parts_must_agree(tmp_path: Path) -> None:
     for store in stores:
         store.close()
     put(tmp_path / "1", inbox_key(0, incarnation.number), (3).to_bytes(8, "big"))
-    assert across(tmp_path, 3) == ["3 parcels were admitted, but only 2 were sent"]
+    assert across(tmp_path, 3) == ["3 parcels admitted, but only 2 sent"]
     put(tmp_path / "1", inbox_key(0, incarnation.number), (0).to_bytes(8, "big"))
     assert across(tmp_path, 3) == ["parcels up to 1 were deleted, but not all of them were admitted"]
     [message] = across(tmp_path, 2)
@@ -545,7 +545,7 @@ async def test_a_part_has_no_more_pages_than_it_was_allowed(tmp_path: Path) -> N
     assert problems(tmp_path) == []
     async with opened(leveldb(tmp_path, part())) as own:
         await own.links.pages.set_allowance(Allowance(epoch=1, number=2, allowed=0, total=1))
-    assert problems(tmp_path) == ["1 pages are settled, but it was allowed 0"]
+    assert problems(tmp_path) == ["it has settled 1 page, but was allowed 0"]
 
 
 @in_virtual_time

@@ -131,7 +131,7 @@ async def test_a_lost_index_is_made_anew_and_damaged_lines_are_left_out(
     (tmp_path / LINES).write_bytes(lines[0] + b"\0" * 20 + b"\n" + lines[2])
     (tmp_path / INDEX).unlink()
     known = StoredFingerprints(tmp_path)
-    assert "2 fingerprints were missing in the index" in caplog.text
+    assert "added fingerprints that the index lacked: 2;" in caplog.text
     assert [known.find(each, 0, url="other") for each in (3, 5)] == [Near("http://a.test/0?ü", 0), None]
     assert known.find(9, 0, url="other") == Near("http://a.test/2?ü", 0)
     await known.aclose()

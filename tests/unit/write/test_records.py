@@ -219,6 +219,24 @@ def test_an_unfinished_line_at_the_end_of_an_older_file_is_damage(tmp_path: Path
     assert len(reports) == 1
 
 
+@pytest.mark.parametrize(
+    ("tail", "told"),
+    [
+        (b"{", "cut off 1 byte of a record"),
+        (b'{"', "cut off 2 bytes of"),
+        (b"x", "damage of 1 byte at byte "),
+        (b"xx", "damage of 2 bytes"),
+    ],
+)
+def test_a_single_byte_is_not_told_as_bytes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, tail: bytes, told: str
+) -> None:
+    (tmp_path / "records-00000.jsonl").write_bytes(msgspec.json.encode(record(1)) + b"\n" + tail)
+    with caplog.at_level(logging.WARNING):
+        RecordSink(tmp_path)
+    assert told in caplog.text
+
+
 def test_opening_tells_how_much_it_cut_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     torn = b'{"number": 1, "abstract": "' + b"x" * 200_000  # longer than what is read backwards at once
     whole = msgspec.json.encode(record(1)) + b"\n"

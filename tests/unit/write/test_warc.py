@@ -479,7 +479,7 @@ async def test_a_file_that_is_damaged_and_torn_is_set_aside_and_cut(
     assert [entry.kind for entry in records] == ["response", "request", "metadata"] * 2 + ["response", "request"]
     assert sink.torn_bytes > 0
     assert sink.damaged_bytes > 0
-    assert "are damaged, and moved to" in caplog.text
+    assert "was moved to" in caplog.text
     assert "of a record that a crash left incomplete" in caplog.text
 
 
