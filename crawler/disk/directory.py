@@ -29,14 +29,15 @@ import fcntl
 import os
 import shutil
 import time
+from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
 from crawler.disk.permissions import why_not_writable
 
 COPYING, LINEAGES, RESTORING = "copying", "lineages.json", "restoring"
+_OF_COMPARISON = ("trials.jsonl", "report.json")  # which has a lock of the same name, too
 _OF_NEW_LEVELDB = ("LOG", "LOCK", "MANIFEST-")
 """Files that a LevelDB has before it has anything to keep. A process may have died while it made one."""
 
@@ -169,13 +170,9 @@ class CrawlDirectory:
 
     def new_copy(self) -> Path:
         """A free name for a copy of the frontier."""
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        copy = self.path / f"{self.frontier.name}.before-{stamp}"
-        number = 1
-        while copy.exists():
-            number += 1
-            copy = self.path / f"{self.frontier.name}.before-{stamp}-{number}"
-        return copy
+        name = f"{self.frontier.name}.before-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}"
+        places = (self.path / (name if number == 1 else f"{name}-{number}") for number in count(1))
+        return next(place for place in places if not place.exists())
 
     def move_frontier_away(self) -> Path:
         """Move the frontier to where copies are. Returns its new directory."""
@@ -190,8 +187,7 @@ class CrawlDirectory:
         )
 
     def check_place(self) -> None:
-        """Raise `DirectoryRefused` if the directory is a link to a disk that is missing, or belongs to somebody
-        else."""
+        """Raise `DirectoryRefused` if the directory is a link to a missing disk, or belongs to somebody else."""
         try:
             if self.path.is_symlink() and not self.path.exists():
                 raise DirectoryRefused(
@@ -212,8 +208,9 @@ class CrawlDirectory:
         self.check_place()
         try:
             if self._is_foreign():
+                found = "the files of `onceover compare`" if self._has_comparison() else "files"
                 raise DirectoryRefused(
-                    f"{self.path} holds files, but no crawl; they were not touched. "
+                    f"{self.path} holds {found}, but no crawl; they were not touched. "
                     "Choose a new or empty directory with --dir"
                 )
             self.path.mkdir(parents=True, exist_ok=True)
@@ -254,9 +251,7 @@ class CrawlDirectory:
         if self._only_read:
             os.utime(lock, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._lock is not None:
             self._write(self._lock, "")
             os.close(self._lock)
@@ -264,11 +259,15 @@ class CrawlDirectory:
 
     def _is_foreign(self) -> bool:
         """Whether it holds files, but no crawl. A copy of a crawl may lack the lock."""
-        if not self.path.exists() or not any(self.path.iterdir()) or self.lock.is_file() or self.parts.is_file():
+        is_locked = self.lock.is_file() and not self._has_comparison()
+        if not self.path.exists() or not any(self.path.iterdir()) or is_locked or self.parts.is_file():
             return False
         if any(CrawlDirectory(part).claim.is_file() for part in self.path.glob("part-*")):
             return False  # parts have come here from another machine
         return not (self._has_leveldb() or (self._names_a_frontier() and self.has_state()))
+
+    def _has_comparison(self) -> bool:
+        return not self.configuration.exists() and any((self.path / name).is_file() for name in _OF_COMPARISON)
 
     def _names_a_frontier(self) -> bool:
         """Whether its configuration names the backend of the frontier, as it does if that is no LevelDB."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.compare.measure.folder import Folder
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile
 
@@ -51,6 +52,24 @@ def test_files_of_others_are_refused_and_left_as_they_are(tmp_path: Path, name: 
     with pytest.raises(DirectoryRefused, match="holds files, but no crawl; they were not touched"):
         CrawlDirectory(tmp_path).__enter__()
     assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["trials.jsonl", "report.json"])
+def test_a_comparison_is_no_crawl_though_it_has_a_lock(tmp_path: Path, name: str) -> None:
+    with Folder(tmp_path):
+        (tmp_path / name).write_text("{}")
+    before = tree(tmp_path)
+    with pytest.raises(DirectoryRefused, match="holds the files of `onceover compare`, but no crawl; they were not"):
+        CrawlDirectory(tmp_path).__enter__()
+    assert tree(tmp_path) == before
+
+
+def test_a_crawl_beside_a_comparison_is_kept(tmp_path: Path) -> None:
+    with CrawlDirectory(tmp_path) as directory:
+        directory.write_configuration("")
+    (tmp_path / "report.json").touch()
+    with CrawlDirectory(tmp_path):
+        pass
 
 
 def test_what_lies_beside_a_crawl_does_not_make_it_foreign(tmp_path: Path) -> None:
