@@ -109,4 +109,7 @@ def test_the_history_of_a_crawl_in_parts_survives_a_kill_of_the_daemon_and_agree
             assert total(scraped, "onceover_process_starts_total") == 2
             assert total(scraped, "onceover_crawl_state", state="paused") == 1
             assert api.ask("GET", f"{BASE}/crawls/a/history?from=0&to=-1").status == 422
+            assert "and no part 7" in api.do("GET", "/crawls/a/history?part=7", status=409)["detail"]
+            assert api.do("GET", "/crawls/a/history?part=1&from=1&to=2")["columns"]["time"] == []
+            assert "is not in parts" in api.do("GET", "/crawls/short/history?part=1", status=409)["detail"]
             served.end()

@@ -18,7 +18,10 @@ async def show_history(actions: Actions, request: web.Request) -> History:
     window = window_of(query, now)
     if window is None:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "expected `from` to be before `to`")
-    return as_columns(await actions.recorder.show(keeper.name, window, now, query.part), window)
+    found = await actions.recorder.show(keeper.name, window, now, query.part)
+    if query.part is not None and not found:
+        actions.directory(keeper, query.part)  # which refuses a part that does not exist; one that did may have samples
+    return as_columns(found, window)
 
 
 async def show_metrics(actions: Actions, request: web.Request) -> web.Response:

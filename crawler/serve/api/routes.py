@@ -38,7 +38,7 @@ ROUTES: Final = (
         action=show_history,
         reply=History,
         query=HistoryQuery,
-        refusals=(*MISSING, HTTPStatus.UNPROCESSABLE_ENTITY),
+        refusals=(*CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
     ),
     Route(
         method="PUT",
