@@ -44,6 +44,6 @@ def read_note(notes: Notes, key: str, read: Callable[[bytes], _Read], /) -> _Rea
         return None
     try:
         return read(noted)
-    except (msgspec.DecodeError, ValueError, ArithmeticError) as error:
+    except (msgspec.DecodeError, ValueError, ArithmeticError, RecursionError) as error:
         notes.set_aside(key, error)
         return None

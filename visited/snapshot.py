@@ -147,7 +147,7 @@ def _read_header(file: BinaryIO) -> _Header:
         raise SnapshotRefused("the snapshot's header is damaged: its checksum does not match")
     try:
         return msgspec.json.decode(header, type=_Header)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise SnapshotRefused(f"the snapshot's header can't be read: {error}") from error
 
 

@@ -25,7 +25,7 @@ def read_note(directory: CrawlDirectory) -> Note | None:
         return msgspec.json.decode(directory.claim.read_bytes(), type=Note)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DirectoryRefused(
             f"{directory.claim} can't be read: {error}. It says when the part was last opened: restore a copy of it, "
             "or let `onceover cluster adopt` take the directory"

@@ -93,7 +93,7 @@ class Folder:
             return msgspec.json.decode(content, type=CopyList)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CopyRefused(
                 f"{path} can't be read: {error}. It lists the files of the copy: without it, the copy is lost, and "
                 "another one has to be made, in another folder"

@@ -12,7 +12,7 @@ def read_history(path: Path) -> History:
     """The history in a file; an empty one if that is missing or damaged, because a crawl can do without."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=History)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return History()
 
 

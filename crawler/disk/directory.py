@@ -275,7 +275,7 @@ class CrawlDirectory:
 
         try:
             frontier = tomllib.loads(self.configuration.read_text(encoding="utf-8")).get("frontier")
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, ValueError, RecursionError):
             return False
         return isinstance(frontier, dict) and "backend" in frontier
 

@@ -167,7 +167,7 @@ def _read(path: Path) -> Layout | None:
         layout = msgspec.json.decode(content, type=Layout)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DirectoryRefused(
             f"{path} can't be read: {error}. It says where the parts of the crawl are: restore a copy of that file"
         ) from error

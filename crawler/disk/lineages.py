@@ -53,7 +53,7 @@ def read_lineages(directory: Path) -> Lineages:
         return msgspec.json.decode(path.read_bytes(), type=Lineages)
     except FileNotFoundError:
         return Lineages(crawl="")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DirectoryRefused(
             f"{path} can't be read: {error}. It says which record numbers are left: restore a copy of that file"
         ) from error

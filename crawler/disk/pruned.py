@@ -54,7 +54,7 @@ def read_pruned(directory: CrawlDirectory) -> list[PrunedFile]:
         found = msgspec.json.decode(directory.pruned.read_bytes(), type=_List)
     except FileNotFoundError:
         return []
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DirectoryRefused(
             f"{directory.pruned} can't be read: {error}. It says which output was deleted on purpose: restore a copy "
             "of that file, or delete it together with pruned/, if you can do without that"

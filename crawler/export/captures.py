@@ -79,7 +79,7 @@ class Captures:
                     _, timestamp, content = line.split(b" ", 2)
                     entry = decoder.decode(content)
                     yield _key(entry.url, timestamp[:14].decode()), number, int(entry.offset), int(entry.length)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     _log.warning("%s: line %d is not an entry of a CDXJ index and was skipped: %s", index, at, error)
 
     def __enter__(self) -> Self:

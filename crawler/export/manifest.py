@@ -73,7 +73,7 @@ def read_manifest(path: Path) -> Manifest | None:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ExportRefused(
             f"{path} can't be read, so nobody knows what was exported: {error}; name another folder, or begin anew "
             "with --overwrite"

@@ -71,7 +71,7 @@ class Snapshot:
         for line in self._lines(after):
             try:
                 number = decoder.decode(line.content).number
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 self.report(line, str(error))
                 continue
             if self._last.get(number, line.at) == line.at:
@@ -111,7 +111,7 @@ class Snapshot:
         for line in self._lines(BEGINNING):
             try:
                 number = decoder.decode(line.content).number
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue  # whoever reads the lines reports it
             upper, lower = number >> _PAGE_BITS, number & ((1 << _PAGE_BITS) - 1)
             bits = met.get(upper)

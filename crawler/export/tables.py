@@ -95,7 +95,7 @@ def _rows(table: Table, snapshot: Snapshot, after: Position) -> Iterator[_Found]
             if table.rewrite is not None:
                 line = msgspec.structs.replace(line, content=table.rewrite(line.content))  # noqa: PLW2901
             found = list(table.rows(line.content))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             snapshot.report(line, str(error))
             continue
         if found:

@@ -88,7 +88,7 @@ class KeyFolder:
             ) from None
         except OSError as error:
             raise IdentityRefused(f"can't read {self.directory_file}: {error.strerror}") from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise IdentityRefused(f"expected a directory of keys in {self.directory_file}: {error}") from error
         for key in directory.keys:
             if key.kid != thumbprint(key.x):

@@ -134,7 +134,7 @@ def _recorded(path: Path) -> Iterator[tuple[int | None, str | None]]:
         for line in lines:
             try:
                 record = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
             yield record.number, record.fetched_at
 

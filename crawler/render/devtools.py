@@ -129,7 +129,7 @@ class Devtools(asyncio.Protocol):
             return
         try:
             message = _decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             self.give_up(f"it sent an invalid message: {error}")
             return
         if message.id is None:

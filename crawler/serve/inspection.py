@@ -97,7 +97,7 @@ class Commands:
             _, printed, _ = await run_command("status", str(directory), "--json")
         try:
             status = msgspec.json.decode(printed, type=_Status)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Looked()
         return Looked(paused=status.paused, waiting_urls=status.frontier.pending + status.frontier.retrying)
 

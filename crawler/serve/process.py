@@ -60,14 +60,14 @@ class Output:
         """The result of the last process; None if it has not got that far."""
         try:
             return msgspec.json.decode(self.result.read_bytes(), type=_Report)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
     def last_status(self) -> Status | None:
         """How the crawl stood when the last process ended; None if it has not got that far."""
         try:
             return msgspec.json.decode(self.result.read_bytes(), type=_LastStatus).status
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
     def last_lines(self, log: Path) -> tuple[str, ...]:

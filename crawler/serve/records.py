@@ -98,7 +98,7 @@ class Home:
             return msgspec.json.decode(path.read_bytes(), type=Record)
         except FileNotFoundError:
             return Record()
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             aside = path.with_suffix(".damaged")
             path.replace(aside)
             log.warning(

@@ -88,7 +88,7 @@ def _stored_choice(file: Path) -> Choice | None:
         return msgspec.json.decode(file.read_bytes(), type=Choice)
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         log.warning("%s can't be read, so the visited set is chosen again: %s", file, error)
         return None
 

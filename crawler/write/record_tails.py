@@ -77,7 +77,7 @@ def _last_line_end(file: BinaryIO, size: int) -> int:
 def _is_record(line: bytes) -> bool:
     try:
         msgspec.json.decode(line, type=PageRecord)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
 
@@ -88,6 +88,6 @@ def _is_beginning(tail: bytes) -> bool:
         msgspec.json.decode(tail)
     except msgspec.DecodeError as error:
         return str(error) == _TRUNCATED
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, RecursionError):
         return False
     return False

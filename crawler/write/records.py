@@ -163,7 +163,7 @@ def find_record(directory: Path, number: int) -> PageRecord | None:
                     continue
                 try:
                     return msgspec.json.decode(lines[at:end], type=PageRecord)
-                except (msgspec.DecodeError, UnicodeDecodeError):
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                     continue
     return None
 
@@ -190,7 +190,7 @@ def newest_records(directory: Path, *, containing: bytes = b"", limit: ReadLimit
         with suppress(FileNotFoundError):  # deleted meanwhile, because it is old
             for line in _lines_backwards(path, limit):
                 if containing in line:
-                    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                         yield decoder.decode(line)
 
 
@@ -230,7 +230,7 @@ def _read_file(
                 return
             try:
                 record = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 on_damage(path, offset, str(error))
             else:
                 yield offset, record

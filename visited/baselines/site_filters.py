@@ -121,7 +121,7 @@ class SiteFilters:
             hashes, filters, *bits = parts[2:]
             sample = BottomKSample(self._kernel)
             sample.load(hashes, filters, filter_count=len(names))
-        except (IndexError, ValueError) as error:
+        except (IndexError, RecursionError, ValueError) as error:
             raise SnapshotRefused(f"the snapshot's table of filters can't be read: {error}") from error
         if len(bits) != len(names) or any(len(each) != self._bytes for each in bits):
             raise SnapshotRefused(f"expected {len(names)} filters of {self._bytes} bytes, found {len(bits)} parts")

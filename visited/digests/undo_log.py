@@ -68,7 +68,7 @@ def roll_back(db: plyvel.DB, identity: str, sequence: int) -> Meta:
     """Undo all writes after `sequence`. Raises SnapshotRefused if that is impossible."""
     try:
         meta = msgspec.json.decode(db.get(_META, verify_checksums=True) or b"", type=Meta)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise SnapshotRefused(f"the store has no identity: {error}; rebuild it") from error
     if meta.identity != identity:
         raise SnapshotRefused("the store is not the one of this snapshot; rebuild it")

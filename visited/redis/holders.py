@@ -119,7 +119,7 @@ def decoded(text: bytes) -> Holder:
     """A text that is damaged stands for a crawl of which nothing is known but its id."""
     try:
         return msgspec.json.decode(text, type=Holder)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Holder(name="a crawl whose note is damaged", directory="", notes="")
 
 

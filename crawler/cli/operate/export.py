@@ -255,7 +255,7 @@ def _setting(crawl: CrawlDirectory, section: str, name: str) -> object:
     """A setting of the crawl; None if it has none, or its configuration can't be read."""
     try:
         return tomllib.loads(crawl.configuration.read_text("utf-8")).get(section, {}).get(name)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, AttributeError):
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, AttributeError, RecursionError):
         return None
 
 

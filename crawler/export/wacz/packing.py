@@ -180,7 +180,7 @@ def _pages(snapshot: Snapshot, rewrite: Callable[[bytes], bytes] | None) -> Iter
     for line in snapshot.last_lines(BEGINNING):
         try:
             record = decoder.decode(line.content if rewrite is None else rewrite(line.content))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             snapshot.report(line, str(error))
             continue
         if (

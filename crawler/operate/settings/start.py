@@ -31,7 +31,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
         """That of the last run; None if a program ran it."""
         try:
             return msgspec.json.decode(directory.start.read_bytes(), type=cls)
-        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
     def encode(self) -> bytes:

@@ -216,7 +216,7 @@ class RedisExchange(Generic[_Message]):
     def _take(self, content: bytes) -> None:
         try:
             frame = _unpack(content)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             log.warning("a frame in Redis can't be read, and was ignored: %s", error)
             return
         key = frame.part, frame.connection

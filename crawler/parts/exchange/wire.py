@@ -41,7 +41,7 @@ class Wire(Generic[_Message]):
             raise ExchangeBroken(f"a message of {len(body)} bytes was damaged on its way: its checksum is wrong")
         try:
             message: _Message = self._decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ExchangeBroken(f"a message can't be read: {error}") from error
         return message
 

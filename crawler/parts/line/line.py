@@ -52,7 +52,7 @@ class Line(Generic[_Incoming, _Outgoing]):
             message: _Incoming = self._decode(await self._reader.readexactly(length))
         except (OSError, asyncio.IncompleteReadError):
             return None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise LineBroken(f"a message can't be read: {error}") from error
         return message
 

@@ -71,7 +71,7 @@ class ExportFolders:
         try:
             content = (self._folder / crawl / name / DESCRIPTION).read_bytes()
             return msgspec.json.decode(content, type=StoredExport)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
     def all_of(self, crawl: str) -> list[StoredExport]:

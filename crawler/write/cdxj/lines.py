@@ -54,7 +54,10 @@ def line_of(capture: Described, *, offset: int, length: int, filename: str) -> b
 def parse(line: bytes) -> tuple[str, str, Capture]:
     """The key, the time as 14 digits, and the capture. Raises `ValueError`."""
     key, moment, fields = line.split(b" ", 2)
-    return key.decode(), moment.decode(), msgspec.json.decode(fields, type=Capture)
+    try:
+        return key.decode(), moment.decode(), msgspec.json.decode(fields, type=Capture)
+    except RecursionError as error:
+        raise ValueError(f"nested too deeply: {error}") from error
 
 
 def offset_of(line: bytes) -> int:

@@ -70,7 +70,7 @@ class Answers:
         path = self._folder / name
         try:
             return msgspec.json.decode(path.read_bytes(), type=Answer)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             log.warning("API: an answer that was kept can't be read, and is dropped: %s: %s", path, error)
             self._drop(name)
             return None

@@ -144,7 +144,7 @@ class Tokens:
             return []
         try:
             return msgspec.json.decode(content, type=list[Token])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise TokenRefused(f"{self._path} is damaged: {error}. {_THEN_ADD}") from error
 
     @contextmanager
