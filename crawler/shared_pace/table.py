@@ -78,15 +78,25 @@ class PaceTable:
     def _take(self, group: str, slot: Slot, *, at_once: int, delay_s: float) -> int | None:
         """Take the lock of a request. Returns its number; None if as many run, or if one was lost with its process."""
         begun = self._begun.get(group, ())
-        for number in range(at_once):
-            if number in begun or not self._lock(_request_lock(slot.group, number)):
+        running = 0
+        # Another crawl that allows more at once may hold any number.
+        for number in range(slot.busy.bit_length()):
+            if not slot.busy >> number & 1:
                 continue
-            if slot.busy >> number & 1:
+            if number not in begun and self._lock(_request_lock(slot.group, number)):
                 slot.lose(number, delay_s, self._clock())
                 self._unlock(_request_lock(slot.group, number))
                 return None
-            slot.begin(self._crawl, number)
-            return number
+            running += 1
+        for number in range(MAX_AT_ONCE):
+            if running >= at_once:
+                return None
+            if slot.busy >> number & 1:
+                continue
+            if number not in begun and self._lock(_request_lock(slot.group, number)):
+                slot.begin(self._crawl, number)
+                return number
+            running += 1  # another group had taken the slot meanwhile
         return None
 
     def end(self, group: str, rest_s: float | None) -> None:

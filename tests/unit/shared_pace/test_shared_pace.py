@@ -56,6 +56,18 @@ async def test_crawls_keep_the_number_of_requests_together_that_a_host_may_have_
     assert at_once(log) == 2
 
 
+def test_a_crawl_counts_the_requests_of_crawls_that_allow_more_at_once(pace: Path) -> None:
+    strict, first, second = (PaceTable(pace, clock=lambda: 100.0) for _ in range(3))
+    for crawl in (first, second):
+        assert not crawl.begin("host", at_once=2, delay_s=0.0)
+    first.end("host", 0.0)
+    assert strict.begin("host", at_once=1, delay_s=0.0) == BUSY_WAIT_S
+    second.end("host", 0.0)
+    assert not strict.begin("host", at_once=1, delay_s=0.0)
+    for crawl in (strict, first, second):
+        crawl.close()
+
+
 @in_virtual_time
 async def test_crawls_keep_the_pace_of_an_address_together_whatever_hosts_they_ask_there(pace: Path) -> None:
     log: list[Request] = []
