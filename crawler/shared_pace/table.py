@@ -12,6 +12,7 @@ import secrets
 import struct
 import time
 from collections.abc import Callable
+from errno import ENOSPC
 from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
@@ -22,7 +23,8 @@ from crawler.shared_pace.slot import BUSY_WAIT_S, MAX_AT_ONCE, SIZE, Slot, decod
 SETS: Final = 1 << 15
 WAYS: Final = 8
 
-_MAGIC: Final = b"onceover pace 1 "
+_MAKER: Final = b"onceover pace "
+_MAGIC: Final = _MAKER + b"1 "
 _HEADER: Final = 64
 _HEADER_LOCK: Final = SETS
 _REQUEST_LOCKS: Final = 1 << 57
@@ -38,7 +40,8 @@ class PaceTable:
     """One crawl's side of the file. `close` it at the end."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = _boot_clock) -> None:
-        """Makes the file if it is missing, or from before a reboot. Raises `OSError`."""
+        """Makes the file if it is missing, or from before a reboot. Raises `OSError`, also if it is another file."""
+        self._path = path
         self._clock = clock
         self._crawl = secrets.randbits(63) + 1
         self._begun: dict[str, list[int]] = {}
@@ -140,7 +143,7 @@ class PaceTable:
         """Write the slot, if it was changed, and unlock its set. Raises `OSError`."""
         try:
             if slot is not None:
-                os.pwrite(self._file, slot.encode(), at)
+                self._write(slot.encode(), at)
         finally:
             self._unlock(name % SETS)
 
@@ -149,11 +152,26 @@ class PaceTable:
         header = (_MAGIC + boot).ljust(_HEADER, b"\0")
         self._lock(_HEADER_LOCK, wait=True)
         try:
-            if os.pread(self._file, _HEADER, 0) != header:
+            found = os.pread(self._file, _HEADER, 0)
+            if found != header:
+                self._check_is_ours(found)
                 os.ftruncate(self._file, 0)
-                os.pwrite(self._file, header, 0)
+                self._write(header, 0)
         finally:
             self._unlock(_HEADER_LOCK)
+
+    def _check_is_ours(self, found: bytes) -> None:
+        """A crash may leave zeros, and a full disk a part of the header."""
+        begins = found[: len(_MAKER)]
+        if begins.strip(b"\0") and not _MAKER.startswith(begins):
+            raise OSError(
+                f"expected a file of paces, found one that begins with {begins!r}: {self._path}. It was not touched. "
+                "Name another file, or delete this one"
+            )
+
+    def _write(self, data: bytes, at: int) -> None:
+        if os.pwrite(self._file, data, at) < len(data):
+            raise OSError(ENOSPC, f"{os.strerror(ENOSPC)}: {self._path}")
 
     def _lock(self, at: int, *, wait: bool = False) -> bool:
         try:

@@ -8,6 +8,7 @@ import pytest
 
 from crawler.shared_pace.slot import BUSY_WAIT_S, TURN_S
 from crawler.shared_pace.table import SETS, WAYS, PaceTable
+from crawler.testing.disks import largest_file
 from crawler.testing.frontier.crawls import now
 from crawler.testing.loops import in_virtual_time
 from tests.unit.shared_pace.crawls import FETCH_S, Neighbour, Request, at_once, least_rest_s, longest_run
@@ -154,6 +155,36 @@ def test_a_file_from_before_a_reboot_is_emptied(pace: Path) -> None:
     after = PaceTable(pace, clock=lambda: 10.0)
     assert not after.begin("host", at_once=1, delay_s=1.0)
     after.close()
+
+
+def test_a_file_that_is_none_of_paces_is_not_touched(pace: Path) -> None:
+    pace.write_text('[crawl]\nname = "docs"\n')
+    with pytest.raises(OSError, match="expected a file of paces"):
+        PaceTable(pace)
+    assert pace.read_text() == '[crawl]\nname = "docs"\n'
+
+
+@pytest.mark.parametrize("left", [b"", b"once", bytes(10), bytes(10_000)])
+def test_a_file_that_a_crash_or_a_full_disk_has_left_is_made_again(pace: Path, left: bytes) -> None:
+    pace.write_bytes(left)
+    first, second = PaceTable(pace, clock=lambda: 100.0), PaceTable(pace, clock=lambda: 100.0)
+    assert not first.begin("host", at_once=1, delay_s=1.0)
+    assert second.begin("host", at_once=1, delay_s=1.0) == BUSY_WAIT_S
+    first.close()
+    second.close()
+
+
+def test_a_slot_for_a_part_of_which_the_disk_has_room_is_a_failure(pace: Path) -> None:
+    first, second = PaceTable(pace, clock=lambda: 100.0), PaceTable(pace, clock=lambda: 100.0)
+    assert not first.begin("host", at_once=1, delay_s=1.0)
+    size = pace.stat().st_size
+    first.end("host", None)
+    os.truncate(pace, 64)
+    with largest_file(size - 8), pytest.raises(OSError, match="No space"):
+        first.begin("host", at_once=1, delay_s=1.0)
+    assert not second.begin("host", at_once=1, delay_s=1.0)
+    first.close()
+    second.close()
 
 
 @in_virtual_time
