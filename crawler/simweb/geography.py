@@ -23,6 +23,8 @@ MAX_CHAIN_LENGTH = 4
 MAX_SITEMAP_ENTRIES = 50_000
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 _CACHED_SITES = 4096
+_MAX_DIGITS = 18
+"""Of the number of a host. Python refuses to read thousands of digits."""
 
 
 class Obstacle(StrEnum):
@@ -93,7 +95,7 @@ class Geography:
         name = name.lower().rstrip(".")
         label, _, domain = name.partition(".")
         digits = label[1:]
-        if domain != self.params.domain or not (digits.isascii() and digits.isdecimal()):
+        if domain != self.params.domain or not (digits.isascii() and digits.isdecimal()) or len(digits) > _MAX_DIGITS:
             return None
         index = int(digits)
         exists = index < self.host_count + self.barred_count and self.host_name(index) == name

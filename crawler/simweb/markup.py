@@ -28,12 +28,12 @@ def bare_link(href: str, text: str) -> str:
 
 def odd_path(path: str, pick: int, *, origin: str) -> str:
     """A link to the same page, written as some people and programs write links."""
-    host = origin.removeprefix("http:")
+    scheme, _, host = origin.partition(":")
     forms = (
         f"{path}#part-{pick & 7}",
         f"/.{path}",
         f"/nowhere/..{path}",
-        f"HTTP:{host.upper()}{path}",
+        f"{scheme.upper()}:{host.upper()}{path}",
         f"\n  {path} ",
         f"{host}{path}",
         f"..{path}",

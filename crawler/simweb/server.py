@@ -102,6 +102,8 @@ class _Desk:
             del self._attempts[next(iter(self._attempts))]
 
     def _keep(self, key: _Key, entry: tuple[int, str, bytes]) -> None:
+        if (before := self._cached.pop(key, None)) is not None:
+            self._free_bytes += len(before[2])
         self._free_bytes -= len(entry[2])
         self._cached[key] = entry
         while self._free_bytes < 0:

@@ -82,7 +82,7 @@ def is_current(request: HttpRequest, reply: Reply) -> bool:
         return False
     try:
         return parsedate_to_datetime(date) <= parsedate_to_datetime(request.if_modified_since)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 

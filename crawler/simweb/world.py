@@ -32,6 +32,7 @@ from crawler.simweb.paths import Sort, Spot, path_of
 
 HTML = "text/html"
 _DAY_S = 86_400
+_MAX_PORT_DIGITS = 5
 _WRITTEN_SORTS = frozenset({Sort.PAGE, Sort.DISALLOWED, Sort.HIDDEN, Sort.CUT})
 
 Headers = tuple[tuple[str, str], ...]
@@ -97,7 +98,8 @@ class World:
         Absolute links repeat the port of the authority, so a web can be served on any port.
         """
         name, _, digits = authority.partition(":")
-        port = int(digits) if digits.isascii() and digits.isdecimal() and digits != "80" else None
+        is_port = digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_PORT_DIGITS
+        port = int(digits) if is_port and digits != "80" else None
         index = self.geography.host_index(name)
         if index is None:
             return _error(HTTPStatus.MISDIRECTED_REQUEST)

@@ -175,6 +175,17 @@ async def test_answers_are_kept_up_to_a_bound_and_then_computed_again(cache_byte
     assert len(counting.asked) == computed
 
 
+async def test_answers_to_clients_with_old_copies_take_no_room_of_others() -> None:
+    counting = Counting(World(WorldParams()))
+    first, second = targets(counting.world)[:2]
+    async with client_of(counting, cache_bytes=50_000) as client:
+        for _ in range(10):
+            await client.get(first, "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT")
+        for _ in range(3):
+            await client.get(second)
+    assert counting.asked.count(second) == 1
+
+
 async def test_a_copy_is_current_until_the_page_changes() -> None:
     now = [1.8e9]
     world = World(WorldParams(change_every_s=100.0))
@@ -233,6 +244,14 @@ async def test_an_unchanged_page_is_not_sent_again() -> None:
             client.send("/", f"If-None-Match: {etag}")
             assert await client.receive() == Answer(304, {"ETag": etag, "Connection": "keep-alive"}, b"")
         assert (await client.get("/", 'If-None-Match: "other"')).status == 200
+
+
+@pytest.mark.parametrize("zone", ["GMT", "+99999999999999999999"])
+@pytest.mark.parametrize("year", ["1994", "99999999999999999999"])
+async def test_a_copy_of_a_date_that_is_none_is_not_current(year: str, zone: str) -> None:
+    async with client_of(World(WorldParams())) as client:
+        answer = await client.get("/", f"If-Modified-Since: Sun, 06 Nov {year} 08:49:37 {zone}")
+    assert answer.status == 200
 
 
 async def test_a_client_may_ask_for_the_end_of_the_connection() -> None:

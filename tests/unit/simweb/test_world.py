@@ -1,10 +1,12 @@
 """The world as a pure function: paths, answers, faults, encodings."""
 
 import gzip
+import re
 import zlib
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 import brotli
 import pytest
@@ -82,6 +84,8 @@ def test_hosts_of_another_web_are_misdirected() -> None:
     for name in ("h00003.sim.test", "h0.sim.test", "h00000.example.org", "localhost", "x00000.sim.test", ""):
         assert world.respond(name, "/").status == 421
     assert world.respond("H00002.Sim.Test.", "/").status == 200
+    assert world.respond(f"h{'1' * 5_000}.sim.test", "/").status == 421
+    assert world.respond(f"h00000.sim.test:{'1' * 5_000}", "/").status == 200
 
 
 def test_equal_params_give_equal_pages_and_another_seed_other_ones() -> None:
@@ -183,6 +187,14 @@ def test_near_duplicates_have_the_body_of_another_page_and_some_words_of_their_o
         before, words, after = copy.partition(b"<p>" + copy.rpartition(b"<p>")[2].partition(b"\n</main>")[0] + b"\n")
         assert str(number).encode() in words
         assert before + after == original
+
+
+def test_odd_links_to_a_web_over_tls_lead_to_its_pages() -> None:
+    world = World(WorldParams(hosts=1, pages_per_host=100, odd_links=1.0, https=True))
+    body = world.respond(HOST, "/").body.decode()
+    assert f'"HTTPS://{HOST.upper()}/' in body
+    links = {urljoin(world.origin(0), href.strip()) for href in re.findall('href="([^"]*)"', body)}
+    assert {urlsplit(link).hostname for link in links if link.startswith("http")} == {HOST}
 
 
 def test_session_ids_do_not_lead_to_another_page() -> None:
