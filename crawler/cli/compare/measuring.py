@@ -107,7 +107,7 @@ def _cancelled_by_signals() -> Iterator[None]:
 
 def _bar(console: Console) -> Progress:
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),

@@ -14,8 +14,9 @@ class _Results(Console):
 
 
 def results_console(*, width: int | None = None) -> Console:
-    """The console for results, on stdout."""
-    return _Results(width=width)
+    """The console for results, on stdout. What is in brackets or between colons is no markup: it may be an address of
+    IPv6."""
+    return _Results(width=width, markup=False, emoji=False)
 
 
 def lasting_console(stream: LastingStream) -> Console:

@@ -17,6 +17,7 @@ _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
     "text.color": INK,
+    "text.parse_math": False,  # a name may have dollar signs
     "axes.edgecolor": SOFT,
     "axes.labelcolor": SOFT,
     "axes.titlesize": 11.5,

@@ -64,13 +64,13 @@ def _table(rows: Sequence[Row], figures: Sequence[_Figure]) -> Table:
     for name, _ in shown:
         table.add_column(name, justify="right", no_wrap=True)
     for number, row in enumerate(rows):
-        table.add_row(row.competitor, *(cells[number] for _, cells in shown))
+        table.add_row(Text(row.competitor), *(cells[number] for _, cells in shown))
     return table
 
 
 def columns_of(table: Table) -> int:
     """The width of the table without any wrapping."""
-    console = Console(width=_ANY_COLUMNS)
+    console = Console(width=_ANY_COLUMNS, markup=False, emoji=False)
     return Measurement.get(console, console.options, table).maximum
 
 
@@ -88,14 +88,14 @@ def _number(value: int | None) -> str:
 
 def _finding_tables(report: Report) -> Iterable[RenderableType]:
     for work, findings in groupby(report.findings, key=lambda each: each.work):
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=work, title_justify="left", title_style="")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=Text(work), title_justify="left", title_style="")
         table.add_column("set", overflow="fold")
         for name in ("figure", "expected", "measured", ""):
             table.add_column(name, justify="left" if name == "figure" else "right", no_wrap=True)
         for each in findings:
             found = "not measured" if each.found is None else f"{each.found:.4g}"
             table.add_row(
-                each.set, each.figure, f"{each.value:.4g}", found, {True: "yes", False: "NO", None: ""}[each.met]
+                Text(each.set), each.figure, f"{each.value:.4g}", found, {True: "yes", False: "NO", None: ""}[each.met]
             )
         yield table
 

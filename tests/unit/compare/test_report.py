@@ -180,6 +180,25 @@ def test_the_table_tells_rows_failures_expectations_and_what_to_take(report: Rep
     assert re.search(r'bloom"</b> +88 +2 ', text)
 
 
+def test_names_are_shown_as_they_are_written() -> None:
+    names = ["[/large]", "[red]", "a$\\frac$b"]
+    shown = report_of(
+        [msgspec.structs.replace(work(100_000), name="[/work]")],
+        [],
+        [Competitor(name=name, backend="exact") for name in names],
+        [done(name, outcome, "[/work]") for name in names for outcome in (timing(), check())],
+        requirements=Requirements(max_loss=1e-4, max_memory_bytes=None),
+        expected=[Expectation(work="[/work]", set=name, figure="loss", value=0.0) for name in names],
+        circumstances=Circumstances(seed=1, measured_at="2026-01-01T00:00:00+00:00", complete=True),
+    )
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(render(shown, 200))
+    for name in names:
+        assert len(re.findall(rf"^ {re.escape(name)} ", capture.get(), re.MULTILINE)) == 2
+    assert all("a$\\frac$b" in plot.svg for plot in plots(shown))
+
+
 def test_a_set_on_a_server_is_shown_with_the_memory_and_processor_time_of_the_server() -> None:
     remote = msgspec.structs.replace(timing(), server_bytes=960_000, server_cpu_s=2.5e-6)
     shown = report_of(

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.cli.run.terminal import results_console
 from crawler.control.replies import CrawlStatus
 from crawler.course.forms import Remaining
 from crawler.course.history import History, Point
@@ -15,6 +16,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
 from crawler.operate.report.counting import MAX_NAMES, OTHERS, Hosts, Names, Totals
 from crawler.operate.report.forms import Report
+from crawler.operate.report.text import host_tables
 from crawler.operate.report.visits import Visit
 from crawler.write.records import record_files
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make
@@ -137,6 +139,15 @@ def test_a_report_is_shown_to_people_in_sections(tmp_path: Path) -> None:
     shown = crawl.do("report", "hosts", "--json").json()
     assert shown.keys() == {"directory", "at", "running", "source", "course", "activity", "hosts"}
     assert crawl.do("report", "nothing").code == 2
+
+
+def test_addresses_in_brackets_are_shown_as_hosts(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["[fd00::1]", "[fe80::a:b]", "[::1]"]
+    _, hosts = counted(*(visit(f"http://{name}/") for name in names))
+    for table in host_tables(hosts.table(10, has_bytes=True)):
+        results_console().print(table)
+    shown = capsys.readouterr().out
+    assert all(f"{name} " in shown for name in names)
 
 
 def test_the_status_tells_what_is_done_and_why_nobody_can_tell_the_rest(tmp_path: Path) -> None:
