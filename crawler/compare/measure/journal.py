@@ -42,7 +42,7 @@ class Journal:
                 complete_bytes += len(line)
                 try:
                     done = decoder.decode(line)
-                except (msgspec.DecodeError, RecursionError) as error:
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     _LOG.warning("%s:%d is not a trial, which is measured again: %s", self._path, number, error)
                 else:
                     self._done[done.key] = done

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import tempfile
@@ -40,6 +39,13 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     share: float
     """The share of this trial that is done, 0..1."""
+
+
+class _Message(msgspec.Struct, frozen=True):
+    """What the process of a trial says in a line."""
+
+    outcome: Outcome | None = None
+    done: float | None = None
 
 
 def schedule(
@@ -139,15 +145,16 @@ async def run_in_process(
 
 async def _outcome(process: asyncio.subprocess.Process, report: ReportProgress) -> Outcome | None:
     assert process.stdout is not None
+    decoder = msgspec.json.Decoder(_Message)
     async for line in process.stdout:
         try:
-            message = json.loads(line)
-        except ValueError:
+            message = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue  # printed by a library
-        if "outcome" in message:
-            outcome: Outcome = msgspec.convert(message["outcome"], Outcome)
-            return outcome
-        report(float(message["done"]))
+        if message.outcome is not None:
+            return message.outcome
+        if message.done is not None:
+            report(message.done)
     return None
 
 

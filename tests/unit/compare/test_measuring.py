@@ -163,7 +163,10 @@ async def test_a_process_answers_and_one_without_memory_says_so(tmp_path: Path) 
     [
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed, as the system does when memory runs out"),
         ("raise SystemExit('no such thing')", "exit code 1 and without an outcome: no such thing"),
-        ("print('hello')", "exit code 0 and without an outcome"),
+        *(
+            (f"print({text!r})", "exit code 0 and without an outcome")
+            for text in ("hello", "42", "[]", "null", "{}", '{"done": "all"}', '{"outcome": 3}')
+        ),
     ],
 )
 async def test_a_process_that_dies_is_reported_with_how(script: str, words: str, tmp_path: Path) -> None:
@@ -270,7 +273,7 @@ async def test_a_run_that_was_stopped_goes_on_with_what_is_missing(tmp_path: Pat
     first = Runner(stops_after=3)
     assert len(await run(first, tmp_path / "journal")) == 3
     with (tmp_path / "journal").open("ab") as file:
-        file.write(b'{"key":"torn')
+        file.write(b'{"key":"\xff"}\n{"key":"torn')
     second = Runner()
     assert len(await run(second, tmp_path / "journal")) == 6
     assert len(second.ran) == 3
