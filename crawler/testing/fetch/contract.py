@@ -118,10 +118,14 @@ class FetcherContract:
 
     @in_event_loop
     async def test_fetches_do_not_mix(self) -> None:
-        async with raw_server(scripts()) as server, self.fetcher() as fetcher:
-            urls = [server.url(f"/{number}") for number in range(20)]
-            pages = await asyncio.gather(*(fetcher.fetch(Request(url=url)) for url in urls))
-            assert [page.url for page in pages] == urls
+        bodies = {f"/{number}": b"number %d" % number for number in range(20)}
+        async with (
+            raw_server({path: [page(body)] for path, body in bodies.items()}) as server,
+            self.fetcher() as fetcher,
+        ):
+            fetched = await asyncio.gather(*(fetcher.fetch(Request(url=server.url(path))) for path in bodies))
+            found = {each.url: each.body for each in fetched if isinstance(each, Page)}
+            assert found == {server.url(path): body for path, body in bodies.items()}
             assert sorted(server.targets) == sorted(f"/{number}" for number in range(20))
 
     @in_event_loop

@@ -47,6 +47,25 @@ class RobotsContract:
         assert verdict.reason
 
     @in_event_loop
+    async def test_who_reads_the_file_obeys_it(self) -> None:
+        origin = Origin(b"User-agent: *\nDisallow: /private\nCrawl-delay: 3")
+        robots = self.make_robots(origin)
+        verdict = await robots.allows("http://a.test/private")
+        assert verdict.allowed is (origin.requests == 0)
+        assert verdict.reason
+        assert robots.crawl_delay("http://a.test/private") == (3 if origin.requests else None)
+
+    @in_event_loop
+    async def test_the_sitemaps_of_a_file_are_told_once(self) -> None:
+        origin = Origin(b"User-agent: *\nDisallow:\n\nSitemap: http://a.test/map.xml")
+        robots = self.make_robots(origin)
+        assert list(robots.new_sitemaps("http://a.test/")) == []
+        await robots.allows("http://a.test/")
+        told = list(robots.new_sitemaps("http://a.test/"))
+        assert told == (["http://a.test/map.xml"] if origin.requests else [])
+        assert list(robots.new_sitemaps("http://a.test/")) == []
+
+    @in_event_loop
     async def test_a_file_is_fetched_once_however_many_ask(self) -> None:
         origin = Origin(b"")
         robots = self.make_robots(origin)

@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 from msgspec.structs import replace
 
 from crawler.fetch.robots.status import NONE
-from crawler.page import Failure, Fetched, Redirect, Request, Verdict
+from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
 from crawler.protocols import Fetcher, Robots
 from crawler.testing import CanonicalRuleContract, FetcherContract, RobotsContract
 from crawler.testing.fetch.robots import Origin
@@ -93,6 +93,28 @@ class TestSwallowing(FetcherContract):
         return Swallowing(http)
 
 
+class Mixing(Passing):
+    """Each page has the body of the one before."""
+
+    def __init__(self, http: Fetcher) -> None:
+        super().__init__(http)
+        self.body = b""
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        fetched = await self.http.fetch(request)
+        if isinstance(fetched, Page):
+            before, self.body = self.body, fetched.body
+            return replace(fetched, body=before)
+        return fetched
+
+
+class TestMixing(FetcherContract):
+    FAILS = ("test_fetches_do_not_mix",)
+
+    def make_fetcher(self, http: Fetcher) -> Fetcher:
+        return Mixing(http)
+
+
 class NoRobots:
     """Allows everything without a request. It is correct."""
 
@@ -132,6 +154,29 @@ class TestRestless(RobotsContract):
 
     def make_robots(self, origin: Origin) -> Robots:
         return Restless(origin)
+
+
+class Careless(NoRobots):
+    """Fetches the file, obeys no rule of it, and tells its sitemaps again and again."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+        self.sitemaps: list[str] = []
+
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
+        await self.origin.fetch(Request(url=url))
+        self.sitemaps = ["http://a.test/map.xml"]
+        return NONE
+
+    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+        return self.sitemaps
+
+
+class TestCareless(RobotsContract):
+    FAILS = ("test_who_reads_the_file_obeys_it", "test_the_sitemaps_of_a_file_are_told_once")
+
+    def make_robots(self, origin: Origin) -> Robots:
+        return Careless(origin)
 
 
 class Severe(NoRobots):
