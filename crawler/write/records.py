@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -140,12 +140,33 @@ def read_records_as(
     kind: type[_Kind], *directories: Path, last_only: bool = False, on_damage: OnDamage | None = None
 ) -> Iterator[_Kind]:
     """The same, with some fields of the records alone, which is quicker."""
-    files = [record_files(directory) for directory in directories]
+    yield from read_written(kind, written_now(*directories), last_only=last_only, on_damage=on_damage)
+
+
+Written = Sequence[Sequence[tuple[Path, int]]]
+"""The files of some directories, and how many bytes each of them had at one moment."""
+
+
+def written_now(*directories: Path) -> Written:
+    """What directories hold now. Who reads them several times while a crawl goes on finds the same each time."""
+    return [[*_sizes(record_files(directory))] for directory in directories]
+
+
+def read_written(
+    kind: type[_Kind], written: Written, *, last_only: bool = False, on_damage: OnDamage | None = None
+) -> Iterator[_Kind]:
+    """As `read_records_as`, of what was written at that moment."""
     decoder = msgspec.json.Decoder(kind)
-    last = _last_copies(files, decoder) if last_only else {}
-    for place, record in _read_files(files, decoder, on_damage or _log_damage):
+    last = _last_copies(written, decoder) if last_only else {}
+    for place, record in _read_files(written, decoder, on_damage or _log_damage):
         if last.get(record.number, place) == place:
             yield record
+
+
+def _sizes(files: Iterable[Path]) -> Iterator[tuple[Path, int]]:
+    for path in files:
+        with suppress(FileNotFoundError):  # deleted meanwhile, because it is old
+            yield path, path.stat().st_size
 
 
 def find_record(directory: Path, number: int) -> PageRecord | None:
@@ -208,25 +229,26 @@ def _lines_backwards(path: Path, limit: ReadLimit | None) -> Iterator[bytes]:
 
 
 def _read_files(
-    files: Sequence[Sequence[Path]], decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage
+    written: Written, decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage
 ) -> Iterator[tuple[_Place, _Kind]]:
     """The records of the files of each directory, and where they are. A running crawl may delete old files."""
     number = 0
-    for of_one in files:
-        for path in of_one:
+    for of_one in written:
+        for path, size in of_one:
             number += 1
             with suppress(FileNotFoundError):
-                for offset, record in _read_file(path, decoder, on_damage, may_be_torn=path == of_one[-1]):
+                may_be_torn = path == of_one[-1][0]
+                for offset, record in _read_file(path, size, decoder, on_damage, may_be_torn=may_be_torn):
                     yield (number, offset), record
 
 
 def _read_file(
-    path: Path, decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage, *, may_be_torn: bool
+    path: Path, size: int, decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage, *, may_be_torn: bool
 ) -> Iterator[tuple[int, _Kind]]:
     offset = 0
     with path.open("rb") as lines:
         for line in lines:
-            if may_be_torn and not line.endswith(b"\n"):
+            if may_be_torn and (not line.endswith(b"\n") or offset + len(line) > size):
                 return
             try:
                 record = decoder.decode(line)
@@ -237,11 +259,11 @@ def _read_file(
             offset += len(line)
 
 
-def _last_copies(files: Sequence[Sequence[Path]], decoder: msgspec.json.Decoder[_Kind]) -> dict[int, _Place]:
+def _last_copies(written: Written, decoder: msgspec.json.Decoder[_Kind]) -> dict[int, _Place]:
     """Where the last copy of a record is, for the few numbers that occur more than once."""
     met: dict[int, bytearray] = {}  # bitmaps by the upper bits, so that a stray huge number costs 8 KiB, not more
     last: dict[int, _Place] = {}
-    for place, record in _read_files(files, decoder, _ignore_damage):
+    for place, record in _read_files(written, decoder, _ignore_damage):
         upper, lower = record.number >> _PAGE_BITS, record.number & ((1 << _PAGE_BITS) - 1)
         bits = met.get(upper)
         if bits is None:

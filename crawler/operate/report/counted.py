@@ -10,6 +10,7 @@ from crawler.operate.report.lists.current import Current
 from crawler.operate.report.lists.endings import Canonical, temporary_database
 from crawler.operate.report.visits import Visit, may_have_repeats, recorded_visits
 from crawler.page import LinkKind
+from crawler.write.records import written_now
 
 
 class Counted:
@@ -25,14 +26,15 @@ class Counted:
 
     def add_records(self, directories: Collection[Path], canonical: Canonical) -> None:
         """The visits that records tell of. If URLs were fetched again, the records are read once more for that."""
-        if not may_have_repeats(*directories):
-            self.add(recorded_visits(*directories))
+        written = written_now(*directories)
+        if not may_have_repeats(written):
+            self.add(recorded_visits(written))
             return
         with closing(temporary_database()) as database:
             current = Current(database, canonical, with_not_modified=True)
-            for visit in recorded_visits(*directories):
+            for visit in recorded_visits(written):
                 current.add(visit)
-            for visit in recorded_visits(*directories):
+            for visit in recorded_visits(written):
                 self._add(visit, is_last=current.has(visit))
 
     def _add(self, visit: Visit, *, is_last: bool) -> None:

@@ -1,8 +1,9 @@
 """What became of each URL."""
 
 from collections.abc import Iterator
-from mmap import ACCESS_READ, mmap
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -10,7 +11,9 @@ from crawler.control.replies import ExportPiece
 from crawler.control.requests import Export
 from crawler.operate.actions.exported import Line
 from crawler.operate.reach import ReachedCrawl
-from crawler.write.records import read_records_as, record_files
+from crawler.write.records import Written, read_written
+
+_BLOCK_BYTES: Final = 1 << 20
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -32,21 +35,26 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     refused: dict[str, int] | None = None
 
 
-def recorded_visits(*directories: Path) -> Iterator[Visit]:
-    """From the records in these directories. A URL that was fetched again has several visits."""
-    return read_records_as(Visit, *directories, last_only=True)
+def recorded_visits(written: Written) -> Iterator[Visit]:
+    """From records. A URL that was fetched again has several visits."""
+    return read_written(Visit, written, last_only=True)
 
 
-def may_have_repeats(*directories: Path) -> bool:
+def may_have_repeats(written: Written) -> bool:
     """Whether any URL may have been fetched again. Records tell the number of a visit from the second on."""
-    return any(_contains(path, b'"visit":') for each in directories for path in record_files(each))
+    return any(_contains(path, b'"visit":') for of_one in written for path, _ in of_one)
 
 
 def _contains(path: Path, text: bytes) -> bool:
-    if not path.stat().st_size:
-        return False
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-        return content.find(text) >= 0
+    # A map of the file would end the process if the crawl takes back what finds no room.
+    with suppress(FileNotFoundError), path.open("rb") as file:  # a running crawl may delete old files
+        end = b""
+        while block := file.read(_BLOCK_BYTES):
+            end += block
+            if text in end:
+                return True
+            end = end[1 - len(text) :]
+    return False
 
 
 def ledger_visits(crawl: ReachedCrawl) -> Iterator[Visit]:

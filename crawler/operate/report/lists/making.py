@@ -17,7 +17,7 @@ from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.most import Most
 from crawler.operate.report.lists.redirects import redirect_rows
 from crawler.operate.report.lists.refusals import Refusals
-from crawler.write.records import read_records_as
+from crawler.write.records import Written, read_written, written_now
 
 SECTIONS: Final[tuple[ListName, ...]] = get_args(ListName)
 MOST: Final = 10
@@ -30,7 +30,7 @@ def make_lists(
 ) -> Lists:
     """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
     and all of the others."""
-    most = MOST if limit is None else limit
+    most, written = MOST if limit is None else limit, written_now(*directories)
     with closing(temporary_database()) as database:
         endings = Endings(database, canonical) if {"dead-links", "redirects", "broken-anchors"} & {*sections} else None
         dead = DeadLinks(database, canonical) if "dead-links" in sections else None
@@ -40,16 +40,16 @@ def make_lists(
         slowest = Most(most, lambda listed: listed.duration_s) if "slowest" in sections else None
         largest = Most(most, lambda listed: listed.size_bytes) if "largest" in sections else None
         current = Current(database, canonical)
-        for listed in _read(directories):
+        for listed in _read(written):
             current.add(listed)
         takers = [each.add for each in (endings, broken, duplicates, refusals, slowest, largest) if each is not None]
-        for listed in filter(current.has, _read(directories)):
+        for listed in filter(current.has, _read(written)):
             for take in takers:
                 take(listed)
         if dead is not None and endings is not None:
             dead.find_dead(endings)
             with _one_transaction(database):
-                for listed in filter(current.has, _read(directories)):
+                for listed in filter(current.has, _read(written)):
                     dead.add(listed)
 
         more: dict[str, int] = {}
@@ -68,7 +68,7 @@ def make_lists(
             if broken is None
             else BrokenAnchorList(
                 pages=broken.pages,
-                links=first(broken.rows(filter(current.has, _read(directories))), "broken-anchors"),
+                links=first(broken.rows(filter(current.has, _read(written))), "broken-anchors"),
             ),
             redirects=first(redirect_rows(endings), "redirects")
             if endings is not None and "redirects" in sections
@@ -88,5 +88,5 @@ def _one_transaction(database: sqlite3.Connection) -> Iterator[None]:
     database.execute("COMMIT")
 
 
-def _read(directories: Collection[Path]) -> Iterator[Listed]:
-    return read_records_as(Listed, *directories, last_only=True)
+def _read(written: Written) -> Iterator[Listed]:
+    return read_written(Listed, written, last_only=True)
