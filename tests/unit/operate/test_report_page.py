@@ -1,5 +1,7 @@
 """The report as a page: one file, which shows what strangers have written and does nothing that they want."""
 
+import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -51,7 +53,11 @@ def test_the_page_has_all_sections_in_one_file(tmp_path: Path, parts: int) -> No
     assert_is_harmless(html)
     for name in ("hosts", "dead-links", "redirects", "duplicates", "refused", "slowest", "largest"):
         assert f'<section id="{name}">' in html
-    assert f"{len(HOSTS) - 2:,} more: <code>onceover report" in html
+    (command,) = re.findall(f"{len(HOSTS) - 2:,} more: <code>onceover (report [^<]* hosts [^<]*)</code>", html)
+    _, _, *options = shlex.split(command)
+    assert options[-1] == str(len(HOSTS))
+    rest = crawl.do("report", *options).out
+    assert all(f"{host}," in rest for host in HOSTS)
     assert crawl.do("report", "--html", "-", "--limit", "2").out.startswith("<!doctype html>")
 
 

@@ -65,7 +65,8 @@ def _hosts(report: Report) -> Iterator[str]:
     rows = report.hosts.rows
     if rows:
         left = report.hosts.count - len(rows)
-        yield _section("hosts", "Hosts", host_table(rows, report.at), _more(report, "hosts", left))
+        hint = _more(report, "hosts", left, f" --limit {report.hosts.count}")  # without it, the table has a few hosts
+        yield _section("hosts", "Hosts", host_table(rows, report.at), hint)
 
 
 def _lists(report: Report) -> Iterator[str]:
@@ -83,8 +84,8 @@ def _section(name: str, title: str, rows: str, hint: str) -> str:
     return f'<section id="{name}"><h2>{text(title)}</h2>{rows}{hint}</section>'
 
 
-def _more(report: Report, name: str, count: int) -> str:
+def _more(report: Report, name: str, count: int, options: str = "") -> str:
     if count <= 0:
         return ""
-    command = f"onceover report {shlex.quote(report.directory)} {name} --csv"
+    command = f"onceover report {shlex.quote(report.directory)} {name} --csv{options}"
     return f'<p class="about">{count:,} more: <code>{text(command)}</code></p>'
