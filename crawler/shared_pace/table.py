@@ -79,9 +79,9 @@ class PaceTable:
         return wait_s
 
     def _take(self, group: str, slot: Slot, *, at_once: int, delay_s: float) -> int | None:
-        """Take the lock of a request. Returns its number; None if as many run, or if one was lost with its process."""
+        """Take the lock of a request. Returns its number; None if as many run, or if any was lost with its process."""
         begun = self._begun.get(group, ())
-        running = 0
+        running, lost = 0, False
         # Another crawl that allows more at once may hold any number.
         for number in range(slot.busy.bit_length()):
             if not slot.busy >> number & 1:
@@ -89,10 +89,11 @@ class PaceTable:
             if number not in begun and self._lock(_request_lock(slot.group, number)):
                 slot.lose(number, delay_s, self._clock())
                 self._unlock(_request_lock(slot.group, number))
-                return None
-            running += 1
+                lost = True
+            else:
+                running += 1
         for number in range(MAX_AT_ONCE):
-            if running >= at_once:
+            if lost or running >= at_once:
                 return None
             if slot.busy >> number & 1:
                 continue

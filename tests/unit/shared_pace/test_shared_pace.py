@@ -111,6 +111,19 @@ async def test_the_server_rests_when_a_crawl_dies_in_a_request(pace: Path) -> No
     assert least_rest_s(log[1:]) >= 3.0
 
 
+def test_the_server_rests_once_however_many_requests_a_crawl_dies_in(pace: Path) -> None:
+    time = [100.0]
+    first, second = (PaceTable(pace, clock=lambda: time[0]) for _ in range(2))
+    for _ in range(4):
+        assert not first.begin("host", at_once=4, delay_s=5.0)
+    first.close()
+    assert second.begin("host", at_once=4, delay_s=5.0) == 5.0
+    time[0] += 5.0
+    for _ in range(4):
+        assert not second.begin("host", at_once=4, delay_s=5.0)
+    second.close()
+
+
 @in_virtual_time
 async def test_a_crawl_that_dies_while_it_comes_next_loses_its_turn(pace: Path) -> None:
     log: list[Request] = []
