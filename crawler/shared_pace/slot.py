@@ -12,6 +12,8 @@ BUSY_WAIT_S: Final = 0.25
 PACE_S: Final = 60.0
 """A crawl that has not asked a group for so long, or for twice its delay, does not count any more."""
 MAX_AT_ONCE: Final = 64
+LONGEST_REST_S: Final = 1e9
+"""No frontier takes a longer one."""
 
 _FORMAT: Final = struct.Struct("<QdQdQdQdQ")
 SIZE: Final = _FORMAT.size
@@ -39,6 +41,13 @@ class Slot(msgspec.Struct, array_like=True):
 
     def encode(self) -> bytes:
         return _FORMAT.pack(*msgspec.structs.astuple(self))
+
+    def is_damaged(self, now: float) -> bool:
+        """Whether no crawl can have written this. Then it is worth nothing."""
+        latest = now + LONGEST_REST_S
+        rests = 0 <= self.delay_s <= LONGEST_REST_S and self.rest_until <= latest
+        # No comparison holds for what is not a number.
+        return not (rests and self.turn_until <= latest + TURN_S and self.delay_until <= latest + LONGEST_REST_S)
 
     def used_until(self) -> float:
         """When nothing is lost if another group takes the slot."""

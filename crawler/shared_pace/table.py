@@ -138,6 +138,8 @@ class PaceTable:
             self._unlock(which)
             raise
         place, slot = _find(data, name)
+        if slot.is_damaged(self._clock()):
+            slot = Slot(group=name)
         return start + place * SIZE, slot
 
     def write_slot(self, name: int, at: int, slot: Slot | None) -> None:

@@ -1,12 +1,14 @@
 """Crawls keep the pace of a host together, whichever of them dies."""
 
 import asyncio
+import math
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from crawler.shared_pace.slot import BUSY_WAIT_S, TURN_S
+from crawler.shared_pace.slot import BUSY_WAIT_S, SIZE, TURN_S, decode
 from crawler.shared_pace.table import SETS, WAYS, PaceTable
 from crawler.testing.disks import largest_file
 from crawler.testing.frontier.crawls import now
@@ -196,6 +198,25 @@ def test_a_slot_for_a_part_of_which_the_disk_has_room_is_a_failure(pace: Path) -
     with largest_file(size - 8), pytest.raises(OSError, match="No space"):
         first.begin("host", at_once=1, delay_s=1.0)
     assert not second.begin("host", at_once=1, delay_s=1.0)
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("field", ["rest_until", "delay_s", "delay_until", "turn_until"])
+@pytest.mark.parametrize("value", [math.inf, math.nan, 1e300, 1e12])
+def test_a_slot_that_no_crawl_can_have_written_is_worth_nothing(pace: Path, field: str, value: float) -> None:
+    first, second = PaceTable(pace, clock=lambda: 100.0), PaceTable(pace, clock=lambda: 100.0)
+    assert not first.begin("host", at_once=1, delay_s=1.0)
+    first.end("host", 0.0)
+    at = pace.stat().st_size - SIZE
+    with pace.open("r+b") as file:
+        file.seek(at)
+        slot = decode(file.read(SIZE))
+        file.seek(at)
+        file.write(msgspec.structs.replace(slot, rest_by=1, turn_of=1, delay_by=1, **{field: value}).encode())
+    assert not second.begin("host", at_once=1, delay_s=1.0)
+    second.end("host", 5.0)
+    assert first.begin("host", at_once=1, delay_s=1.0) == 5.0
     first.close()
     second.close()
 
