@@ -63,7 +63,10 @@ class Folder:
         """Whether it holds files, but no comparison. A crawl has a lock, too."""
         if not self.path.exists() or self.journal.exists():
             return False
-        return any(each.name not in ("lock", self.works.name) for each in self.path.iterdir())
+        names = {each.name for each in self.path.iterdir()}
+        # A run that was killed has left its lock beside its works, which are deleted at the end.
+        has_works_of_others = self.works.name in names and "lock" not in names and any(self.works.iterdir())
+        return has_works_of_others or not names <= {"lock", self.works.name}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -26,3 +26,15 @@ def test_a_comparison_that_was_killed_before_its_first_trial_goes_on(tmp_path: P
         (killed / "report.json").touch()
     with Folder(killed):
         pass
+
+
+def test_works_of_others_are_refused_and_left_as_they_are(tmp_path: Path) -> None:
+    mine = tmp_path / "works" / "thesis.txt"
+    mine.parent.mkdir()
+    mine.touch()
+    with pytest.raises(FolderRefused, match="holds files, but no comparison"), Folder(tmp_path):
+        pass
+    assert mine.exists()
+    mine.unlink()
+    with Folder(tmp_path):  # a run may have been killed before it had its lock
+        pass
