@@ -15,8 +15,8 @@ class Frontier(Protocol):
     Each call that changes something is one transition. If it raises, or the process dies, nothing of it has happened.
     Calls may overlap; transitions do not. A cancelled call has either been carried out or not begun.
 
-    A call that makes no sense raises `ValueError` and changes nothing. Once a change could not be stored, every further
-    call raises `StoreFailed`.
+    A call that makes no sense raises `ValueError` and changes nothing. Once a change could not be stored, no other is:
+    calls that would store one raise `StoreFailed`, and so does iteration.
     """
 
     @property

@@ -69,8 +69,15 @@ class FailureTests:
             visited.failure = None
             with pytest.raises(StoreFailed, match="connection lost"):
                 await frontier.add([page("b")])
-            with pytest.raises(StoreFailed, match="connection lost"):
-                await settle(frontier, lease)
+            for change in (
+                settle(frontier, lease),
+                frontier.retry(lease, after_s=1, cooldown_s=0),
+                frontier.forget(["http://h0.test/p0"]),
+                frontier.skip_numbers(1_000),
+                anext(frontier),
+            ):
+                with pytest.raises(StoreFailed, match="connection lost"):
+                    await change
             frontier.release(lease)
         async with crawl.opened() as frontier:
             assert len(crawl.visited) == frontier.describe().admitted == 2
