@@ -1,6 +1,7 @@
 """What a visited set answers, and what it says about itself."""
 
 import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -153,6 +154,10 @@ class AnswerTests(VisitedSetSuite):
         except CannotList:
             await visited.aclose()
             pytest.skip("it does not keep its URLs")
+        with suppress(CannotForget):
+            await visited.forget_many(urls[:50])
+            urls = urls[50:]
+        assert sorted(visited.urls()) == sorted(urls)
         again = load(make, await dump_and_close(visited))
         assert isinstance(again, ListingSet)
         assert sorted(again.urls()) == sorted(urls)
