@@ -58,7 +58,8 @@ def report(
         if sections or as_csv or as_json:
             raise click.UsageError("--html writes all sections; give it without SECTION, --csv and --json.")
         note_elsewhere(place(directory, part))
-        _write_page(make_report(place(directory, part), LISTS, limit=limit or PAGE_ROWS), html)
+        found = make_report(place(directory, part), LISTS, limit=limit or PAGE_ROWS, needs_lists=False)
+        _write_page(found, html)
         return
     wanted = sections or _SUMMED_UP
     if as_csv and (len(wanted) != 1 or wanted[0] == "summary" or as_json):

@@ -36,26 +36,29 @@ HOSTS: Final = 10
 _REFUSED: Final = 5
 
 
-def make_report(directory: Path, sections: Collection[str] = (), *, limit: int | None = None) -> Report:
+def make_report(
+    directory: Path, sections: Collection[str] = (), *, limit: int | None = None, needs_lists: bool = True
+) -> Report:
     """The report of a crawl, or of one part of it, whether it runs or not, with up to `limit` hosts of each kind, and
-    with the lists that `sections` name. Raises whatever `reach` raises, and `Refused`."""
+    with the lists that `sections` name. Unless it `needs_lists`, a crawl without records has none. Raises whatever
+    `reach` raises, and `Refused`."""
     now = time.time()
     directories = [each for each in record_directories(directory) if record_files(each)]
     lists = [each for each in SECTIONS if each in sections]
-    if lists and not directories:
-        raise Refused(
-            f"the crawl in {directory} has no records, from which {', '.join(lists)} would be made: set output.records "
-            "to true before the next crawl",
-            _REFUSED,
-        )
     with reach(directory) as crawl:
+        if lists and not directories and needs_lists:
+            raise Refused(
+                f"the crawl in {directory} has no records, from which {', '.join(lists)} would be made: set "
+                "output.records to true before the next crawl",
+                _REFUSED,
+            )
         status = crawl.ask(GetStatus(), CrawlStatus)
         counted, waiting = Counted(), ask_who_waits(crawl)
         if not directories:
             counted.add(ledger_visits(crawl))
     # Nobody has to wait for the crawl while its records are read.
     counted.add_records(directories, _canonical(directory))
-    made = make_lists(directories, lists, _canonical(directory), limit) if lists else Lists()
+    made = make_lists(directories, lists, _canonical(directory), limit) if lists and directories else Lists()
     hosts = waiting.add_to(counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)))
     # It may have ended meanwhile, or have begun.
     with suppress(NoAnswer, SocketRefused, DirectoryRefused), reach(directory) as crawl:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -71,6 +72,27 @@ def test_the_page_names_the_parts_that_it_lacks(tmp_path: Path) -> None:
     assert f"note: {note}\n" in told.err
     assert f"Note: {text(note)}." in told.out
     assert crawl.do("report", "--json").json()["notes"] == [note]
+
+
+def test_without_records_the_page_tells_what_the_ledger_knows(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    shutil.rmtree(crawl.directory / "records")
+    told = crawl.do("report", "--html", "-")
+    assert told.code == 0, told.err
+    assert "from its ledger, because it has no records" in told.out
+    assert '<section id="hosts">' in told.out
+    assert '<section id="dead-links">' not in told.out
+    assert_is_harmless(told.out)
+    assert crawl.do("report", "dead-links").code == 5
+
+
+def test_a_crawl_that_is_not_there_is_not_said_to_lack_records(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    crawl.directory.rename(tmp_path / "elsewhere")
+    for arguments in (["dead-links"], ["--html", "-"]):
+        told = crawl.do("report", *arguments)
+        assert told.code != 0
+        assert "there is no crawl in" in told.err
 
 
 def test_the_page_is_for_all_sections_and_for_a_place_that_can_be_written(tmp_path: Path) -> None:
