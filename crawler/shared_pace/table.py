@@ -12,7 +12,7 @@ import secrets
 import struct
 import time
 from collections.abc import Callable
-from errno import ENOSPC
+from errno import ENOSPC, ETIMEDOUT
 from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
@@ -22,6 +22,9 @@ from crawler.shared_pace.slot import BUSY_WAIT_S, MAX_AT_ONCE, SIZE, Slot, decod
 
 SETS: Final = 1 << 15
 WAYS: Final = 8
+MAX_WAIT_S: Final = 2.0
+"""For a set that another process changes."""
+_LOOK_AGAIN_S: Final = 0.0002
 
 _MAKER: Final = b"onceover pace "
 _MAGIC: Final = _MAKER + b"1 "
@@ -45,6 +48,7 @@ class PaceTable:
         self._clock = clock
         self._crawl = secrets.randbits(63) + 1
         self._begun: dict[str, list[int]] = {}
+        self._stuck: set[int] = set()
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._check_header()
@@ -130,7 +134,7 @@ class PaceTable:
         """Lock the set of a group. Returns where its slot is written, and the slot. Raises `OSError`; nothing is locked
         then."""
         which = name % SETS
-        self._lock(which, wait=True)
+        self._wait_for(which)
         try:
             start = _HEADER + which * WAYS * SIZE
             data = os.pread(self._file, WAYS * SIZE, start).ljust(WAYS * SIZE, b"\0")
@@ -153,7 +157,7 @@ class PaceTable:
     def _check_header(self) -> None:
         boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
         header = (_MAGIC + boot).ljust(_HEADER, b"\0")
-        self._lock(_HEADER_LOCK, wait=True)
+        self._wait_for(_HEADER_LOCK)
         try:
             found = os.pread(self._file, _HEADER, 0)
             if found != header:
@@ -176,9 +180,20 @@ class PaceTable:
         if os.pwrite(self._file, data, at) < len(data):
             raise OSError(ENOSPC, f"{os.strerror(ENOSPC)}: {self._path}")
 
-    def _lock(self, at: int, *, wait: bool = False) -> bool:
+    def _wait_for(self, at: int) -> None:
+        """Lock a set, which others hold for microseconds. Raises `OSError` if a process was stopped meanwhile, as by
+        Ctrl-Z. Nobody waits for it a second time, because this stops all of the crawl."""
+        until = time.monotonic() + (0.0 if at in self._stuck else MAX_WAIT_S)
+        while not self._lock(at):
+            if time.monotonic() >= until:
+                self._stuck.add(at)
+                raise OSError(ETIMEDOUT, f"another process keeps a lock, as if it was stopped: {self._path}")
+            time.sleep(_LOOK_AGAIN_S)
+        self._stuck.discard(at)
+
+    def _lock(self, at: int) -> bool:
         try:
-            fcntl.fcntl(self._file, fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK, _flock(fcntl.F_WRLCK, at))
+            fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _flock(fcntl.F_WRLCK, at))
         except (BlockingIOError, PermissionError):
             return False
         return True

@@ -221,6 +221,19 @@ def test_a_slot_that_no_crawl_can_have_written_is_worth_nothing(pace: Path, fiel
     second.close()
 
 
+def test_nobody_waits_for_a_crawl_that_was_stopped_while_it_writes(pace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawler.shared_pace.table.MAX_WAIT_S", 0.05)
+    stopped, other = PaceTable(pace, clock=lambda: 100.0), PaceTable(pace, clock=lambda: 100.0)
+    with stopped._changing("host"):
+        for _ in range(2):
+            with pytest.raises(TimeoutError, match="as if it was stopped"):
+                other.begin("host", at_once=1, delay_s=1.0)
+    assert not other.begin("host", at_once=1, delay_s=1.0)
+    assert stopped.begin("host", at_once=1, delay_s=1.0) == BUSY_WAIT_S
+    stopped.close()
+    other.close()
+
+
 @in_virtual_time
 async def test_a_crawl_goes_on_alone_when_the_file_fails(pace: Path, caplog: pytest.LogCaptureFixture) -> None:
     log: list[Request] = []
