@@ -219,11 +219,11 @@ class Keeper:
     async def _look(self, directory: Path) -> None:
         try:
             async with asyncio.timeout(None) as self._looking:
-                holder = await find_process(directory)
-                if holder is not None and self._hold(*holder, str(directory)):
+                if (holder := await find_process(directory)) is not None and self._hold(*holder, str(directory)):
                     return
+                before = last_change(directory)  # what changes during the look, or after it, needs another one
                 found = await self._commands.look_into(directory)
-                self._seen_change = last_change(directory)
+                self._seen_change = before
                 self.facts = changes.looked(self.facts, found, time.time())
         except TimeoutError:
             return  # the keeper ends

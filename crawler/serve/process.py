@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 
@@ -221,9 +221,15 @@ def lock_holder(directory: Path) -> int | None:
     except OSError:
         return None
     with lock:
+        if not _noted_holder(lock):
+            return None  # nobody has it. Who takes it now would be refused if this process had it, even for a moment
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            text = lock.read(32).strip()
+            text = _noted_holder(lock)
             return int(text) if text.isdigit() else None
     return None
+
+
+def _noted_holder(lock: BinaryIO) -> bytes:
+    return os.pread(lock.fileno(), 32, 0).strip()

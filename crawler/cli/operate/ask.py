@@ -25,6 +25,7 @@ def ask(directory: Path) -> None:
         raise Refused(request.message, request.exit_code)
     with reach(directory, to_change=not isinstance(request, READS)) as crawl:
         reply = crawl.ask(request, REPLY_TYPES[type(request)])
-        is_running = crawl.is_running
+        # While it has the locks: who takes them next may change what the reply tells.
+        changes = None if crawl.is_running else lock_changes(directory)
     click.echo(msgspec.json.encode(reply))
-    click.echo(msgspec.json.encode(None if is_running else lock_changes(directory)))
+    click.echo(msgspec.json.encode(changes))

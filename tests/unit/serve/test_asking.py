@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -13,10 +13,13 @@ from crawler.control import address
 from crawler.control.replies import CrawlStatus, HostList, PauseState, QueueList, Refusal
 from crawler.control.requests import AnyRequest, GetStatus, InspectQueues, Pause, Top
 from crawler.control.server import ControlServer
+from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.reach import ReachedCrawl, reach
 from crawler.serve import asking
 from crawler.serve.asking import Asker, Unanswered
 from crawler.serve.inspection import run_command
+from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import make
 
 
@@ -39,6 +42,23 @@ async def test_reads_of_a_stored_crawl_leave_each_others_replies_and_a_change_dr
     await asker.ask(directory, Pause(reason="tests"), PauseState)
     assert (await asker.ask(directory, GetStatus(), CrawlStatus)).paused == "tests"
     assert len(asked) == 4
+
+
+def test_a_reply_holds_until_the_first_change_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = make(tmp_path / "crawl")
+    lock = CrawlDirectory(crawl.directory).lock
+    os.utime(lock, ns=(1_000, 2_000))
+
+    @contextmanager
+    def reach_and_be_overtaken(path: Path, *, to_change: bool) -> Iterator[ReachedCrawl]:
+        with reach(path, to_change=to_change) as reached:
+            yield reached
+        os.utime(lock, ns=(3_000, 4_000))  # as by a command that has waited for this one
+
+    monkeypatch.setattr("crawler.cli.operate.ask.reach", reach_and_be_overtaken)
+    told = command_here("ask", str(crawl.directory), given=encode_request(GetStatus()))
+    assert told.code == 0
+    assert told.out.splitlines()[1] == "[2000]"
 
 
 def test_the_lock_tells_when_somebody_has_begun_or_ended_a_change(tmp_path: Path) -> None:

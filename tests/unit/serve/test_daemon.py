@@ -1,4 +1,4 @@
-"""What a daemon does while crawls are deleted."""
+"""What a daemon does while crawls are deleted, or change while it looks at them."""
 
 import asyncio
 import os
@@ -9,14 +9,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.disk.directory import CrawlDirectory
 from crawler.serve.daemon import CrawlRuns, Daemon, Options
 from crawler.serve.inspection import Answered, Commands
 from crawler.serve.keeper import Keeper, KeeperOptions
 from crawler.serve.life.changes import Looked
-from crawler.serve.life.facts import Plan, Process, Record, Wish
-from crawler.serve.machine import Limits
+from crawler.serve.life.facts import Plan, Process, Record, Rest, Why, Wish
+from crawler.serve.machine import Limits, Taken
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
+from tests.timeouts import MAX_WAIT_S
 from tests.unit.serve.samples import told
 
 TEXT = '[crawl]\nseeds = ["http://a.test/"]\n'
@@ -78,7 +80,7 @@ async def test_a_crawl_that_waits_to_be_looked_into_keeps_no_daemon_from_its_end
         commands = Busy()
         keeper = Keeper("a", home, KeeperOptions(), commands=commands)
         keeper.facts = msgspec.structs.replace(keeper.facts, plan=plan, to_look=True)
-        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
             group.create_task(keeper.run())
             await commands.is_asked.wait()
             end(keeper)
@@ -117,3 +119,41 @@ async def test_a_command_that_works_on_a_stopped_crawl_is_left_alone(tmp_path: P
         await keeping
     await command.communicate(b"")
     assert command.returncode == 0
+
+
+class Overtaken(Commands):
+    """Looks into a crawl, to which somebody adds a URL before the daemon hears what was found."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+
+    async def look_into(self, directory: Path) -> Looked:
+        self.looks += 1
+        if self.looks == 1:
+            with CrawlDirectory(directory):
+                pass
+        return Looked(waiting_urls=0)
+
+
+async def test_what_changes_in_a_crawl_during_a_look_is_looked_at_again(tmp_path: Path) -> None:
+    plan, commands = Plan(directory=str(tmp_path / "a"), digest=""), Overtaken()
+    with CrawlDirectory(tmp_path / "a") as crawl:
+        pass
+    os.utime(crawl.lock, ns=(1_000, 2_000))  # the clock of a file system may stand still between two changes
+    turned = asyncio.Event()
+    with Home(tmp_path) as home:
+        keeper = Keeper("a", home, KeeperOptions(), commands=commands, told=turned.set)
+        rest = Rest(why=Why.COMPLETE, reason="tests", since=0.0)
+        record = msgspec.structs.replace(keeper.facts.record, rest=rest)
+        keeper.facts = msgspec.structs.replace(keeper.facts, plan=plan, record=record, to_look=True)
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(keeper.run())
+            for looks in (1, 2):
+                while keeper.facts.to_look:
+                    turned.clear()
+                    await turned.wait()
+                assert commands.looks == looks
+                await keeper.watch(Taken())
+                assert keeper.facts.to_look == (looks == 1)
+            keeper.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.disk.directory import CrawlDirectory
 from crawler.serve.life.facts import Record, Rest, RunEntry, Why, Wish
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
 from crawler.serve.notify import Supervisor
@@ -43,6 +44,15 @@ def test_the_daemon_never_takes_its_own_process_for_a_crawl(tmp_path: Path) -> N
         assert holder == os.getpid()
         with pytest.raises(ProcessLookupError, match="is the daemon"):
             CrawlProcess(holder)
+
+
+def test_a_look_at_a_lock_that_nobody_has_refuses_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with CrawlDirectory(tmp_path / "a") as crawl:
+        assert lock_holder(crawl.path) == os.getpid()
+    taken: list[int] = []
+    monkeypatch.setattr("crawler.serve.process.fcntl.flock", lambda _, how: taken.append(how))
+    assert lock_holder(crawl.path) is None
+    assert taken == []
 
 
 def test_a_shortage_ends_only_when_there_is_a_bit_more_than_needed() -> None:
