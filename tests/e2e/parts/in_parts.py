@@ -81,13 +81,8 @@ class PartsOfWeb(msgspec.Struct, frozen=True):
         return [pid for number in range(self.parts) if (pid := self.pid(number)) is not None]
 
     def pid(self, number: int) -> int | None:
-        """None also if it is dead and nobody has waited for it yet, or if another process has got its number."""
-        try:
-            pid = int((self.directory / f"part-{number}" / "lock").read_text())
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except (OSError, ValueError):
-            return None
-        return pid if b"run-part" in command else None
+        """Of the process of a part; see `running_part`."""
+        return running_part(self.directory / f"part-{number}", cwd=self.folder)
 
     def requests(self) -> list[LogEntry]:
         return list(read_json_lines(self.log))
@@ -102,6 +97,17 @@ def in_parts(folder: Path, *settings: str, parts: int = 2, params: WorldParams =
     log = folder / "requests.jsonl"
     with running(params, log_path=log) as port:
         yield PartsOfWeb(folder, Web(port, params), log, parts, settings)
+
+
+def running_part(directory: Path, *, cwd: Path) -> int | None:
+    """The process that runs the part in a directory, and was started in `cwd`. None also if it is dead and nobody has
+    waited for it yet, or if another process has got its number, as that of a part in another test."""
+    try:
+        pid = int((directory / "lock").read_text())
+        is_it = b"run-part" in Path(f"/proc/{pid}/cmdline").read_bytes() and Path(f"/proc/{pid}/cwd").samefile(cwd)
+    except (OSError, ValueError):
+        return None
+    return pid if is_it else None
 
 
 def _has_records(folder: Path) -> bool:

@@ -22,7 +22,7 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE, ONCEOVER, TIMEOUT_S, Ended, Web, assert_told, environment, onceover, setting
-from tests.e2e.parts.in_parts import WORLD, host_of
+from tests.e2e.parts.in_parts import WORLD, host_of, running_part
 from tests.redis_server import RedisServer, running_redis
 from tests.tcp_proxy import Proxy, proxied, to_path
 
@@ -92,13 +92,8 @@ class Machine:
         return sorted(int(path.name.removeprefix("part-")) for path in self.directory.glob("part-*"))
 
     def pid_of(self, part: int) -> int | None:
-        """The process of a part that runs here. None also if another process has got its number."""
-        try:
-            pid = int((self.directory / f"part-{part}" / "lock").read_text())
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except (OSError, ValueError):
-            return None
-        return pid if b"run-part" in command else None
+        """The process of a part that runs here."""
+        return running_part(self.directory / f"part-{part}", cwd=self.folder)
 
     def pids(self) -> list[int]:
         """The processes of the parts that run here."""
