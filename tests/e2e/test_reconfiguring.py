@@ -27,8 +27,8 @@ from tests.unit.write.samples import archived
 
 STILL = setting("politeness.min_delay_s=600", "politeness.delay_factor=0", "politeness.max_delay_s=600")
 """After its first page a host rests for longer than the test takes."""
-PACED = setting("politeness.min_delay_s=1.5")
-"""Such a crawl is complete after twelve seconds and more, so it can be met on its way however busy the machine is."""
+PACED = setting("politeness.min_delay_s=3")
+"""Such a crawl is complete after 24 seconds and more, so it can be met on its way however busy the machine is."""
 QUICK = ["politeness.min_delay_s=0", "politeness.max_delay_s=1"]
 
 
@@ -41,7 +41,7 @@ def recorded(directory: Path) -> str:
 
 
 def test_a_new_pace_holds_for_the_rests_that_begin_after_it(tmp_path: Path) -> None:
-    with operated(tmp_path, *setting("politeness.min_delay_s=1", "scope.within=any")) as here:
+    with operated(tmp_path, *PACED, *setting("scope.within=any")) as here:
         here.crawl.wait_until(lambda: len(here.requests()) > 8, "requests")
         slowed = here.do("set", "politeness.min_delay_s=600", "politeness.max_delay_s=600", "--json")
         assert changes(slowed.json()) == {"politeness.min_delay_s": "now", "politeness.max_delay_s": "now"}
@@ -88,7 +88,7 @@ def test_limits_scope_and_concurrency_hold_at_once_and_leases_are_kept(tmp_path:
 
 
 def test_a_limit_that_is_reached_already_ends_the_crawl(tmp_path: Path) -> None:
-    with operated(tmp_path, *setting("politeness.min_delay_s=1")) as here:
+    with operated(tmp_path, *PACED) as here:
         here.crawl.wait_until(lambda: len(fetched(here.directory)) > 5, "pages")
         assert here.do("set", "limits.pages=5").out == "limits.pages is 5; it was unset\n"
         assert here.crawl.wait().code == LIMIT

@@ -8,15 +8,19 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from socket import create_server
 
+import msgspec
 import pytest
 
+from crawler.simweb.process import running
 from tests.e2e.crawling import (
     COMPLETE,
     LIMIT,
     ONCEOVER,
+    SMALL,
     STOPPED,
     Web,
     assert_sound,
@@ -32,8 +36,16 @@ from tests.timeouts import MAX_WAIT_S
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 ONE_AT_A_TIME = setting("fetch.concurrency=1", "fetch.spare=0")
-"""So the crawl of the slow web always has a page in flight, and takes so long that it can be met on its way."""
-AT_ONCE = setting("fetch.concurrency=64")
+"""So the crawl of the long web always has a page in flight, and takes so long that it can be met on its way."""
+AT_ONCE = setting("fetch.concurrency=64", "politeness.per_host=8")
+
+
+@pytest.fixture(scope="module")
+def long_web() -> Iterator[Web]:
+    """200 pages on 5 hosts, of which nearly each takes a tenth of a second."""
+    params = msgspec.structs.replace(SMALL, pages_per_host=40, slow=0.95, duplicates=0.0, delay_s=0.1)
+    with running(params) as port:
+        yield Web(port, params)
 
 
 def has_records(directory: Path, *, at_least: int = 1) -> bool:
@@ -42,10 +54,10 @@ def has_records(directory: Path, *, at_least: int = 1) -> bool:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_lets_what_is_in_flight_finish_and_the_crawl_goes_on_exactly(
-    tmp_path: Path, slow_web: Web, number: signal.Signals
+    tmp_path: Path, long_web: Web, number: signal.Signals
 ) -> None:
     directory = tmp_path / "crawl"
-    with started("crawl", *slow_web.options, *ONE_AT_A_TIME, "--dir", "crawl", cwd=tmp_path) as crawl:
+    with started("crawl", *long_web.options, *ONE_AT_A_TIME, "--dir", "crawl", cwd=tmp_path) as crawl:
         crawl.wait_until(lambda: has_records(directory, at_least=6), "records")
         crawl.signal(number)
         ended = crawl.wait()
@@ -53,14 +65,14 @@ def test_a_signal_lets_what_is_in_flight_finish_and_the_crawl_goes_on_exactly(
     assert ended.out.startswith("Stopped. To go on: onceover crawl --dir crawl\n")
     assert_sound(directory)
     before = fetched(directory)
-    assert 0 < len(before) < 40
+    assert 0 < len(before) < len(long_web.pages)
     log = (directory / "logs" / "crawl.log").read_text()
     assert f"{number.name}: stopping when" in log
     assert "ended: signal" in log
     resumed = onceover("crawl", "--dir", "crawl", *AT_ONCE, cwd=tmp_path)
     assert_told(resumed, COMPLETE, "Resuming: ")
     # Drained, not dropped: nothing was fetched twice.
-    assert fetched(directory) == dict.fromkeys(slow_web.pages, 1)
+    assert fetched(directory) == dict.fromkeys(long_web.pages, 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -79,11 +91,11 @@ def test_a_second_signal_stops_at_once_although_a_server_never_answers(tmp_path:
     assert records(tmp_path / "crawl") == []
 
 
-def test_a_terminal_that_is_closed_stops_a_crawl_once_however_often_it_is_told(tmp_path: Path, slow_web: Web) -> None:
+def test_a_terminal_that_is_closed_stops_a_crawl_once_however_often_it_is_told(tmp_path: Path, long_web: Web) -> None:
     directory = tmp_path / "crawl"
     ours, its = pty.openpty()
     crawl = subprocess.Popen(
-        [ONCEOVER, "crawl", *slow_web.options, *ONE_AT_A_TIME, "--dir", "crawl"],
+        [ONCEOVER, "crawl", *long_web.options, *ONE_AT_A_TIME, "--dir", "crawl"],
         cwd=tmp_path,
         env=environment(),
         stdin=its,
@@ -108,7 +120,7 @@ def test_a_terminal_that_is_closed_stops_a_crawl_once_however_often_it_is_told(t
     assert "at once" not in log
     assert_sound(directory)
     assert onceover("crawl", "--dir", "crawl", *AT_ONCE, cwd=tmp_path).code == COMPLETE
-    assert fetched(directory) == dict.fromkeys(slow_web.pages, 1)
+    assert fetched(directory) == dict.fromkeys(long_web.pages, 1)
 
 
 def test_a_crawl_under_nohup_does_not_care_for_its_terminal(tmp_path: Path, slow_web: Web) -> None:
@@ -150,8 +162,8 @@ def test_a_signal_during_the_imports_ends_the_command_in_order(tmp_path: Path, n
     assert ended.stderr == "onceover: stopped before it began\n"
 
 
-def test_a_crawl_that_is_told_again_and_again_still_ends_in_order(tmp_path: Path, slow_web: Web) -> None:
-    with started("crawl", *slow_web.options, *ONE_AT_A_TIME, "--dir", "crawl", cwd=tmp_path) as crawl:
+def test_a_crawl_that_is_told_again_and_again_still_ends_in_order(tmp_path: Path, long_web: Web) -> None:
+    with started("crawl", *long_web.options, *ONE_AT_A_TIME, "--dir", "crawl", cwd=tmp_path) as crawl:
         crawl.wait_until(lambda: has_records(tmp_path / "crawl"), "records")
         for _ in range(200):
             if crawl.process.poll() is not None:
@@ -162,7 +174,7 @@ def test_a_crawl_that_is_told_again_and_again_still_ends_in_order(tmp_path: Path
     assert_told(ended, STOPPED)
     assert_sound(tmp_path / "crawl")
     assert onceover("crawl", "--dir", "crawl", *AT_ONCE, cwd=tmp_path).code == COMPLETE
-    assert set(fetched(tmp_path / "crawl")) == slow_web.pages
+    assert set(fetched(tmp_path / "crawl")) == long_web.pages
 
 
 LOSING = """
@@ -194,7 +206,7 @@ def test_a_signal_at_any_moment_of_the_start_ends_it_in_order(tmp_path: Path, we
     directory = tmp_path / "crawl"
     assert onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "10", cwd=tmp_path).code == LIMIT
     # Another backend: the start rebuilds the visited set.
-    options = setting('visited.backend="bloom"', "politeness.min_delay_s=1")
+    options = setting('visited.backend="bloom"', "politeness.min_delay_s=3")
     with started("crawl", "--dir", "crawl", *options, cwd=tmp_path) as crawl:
         time.sleep(delay_s)
         crawl.signal(signal.SIGTERM)

@@ -15,7 +15,7 @@ from crawler.page import LinkKind
 from crawler.simweb.log import LogEntry
 from tests.e2e.crawling import COMPLETE, LIMIT, Running, assert_told, onceover
 from tests.e2e.operating import command_here
-from tests.e2e.parts.in_parts import WORLD, PartsOfWeb, in_parts, send
+from tests.e2e.parts.in_parts import UNHURRIED, WORLD, PartsOfWeb, in_parts, send
 
 IP_DELAY_S = 0.05
 ONE_ADDRESS = ("politeness.per_ip=1", f"politeness.ip_delay_s={IP_DELAY_S}")
@@ -76,7 +76,7 @@ def test_three_parts_store_exactly_as_many_pages_as_they_may(tmp_path: Path) -> 
 
 
 def test_a_limit_is_met_exactly_although_parts_are_killed(tmp_path: Path) -> None:
-    with in_parts(tmp_path, "politeness.min_delay_s=1", "politeness.robots=false", parts=3) as crawl:
+    with in_parts(tmp_path, *UNHURRIED, parts=3) as crawl:
         with crawl.started("--max-pages", "50") as supervisor:
             assert kill_parts(crawl, supervisor, [0, 1, 2, 0, 1], Random(5)) >= 3
             assert_told(supervisor.wait(), LIMIT)

@@ -167,7 +167,7 @@ def stopping(step: Callable[..., object], crawl: StoredCrawl, *, after: bool) ->
 def stop(crawl: StoredCrawl, into: int) -> None:
     """Divide the crawl with a step that stops the command."""
     with pytest.raises(Stopped):
-        parts(crawl, into)
+        pytest.fail(f"it came to its end: {parts(crawl, into)}")
 
 
 def test_nobody_uses_a_part_while_it_is_being_made(crawl: StoredCrawl, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from crawler.serve.records import Home
 
 BASE = "/api/v1"
 LOOPBACK = Listen("127.0.0.1", 0)
+IDLE_S = 2.0
+"""After so long a server leaves clients in a test of that. Others in it need more than a moment to be answered."""
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from crawler.serve.api.gate.listener import Listener
 from crawler.serve.api.gate.tokens import Rights, Tokens
 from crawler.serve.api.gate.traffic import Traffic
 from tests.timeouts import MAX_WAIT_S
-from tests.unit.serve.api.serving import BASE, Api, served
+from tests.unit.serve.api.serving import BASE, IDLE_S, Api, served
 
 
 @given(st.floats(0.1, 1000), st.integers(1, 50), st.lists(st.floats(0, 2), min_size=1, max_size=200), st.floats(0, 1e9))
@@ -153,7 +153,7 @@ async def test_connections_of_a_client_are_bounded_and_a_closed_one_makes_room(t
 
 
 async def test_slow_clients_are_left_and_others_do_not_notice(tmp_path: Path) -> None:
-    async with served(tmp_path, idle_s=0.2, client_requests_per_s=1e6, requests_per_s=1e6) as api:
+    async with served(tmp_path, idle_s=IDLE_S, client_requests_per_s=1e6, requests_per_s=1e6) as api:
 
         async def drip(number: int) -> bytes:
             """Sends nothing, or a header that never ends, a byte at a time."""
@@ -279,7 +279,7 @@ async def test_who_presents_wrong_tokens_has_to_wait_whatever_comes_next(tmp_pat
 
 
 async def test_a_request_that_lasts_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
-    async with served(tmp_path, idle_s=0.2, body_s=2 * MAX_WAIT_S) as api:
+    async with served(tmp_path, idle_s=IDLE_S, body_s=2 * MAX_WAIT_S) as api:
         tokens = Tokens(tmp_path)
         kept, revoked = tokens.add("kept", Rights.FULL), tokens.add("revoked", Rights.FULL)
         async with connected(api) as (reader, writer), connected(api) as (other, write_other):

@@ -19,7 +19,7 @@ from crawler.serve.api.gate.tls import Certificate, CertificateRefused
 from crawler.serve.api.server import Listen
 from tests.e2e.operating import command_here
 from tests.timeouts import MAX_WAIT_S
-from tests.unit.serve.api.serving import BASE, Api, served
+from tests.unit.serve.api.serving import BASE, IDLE_S, Api, served
 
 
 class Files:
@@ -108,7 +108,7 @@ async def test_with_tls_other_names_may_be_used_but_only_those_that_are_given(tm
 async def test_who_speaks_no_tls_or_is_slow_to_begin_gets_nothing(
     tmp_path: Path, files: Files, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with served(tmp_path / "home", files.listen(), idle_s=0.2, max_connections_per_client=3) as api:
+    async with served(tmp_path / "home", files.listen(), idle_s=IDLE_S, max_connections_per_client=3) as api:
         for sent in (b"GET / HTTP/1.1\r\nHost: crawls.test\r\n\r\n", b"\x16\x03\x01", b""):
             reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
             writer.write(sent)

@@ -152,12 +152,12 @@ async def until_running(api: Api, export: ExportForm) -> ExportForm:
 
 async def test_what_a_daemon_leaves_unfinished_the_next_one_finishes(home: Path) -> None:
     async with serving(home) as api:
-        export = await until_running(api, await begin(api, format="csv", rows_per_file=10))
+        export = await until_running(api, await begin(api, format="csv", rows_per_file=3))
         kept = export.files[0]
     begun = (home / "daemon" / "exports" / "a" / export.id / "files" / kept.name).stat().st_mtime_ns
     async with serving(home) as api:
         made = await ended(api, export)
-        assert (made.state, made.rows, len(made.files)) == ("complete", 3000, 300)
+        assert (made.state, made.rows, len(made.files)) == ("complete", 3000, 1000)
     assert (home / "daemon" / "exports" / "a" / export.id / "files" / kept.name).stat().st_mtime_ns == begun
 
 
@@ -173,6 +173,18 @@ async def state_of(exporter: Exporter, name: str, *, after: str) -> str:
     return state
 
 
+async def until_locked(path: Path) -> None:
+    """Until another process has the lock."""
+    async with asyncio.timeout(MAX_WAIT_S):
+        while True:
+            with path.open("ab") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return
+            await asyncio.sleep(0.02)
+
+
 async def test_a_process_that_outlives_its_daemon_is_waited_for(home: Path) -> None:
     exporter = Exporter(home / "daemon" / "exports")
     (home / "daemon").mkdir()
@@ -181,6 +193,7 @@ async def test_a_process_that_outlives_its_daemon_is_waited_for(home: Path) -> N
     folder = home / "daemon" / "exports" / "a" / asked.id
     left = await asyncio.create_subprocess_exec("flock", str(folder / "lock"), "sleep", "600", start_new_session=True)
     try:
+        await until_locked(folder / "lock")
         running = asyncio.create_task(exporter.run())
         await state_of(exporter, asked.id, after="waiting")
         assert not (folder / "files").exists()
