@@ -147,9 +147,11 @@ def _why(arguments: tuple[str, ...], code: int, complaint: bytes) -> str:
     return f"`onceover {arguments[0]}` ended with {how}; the log of the daemon says more"
 
 
-def last_change(directory: Path) -> int | None:
-    """Changes whenever a process takes or leaves the lock of a crawl directory, to change the crawl."""
+def last_change(directory: Path, *, upto_ns: int | None = None) -> int | None:
+    """Changes whenever a process takes or leaves the lock of a crawl directory, to change the crawl. With `upto_ns`,
+    None if one has done so later than at that time."""
     try:
-        return (directory / "lock").stat().st_mtime_ns
+        changed_ns = (directory / "lock").stat().st_mtime_ns
     except OSError:
         return None
+    return changed_ns if upto_ns is None or changed_ns <= upto_ns else None

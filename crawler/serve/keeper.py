@@ -212,7 +212,7 @@ class Keeper:
         process.close()
         self._process = None
         self._output.trim()
-        self._seen_change = last_change(Path(facts.directory))
+        self._seen_change = last_change(Path(facts.directory), upto_ns=self._output.printed_at_ns())
         self._log(logging.INFO, f"process {facts.pid} has ended: {how_text(how, facts)}")
         self.facts = changes.ended(self.facts, how, time.time(), restarts=self._options.restarts)
 

@@ -63,6 +63,14 @@ class Output:
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
+    def printed_at_ns(self) -> int:
+        """When the last process printed its result. It does so when it has unlocked the crawl. If it has not got that
+        far, when it was started."""
+        try:
+            return self.result.stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def last_status(self) -> Status | None:
         """How the crawl stood when the last process ended; None if it has not got that far."""
         try:
@@ -221,15 +229,15 @@ def lock_holder(directory: Path) -> int | None:
     except OSError:
         return None
     with lock:
-        if not _noted_holder(lock):
+        if _noted_holder(lock) is None:
             return None  # nobody has it. Who takes it now would be refused if this process had it, even for a moment
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            text = _noted_holder(lock)
-            return int(text) if text.isdigit() else None
+            return _noted_holder(lock)
     return None
 
 
-def _noted_holder(lock: BinaryIO) -> bytes:
-    return os.pread(lock.fileno(), 32, 0).strip()
+def _noted_holder(lock: BinaryIO) -> int | None:
+    text = os.pread(lock.fileno(), 32, 0).strip()
+    return int(text) if text.isdigit() else None

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from crawler.serve.life.changes import Looked
 from crawler.serve.life.facts import Plan, Process, Record, Rest, Why, Wish
 from crawler.serve.machine import Limits, Taken
 from crawler.serve.notify import Supervisor
+from crawler.serve.process import CrawlProcess, Output
 from crawler.serve.records import Home
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.serve.samples import told
@@ -156,4 +158,46 @@ async def test_what_changes_in_a_crawl_during_a_look_is_looked_at_again(tmp_path
                 assert commands.looks == looks
                 await keeper.watch(Taken())
                 assert keeper.facts.to_look == (looks == 1)
+            keeper.close()
+
+
+class Idle(Commands):
+    """Finds nothing to do in a crawl."""
+
+    async def look_into(self, directory: Path) -> Looked:
+        return Looked(waiting_urls=0)
+
+
+USING = "import pathlib, sys, crawler.disk.directory as d\nwith d.CrawlDirectory(pathlib.Path(sys.argv[1])): pass"
+
+
+@pytest.mark.parametrize("is_overtaken", [False, True])
+async def test_what_changes_in_a_crawl_between_its_end_and_that_of_its_process_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_overtaken: bool
+) -> None:
+    def start(_home: Path, _configuration: str, directory: str, output: Output, **_: Path) -> CrawlProcess:
+        child = subprocess.Popen([sys.executable, "-c", USING, directory])
+        process = CrawlProcess(child.pid, child)
+        assert child.wait() == 0
+        output.result.write_text('{"ending": "complete", "exit_code": 0}')
+        if is_overtaken:
+            with CrawlDirectory(Path(directory)) as crawl:
+                pass
+            later_ns = output.result.stat().st_mtime_ns + 1  # the clock of a file system is not that fine
+            os.utime(crawl.lock, ns=(later_ns, later_ns))
+        return process
+
+    monkeypatch.setattr("crawler.serve.keeper.start", start)
+    turned = asyncio.Event()
+    with Home(tmp_path) as home:
+        keeper = Keeper("a", home, KeeperOptions(), commands=Idle(), told=turned.set)
+        plan = Plan(directory=str(tmp_path / "a"), digest="")
+        keeper.facts = msgspec.structs.replace(keeper.facts, plan=plan)
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(keeper.run())
+            while keeper.facts.record.rest is None:
+                turned.clear()
+                await turned.wait()
+            await keeper.watch(Taken())
+            assert keeper.facts.to_look == is_overtaken
             keeper.close()
