@@ -20,10 +20,12 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.simweb.log import LogEntry, read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
+from frontier import FrontierStats
 from frontier.descriptor import Report
 from frontier.leveldb.store import LevelDBStore
 from frontier.values import Damaged
 from tests.e2e.crawling import COMPLETE, ONCEOVER, TIMEOUT_S, Web, environment, setting
+from tests.e2e.operating import command_here, is_listening
 from tests.stores import open_leveldb
 
 Moment = Callable[[], object]
@@ -180,6 +182,20 @@ def idleness(lines: Lines) -> Moment:
         return now - since > IDLE_S
 
     return has_idled
+
+
+def rest(lines: Lines, directory: Path) -> Moment:
+    """After the first further requests, all hosts rest, and nothing is in flight."""
+    first = lines.count()
+
+    def is_at_rest() -> bool:
+        if lines.count() == first or not is_listening(directory):
+            return False
+        status = command_here("status", str(directory), "--json").json()
+        frontier = msgspec.convert(status["frontier"], FrontierStats)
+        return bool(status["running"]) and not (frontier.in_process or frontier.ready_queues)
+
+    return is_at_rest
 
 
 def _append(path: Path, record: bytes, random: Random) -> None:

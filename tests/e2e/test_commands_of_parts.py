@@ -36,8 +36,8 @@ class Crawl:
     def complete(self, *options: str) -> Ended:
         return onceover(*self._options, *options, cwd=self._folder)
 
-    def resume(self) -> Ended:
-        return onceover("crawl", "--dir", self.directory.name, cwd=self._folder)
+    def resume(self, *options: str) -> Ended:
+        return onceover("crawl", "--dir", self.directory.name, *options, cwd=self._folder)
 
     @contextmanager
     def started(self, *options: str) -> Iterator[Running]:
@@ -72,7 +72,8 @@ def test_a_crawl_in_three_parts_is_steered_as_one_and_finds_what_one_process_fin
         web = Web(port, WORLD)
         one, parts = Crawl(tmp_path, "one", web), Crawl(tmp_path, "parts", web)
         assert one.complete().code == COMPLETE
-        pace = setting("politeness.min_delay_s=0.2", "politeness.max_delay_s=0.2")
+        # So it lasts for sixteen seconds and more, and can be met on its way.
+        pace = setting("politeness.min_delay_s=2", "politeness.max_delay_s=2")
         with parts.started("--parts", str(PARTS), *pace) as process:
             process.wait_until(lambda: {queue["part"] for queue in parts.queues()} == set(range(PARTS)), "links")
             assert parts.do("pause", "--reason", "night").code == COMPLETE
@@ -87,7 +88,7 @@ def test_a_crawl_in_three_parts_is_steered_as_one_and_finds_what_one_process_fin
             assert parts.do("stop").code == COMPLETE
             assert process.wait().code == STOPPED
         assert parts.look("fsck").code == COMPLETE
-        assert parts.resume().code == COMPLETE
+        assert parts.resume(*setting("politeness.min_delay_s=0")).code == COMPLETE
         check_same(one, parts)
         check_lost_links(parts)
         # One part loses its frontier.

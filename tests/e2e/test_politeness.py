@@ -17,7 +17,7 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.world import World
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE, ONCEOVER, setting
-from tests.e2e.killing import Lines, Victim, growth, idleness, victim
+from tests.e2e.killing import Lines, Victim, growth, rest, victim
 from tests.e2e.origins import GONE, host_name, linking, site, to
 from tests.servers import CLOSE, Script, Seen, page, raw_server
 
@@ -89,7 +89,7 @@ def test_retry_after_and_robots_txt_are_kept_over_kills(tmp_path: Path) -> None:
     with victim(tmp_path, params) as crawl:
         lines = Lines(crawl.log)
         for _ in range(2):
-            assert crawl.run(idleness(lines)) != COMPLETE  # all wait, so nothing is in flight
+            assert crawl.run(rest(lines, crawl.directory.path)) != COMPLETE
         assert crawl.run() == COMPLETE
         hosts = by_host(crawl.requests())
     assert len(hosts) == 5
