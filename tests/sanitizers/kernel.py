@@ -88,14 +88,14 @@ def _leaves(chance: Random) -> None:
 
 
 def _table(chance: Random) -> None:
-    shards = chance.choice((1, 2, 8, 256))
+    shards, factor = chance.choice((1, 2, 8, 256)), chance.getrandbits(64) | 1
     first: list[Memory] = [_zeros(0) for _ in range(shards)]
     second: list[Memory] = [bytearray() for _ in range(shards)]
     counts = np.zeros(shards, np.int64), np.zeros(shards, np.int64)
     for _ in range(ROUNDS):
         urls, mode = _batch(chance, most=500), chance.choice((TEST, ADD, ADD, FORGET))
-        found = compiled.table_probe(_zeros, urls, first, counts[0], mode)
-        assert found == numpy_table.table_probe(urls, second, counts[1], mode)
+        found = compiled.table_probe(_zeros, urls, first, counts[0], mode, factor)
+        assert found == numpy_table.table_probe(urls, second, counts[1], mode, factor)
         assert [bytes(each) for each in first] == [bytes(each) for each in second]
         assert counts[0].tolist() == counts[1].tolist()
         index, slots = chance.randrange(shards), chance.randint(1, 900)

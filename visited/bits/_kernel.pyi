@@ -62,6 +62,7 @@ def table_probe(
     shards: list[Memory],
     counts: Writable,
     mode: int,
+    factor: int = 1,
     /,
 ) -> tuple[list[bool], int]: ...
 def table_spread(allocate: Callable[[int], Memory], shards: list[Memory], index: int, slots: int, /) -> None: ...

@@ -12,6 +12,7 @@ typedef struct {
     PyObject *shards, *allocate;
     Py_buffer *buffers;
     uint64_t *counts;
+    unsigned long long factor;
     Py_ssize_t shard_count;
     int shard_bits;
 } table;
@@ -191,6 +192,14 @@ erase(const shard *in, Py_ssize_t slot, int shard_bits)
     memset(in->slots + (end - 1) * SLOT, 0, SLOT);
 }
 
+/* The table is in an order that nobody can foresee who does not know the factor. */
+static inline void
+multiply(uint8_t *digest, uint64_t factor)
+{
+    uint64_t product = __builtin_bswap64(load64_big(digest) * factor);
+    memcpy(digest, &product, sizeof(product));
+}
+
 /* Return the shard of a digest, and prefetch its home slot. Returns -1 with an exception. */
 static inline Py_ssize_t
 prefetch_home(const table *in, uint8_t *digest)
@@ -237,9 +246,11 @@ table_run(table *in, probe *call, Py_ssize_t at, int run, Py_ssize_t *change)
     Py_ssize_t indices[RUN];
     if (digest_run(call->batch, at, run, digests) < 0)
         return -1;
-    for (int i = 0; i < run; i++)
+    for (int i = 0; i < run; i++) {
+        multiply(digests[i], in->factor);
         if ((indices[i] = prefetch_home(in, digests[i])) < 0)
             return -1;
+    }
     for (int i = 0; i < run; i++) {
         int absent = probe_digest(in, call->mode, indices[i], digests[i], change);
         if (absent < 0)
@@ -302,11 +313,16 @@ table_probe(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *urls, *result = NULL;
     Py_buffer counts;
     Py_ssize_t change = 0;
-    table in = {0};
+    table in = {.factor = 1};
     probe call = {0};
-    if (!PyArg_ParseTuple(args, "OOO!w*i", &in.allocate, &urls, &PyList_Type, &in.shards, &counts, &call.mode))
+    if (!PyArg_ParseTuple(args, "OOO!w*i|K", &in.allocate, &urls, &PyList_Type, &in.shards, &counts, &call.mode,
+                          &in.factor))
         return NULL;
     in.counts = counts.buf;
+    if (in.factor % 2 == 0) {
+        PyErr_Format(PyExc_ValueError, "expected an odd factor, found %llu", in.factor);
+        goto done;
+    }
     if (check_mode(call.mode, FORGET) < 0 || check_aligned(&counts, 8) < 0 || open_table(&in) < 0)
         goto done;
     if (counts.len != in.shard_count * 8) {

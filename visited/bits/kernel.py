@@ -25,7 +25,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-_VERSION = 4
+_VERSION = 5
 IS_COMPILED = _COMPILED_VERSION == _VERSION
 """False also for another build, whose functions have other parameters."""
 
@@ -140,9 +140,11 @@ class Kernel(Protocol):
         ...
 
     def table_probe(
-        self, urls: Sequence[str], shards: list[Memory], counts: Writable, mode: int, /
+        self, urls: Sequence[str], shards: list[Memory], counts: Writable, mode: int, factor: int = 1, /
     ) -> tuple[list[bool], int]:
-        """Return the verdicts, and by how much the number of digests has changed."""
+        """Return the verdicts, and by how much the number of digests has changed. The table has the first 64 bits of
+        each digest times the factor, an odd number, modulo 2^64. Its order is then unknown to those who do not know the
+        factor."""
         ...
 
     def table_spread(self, shards: list[Memory], index: int, slots: int, /) -> None:

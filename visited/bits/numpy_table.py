@@ -1,6 +1,7 @@
 """The exact table of the NumPy kernel: MD5 digests in open addressing, ordered by digest.
 
-A table is a list of 1, 2, 4 … 256 shards. The leading bits of a digest choose the shard, the next 32 bits its home
+The first 64 bits of each digest are multiplied by a factor, so that no site can choose URLs that crowd in the table. A
+table is a list of 1, 2, 4 … 256 shards. The leading bits of a digest choose the shard, the next 32 bits its home
 slot, so larger digests have later homes. The digests of a shard are in ascending order. Each takes the first slot that
 is at or after its home and after its predecessor, so the layout depends on the content alone. A search ends at the
 first larger digest, and one pass spreads a shard over more slots. A slot of zeros is empty.
@@ -17,6 +18,7 @@ from visited.bits.memory import Memory, zeros
 from visited.bits.numpy_kernel import encode
 
 SLOT = 16
+_MOST = 2**64 - 1
 _EMPTY = bytes(SLOT)
 # A digest of zeros would look like an empty slot, so it is stored as the next larger one. No text with it is known.
 _STAND_IN = bytes(SLOT - 1) + b"\x01"
@@ -27,18 +29,23 @@ def digest_many(urls: Sequence[str]) -> bytes:
     return b"".join([hashlib.md5(data, usedforsecurity=False).digest() for data in encode(urls)])
 
 
-def table_probe(urls: Sequence[str], shards: list[Memory], counts: Writable, mode: int) -> tuple[list[bool], int]:
-    """Test, add or forget the digest of each URL. Grows shards as needed.
+def table_probe(
+    urls: Sequence[str], shards: list[Memory], counts: Writable, mode: int, factor: int = 1
+) -> tuple[list[bool], int]:
+    """Test, add or forget the digest of each URL, whose first 64 bits are multiplied by the factor. Grows shards as
+    needed.
 
     Returns for each URL whether it was absent, and by how much the number of digests has changed.
     """
+    if factor % 2 == 0:
+        raise ValueError(f"expected an odd factor, found {factor}")
     digests = digest_many(urls)
     shift = 64 - (len(shards).bit_length() - 1)
     numbers = np.asarray(counts)
     absent = []
     before = int(numbers.sum())
     for start in range(0, len(digests), SLOT):
-        digest = digests[start : start + SLOT]
+        digest = _multiply(digests[start : start + SLOT], factor)
         if digest == _EMPTY:
             digest = _STAND_IN
         index = int.from_bytes(digest[:8], "big") >> shift
@@ -51,6 +58,11 @@ def table_probe(urls: Sequence[str], shards: list[Memory], counts: Writable, mod
             _insert(shards, index, digest, int(numbers[index]))
             numbers[index] += 1
     return absent, int(numbers.sum()) - before
+
+
+def _multiply(digest: bytes, factor: int) -> bytes:
+    product = int.from_bytes(digest[:8], "big") * factor & _MOST
+    return product.to_bytes(8, "big") + digest[8:]
 
 
 def home_slots(slots: int) -> int:
@@ -84,7 +96,7 @@ def _larger(slots: int) -> int:
 
 
 def _home(digest: bytes, slots: int, shard_bits: int) -> int:
-    head = int.from_bytes(digest[:8], "big") << shard_bits & 0xFFFF_FFFF_FFFF_FFFF
+    head = int.from_bytes(digest[:8], "big") << shard_bits & _MOST
     return (head >> 32) * home_slots(slots) >> 32
 
 

@@ -1,5 +1,6 @@
 """The exact set: MD5 digests in a compact table in memory."""
 
+import os
 import sys
 from array import array
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ _BYTES_PER_URL = 20.3
 _SLOT = 16
 """The bytes of a digest."""
 _EMPTY = bytes(_SLOT)
+_NO_FACTOR = 1
+"""Of snapshots of before there were factors."""
 _SHARD_BITS = 5
 # A larger set has 32 shards. They grow one at a time, which takes little time and memory, and each is large enough for
 # a memory map of its own.
@@ -36,17 +39,23 @@ class ExactSet:
     """Stores the MD5 digest of each URL: 18 to 22 bytes per URL.
 
     Two of n URLs have the same digest with a probability of n²/2^129. A shard grows by a fifth, one of 32 at a time.
+
+    The order of the digests in the table depends on a random factor. Without it, a site could choose URLs whose digests
+    all have the same place: to find one among a million of them would take milliseconds, and at the end of the table
+    each would take a kilobyte.
     """
 
     is_prompt: Final = True
 
-    def __init__(self, *, kernel: Kernel | None = None) -> None:
+    def __init__(self, *, kernel: Kernel | None = None, factor: int | None = None) -> None:
+        """`factor`, an odd number below 2^64, is random by default. A snapshot brings its own."""
         self._kernel = kernel or best_kernel()
+        self._factor = int.from_bytes(os.urandom(8)) | 1 if factor is None else factor
         self._shards: list[Memory]
         self._reset()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        absent, added = self._kernel.table_probe(urls, self._shards, self._counts, ADD)
+        absent, added = self._kernel.table_probe(urls, self._shards, self._counts, ADD, self._factor)
         self._count += added
         if len(self._shards) == 1 and self._count > _MAX_IN_ONE_SHARD:
             self._split_into_shards()
@@ -54,11 +63,11 @@ class ExactSet:
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
-        absent, _ = self._kernel.table_probe(urls, self._shards, self._counts, TEST)
+        absent, _ = self._kernel.table_probe(urls, self._shards, self._counts, TEST, self._factor)
         return [not verdict for verdict in absent]
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
-        _, change = self._kernel.table_probe(urls, self._shards, self._counts, FORGET)
+        _, change = self._kernel.table_probe(urls, self._shards, self._counts, FORGET, self._factor)
         self._count += change
         return -change
 
@@ -80,13 +89,16 @@ class ExactSet:
 
     def load(self, file: BinaryIO, /) -> None:
         self._reset()
-        snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
+        snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters(), taken_over=("factor",))
+        factor = snapshot.parameters.get("factor", _NO_FACTOR)
+        if not isinstance(factor, int) or factor % 2 == 0 or not 0 < factor < 2**64:
+            raise SnapshotRefused(f"the snapshot should have an odd factor below 2^64, found {factor!r}")
         counts, count = snapshot.integers("counts"), snapshot.integer("count")
         if len(snapshot.parts) != len(counts) or len(counts) not in (1, 1 << _SHARD_BITS) or sum(counts) != count:
             raise SnapshotRefused(f"the snapshot's {len(snapshot.parts)} shards and {len(counts)} counts do not agree")
         self._shards = snapshot.parts
         self._counts = array("q", counts)
-        self._count = count
+        self._count, self._factor = count, factor
 
     def __len__(self) -> int:
         return self._count
@@ -116,7 +128,7 @@ class ExactSet:
         self._shards = shards
 
     def _parameters(self) -> dict[str, Value]:
-        return {"hash": "md5", "layout": "ordered"}
+        return {"hash": "md5", "layout": "ordered", "factor": self._factor}
 
 
 def _starts(undivided: memoryview) -> list[int]:

@@ -222,15 +222,15 @@ def test_leaves_agree(batches: list[tuple[list[str], int]], hashes: int, sizes: 
     assert sums[0][:, 1].sum() == ((fingerprints >= lows[0]) & (fingerprints <= last)).sum()
 
 
-@given(BATCHES, st.sampled_from([1, 4, 256]))
+@given(BATCHES, st.sampled_from([1, 4, 256]), st.integers(0, 2**63 - 1).map(lambda half: 2 * half + 1))
 @settings(deadline=None)
-def test_tables_agree(batches: list[tuple[list[str], int]], shard_count: int) -> None:
+def test_tables_agree(batches: list[tuple[list[str], int]], shard_count: int, factor: int) -> None:
     one, other = both()
     first, second = memories(*[0] * shard_count), memories(*[0] * shard_count)
     counts = np.zeros(shard_count, np.int64), np.zeros(shard_count, np.int64)
     for urls, mode in batches:
-        found = one.table_probe(urls, first, counts[0], mode)
-        assert found == other.table_probe(urls, second, counts[1], mode)
+        found = one.table_probe(urls, first, counts[0], mode, factor)
+        assert found == other.table_probe(urls, second, counts[1], mode, factor)
         assert first == second
         assert counts[0].tolist() == counts[1].tolist()
 
@@ -295,6 +295,7 @@ def test_sums_of_blocks_agree(data: bytes, blocks: int, more: int) -> None:
         lambda kernel: kernel.table_probe(["a"], [bytearray()] * 3, np.zeros(3, np.int64), ADD),
         lambda kernel: kernel.table_probe(["a"], [b""], np.zeros(1, np.int64), ADD),
         lambda kernel: kernel.table_probe(["a"], [bytearray()], np.zeros(2, np.int64), ADD),
+        lambda kernel: kernel.table_probe(["a"], [bytearray()], np.zeros(1, np.int64), ADD, 2),
         lambda kernel: kernel.table_spread([bytearray()] * 3, 0, 1),
         lambda kernel: kernel.table_spread([bytearray()], 1, 1),
         lambda kernel: kernel.table_spread([bytearray()], -1, 1),
