@@ -48,6 +48,7 @@ class Changes:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """One transaction. If it fails, nothing of it has happened, and no other will."""
+        self.check()
         try:
             with self.database.transaction():
                 yield
