@@ -178,14 +178,17 @@ def _database(entry: os.DirEntry[str]) -> _Database | None:
         return None  # SQLite takes an empty file for a database
     import sqlite3  # noqa: PLC0415 - few crawls have such files, and it takes a megabyte
 
-    database = sqlite3.connect(entry.path, check_same_thread=False, isolation_level=None)
     try:
-        database.execute("BEGIN")
-        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.DatabaseError as error:
-        database.close()
-        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-            return None
+        database = sqlite3.connect(entry.path, check_same_thread=False, isolation_level=None)
+        try:
+            database.execute("BEGIN")
+            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.DatabaseError as error:
+            database.close()
+            if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+                return None
+            raise
+    except sqlite3.Error as error:
         raise OSError(f"{entry.path}: {error}") from error
 
     def copy_to(place: Path) -> None:

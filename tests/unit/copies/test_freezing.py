@@ -105,6 +105,25 @@ def test_a_sink_keeps_its_locks_while_it_is_copied(tmp_path: Path) -> None:
             sink.execute("INSERT INTO t VALUES (2)")
 
 
+def test_a_database_that_can_not_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = CrawlDirectory(make(tmp_path / "crawl").directory)
+    path = directory.sinks / "sqlite" / "pages.sqlite"
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as sink:
+        sink.execute("CREATE TABLE t (x)")
+
+    def refuse(*_: object, **_more: object) -> None:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    with frozen_folder(directory):
+        freezing = Freezing(directory)
+        freezing.prepare(link_tables)
+        with pytest.raises(OSError, match=r"pages\.sqlite: unable to open database file"):
+            freezing.freeze(link_database)
+        freezing.close()
+
+
 def test_a_restored_crawl_that_shares_a_set_is_told_so(tmp_path: Path) -> None:
     crawl = make(tmp_path / "crawl").directory
     text = (crawl / "crawl.toml").read_text()
