@@ -156,7 +156,7 @@ class Daemon:
             self._supervisor.tell("READY=1", f"STATUS={number_of(len(self.keepers), 'crawl')}")
         for changed in told:
             keeper = self.keepers.get(changed.name)
-            tell(changed, is_running=keeper is not None and keeper.facts.crawling is not None)
+            tell(changed, is_running=keeper is not None and keeper.facts.crawl_process is not None)
         log.info("has read the folder again: %s", f"{len(told)} changed" if told else "nothing has changed")
         return told
 
@@ -180,7 +180,7 @@ class Daemon:
                 await self._delete(name, keeper)
 
     async def _delete(self, name: str, keeper: Keeper) -> None:
-        if keeper.facts.crawling is not None:
+        if keeper.facts.crawl_process is not None:
             raise CrawlRuns
         keeper.change(life.removed)
         keeper.leave()
@@ -224,11 +224,11 @@ class Daemon:
         elif facts.is_removed:
             yield Changed(name=name, how="added")
         elif before is None or facts.broken or facts.plan is None or facts.plan.digest != keeper.facts.record.digest:
-            yield changed_crawl(name, before, found.loaded, is_running=facts.crawling is not None)
+            yield changed_crawl(name, before, found.loaded, is_running=facts.crawl_process is not None)
 
     async def _pass_on(self, change: Changed) -> Changed:
         """Let a running crawl read its changed configuration, so that what can hold at once does."""
-        process = self.keepers[change.name].facts.crawling
+        process = self.keepers[change.name].facts.crawl_process
         if process is None or not change.at_next_start:
             return change
         return with_answer(change, await reload_settings(Path(process.directory)))
@@ -237,7 +237,7 @@ class Daemon:
         keeper = self.keepers[name]
         keeper.change(life.removed)
         self._loaded.pop(name, None)
-        ends = "" if keeper.facts.crawling is None else "its process ends; "
+        ends = "" if keeper.facts.crawl_process is None else "its process ends; "
         return Changed(name=name, how="removed", at_once=(f"{ends}its directory is kept",))
 
     async def _watch(self) -> None:
@@ -249,7 +249,7 @@ class Daemon:
     async def look(self) -> None:
         """Look at all crawls and at the machine. Crawls may be deleted meanwhile."""
         keepers = list(self.keepers.values())
-        pids = {keeper.name: each.pid for keeper in keepers if (each := keeper.facts.crawling) is not None}
+        pids = {keeper.name: each.pid for keeper in keepers if (each := keeper.facts.crawl_process) is not None}
         taken_by_pid = await asyncio.to_thread(measure, pids.values())
         taken = {name: taken_by_pid[pid] for name, pid in pids.items()}
         told = await asyncio.gather(*(keeper.watch(taken.get(keeper.name, Taken())) for keeper in keepers))

@@ -101,7 +101,7 @@ class Keeper:
         again = self.facts.is_closing
         self._look_no_more()
         self.change(lambda facts: msgspec.structs.replace(closed(facts, time.time()), is_closing=True))
-        if again and self.facts.crawling is not None:
+        if again and self.facts.crawl_process is not None:
             self._tell_to_end(End(reason="the daemon ends at once", force=1, is_fall=False))
 
     def leave(self) -> None:
@@ -123,7 +123,7 @@ class Keeper:
                 is_saved = await self._save()
                 self._tell()
                 self._told()
-                if self._is_left or (self.facts.is_closing and self.facts.crawling is None):
+                if self._is_left or (self.facts.is_closing and self.facts.crawl_process is None):
                     return
                 await self._do_next(is_saved=is_saved)
         finally:
@@ -155,7 +155,7 @@ class Keeper:
         for directory in sorted(directories):
             found = await find_process(Path(directory))
             if found is not None and self._hold(*found, directory):
-                how = "runs already" if self.facts.crawling else "a command works on it"
+                how = "runs already" if self.facts.crawl_process else "a command works on it"
                 self._log(logging.INFO, f"{how}, in process {found[0]}")
                 return
         report = self._output.report()

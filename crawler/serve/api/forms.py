@@ -93,7 +93,7 @@ def crawl_details(keeper: Keeper) -> CrawlDetails:
 
 def _values(keeper: Keeper) -> dict[str, object]:
     facts, now = keeper.facts, keeper.summary
-    process = facts.crawling
+    process = facts.crawl_process
     return {
         "name": keeper.name,
         "state": now.state,

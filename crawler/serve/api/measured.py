@@ -37,7 +37,7 @@ async def show_metrics(actions: Actions, request: web.Request) -> web.Response:
             name=keeper.name,
             state=keeper.summary.state,
             crashes=len(keeper.facts.record.falls),
-            is_running=keeper.facts.crawling is not None,
+            is_running=keeper.facts.crawl_process is not None,
             readings=actions.recorder.readings(keeper.name),
         )
         for _, keeper in sorted(actions.keepers.items())

@@ -160,7 +160,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         return self.directory if self.process is None else self.process.directory
 
     @property
-    def crawling(self) -> Process | None:
+    def crawl_process(self) -> Process | None:
         """Its process, unless that may be a command."""
         return None if self.process is None or self.process.may_be_command else self.process
 
@@ -168,7 +168,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     def is_between_runs(self) -> bool:
         """Whether no run of its schedule is unfinished."""
         rest = self.record.rest
-        return self.crawling is None and (self.record.place is None or (rest is not None and rest.why in FINISHED))
+        return self.crawl_process is None and (self.record.place is None or (rest is not None and rest.why in FINISHED))
 
 
 class Restarts(msgspec.Struct, frozen=True, kw_only=True):

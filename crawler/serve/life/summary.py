@@ -28,7 +28,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 def summarize(facts: Facts) -> Summary:
     """What a crawl does whose facts are settled."""
-    process, rest, plan = facts.crawling, facts.record.rest, facts.plan
+    process, rest, plan = facts.crawl_process, facts.record.rest, facts.plan
     if process is not None and process.draining is not None:
         begins_again = not process.draining.is_fall and why_end(facts) is None
         again = "; it starts again afterwards" if begins_again else ""

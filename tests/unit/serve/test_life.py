@@ -84,7 +84,7 @@ class Daemon(RuleBasedStateMachine):
             case Start(directory):
                 self.start(directory)
             case End(reason=reason, force=force, is_fall=is_fall):
-                assert self.facts.crawling is not None, "commands are left alone"
+                assert self.facts.crawl_process is not None, "commands are left alone"
                 assert force == len(self.was_told), "each time with more force, and never twice the same"
                 self.was_told.append(force)
                 self.facts = changes.told_to_end(self.facts, reason, force=force, is_fall=is_fall, now=self.now)

@@ -68,7 +68,7 @@ async def show_log(actions: Actions, request: web.Request) -> LogTail:
 
 async def show_configuration(actions: Actions, request: web.Request) -> Settings:
     keeper = actions.keeper(request)
-    process = keeper.facts.crawling
+    process = keeper.facts.crawl_process
     running = None if process is None else Path(process.directory)
     return await _read(partial(files.settings_of, actions.configuration(keeper), running))
 
