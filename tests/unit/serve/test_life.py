@@ -182,7 +182,9 @@ class Daemon(RuleBasedStateMachine):
             self.facts = changes.used(self.facts, pid or 0, usage)
             self.was_told = [] if is_known else self.was_told
         elif is_known:
+            fell_at = self.fell_at
             self.end(None)
+            self.fell_at = fell_at  # the end of a command is no fall of the crawl
 
     @precondition(lambda self: self.alive is None and self.command is None)
     @rule(paused=st.sampled_from([None, "by night"]), urls=st.sampled_from([0, 2]))
