@@ -33,7 +33,7 @@ from crawler.url.urls import join, origin_of, site_of
 
 MAX_REDIRECTS: Final = 5
 LONG_CHARACTERS: Final = 64 * 1024
-"""Longer files are parsed in a thread."""
+"""Longer files are parsed in a thread, one at a time: more threads than that would hold up the event loop."""
 
 ReadRetryAfter = Callable[[str | None, float], float | None]
 """Returns the seconds that a Retry-After header asks to wait; None if it is invalid. Takes the header and the time."""
@@ -94,6 +94,8 @@ class RobotsTxt:
         self._archive = archive
         self._clock = clock
         self._single_flight = SingleFlight()
+        self._long_file = asyncio.Lock()
+        """Held while a long file is parsed."""
         self._hops: OrderedDict[str, Hop] = OrderedDict()
         """By origin, for each robots.txt that redirects, until we have reached the file."""
         self._reported: dict[str, float] = {}
@@ -150,11 +152,12 @@ class RobotsTxt:
 
     async def _recall(self, origin: str) -> None:
         """Parse a long file from the notes, without blocking the event loop."""
-        status = self._cache.read_status(origin)
-        if status is not None and status.text is not None and len(status.text) > LONG_CHARACTERS:
-            rules = await asyncio.to_thread(self._cache.parse, status)
-            if self._cache.read_status(origin) is not None:  # no other caller has loaded it meanwhile
-                self._cache.put(origin, status, rules=rules)
+        if not _is_long(self._cache.read_status(origin)):
+            return
+        async with self._long_file:
+            status = self._cache.read_status(origin)
+            if status is not None:  # no other caller has loaded it meanwhile
+                self._cache.put(origin, status, rules=await asyncio.to_thread(self._cache.parse, status))
 
     def _fresh(self, origin: str) -> CachedRobots | None:
         """What we know about an origin, unless it has expired."""
@@ -191,10 +194,12 @@ class RobotsTxt:
             retry_after_s=pause_s,
             redirected=hop.redirects > 0,
         )
-        self._cache.note(origin, status)
         rules = None
-        if status.text is not None and len(status.text) > LONG_CHARACTERS:
-            rules = await asyncio.to_thread(self._cache.parse, status)
+        if _is_long(status):
+            async with self._long_file:
+                rules = await asyncio.to_thread(self._cache.parse, status)
+        # Not before: who finds a note parses it.
+        self._cache.note(origin, status)
         reached, duration_s = _has_reached(response), response.duration_s
         return self._cache.put(origin, status, rules=rules, reached=reached, duration_s=duration_s, pause_s=pause_s)
 
@@ -226,6 +231,10 @@ class RobotsAtOnce:
             if verdict.known:
                 return verdict
             await self._sleep(self._rest_s if verdict.asked else 0.0)
+
+
+def _is_long(status: RobotsStatus | None) -> bool:
+    return status is not None and status.text is not None and len(status.text) > LONG_CHARACTERS
 
 
 def _host_name(url: str) -> str:

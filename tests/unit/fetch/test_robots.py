@@ -272,7 +272,39 @@ async def test_a_long_file_of_the_notes_is_read_in_a_thread(monkeypatch: pytest.
     verdicts = await asyncio.gather(*(after.allows("/private/x") for _ in range(3)))
     assert not any(verdict.allowed or verdict.asked for verdict in verdicts)
     assert not after.web.asked
-    assert set(read) == {not is_long}
+    assert read == [not is_long]
+
+
+async def test_a_long_file_is_parsed_once_for_all_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse = RobotsCache.parse
+    parsed: list[str | None] = []
+    most = running = 0
+
+    def counted(self: RobotsCache, status: RobotsStatus, /) -> RobotsRules | None:
+        nonlocal most, running
+        parsed.append(status.text)
+        running += 1
+        most = max(most, running)
+        try:
+            return parse(self, status)
+        finally:
+            running -= 1
+
+    monkeypatch.setattr(RobotsCache, "parse", counted)
+    hosts = ("a.test", "b.test", "c.test")
+    world = World(failure())
+    for host in hosts:
+        body = f"User-agent: *\nDisallow: /{host}\n".encode() + b"# \n" * LONG_CHARACTERS
+        world.web.answers[f"http://{host}/robots.txt"] = page(body)
+    asked = [world.robots.allows(f"http://{host}/{host}") for host in hosts]
+    leading = [asyncio.create_task(each) for each in asked]
+    while not parsed:  # noqa: ASYNC110 - a thread appends
+        await asyncio.sleep(0)
+    late = [world.robots.allows(f"http://{host}/{host}") for host in hosts * 5]
+    verdicts = await asyncio.gather(*leading, *late)
+    assert not any(verdict.allowed for verdict in verdicts)
+    assert len(parsed) == len(set(parsed)) == len(hosts)
+    assert most == 1
 
 
 async def test_each_origin_has_its_own_file() -> None:
