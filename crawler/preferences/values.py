@@ -1,5 +1,6 @@
 """Reads the values of signals."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
@@ -21,7 +22,7 @@ MAX_CHARACTERS: Final = 8192
 """A longer value is not read."""
 MAX_KEPT_CHARACTERS: Final = 500
 """What records keep of a value."""
-_NO_ESCAPE: Final = dict.fromkeys((*range(32), 127, *range(55296, 57344)), 65533)
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _WHITE_SPACE: Final = " \t"
 
 
@@ -47,7 +48,7 @@ def in_order(purposes: Collection[str], /) -> tuple[str, ...]:
 
 def _read(signal: str, source: str, value: str) -> Preference:
     said = [] if len(value) > MAX_CHARACTERS else list(_READERS[signal](value))
-    kept = value[:MAX_KEPT_CHARACTERS].translate(_NO_ESCAPE)
+    kept = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", value[:MAX_KEPT_CHARACTERS])
     return Preference(signal, source, kept, _refused(said, SIGNALS[signal].refuses))
 
 

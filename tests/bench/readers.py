@@ -18,7 +18,8 @@ from pathlib import Path
 
 from crawler.cli.run.allocator import settle_allocator
 from crawler.page import Page
-from crawler.read.html.lexbor import LexborExtractor, LexborTrees
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor_trees import LexborTrees
 from crawler.read.html.turbohtml import TurboHtmlExtractor
 from crawler.read.pages import PageReader
 from crawler.simweb.params import bench_params

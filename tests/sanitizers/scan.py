@@ -6,7 +6,8 @@ from random import Random
 from crawler.page import Link, LinkKind
 from crawler.read.elements.link_tables import KEPT_META, KIND_OF_REL
 from crawler.read.html import _scan as compiled
-from crawler.read.html.lexbor import LexborExtractor, LexborTrees
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor_trees import LexborTrees
 from crawler.read.options import Options
 from crawler.read.pages import PageReader
 from tests.sanitizers.calls import Call, copy_exactly

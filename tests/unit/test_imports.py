@@ -112,6 +112,7 @@ NEVER_FOR_ONE_PAGE = {
     "cronsim",
     "cryptography",
     "difflib",
+    "endec",
     "frontier.regroup",
     "frontier.upkeep",
     "http_message_signatures",
@@ -128,12 +129,14 @@ NEVER_FOR_ONE_PAGE = {
     "re2",
     "redis",
     "rich",
+    "selectolax",
     "sqlite3",
     "turbohtml",
+    "visited.redis.making",
     "zipfile",
 }
-"""What a crawl loads only when it meets what needs it: unlabelled encodings, XML, preferences, plug-ins, extras, parts,
-browsers, an operator, a terminal, a repair."""
+"""What a crawl loads only when it meets what needs it: old or unlabelled encodings, pages that need a tree, XML,
+preferences, plug-ins, extras, parts, browsers, an operator, a terminal, a repair."""
 
 
 def test_a_crawl_of_one_page_loads_only_what_it_uses(repository: Path, tmp_path: Path) -> None:
@@ -165,9 +168,10 @@ except SystemExit as ended:
     assert set(done.stderr.split()) & NEVER_FOR_ONE_PAGE - loaded_by_python(repository) == set()
 
 
-def test_what_answers_operators_loads_few_libraries(repository: Path) -> None:
-    """Each crawl that runs for long loads it."""
-    command = "import crawler.cli.crawl, crawler.operate.answers, sys; print(*sys.modules)"
+@pytest.mark.parametrize("module", ["crawler.operate.answers", "crawler.cli.run.part"])
+def test_what_many_crawls_need_loads_few_libraries(repository: Path, module: str) -> None:
+    """What answers operators, and the process of a part."""
+    command = f"import crawler.cli.crawl, {module}, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", command], cwd=repository, check=True, capture_output=True, text=True)
     libraries = {name for name in NEVER_FOR_ONE_PAGE if not name.startswith("crawler.")}
     assert set(done.stdout.split()) & libraries - loaded_by_python(repository) == set()

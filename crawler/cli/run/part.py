@@ -4,7 +4,6 @@ import socket
 
 import click
 
-from crawler.cli.errors import known_error
 from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.running import in_event_loop
 from crawler.parts.line.line import open_line
@@ -33,6 +32,9 @@ async def _run(connected: socket.socket) -> int:
     try:
         await part.run_part(line)
     except BaseException as error:
+        # With what it knows, it takes a megabyte.
+        from crawler.cli.errors import known_error  # noqa: PLC0415 - see above
+
         known = known_error(error)
         if known is None:
             raise

@@ -4,8 +4,6 @@ import re
 from typing import Final
 from urllib.parse import quote_from_bytes
 
-import endec
-
 from crawler.read.encoding.labels import CODE_PAGES
 from crawler.read.encoding.text import Encoding
 
@@ -39,6 +37,8 @@ def _percent_encode(text: str, name: str) -> str:
 
 
 def _try_encode(text: str, name: str) -> bytes | None:
+    import endec  # noqa: PLC0415 - most crawls meet UTF-8 only
+
     try:
         return text.encode(CODE_PAGES[name]) if name in CODE_PAGES else endec.encode(text, name)
     except UnicodeError:

@@ -9,7 +9,6 @@ import codecs
 from functools import lru_cache
 from typing import Final, Literal
 
-import endec
 import msgspec
 
 from crawler.read.encoding.declaration import find_html_encoding, find_xml_encoding
@@ -93,6 +92,12 @@ def _decode(body: bytes, name: str) -> str:
         # Browsers show nothing in these encodings, because attackers hid scripts in them. A crawler wants the links,
         # which are in ASCII.
         return body.decode("ascii", "replace")
+    return _decode_legacy(body, name)
+
+
+def _decode_legacy(body: bytes, name: str) -> str:
+    import endec  # noqa: PLC0415 - most crawls meet UTF-8 only
+
     return endec.decode(body, name, "replace", bom="ignore")
 
 
@@ -110,4 +115,4 @@ def _single_byte_table(name: str) -> str:
     """The characters of the bytes 0 to 255."""
     every = bytes(range(256))
     codec = CODE_PAGES.get(name)
-    return every.decode(codec, "replace") if codec is not None else endec.decode(every, name, "replace", bom="ignore")
+    return every.decode(codec, "replace") if codec is not None else _decode_legacy(every, name)

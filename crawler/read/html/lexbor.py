@@ -1,119 +1,43 @@
-"""Reads HTML with lexbor (`selectolax`), which parses as browsers do and is the fastest."""
+"""Reads HTML with lexbor. Most pages are scanned without building a tree."""
 
-from collections.abc import Iterator
-from itertools import islice
-from typing import Final
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Final
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
-from crawler.page import Extract, LinkKind, Page
-from crawler.read.abstract import summary
+from crawler.page import Extract, Page
 from crawler.read.descriptor import Descriptor
-from crawler.read.elements.element_reader import Attributes, ElementReader
-from crawler.read.elements.link_tables import DATA_LINKS
-from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
+from crawler.read.elements.element_reader import ElementReader
 from crawler.read.html.scan import scan
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import Document, PageReader
 
-_MAX_PARAGRAPHS: Final = 20
-
-_SELECTOR: Final = (
-    "[href],[src],[srcset],[imagesrcset],[content],[background],[poster],[data],html,style,title"
-    ",[data-src],[data-srcset],[data-original],[data-lazy-src],[data-lazy-srcset]"
-    ",iframe[srcdoc],noframes,template[shadowrootmode]"
-)
-"""Selects the elements with URLs or metadata. Selecting by attribute is faster than by element name, and in a large
-page far faster than a walk over all elements; but each document pays for parsing the selector."""
-_SMALL_BYTES: Final = 16_384
-_LAST_KNOWN: Final = 10_000
-"""Lexbor numbers the elements that it knows from 1 on. Others, such as <use>, get another number in each document."""
-
-
-class LexborTrees:
-    """Reads documents by their trees."""
-
-    def __init__(self, options: Options = DEFAULT_OPTIONS) -> None:
-        # Outside of SVG, lexbor turns <image> into <img>.
-        self._readers = readers_by_tag(options) | {"image": ElementReader.svg_reference, "template": _shadow_root}
-        self._readers_by_id = {
-            number: read_element
-            for tag, read_element in self._readers.items()
-            if (number := _tag_id(tag)) <= _LAST_KNOWN
-        }
-        self._selector = (
-            f"{_SELECTOR}{',script' if options.scripts else ''}{',form,[formaction]' if options.forms else ''}"
-        )
-
-    def read(self, document: Document) -> ElementReader[LexborNode]:
-        tree = LexborHTMLParser(document.html)
-        lower = document.html.lower()
-        reader: ElementReader[LexborNode] = ElementReader(
-            text_of=LexborNode.text_lexbor,
-            parent_tag_of=_parent_tag,
-            size=len(document.html),
-            robots_names=document.robots_names,
-            options=document.options,
-            has_svg=b"<svg" in lower,
-        )
-        readers = self._readers_by_id.get
-        last = 0
-        small = len(document.html) < _SMALL_BYTES
-        for node in tree.tags("*") if small else tree.css(self._selector):
-            number = node.tag_id
-            read_element = readers(number)
-            if read_element is None and number > _LAST_KNOWN:
-                read_element = self._readers.get(node.tag or "")
-            # Lexbor yields an element that matches twice, twice in a row.
-            if read_element is not None and (address := node.mem_id) != last:
-                last = address
-                read_element(reader, node.attributes, node)
-        if b"url(" in lower:
-            for node in tree.css('[style*="url(" i]'):
-                reader.inline_style(node.attributes.get("style"))
-        if b"data-bg" in lower:
-            for node in tree.css("[data-bg]"):
-                reader.background(node.attributes.get("data-bg"))
-        if document.options.data_links:
-            for name in DATA_LINKS:
-                for node in tree.css(f"[{name}]"):
-                    reader.add(node.attributes.get(name), LinkKind.SPECULATIVE)
-        if reader.description is None:
-            reader.abstract = summary(_paragraphs(tree))
-        return reader
-
 
 class LexborExtractor:
-    """Extracts links and metadata as browsers see them. Most pages are scanned without building a tree."""
+    """Extracts links and metadata as browsers see them."""
 
     def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
-        self._pages = PageReader(LexborTrees(options).read, scan=scan, agent=agent, options=options)
+        self._pages = PageReader(_LateTrees(options).read, scan=scan, agent=agent, options=options)
 
     def extract(self, page: Page, /) -> Extract:
         return self._pages.extract(page)
 
 
+class _LateTrees:
+    """Reads documents by their trees. Lexbor is loaded when the first one needs it, since it takes 3 MB."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def read(self, document: Document) -> ElementReader[Any]:
+        return self._read(document)
+
+    @cached_property
+    def _read(self) -> Callable[[Document], ElementReader[Any]]:
+        from crawler.read.html.lexbor_trees import LexborTrees  # noqa: PLC0415 - see above
+
+        return LexborTrees(self._options).read
+
+
 DESCRIPTOR: Final = Descriptor(
     name="lexbor", make=lambda parameters, _: LexborExtractor(agent=parameters.agent, options=parameters.reads)
 )
-
-
-def _shadow_root(reader: ElementReader[LexborNode], attributes: Attributes, node: LexborNode) -> None:
-    # The contents of a template are not in lexbor's tree, but in the HTML of its node. Within SVG and MathML they are
-    # in the tree, because it is no template there. A page can nest thousands of these.
-    if is_shadow_root(attributes) and node.child is None:
-        reader.add_nested(f"<div{(node.html or '').removeprefix('<template')}")
-
-
-def _tag_id(tag: str) -> int:
-    """Lexbor's number of an element, which only nodes have."""
-    return LexborHTMLParser("").create_node(tag).tag_id
-
-
-def _parent_tag(node: LexborNode) -> str | None:
-    return node.parent.tag if node.parent is not None else None
-
-
-def _paragraphs(tree: LexborHTMLParser) -> Iterator[str]:
-    for node in islice(tree.tags("p"), _MAX_PARAGRAPHS):
-        yield node.text_lexbor()

@@ -16,7 +16,6 @@ from crawler.wiring.configuration import load
 from crawler.wiring.parts import number_of_parts
 from crawler.wiring.storage import chosen_set, is_on_server, make_chosen, reaching_server
 from visited import OwnedSet, SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
-from visited.redis.making import own_keys
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +62,8 @@ async def _check_servers(loaded: Loaded, directory: CrawlDirectory, additions: A
 
 
 def _own_sets(directory: CrawlDirectory) -> Iterator[tuple[Path, VisitedSet]]:
+    from visited.redis.making import own_keys  # noqa: PLC0415 - only a crawl that starts over needs sets on servers
+
     for path in dict.fromkeys((directory.path, *output_directories(directory.path))):
         place = CrawlDirectory(path)
         if not place.visited.is_dir():

@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawler.page import Extract
-from crawler.read.html.lexbor import LexborExtractor, LexborTrees
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor_trees import LexborTrees
 from crawler.read.html.scan import IS_COMPILED, scan
 from crawler.read.options import Options
 from crawler.read.pages import Document, PageReader

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crawler.page import Page
-from crawler.read.html.lexbor import LexborTrees
+from crawler.read.html.lexbor_trees import LexborTrees
 from crawler.read.html.turbohtml import TurboHtmlTrees
 from crawler.read.options import Options
 from crawler.read.pages import PageReader
