@@ -129,7 +129,10 @@ def main() -> None:
 
 def _interrupt_on_signals() -> None:
     """Now that the command is imported. Python drops what a handler of signals raises within its importer."""
-    gc.enable()  # `onceover_crawler` has disabled it for that time
+    # `onceover_crawler` has disabled the collector for that time. What is imported stays, so it looks at that once.
+    gc.collect()
+    gc.freeze()
+    gc.enable()
     import_module("crawler.cli.run.interrupts").interrupt_on_signals()
 
 
