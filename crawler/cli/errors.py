@@ -8,6 +8,7 @@ import msgspec
 from config import ConfigError
 from crawler.cli.codes import FAILED, REFUSED, USAGE
 from crawler.cli.run.current_directory import deleted_directory
+from crawler.cluster.values import RegisterDamaged
 from crawler.compare.measure.folder import FolderRefused
 from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
@@ -45,7 +46,7 @@ def known_error(error: BaseException) -> KnownError | None:
             return KnownError(str(error), USAGE)
         case Refused() | PartFailed():
             return KnownError(str(error), error.exit_code)
-        case NoAnswer() | NoRoom() | PluginFailed():
+        case NoAnswer() | NoRoom() | PluginFailed() | RegisterDamaged():
             return KnownError(str(error), FAILED)
         case (
             CopyRefused()

@@ -37,5 +37,6 @@ operator decides (`adopt`).
     shared_lease  how that process knows when it ends
     machine   what one machine has of the crawl: the layout, and directories of parts
     notes     what the directory of a part says about its last claim
-    decoding  what scripts answer, as values
+    asking    what is asked of it beside them, and which key is no value of ours
+    decoding  what it answers, as values
 """

@@ -12,7 +12,7 @@ import msgspec
 from crawler.cluster.boottime import boottime
 from crawler.cluster.leases import Claim, Leases
 from crawler.cluster.register import Register
-from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Identity
+from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Identity, RegisterDamaged
 from crawler.disk.directory import DirectoryRefused
 from crawler.redis.client import FAILURES
 
@@ -107,15 +107,11 @@ class LeaseKeeper:
         self._refused: dict[int, str] = {}
         self._wake = asyncio.Event()
         self._trouble: str | None = None
+        self._damage = ""
 
     @property
     def holder(self) -> str:
         return self._holder
-
-    @property
-    def trouble(self) -> str | None:
-        """Why Redis does not answer, if it does not."""
-        return self._trouble
 
     async def next_change(self) -> Change:
         return await self._changes.get()
@@ -175,6 +171,10 @@ class LeaseKeeper:
             if self._trouble is None:
                 log.warning("leases can't be renewed, because Redis can't be used: %s", error)
             self._trouble = str(error) or type(error).__name__
+        except RegisterDamaged as error:
+            if self._damage != str(error):
+                log.warning("leases are kept, and no others claimed, until this is mended: %s", error)
+            self._damage = str(error)
 
     def _pause_s(self) -> float:
         """Until the next turn: often enough to renew, and in time for what happens to a lease."""

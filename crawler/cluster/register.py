@@ -26,9 +26,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from redis.exceptions import ResponseError
 
 from crawler.cluster import scripts
-from crawler.cluster.decoding import identity_of, lease_of, pairs_of, why_denied, why_old
+from crawler.cluster.asking import TIMEOUT_S, only
+from crawler.cluster.decoding import (
+    Fields,
+    agents_of,
+    answer_of_claim,
+    cluster_of,
+    holder_of,
+    identity_of,
+    lease_of,
+    pairs_of,
+    text_of,
+    why_denied,
+    why_old,
+)
 from crawler.cluster.values import (
     COORDINATOR,
     Adopted,
@@ -39,21 +53,20 @@ from crawler.cluster.values import (
     Forgotten,
     Granted,
     Identity,
-    PartState,
     Retirement,
 )
 from crawler.disk.lineages import MAX_LINEAGE
 
-TIMEOUT_S: Final = 10.0
 _AGENT_S: Final = 24 * 3600.0
 """How long an agent that has not said goodbye is listed."""
 
 
 async def find_generation(client: Any, prefix: str) -> str | None:
-    """The generation of the crawl that uses a prefix; None if there is none."""
-    async with asyncio.timeout(TIMEOUT_S):
-        found = await client.get(_name_of_crawl(prefix))
-    return None if found is None else found.decode()
+    """The generation of the crawl that uses a prefix; None if there is none. Raises `RegisterDamaged`."""
+    key = _name_of_crawl(prefix)
+    async with only(client, "string", [key]):
+        found = await client.get(key)
+    return None if found is None else text_of(key, found)
 
 
 def _name_of_crawl(prefix: str) -> str:
@@ -114,12 +127,17 @@ class Register:
             await self._client.set(_name_of_crawl(self._prefix), self._generation, nx=True)
 
     async def raise_to(self, identity: Identity, epochs: Mapping[int, int]) -> None:
-        """Let the register know at least what directories have stored. Raises `Forgotten`."""
+        """Let the register know at least what directories have stored. Raises `Forgotten` and `RegisterDamaged`."""
         least = {f"{name}:{part}": epoch for part, epoch in epochs.items() for name in ("opened", "claimed")}
         least |= {f"lineage:{part}": lineage for part, lineage in enumerate(identity.lineages)}
         least["next_lineage"] = identity.next_lineage
         flat = [each for pair in least.items() for each in pair]
-        if not await self._eval(scripts.RAISE, [self._register], *flat):
+        try:
+            is_known = await self._eval(scripts.RAISE, [self._register], *flat)
+        except ResponseError:
+            _ = await self.read()  # says what is damaged, if it is that
+            raise
+        if not is_known:
             raise Forgotten
         await self.replace_configuration(identity.configuration, identity.configuration_version)
 
@@ -129,51 +147,45 @@ class Register:
         return bool(await self._eval(scripts.CONFIGURE, keys, version, configuration))
 
     async def read(self) -> Cluster:
-        """All of it. Raises `Forgotten`."""
-        async with asyncio.timeout(TIMEOUT_S):
-            parts, version = await self._client.hmget(self._register, "parts", "configuration_version")
-        if parts is None:
-            raise Forgotten
+        """All of it. Raises `Forgotten` and `RegisterDamaged`."""
+        parts, version = await self._read_size()
         large = await self._read_large(version)
-        keys = [self._register, self._agents, *map(self._lease_of, range(COORDINATOR, int(parts)))]
-        run_id, time, flat, agents, leases = await self._eval(scripts.READ, keys)
-        fields = {key.decode(): value.decode() for key, value in pairs_of(flat)}
-        if not fields:
+        keys = [self._register, self._agents, *map(self._lease_of, range(COORDINATOR, parts))]
+        async with only(self._client, "hash", keys):
+            run_id, (s, us), flat, agents, leases = await self._eval(scripts.READ, keys)
+        pairs = dict(pairs_of(flat))
+        if not pairs:
             raise Forgotten
-        if fields["configuration_version"] != version.decode():
+        if pairs.get(b"configuration_version") != version:
             return await self.read()  # `large` belongs to another version
-        found = {int(number): lease_of(values) for number, values in leases}
-        identity = identity_of(self._generation, fields, large)
-        return Cluster(
-            identity=identity,
-            is_whole=fields["server"] != "",
-            is_first_server=fields["server"] == run_id.decode(),
-            parts=tuple(
-                PartState(
-                    number=number,
-                    lineage=lineage,
-                    opened=int(fields.get(f"opened:{number}", 0)),
-                    claimed=int(fields.get(f"claimed:{number}", 0)),
-                    may_be_made=f"make:{number}" in fields,
-                    last_holder=fields.get(f"last:{number}"),
-                    lease=found.get(number),
-                )
-                for number, lineage in enumerate(identity.lineages)
-            ),
-            coordinator=found.get(COORDINATOR),
-            agents={holder.decode(): msgspec.json.decode(text, type=Agent) for holder, text in pairs_of(agents)},
-            now=int(time[0]) + int(time[1]) / 1e6,
-            ending=msgspec.json.decode(fields["ending"], type=EndingMark) if "ending" in fields else None,
-            retired=msgspec.json.decode(fields["retired"], type=Retirement) if "retired" in fields else None,
+        fields = Fields(pairs, self._register)
+        return cluster_of(
+            identity_of(self._generation, fields, large),
+            fields,
+            {int(number): lease_of(self._lease_of(number), values) for number, values in leases},
+            agents_of(agents),
+            run_id=run_id.decode(),
+            now=int(s) + int(us) / 1e6,
         )
 
-    async def _read_large(self, version: bytes) -> Mapping[bytes, bytes]:
+    async def _read_size(self) -> tuple[int, bytes]:
+        """The number of parts, and the version of the configuration. Raises `Forgotten` and `RegisterDamaged`."""
+        names = (b"parts", b"configuration_version")
+        async with only(self._client, "hash", [self._register]):
+            values = await self._client.hmget(self._register, *names)
+            if values == [None, None] and not await self._client.exists(self._register):
+                raise Forgotten
+        pairs = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        fields = Fields(pairs, self._register)
+        return fields.parts(), fields.raw("configuration_version")
+
+    async def _read_large(self, version: bytes) -> Fields:
         if self._known[0] != version or not self._known[1]:
-            async with asyncio.timeout(TIMEOUT_S):
+            async with only(self._client, "hash", [self._large, self._register]):
                 self._known = version, await self._client.hgetall(self._large)
-        if not self._known[1]:
-            raise Forgotten
-        return self._known[1]
+                if not self._known[1] and not await self._client.exists(self._register):
+                    raise Forgotten
+        return Fields(self._known[1], self._large, self._register)
 
     async def claim(
         self, part: int, *, holder: str, claim: str, stored: int, makes: bool, lease_s: float
@@ -181,26 +193,7 @@ class Register:
         """Ask for the lease of a part. Raises `Forgotten`."""
         ms = int(lease_s * 1000)
         answer = await self._eval(scripts.CLAIM, self._keys(part), part, holder, claim, stored, int(makes), ms)
-        match answer:
-            case [b"granted", epoch, lineage]:
-                return Granted(epoch=epoch, lineage=lineage)
-            case [b"held", by]:
-                return Denied(why=f"{by.decode()} holds it")
-            case [b"retired", by]:
-                return Denied(why=why_denied(by))
-            case [b"exists", opened]:
-                return Denied(why=f"it was made already, and is in its epoch {opened}")
-            case [b"unsure"]:
-                return Denied(
-                    why="Redis may have forgotten that it was made: the server is not the process in which the crawl "
-                    "was made. `onceover cluster adopt` permits to make it"
-                )
-            case [b"old", opened]:
-                return Denied(
-                    why=f"its directory is older than the part: expected epoch {opened}, found {stored}. Start the "
-                    "machine that has the newer one, or let `onceover cluster adopt` take this one"
-                )
-        raise Forgotten
+        return answer_of_claim(answer, stored=stored)
 
     async def confirm(self, part: int, *, claim: str, epoch: int, lease_s: float) -> bool:
         """The claim has waited, and its directory stores the epoch: let it stand. Returns whether it still holds the
@@ -232,7 +225,7 @@ class Register:
             case [b"adopted", epoch, lineage]:
                 return Adopted(part=part, epoch=epoch, lineage=lineage)
             case [b"held", by]:
-                return Denied(why=f"{by.decode()} holds it: a part that somebody runs is not lost")
+                return Denied(why=f"{holder_of(by)} holds it: a part that somebody runs is not lost")
             case [b"used up"]:
                 return Denied(why="the lineages of the crawl are used up")
         raise Forgotten
@@ -243,7 +236,7 @@ class Register:
         register, *leases = await self._all_keys()
         by: bytes = await self._eval(scripts.REMOVE, [register, self._large, self._agents, *leases])
         if by:
-            return by.decode()
+            return holder_of(by)
         await self._eval(scripts.FREE, [_name_of_crawl(self._prefix)], self._generation)
         return None
 
@@ -258,7 +251,7 @@ class Register:
             case [b"retired", by]:
                 return Denied(why=why_denied(by))
             case [b"held", by]:
-                return Denied(why=f"{by.decode()} runs it, or has until a moment ago: stop the crawl on all machines")
+                return Denied(why=f"{holder_of(by)} runs it, or has until a moment ago: stop the crawl on all machines")
             case [b"old", part, opened, stored]:
                 return Denied(why=why_old(part, opened, int(stored)))
         raise Forgotten
@@ -277,7 +270,8 @@ class Register:
     async def _all_keys(self) -> list[str]:
         """The register and all leases."""
         async with asyncio.timeout(TIMEOUT_S):
-            parts = int(await self._client.hget(self._register, "parts") or 0)
+            found = await self._client.hget(self._register, "parts")
+        parts = 0 if found is None else Fields({b"parts": found}, self._register).parts()
         return [self._register, *(self._lease_of(part) for part in range(COORDINATOR, parts))]
 
     async def tell(self, holder: str, agent: Agent) -> None:

@@ -76,7 +76,8 @@ return redis.call('PEXPIRE', KEYS[2], ms)
 RENEW: Final = """
 local answers = {}
 for at = 1, #KEYS do
-  if redis.call('HGET', KEYS[at], 'claim') == ARGV[at + 1] then
+  -- A key that is no lease any more must not keep others from being renewed.
+  if redis.pcall('HGET', KEYS[at], 'claim') == ARGV[at + 1] then
     answers[at] = redis.call('PEXPIRE', KEYS[at], ARGV[1])
   else
     answers[at] = 0
@@ -100,8 +101,9 @@ local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
 local agent = cjson.decode(ARGV[2])
 local all = redis.call('HGETALL', KEYS[1])
 for at = 1, #all, 2 do
-  local other = cjson.decode(all[at + 1])
-  local is_old = now - other['told_at'] > tonumber(ARGV[3])
+  local known, other = pcall(cjson.decode, all[at + 1])
+  known = known and type(other) == 'table' and type(other['told_at']) == 'number'
+  local is_old = not known or now - other['told_at'] > tonumber(ARGV[3])
   -- A directory has one process at a time: another one there has died.
   if is_old or (other['host'] == agent['host'] and other['directory'] == agent['directory']) then
     redis.call('HDEL', KEYS[1], all[at])

@@ -146,3 +146,7 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
 
 class Forgotten(Exception):
     """Redis has no register of this crawl: it was flushed, or another server answers."""
+
+
+class RegisterDamaged(Exception):
+    """A value in Redis is none that this program writes there. The message says where it is, and what to do."""

@@ -1,7 +1,7 @@
 """The configuration of a crawl in the register, for the coordinator, which alone replaces it."""
 
 from crawler.cluster.register import Register
-from crawler.cluster.values import Forgotten
+from crawler.cluster.values import Forgotten, RegisterDamaged
 from crawler.redis.client import FAILURES, reason_of
 
 
@@ -23,7 +23,7 @@ class StoredConfiguration:
                 # Redis had stored what nobody knew of. This takes its place.
                 self.version = (await self._register.read()).identity.configuration_version
                 is_stored = await self._register.replace_configuration(text, self.version + 1)
-        except (*FAILURES, Forgotten) as error:
+        except (*FAILURES, Forgotten, RegisterDamaged) as error:
             self._is_unsure = True
             raise OSError(
                 f"it is not known whether Redis has stored the configuration ({reason_of(error)}): repeat the command"
