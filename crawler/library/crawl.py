@@ -45,7 +45,7 @@ class Crawl:
 
     Fetching goes on while the loop works; if `fetch.concurrency` pages wait for the loop, it pauses. Several tasks may
     iterate at once, each in a loop of its own; each page comes to one of them. A loop within another one of the same
-    task waits for ever: the page of the outer one is not settled meanwhile.
+    task is refused: it would wait for ever, because the page of the outer one is not settled meanwhile.
 
     Leaving the context stops the crawl in order, as SIGTERM stops the command: the URLs in flight are finished. If it
     is cancelled meanwhile, it stops at once. A `Crawl` is opened once, and belongs to one event loop; to continue the

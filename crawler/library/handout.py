@@ -16,13 +16,20 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from weakref import ref
+from contextvars import ContextVar
+from typing import Final
+from weakref import WeakKeyDictionary, ref
 
 from crawler.library.page import CrawledPage, crawled_page
 from crawler.page import Extract, Fetched, Page, PageRecord
 from crawler.seams import LinkExtractor, NotTaken
 from crawler.settlement import counts_as_page
 from crawler.status import number_of
+
+_STEPS: Final = 20
+"""Of the event loop, in which it closes an asynchronous generator around a loop that was left."""
+ASKER: Final[ContextVar[object]] = ContextVar("ASKER")
+"""Who asks for a page, if that is not the task in which it is asked for."""
 
 
 class Turn:
@@ -32,6 +39,11 @@ class Turn:
         self.page = page
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[bool] = self._loop.create_future()
+        self._is_abandoned = False
+
+    @property
+    def is_over(self) -> bool:
+        return self._is_abandoned or self._ended.done()
 
     async def wait(self) -> None:
         """Wait for the end. Raises `NotTaken` if the page was given back."""
@@ -48,6 +60,7 @@ class Turn:
 
     def abandon(self) -> None:
         """The same as `give_back`, from any thread."""
+        self._is_abandoned = True
         with suppress(RuntimeError):  # the loop is closed, and the crawl with it
             self._loop.call_soon_threadsafe(self.give_back)
 
@@ -66,6 +79,8 @@ class Handout:
         self._waiting: deque[Turn] = deque()
         self._open: set[Turn] = set()
         self._takers: deque[asyncio.Future[Turn | None]] = deque()
+        self._last: WeakKeyDictionary[object, Turn] = WeakKeyDictionary()
+        """The last turn of each task or thread."""
         self._extracts = Extracts()
         self._is_full = False
         self._closed = False
@@ -105,7 +120,25 @@ class Handout:
     # the side of the program
 
     async def take(self) -> Turn | None:
-        """The turn with the next page; None when no more pages come."""
+        """The turn with the next page; None when no more pages come. Raises `RuntimeError` if who asks has another
+        page, because the crawl can't end before the turn of that one does."""
+        asker = ASKER.get(asyncio.current_task())
+        for _ in range(_STEPS):
+            if (held := self._last.get(asker)) is None or held.is_over:
+                break
+            await asyncio.sleep(0)
+        else:
+            raise RuntimeError(
+                "a loop over this crawl within another one of the same task or thread would wait for ever, because the "
+                "crawl can't end before the turn of each page does. Iterate in one loop, and keep pages in a list to "
+                "collect several; or give each loop a task of its own"
+            )
+        turn = await self._take()
+        if turn is not None:
+            self._last[asker] = turn
+        return turn
+
+    async def _take(self) -> Turn | None:
         if self._waiting:
             turn = self._waiting.popleft()
             self._check_level()

@@ -12,6 +12,7 @@ from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from config import Config
 from crawler.library.crawl import Crawl
+from crawler.library.handout import ASKER
 from crawler.library.page import CrawledPage
 from crawler.library.result import CrawlResult
 from crawler.status import Status
@@ -82,7 +83,7 @@ class SyncCrawl:
 
     def _pages(self, loop: "_LoopThread") -> Iterator[CrawledPage]:
         pages = loop.call(self._crawl.__aiter__)
-        while not loop.has_ended and (page := loop.run(_next(pages))) is not None:
+        while not loop.has_ended and (page := loop.run(_next(pages, threading.current_thread()))) is not None:
             yield page
 
     def run(self) -> CrawlResult:
@@ -145,7 +146,8 @@ def _sync(make: Callable[_Parameters, Crawl]) -> Callable[_Parameters, SyncCrawl
 crawl_sync = _sync(Crawl)
 
 
-async def _next(pages: Any) -> CrawledPage | None:
+async def _next(pages: Any, thread: threading.Thread) -> CrawledPage | None:
+    ASKER.set(thread)
     page: CrawledPage | None = await anext(pages, None)
     return page
 

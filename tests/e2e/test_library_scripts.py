@@ -42,6 +42,16 @@ def test_a_plain_loop_that_is_left_closes_the_crawl_and_is_taken_up(tmp_path: Pa
     assert canonical([*ended, *again]) == dict.fromkeys(web.pages, 1) == fetched(tmp_path / "crawl")
 
 
+def test_a_plain_loop_within_another_one_of_the_same_thread_is_refused(tmp_path: Path, web: Web) -> None:
+    with crawl_of(web, tmp_path / "crawl") as crawl:
+        outer = iter(crawl)
+        first = next(outer)
+        with pytest.raises(RuntimeError, match="within another one of the same task or thread would wait for ever"):
+            list(crawl)
+        pages = [first, *outer]
+    assert canonical(pages) == dict.fromkeys(web.pages, 1) == fetched(tmp_path / "crawl")
+
+
 def test_an_iterator_that_outlives_its_context_ends(tmp_path: Path, web: Web) -> None:
     """As in a thread that still works on a page when another one leaves the context."""
     with crawl_of(web, tmp_path / "crawl") as crawl:

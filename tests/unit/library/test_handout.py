@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from contextlib import suppress
 
 import pytest
@@ -126,6 +126,52 @@ async def test_a_consumer_that_is_freed_gives_its_page_back() -> None:
         break
     await turns()
     assert program.handed_back == [1, 2]
+    await program.end()
+
+
+@in_virtual_time
+async def test_a_loop_within_another_one_of_the_same_task_is_refused_and_its_page_comes_again() -> None:
+    program = Program()
+    await program.write(1, 2)
+    outer = program.consumer()
+    await anext(outer)
+    with pytest.raises(RuntimeError, match="within another one of the same task or thread would wait for ever"):
+        await anext(program.consumer())
+    del outer
+    await turns()
+    assert program.handed_back == [1]
+    assert numbers([await anext(program.consumer())]) == [2]
+    await program.end()
+
+
+@in_virtual_time
+async def test_a_loop_may_follow_one_that_was_left_within_a_generator() -> None:
+    program = Program()
+
+    async def pages_of(consumer: AsyncIterable[CrawledPage]) -> AsyncIterator[CrawledPage]:
+        async for each in consumer:
+            yield each
+
+    await program.write(1, 2)
+    async for each in pages_of(pages_of(program.consumer())):
+        assert each.number == 1
+        break
+    async for each in program.consumer():
+        assert each.number == 2
+        break
+    await turns()
+    assert program.handed_back == [1, 2]
+    await program.end()
+
+
+@in_virtual_time
+async def test_each_task_may_have_a_loop_while_others_have_theirs() -> None:
+    program = Program()
+    await program.write(1, 2)
+    async for first in program.consumer():
+        second = await asyncio.create_task(anext(program.consumer()))
+        assert numbers([first, second]) == [1, 2]
+        break
     await program.end()
 
 
