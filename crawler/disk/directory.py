@@ -36,7 +36,7 @@ from typing import Self
 from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
 from crawler.disk.permissions import why_not_writable
 
-COPYING, LINEAGES, RESTORING = "copying", "lineages.json", "restoring"
+COPYING, LINEAGES, RESTORING, _READS = "copying", "lineages.json", "restoring", "reads"
 _OF_COMPARISON = ("trials.jsonl", "report.json")  # which has a lock of the same name, too
 _OF_NEW_LEVELDB = ("LOG", "LOCK", "MANIFEST-")
 """Files that a LevelDB has before it has anything to keep. A process may have died while it made one."""
@@ -51,14 +51,16 @@ class DirectoryInUse(DirectoryRefused):
 
     def __init__(self, path: Path, holder: str) -> None:
         """`holder` is what stands in the lock."""
-        self.pid = int(holder) if holder.isdecimal() else None
+        pid, _, purpose = holder.partition(" ")
+        self.pid = int(pid) if pid.isdecimal() else None
+        self.only_reads = not holder or purpose == _READS  # or it has not said yet what it does
+        then = f"wait until it ends, or stop it: `onceover stop {path}` lets a crawl finish what is in flight"
+        who = f"process {self.pid or 'unknown'}; {then}"
         if self.pid == os.getpid():
-            super().__init__(f"the crawl directory {path} is in use by this process: close the other crawl first")
-            return
-        super().__init__(
-            f"the crawl directory {path} is in use by process {self.pid or 'unknown'}; wait until it ends, or stop it: "
-            f"`onceover stop {path}` lets a crawl finish what is in flight"
-        )
+            who = "this process: close the other crawl first"
+        elif purpose == _READS:
+            who = f"process {pid}, a command that reads the crawl; repeat this when it has ended"
+        super().__init__(f"the crawl directory {path} is in use by {who}")
 
 
 class CrawlDirectory:
@@ -242,7 +244,7 @@ class CrawlDirectory:
         except OSError as error:
             holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
             raise DirectoryInUse(self.path, holder) from error
-        self._write(lock, f"{os.getpid()}\n")
+        self._write(lock, f"{os.getpid()} {_READS}\n" if self._only_read else f"{os.getpid()}\n")
 
     def _write(self, lock: int, holder: str) -> None:
         before = os.fstat(lock)
@@ -290,10 +292,9 @@ class CrawlDirectory:
         """Delete state and output, and nothing else. The state goes first, so that no crawl is resumed whose output is
         gone."""
         copies = self.path.glob(f"{self.frontier.name}.before-*")
-        output = (self.records, self.warc, self.sinks, self.pruned_numbers, self.fingerprints)
-        for folder in (self.frontier, *copies, self.visited, *output, self.path / COPYING, self.log.parent):
-            if folder.exists():
-                shutil.rmtree(folder)
+        output = (self.records, self.warc, self.sinks, self.pruned_numbers, self.fingerprints, self.log.parent)
+        for folder in filter(Path.exists, (self.frontier, *copies, self.visited, *output, self.path / COPYING)):
+            shutil.rmtree(folder)
         notes = (self.configuration, self.start, self.pruned, self.claim, self.path / LINEAGES)
         for file in (*self.path.glob(f"{self.earlier.name}*"), *notes):
             file.unlink(missing_ok=True)

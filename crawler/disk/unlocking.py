@@ -1,14 +1,24 @@
 """When the directory of a crawl becomes free, whether somebody has had its lock meanwhile, and whether that is gone."""
 
 import fcntl
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory, DirectoryInUse
 from crawler.disk.layout import part_directories
+
+log = logging.getLogger(__name__)
 
 CHECK_INTERVAL_S: Final = 5.0
 """No event announces that a directory was deleted on another machine, so it must be polled."""
+
+READERS_S: Final = 10.0
+"""For how long a crawl waits for commands that read it. Most take less than a second."""
+_LOOK_AGAIN_S: Final = 0.05
 
 
 class LockCheck:
@@ -38,6 +48,26 @@ class LockCheck:
         except (FileNotFoundError, NotADirectoryError):
             return None
         return status.st_dev, status.st_ino
+
+
+@contextmanager
+def locked_to_run(path: Path) -> Iterator[CrawlDirectory]:
+    """The directory of a crawl that is to run, locked in this context. A command that reads the crawl is waited for.
+    Raises `DirectoryRefused`."""
+    directory, give_up_at, told = CrawlDirectory(path), time.monotonic() + READERS_S, 0
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(directory)
+                break
+            except DirectoryInUse as error:
+                if not error.only_reads or time.monotonic() >= give_up_at:
+                    raise
+                if error.pid not in (None, told):
+                    told = error.pid
+                    log.warning("waiting for process %s, a command that reads the crawl in %s", told, path)
+            time.sleep(_LOOK_AGAIN_S)
+        yield directory
 
 
 def wait_until_unlocked(path: Path) -> None:

@@ -14,6 +14,7 @@ from crawler.control.requests import Reload
 from crawler.copies.folder import delete_leftovers
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import part_at, read_layout
+from crawler.disk.unlocking import locked_to_run
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
@@ -109,7 +110,7 @@ def lock_crawl(
     check_configuration(loaded)
     if not as_part:
         _check_is_whole(loaded, fresh=fresh)
-    with CrawlDirectory(Path(loaded.config.crawl.directory)) as directory:
+    with locked_to_run(Path(loaded.config.crawl.directory)) as directory:
         if fresh:
             check_servers(loaded, directory, additions=additions)
         # What a first start made that was refused must not fix the settings of the next one.

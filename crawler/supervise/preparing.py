@@ -14,6 +14,7 @@ from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.going_on import how_to_run_machine
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_layout, write_layout
+from crawler.disk.unlocking import locked_to_run
 from crawler.operate.begun import has_begun, is_unbegun
 from crawler.operate.missing import missing_parts
 from crawler.operate.settings.start import Start
@@ -97,7 +98,7 @@ def lock_parts(
             f"{path} is one part of the crawl in {path.parent}, which runs all of them: `onceover crawl --dir "
             f"{shlex.quote(str(path.parent))}`"
         )
-    with CrawlDirectory(path) as directory:
+    with locked_to_run(path) as directory:
         before = read_layout(path)
         if before is not None and before.cluster is not None:
             raise DirectoryRefused(_on_many_machines(path, before.cluster))

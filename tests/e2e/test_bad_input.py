@@ -2,10 +2,12 @@
 
 import asyncio
 import gzip
+import os
 import shlex
 import subprocess
 import sys
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from signal import SIGINT, SIGTERM
 from socket import create_server
@@ -14,6 +16,7 @@ import plyvel
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from crawler.operate.opening import open_stored
 from crawler.testing.disks import mounted
 from frontier.leveldb.identity import FORMAT_OF_PARTS
 from tests.e2e.crawling import (
@@ -172,6 +175,18 @@ def test_a_second_process_is_told_who_holds_the_directory(tmp_path: Path, web: W
         assert_told(onceover("inspect", "crawl", "fsck", cwd=tmp_path), REFUSED, held, "wait until it ends, or stop it")
         first.signal(SIGTERM)
         assert first.wait().code == STOPPED
+    assert_sound(tmp_path / "crawl")
+
+
+def test_a_crawl_waits_for_a_command_that_reads_it(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "crawl"]
+    assert onceover("crawl", *options, "--max-pages", "5", cwd=tmp_path).code == LIMIT
+    with ExitStack() as reading:
+        reading.enter_context(open_stored(tmp_path / "crawl"))
+        with started("crawl", *options, cwd=tmp_path) as crawl:
+            crawl.wait_until(lambda: f"waiting for process {os.getpid()}, a command" in crawl.err, "what it waits for")
+            reading.close()
+            assert_told(crawl.wait(), COMPLETE)
     assert_sound(tmp_path / "crawl")
 
 

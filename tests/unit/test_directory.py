@@ -3,6 +3,8 @@
 import errno
 import os
 import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from crawler.compare.measure.folder import Folder
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.unlocking import locked_to_run
 from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile
 
 
@@ -34,6 +37,33 @@ def test_a_second_holder_is_told_the_process_of_the_first(tmp_path: Path) -> Non
             CrawlDirectory(tmp_path).__enter__()
     with CrawlDirectory(tmp_path):
         pass
+
+
+def test_a_crawl_waits_for_a_command_that_reads_it_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def run() -> str:
+        with locked_to_run(tmp_path) as directory:
+            return directory.lock.read_text()
+
+    with ThreadPoolExecutor(1) as thread:
+        with CrawlDirectory(tmp_path, only_read=True):
+            waiting = thread.submit(run)
+            while "a command that reads the crawl" not in caplog.text:
+                assert not waiting.done(), waiting.exception()
+                time.sleep(0.001)
+        assert waiting.result() == f"{os.getpid()}\n"
+
+
+def test_a_crawl_waits_for_no_other_crawl_and_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with CrawlDirectory(tmp_path) as directory:
+        directory.lock.write_text("4711\n")
+        with pytest.raises(DirectoryRefused, match="in use by process 4711; wait until it ends, or stop it"):
+            locked_to_run(tmp_path).__enter__()
+        monkeypatch.setattr("crawler.disk.unlocking.READERS_S", 0.0)
+        directory.lock.write_text("4711 reads\n")
+        with pytest.raises(DirectoryRefused, match="in use by process 4711, a command that reads the crawl; repeat"):
+            locked_to_run(tmp_path).__enter__()
 
 
 def test_a_lock_left_by_a_dead_process_does_not_hold(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import Cluster, Forgotten
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import read_layout
+from crawler.disk.unlocking import locked_to_run
 from crawler.redis.server import Server
 from crawler.supervise.preparing import Plan, waits_for_parts
 from crawler.wiring.components.exchanging import ServerUnusable, checked_redis, redis_server
@@ -95,7 +96,7 @@ async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[
     address may be wrong. Raises `ConfigError` and `DirectoryRefused`."""
     prefix = reached.config.exchange.prefix
     async with _reach(reached, on_wait if _has_run(reached, path) else None) as client:
-        with CrawlDirectory(path) as directory:
+        with locked_to_run(path) as directory:
             layout = read_layout(path)
             if layout is not None:
                 for pause_s in waits_for_parts(list(layout.directories_here(path).values()), on_wait):
