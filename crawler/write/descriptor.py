@@ -1,6 +1,6 @@
 """What the rest of the program knows of a sink: its descriptor, which stands beside its class."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
@@ -48,6 +48,7 @@ class Refers(Protocol):
 
 
 Read = Callable[[Parameters, Any], AsyncIterator[Sequence[Written]]]
+Check = Callable[[Parameters, Any], Awaitable[None]]
 
 
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +64,9 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     read: Read | None = None
     """Reads back what was written with these parameters and options, in batches, for `inspect verify`. Of a page that
     was written again, the last copy comes last. Changes nothing. Raises `OSError` if it can't be read."""
+    check: Check | None = None
+    """Checks that the server of such a sink takes pages, before an earlier crawl is deleted (`--fresh`). Changes
+    nothing. Raises ValueError for what would refuse the crawl, and not if the server is only away."""
     from_records: bool = False
     """Whether records without their pages are enough to write again what it lacks."""
     waits: bool = True

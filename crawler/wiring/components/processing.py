@@ -120,6 +120,20 @@ def _check_earlier(loaded: Loaded) -> None:
             raise loaded.refuse("output.dedupe_against", str(error)) from error
 
 
+async def check_servers_of_sinks(loaded: Loaded, directory: CrawlDirectory) -> None:
+    """Check that the servers of sinks take pages, as far as that can be known before anything is opened. Raises
+    `ConfigError`."""
+    for each in _plugin_sinks(loaded.config, directory.sinks):
+        descriptor: SinkDescriptor = load(find(SINK, each.backend))
+        if descriptor.check is None:
+            continue
+        try:
+            options = msgspec.convert(each.options, descriptor.options)
+            await descriptor.check(_parameters(descriptor, each, loaded.config), options)
+        except ValueError as error:
+            raise loaded.refuse(each.key, str(error)) from error
+
+
 class OpenedSinks(msgspec.Struct, frozen=True):
     """The sinks of a crawl."""
 

@@ -12,6 +12,7 @@ from crawler.disk.layout import clear_crawl, output_directories
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.auto_backend import choose_backend
 from crawler.wiring.components.exchanging import checked_redis
+from crawler.wiring.components.processing import check_servers_of_sinks
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import number_of_parts
 from crawler.wiring.storage import chosen_set, is_on_server, make_chosen, reaching_server
@@ -49,6 +50,7 @@ async def _check_servers(loaded: Loaded, directory: CrawlDirectory, additions: A
     if number_of_parts(loaded.config) > 1 and loaded.config.exchange.backend == "redis":
         async with checked_redis(loaded):
             pass
+    await check_servers_of_sinks(loaded, directory)
     config, _ = choose_backend(loaded.config, directory)
     if additions.visited is not None or not is_on_server(chosen := chosen_set(config)):
         return

@@ -63,6 +63,8 @@ class _Client(Protocol):
 
     async def begin(self) -> None: ...
 
+    async def check(self) -> None: ...
+
     async def store(self, rows: Sequence[Row]) -> None: ...
 
     def read(self, columns: Sequence[str]) -> AsyncGenerator[list[Sequence[Any]]]: ...
@@ -110,6 +112,10 @@ def _client(parameters: Parameters, options: PostgresOptions) -> _Client:
     return PostgresClient(target)
 
 
+async def _check(parameters: Parameters, options: PostgresOptions) -> None:
+    await _client(parameters, options).check()
+
+
 async def _read(parameters: Parameters, options: PostgresOptions) -> AsyncIterator[Sequence[Written]]:
     async with aclosing(_client(parameters, options).read(_READ)) as batches:
         async for rows in batches:
@@ -117,5 +123,5 @@ async def _read(parameters: Parameters, options: PostgresOptions) -> AsyncIterat
 
 
 DESCRIPTOR: Final = Descriptor(
-    name="postgres", make=PostgresSink, options=PostgresOptions, read=_read, from_records=True
+    name="postgres", make=PostgresSink, options=PostgresOptions, read=_read, check=_check, from_records=True
 )

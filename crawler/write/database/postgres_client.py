@@ -5,7 +5,8 @@ import logging
 import os
 import ssl
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import asyncpg
 import msgspec
 
 from crawler.write.database.postgres_dsn import read_dsn
-from crawler.write.database.postgres_tables import prepare, read_pages, store
+from crawler.write.database.postgres_tables import check, prepare, read_pages, store
 from crawler.write.database.rows import Row
 
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -24,6 +25,7 @@ LONGEST_PAUSE_S: Final = 30.0
 
 _log = logging.getLogger(__name__)
 _BROKEN: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+_Begin = Callable[[asyncpg.Connection, str], Awaitable[None]]
 _MISCONFIGURED: Final = (
     asyncpg.ClientConfigurationError,
     asyncpg.InvalidAuthorizationSpecificationError,
@@ -60,6 +62,12 @@ class PostgresClient:
             await self._connect()
         except OSError as error:
             _log.warning("the sink postgres: %s; the crawl tries again when it has a page", error)
+
+    async def check(self) -> None:
+        """Raises ValueError as `begin`, and if the right to store pages is missing; but makes nothing."""
+        with suppress(OSError):
+            await self._connect(check)
+            await self.aclose()
 
     async def store(self, rows: Sequence[Row]) -> None:
         """Store pages, all of them or none, unless the server dies while it commits: then nobody knows. To store them
@@ -103,14 +111,14 @@ class PostgresClient:
             return self._connection
         return await self._connect()
 
-    async def _connect(self) -> asyncpg.Connection:
+    async def _connect(self, begin: _Begin = prepare) -> asyncpg.Connection:
         if self._monotonic() < self._try_at:
             # The crawl shows the reason with which a pause began, whatever the pause is later.
             raise OSError(f"{self._why}; tries again within {LONGEST_PAUSE_S:.0f} s")
         try:
             connection = await self._open()
             try:
-                await prepare(connection, self._target.schema)
+                await begin(connection, self._target.schema)
             except BaseException:
                 connection.terminate()
                 raise

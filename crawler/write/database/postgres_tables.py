@@ -23,6 +23,8 @@ _TYPES: Final = {
 _NAMES: Final = ("crawl", *(column.name for column in COLUMNS))
 _QUOTED: Final = ", ".join(f'"{name}"' for name in _NAMES)
 _MOMENTS: Final = tuple(at for at, column in enumerate(COLUMNS) if column.kind is Kind.MOMENT)
+_CHECKED: Final = -1
+"""A number that no page has."""
 _NEW_PAGES: Final = "onceover_new_pages"
 # None on the targets of links: that would take most of the time of the sink, and a join needs none.
 _INDEXES: Final = (
@@ -51,6 +53,19 @@ async def prepare(connection: asyncpg.Connection, schema: str) -> None:
         f"CREATE TEMPORARY TABLE {_NEW_PAGES} ON COMMIT DELETE ROWS AS SELECT {_QUOTED} "  # noqa: S608  # our names
         f'FROM "{schema}".pages WITH NO DATA'
     )
+
+
+async def check(connection: asyncpg.Connection, schema: str) -> None:
+    """Prepare, and store a page without links, in a transaction that is rolled back. Raises as both of them."""
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        await prepare(connection, schema)
+        values = tuple(_CHECKED if column.name == "number" else None for column in COLUMNS)
+        row = Row(number=_CHECKED, values=values, links=None, size_bytes=0)
+        await store(connection, schema, "onceover check", [row])
+    finally:
+        await transaction.rollback()
 
 
 async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: Sequence[Row]) -> None:

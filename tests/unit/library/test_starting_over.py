@@ -14,6 +14,7 @@ from crawler.supervise.preparing import lock_parts
 from crawler.wiring.additions import Additions
 from crawler.wiring.configuration import load
 from crawler.wiring.storage import visited_set
+from tests.postgres import running_postgres
 from tests.redis_server import RedisServer, running_redis
 from visited.digests.exact import ExactSet
 
@@ -107,6 +108,25 @@ async def test_nothing_is_deleted_if_links_between_the_new_parts_need_a_server_t
         ):
             pass
         assert everything(tmp_path / "mine") == before
+
+
+async def test_nothing_is_deleted_if_the_database_of_a_sink_refuses_the_new_crawl(tmp_path: Path) -> None:
+    mine = [f'crawl.directory="{tmp_path}/mine"', 'crawl.seeds=["http://a.example/"]']
+    with lock_crawl(load(None, overrides=mine)) as directory:
+        directory.records.mkdir()
+        before = everything(tmp_path / "mine")
+    with running_postgres() as server:
+        server.query("CREATE ROLE reader LOGIN")
+        dsn = server.dsn.replace("crawl@", "reader@")
+        file = tmp_path / "mine.toml"
+        file.write_text(f'[[output.sink]]\nbackend = "postgres"\noptions.dsn = "{dsn}"\n')
+        changed = load(file, overrides=mine)
+        with (
+            pytest.raises(ConfigError, match=r"output\.sink\[1\]: .*permission denied for database"),
+            lock_crawl(changed, fresh=True),
+        ):
+            pass
+    assert everything(tmp_path / "mine") == before
 
 
 async def test_a_program_with_a_set_of_its_own_needs_no_server(tmp_path: Path) -> None:

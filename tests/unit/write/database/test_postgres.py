@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from crawler.testing.sink.pages import write, write_failure, write_unfetched
-from crawler.write.database.postgres import PostgresOptions, PostgresSink
+from crawler.write.database.postgres import DESCRIPTOR, PostgresOptions, PostgresSink
 from crawler.write.database.postgres_client import FIRST_PAUSE_S, LONGEST_PAUSE_S, PostgresClient, Target
 from crawler.write.database.postgres_dsn import Named, read_dsn
 from crawler.write.database.rows import Row
@@ -88,6 +88,29 @@ async def test_what_waiting_does_not_mend_is_refused_at_the_beginning(server: Po
         await open_sink(server.dsn, schema="newer").begin()
     with pytest.raises(ValueError, match='database "nowhere" does not exist'):
         await open_sink(server.dsn.replace("/postgres?", "/nowhere?")).begin()
+
+
+async def test_a_check_finds_what_would_be_refused_and_leaves_nothing(server: PostgresServer) -> None:
+    def check(dsn: str) -> Awaitable[None]:
+        assert DESCRIPTOR.check is not None
+        return DESCRIPTOR.check(Parameters(about={"isPartOf": "docs"}), PostgresOptions(dsn=dsn, schema="checked"))
+
+    await check(server.dsn)
+    assert server.query("SELECT nspname FROM pg_namespace WHERE nspname = 'checked'") == []
+    server.query("CREATE ROLE reader LOGIN")
+    reader = server.dsn.replace("crawl@", "reader@")
+    with pytest.raises(ValueError, match="permission denied for database"):
+        await check(reader)
+    sink = open_sink(server.dsn, schema="checked")
+    await write(sink, 1)
+    await sink.aclose()
+    await check(server.dsn)
+    server.query("GRANT USAGE ON SCHEMA checked TO reader")
+    server.query("GRANT SELECT ON ALL TABLES IN SCHEMA checked TO reader")
+    with pytest.raises(ValueError, match="permission denied for table pages"):
+        await check(reader)
+    assert numbers(server, "checked") == [1]
+    await check(NOWHERE)
 
 
 async def test_columns_of_users_that_must_not_be_null_get_their_defaults_and_keep_their_values(
