@@ -18,7 +18,7 @@ from crawler.disk.unlocking import locked_to_run
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
-from crawler.operate.begun import is_unbegun
+from crawler.operate.begun import has_begun, is_unbegun
 from crawler.operate.course import CourseKeeper
 from crawler.operate.opening import has_crawl
 from crawler.operate.running import RunningCrawl, answer_operator
@@ -171,7 +171,8 @@ def changed_settings(loaded: Loaded) -> list[str]:
 def _is_unbegun(directory: CrawlDirectory, config: Config) -> bool:
     try:
         with directory:
-            return is_unbegun(directory, config)
+            layout = read_layout(directory.path)
+            return is_unbegun(directory, config) if layout is None else not has_begun(directory.path, layout, config)
     except DirectoryInUse:
         return False
 

@@ -43,13 +43,29 @@ def has_begun(path: Path, layout: Layout, config: Config) -> bool:
     return bool(missing_parts(path, layout)) or any(_may_have_fetched(part, config) for part in parts)
 
 
+def has_other_rules(path: Path, layout: Layout, config: Config) -> bool:
+    """Whether a part of a crawl that has not begun was made with other rules for URLs than these, by which it can't be
+    opened. No process may run a part."""
+    return any(_has_other_rules(part, config) for part in map(CrawlDirectory, layout.directories(path)))
+
+
+def _has_other_rules(part: CrawlDirectory, config: Config) -> bool:
+    if not part.has_state():
+        return False
+    try:
+        open_state(config, part).close()
+    except StoreRefused:
+        return True
+    return False
+
+
 def _may_have_fetched(part: CrawlDirectory, config: Config) -> bool:
     if part.has_output():
         return True
     if not part.has_state():
         return False
     try:
-        state = open_state(config, part)
+        state = open_state(config, part, to_rename=True)
     except (ConfigError, StoreRefused, StoreFailed):
         return True
     try:

@@ -15,7 +15,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefu
 from crawler.disk.going_on import how_to_run_machine
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_layout, write_layout
 from crawler.disk.unlocking import locked_to_run
-from crawler.operate.begun import has_begun, is_unbegun
+from crawler.operate.begun import has_begun, has_other_rules, is_unbegun
 from crawler.operate.missing import missing_parts
 from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
@@ -107,7 +107,7 @@ def lock_parts(
                 time.sleep(pause_s)
         if fresh:
             check_servers(loaded, directory)
-        # A first start that was refused must not fix the number of parts.
+        # A first start that was refused must not fix the number of parts, or the rules for URLs.
         if fresh or _is_refused_start(directory, before, loaded):
             start_over(directory)
         layout = read_layout(path) or _begin(directory, loaded)
@@ -118,10 +118,13 @@ def lock_parts(
 
 
 def _is_refused_start(directory: CrawlDirectory, before: Layout | None, loaded: Loaded) -> bool:
-    """Whether a crawl with another number of parts, or none, is there, which has not begun."""
+    """Whether a crawl with another number of parts, or none, or with other rules is there, which has not begun."""
     if before is None:
         return is_unbegun(directory, loaded.config)
-    return not (_has_number(before, loaded) or has_begun(directory.path, before, loaded.config))
+    path, config = directory.path, loaded.config
+    if has_begun(path, before, config):
+        return False
+    return not _has_number(before, loaded) or has_other_rules(path, before, config)
 
 
 def _on_many_machines(path: Path, cluster: ClusterPlace) -> str:

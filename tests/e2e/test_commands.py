@@ -271,16 +271,16 @@ def test_a_crawl_that_has_lost_its_settings_says_so_and_what_to_do(tmp_path: Pat
     assert_told(ended, LIMIT, "Changed: the settings of the last run are lost, because crawl/crawl.toml is missing")
 
 
-@pytest.mark.parametrize("parts", [[], ["--parts", "2"]], ids=["", "in parts"])
-def test_a_first_start_that_is_refused_fixes_no_setting(tmp_path: Path, web: Web, parts: list[str]) -> None:
+@pytest.mark.parametrize(("first", "parts"), [("1", "1"), ("1", "2"), ("2", "2"), ("2", "3")])
+def test_a_first_start_that_is_refused_fixes_no_setting(tmp_path: Path, web: Web, first: str, parts: str) -> None:
     nowhere = setting(
         "visited.backend=redis-exact", "visited.capacity=1000", "visited.options.url=redis://127.0.0.1:1/0"
     )
     rules = setting('urls.rules=["lower-case"]')
-    refused = onceover("crawl", *web.options, *nowhere, *rules, "--dir", "crawl", cwd=tmp_path)
+    refused = onceover("crawl", *web.options, *nowhere, *rules, "--parts", first, "--dir", "crawl", cwd=tmp_path)
     assert_told(refused, USAGE, "visited.backend: Redis at ")
-    assert any((tmp_path / "crawl" / "frontier").iterdir())
-    ended = onceover("crawl", *web.options, *parts, "--dir", "crawl", cwd=tmp_path)
+    assert any((tmp_path / "crawl").rglob("frontier/CURRENT"))
+    ended = onceover("crawl", *web.options, "--parts", parts, "--dir", "crawl", cwd=tmp_path)
     assert_told(ended, COMPLETE)
     assert "lost" not in ended.err
 
