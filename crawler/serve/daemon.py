@@ -14,8 +14,9 @@ import msgspec
 from config import Loaded
 from crawler.serve.folder import SUFFIX, Found, read_folder
 from crawler.serve.inspection import Commands, reload_settings
-from crawler.serve.keeper import Keeper, KeeperOptions
+from crawler.serve.keeper import Keeper
 from crawler.serve.life import changes as life
+from crawler.serve.life.facts import KeeperOptions
 from crawler.serve.machine import Limits, Taken, measure, used_system_files
 from crawler.serve.measure.recorder import Recorder
 from crawler.serve.notify import Supervisor
@@ -175,8 +176,7 @@ class Daemon:
         """Remove a crawl from the list, with its configuration, unless it runs. Its directory is kept. Raises
         `CrawlRuns`."""
         async with self._folder_turn:
-            keeper = self.keepers.get(name)
-            if keeper is not None:  # else somebody has deleted it meanwhile
+            if (keeper := self.keepers.get(name)) is not None:  # else somebody has deleted it meanwhile
                 await self._delete(name, keeper)
 
     async def _delete(self, name: str, keeper: Keeper) -> None:
@@ -198,6 +198,7 @@ class Daemon:
 
     def _give(self, keeper: Keeper, found: Found | None) -> None:
         """Give a crawl its configuration."""
+        keeper.remember()
         if found is None:
             keeper.change(life.removed)
             return

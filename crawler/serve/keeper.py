@@ -15,7 +15,7 @@ from crawler.serve.inspection import Commands, NotDone, ask_status, find_process
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Usage
 from crawler.serve.life.endings import how_text
-from crawler.serve.life.facts import FINISHED, EndTimeouts, Facts, Process, Restarts, Wish
+from crawler.serve.life.facts import FINISHED, Facts, KeeperOptions, Process, Wish
 from crawler.serve.life.settling import closed, settle
 from crawler.serve.life.steps import End, Look, Start, Wait, next_step
 from crawler.serve.life.summary import Summary, summarize
@@ -29,13 +29,6 @@ log = logging.getLogger(__name__)
 _LONGEST_WAIT_S: Final = 60.0
 """The clock may be set meanwhile."""
 _SAVE_AGAIN_S: Final = 5.0
-
-
-class KeeperOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a daemon treats its crawls."""
-
-    restarts: Restarts = Restarts()
-    timeouts: EndTimeouts = EndTimeouts()
 
 
 class Keeper:
@@ -52,20 +45,19 @@ class Keeper:
     ) -> None:
         """`told` is called when the crawl may have changed."""
         self.name = name
-        self.facts = Facts(record=home.load(name))
-        self._home = home
-        self._options = options
-        self._commands = commands
+        self.facts = Facts(unread="it was not read yet")
+        self._home, self._options, self._commands = home, options, commands
         self._told = told
         self._output = Output(home.output, name)
         self._process: CrawlProcess | None = None
         self._woken = asyncio.Event()
-        self._is_left = False
+        self._is_left = self._has_adopted = False
         self._looking: asyncio.Timeout | None = None
         self._saved = self.facts.record
         self._seen_change: int | None = None
         self._last_answer: CrawlStatus | None = None
         self._reported: Summary | None = None
+        self.remember()
 
     @property
     def summary(self) -> Summary:
@@ -75,6 +67,12 @@ class Keeper:
         """Something has happened to the crawl."""
         self.facts = how(self.facts)
         self._woken.set()
+
+    def remember(self) -> None:
+        """Read what is remembered of the crawl, unless that was read before."""
+        if self.facts.unread is not None:
+            self._saved, unread = self._home.recall(self.name)
+            self.facts = msgspec.structs.replace(self.facts, record=self._saved, unread=unread)
 
     def wish(self, wish: Wish) -> None:
         """Let the crawl run or stop, from now on."""
@@ -113,9 +111,10 @@ class Keeper:
     async def run(self) -> None:
         """Keep the crawl until `close` or `leave`."""
         try:
-            await self._adopt()
             while True:
                 self._woken.clear()
+                if not self._has_adopted and self.facts.unread is None:
+                    await self._adopt()
                 self._notice_end()
                 self.facts, notes = settle(self.facts, time.time())
                 for note in notes:
@@ -149,6 +148,7 @@ class Keeper:
 
     async def _adopt(self) -> None:
         """Find the process that an earlier daemon, or somebody else, has started."""
+        self._has_adopted = True
         directories = {run.directory for run in self.facts.record.runs[-1:]}
         if self.facts.directory is not None:
             directories.add(self.facts.directory)
@@ -186,8 +186,8 @@ class Keeper:
     def _start(self, directory: str) -> None:
         now = time.time()
         try:
-            home, configuration = self._home, f"{self.name}.toml"
-            self._watch_process(start(home.path, configuration, directory, self._output, pace=home.pace))
+            home = self._home
+            self._watch_process(start(home.path, f"{self.name}.toml", directory, self._output, pace=home.pace))
         except OSError as error:
             self.facts = changes.not_started(self.facts, error, now, restarts=self._options.restarts)
             return
@@ -238,7 +238,7 @@ class Keeper:
     async def _save(self) -> bool:
         """Whether what has to outlast the daemon is stored."""
         record = self.facts.record
-        if record == self._saved:
+        if record == self._saved or self.facts.unread is not None:
             return True
         try:
             await asyncio.to_thread(self._home.save, self.name, record)

@@ -91,8 +91,16 @@ class Home:
         """The names of the crawls of which there is a record."""
         return sorted(path.stem for path in self.crawls.glob("*.json"))
 
+    def recall(self, name: str) -> tuple[Record, str | None]:
+        """What is remembered of a crawl; or nothing, and why it can't be read."""
+        try:
+            return self.load(name), None
+        except OSError as error:
+            mend = "let the user of the daemon read it, and the daemon its folder (SIGHUP)"
+            return Record(), f"{error.filename}: {error.strerror}; {mend}"
+
     def load(self, name: str) -> Record:
-        """What is remembered of a crawl. A damaged file is kept aside."""
+        """What is remembered of a crawl. A damaged file is kept aside. Raises `OSError`."""
         path = self.crawls / f"{name}.json"
         try:
             return msgspec.json.decode(path.read_bytes(), type=Record)

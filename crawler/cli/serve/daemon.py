@@ -14,8 +14,7 @@ from crawler.library.log_form import Form
 from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.serve.api.server import Listen, serving
 from crawler.serve.daemon import Daemon, Options
-from crawler.serve.keeper import KeeperOptions
-from crawler.serve.life.facts import Restarts
+from crawler.serve.life.facts import KeeperOptions, Restarts
 from crawler.serve.logs import logging_daemon
 from crawler.serve.machine import Limits
 from crawler.serve.notify import Supervisor

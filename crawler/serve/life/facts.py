@@ -136,6 +136,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan | None = None
     broken: tuple[str, ...] = ()
     """What is wrong with the configuration."""
+    unread: str | None = None
+    """Why what is remembered of it can't be read: `record` is not that, and nothing is done by it."""
     is_removed: bool = False
     """Whether the configuration file is gone."""
     shortage: str | None = None
@@ -150,7 +152,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def directory(self) -> str | None:
         """Where the crawl runs next; None if that is not known, or a schedule has not been due yet."""
-        if self.plan is None:
+        if self.plan is None or self.unread is not None:
             return None
         return self.plan.directory if self.plan.next_tick is None else self.record.place
 
@@ -189,3 +191,10 @@ class EndTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     """To finish what is in flight; a fetch may take as long as `fetch.timeout_s`."""
     dropping_s: float = 30.0
     """To end at once."""
+
+
+class KeeperOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a daemon treats its crawls."""
+
+    restarts: Restarts = Restarts()
+    timeouts: EndTimeouts = EndTimeouts()

@@ -55,7 +55,7 @@ def _end_rest(facts: Facts, now: float) -> tuple[Facts, list[str]]:
 
 def _obey_schedule(facts: Facts, now: float) -> tuple[Facts, list[str]]:
     plan, record = facts.plan, facts.record
-    if plan is None or plan.next_tick is None:
+    if plan is None or plan.next_tick is None or facts.unread is not None:
         return facts, []
     if record.ticked_at is None:
         return _replace(facts, record=_replace(record, ticked_at=now)), []

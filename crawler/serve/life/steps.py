@@ -8,6 +8,7 @@ from crawler.serve.life.facts import Draining, EndTimeouts, Facts, Process, Wish
 from crawler.status import size
 
 KILL: Final = 2
+UNREAD: Final = "what the daemon remembers of it can't be read"
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -59,6 +60,8 @@ def what_keeps(facts: Facts) -> str | None:
         return "its configuration was removed"
     if facts.broken or facts.plan is None:
         return "its configuration can't be used"
+    if facts.unread is not None:
+        return UNREAD
     if facts.record.wish is Wish.STOP:
         return "it was stopped"
     return facts.shortage
@@ -117,7 +120,7 @@ def _next_moment(facts: Facts) -> float | None:
     rest, plan, ticked_at = facts.record.rest, facts.plan, facts.record.ticked_at
     if rest is not None and rest.until is not None:
         moments.append(rest.until)
-    is_obeyed = not (facts.is_closing or facts.is_removed or facts.broken)
+    is_obeyed = not (facts.is_closing or facts.is_removed or facts.broken or facts.unread)
     if is_obeyed and plan is not None and plan.next_tick is not None and ticked_at is not None:
         moments.append(plan.next_tick(ticked_at))
     return min(moments, default=None)

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from crawler.serve.life.facts import Facts, Why, Wish
-from crawler.serve.life.steps import what_keeps, why_end
+from crawler.serve.life.steps import UNREAD, what_keeps, why_end
 
 State = Literal[
     "running", "paused", "ending", "starting", "complete", "limit", "stopped", "crashed", "held", "short", "scheduled",
@@ -43,6 +43,8 @@ def summarize(facts: Facts) -> Summary:
         return Summary(state="removed", reason="its configuration file is gone; its directory is kept")
     if facts.broken or plan is None:
         return Summary(state="broken", reason="its configuration can't be used", lines=facts.broken)
+    if facts.unread is not None:
+        return Summary(state="broken", reason=UNREAD, lines=(facts.unread,))
     if facts.record.wish is Wish.STOP:
         reason = rest.reason if rest is not None and rest.why is Why.STOPPED else "it was stopped"
         return Summary(state="stopped", reason=reason)

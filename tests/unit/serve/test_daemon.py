@@ -13,9 +13,9 @@ import pytest
 from crawler.disk.directory import CrawlDirectory
 from crawler.serve.daemon import CrawlRuns, Daemon, Options
 from crawler.serve.inspection import Answered, Commands
-from crawler.serve.keeper import Keeper, KeeperOptions
+from crawler.serve.keeper import Keeper
 from crawler.serve.life.changes import Looked
-from crawler.serve.life.facts import Plan, Process, Record, Rest, Why, Wish
+from crawler.serve.life.facts import KeeperOptions, Plan, Process, Record, Rest, Why, Wish
 from crawler.serve.machine import Limits, Taken
 from crawler.serve.notify import Supervisor
 from crawler.serve.process import CrawlProcess, Output
@@ -58,6 +58,41 @@ async def test_a_crawl_that_has_started_meanwhile_is_not_deleted(daemon: Daemon)
         await daemon.delete("a")
     assert not daemon.keepers["a"].facts.is_removed
     assert (daemon.home / "a.toml").exists()
+
+
+async def test_a_crawl_whose_memory_cannot_be_read_is_shown_and_does_nothing_until_it_can(tmp_path: Path) -> None:
+    with Home(tmp_path) as home:
+        for name in ("a", "b"):
+            (tmp_path / f"{name}.toml").write_text(TEXT)
+            home.save(name, Record(wish=Wish.STOP))
+        memory = home.crawls / "a.json"
+        stored = memory.read_bytes()
+        memory.unlink()
+        memory.mkdir()  # because root may read any file
+        found = Daemon(home, Options(), Supervisor({}))
+        states: asyncio.Queue[None] = asyncio.Queue()
+        found.watchers.append(lambda _: states.put_nowait(None))
+
+        async def until(**wanted: str) -> None:
+            while {name: keeper.summary.state for name, keeper in found.keepers.items()} != wanted:
+                await states.get()
+
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(found.run())
+            await until(a="broken", b="stopped")
+            summary = found.keepers["a"].summary
+            assert (summary.reason, summary.lines[0].partition(";")[0]) == (
+                "what the daemon remembers of it can't be read",
+                f"{memory}: Is a directory",
+            )
+            await found.reload()
+            assert found.keepers["a"].summary == summary
+            memory.rmdir()
+            memory.write_bytes(stored)
+            await found.reload()
+            await until(a="stopped", b="stopped")
+            found.close("tests")
+        assert home.load("a").wish is Wish.STOP
 
 
 class Busy(Commands):

@@ -20,8 +20,8 @@ from crawler.serve.exports.exporter import Exporter
 from crawler.serve.exports.forms import ExportBody, ExportForm
 from crawler.serve.exports.stored import ExportFolders
 from crawler.serve.inspection import Commands
-from crawler.serve.keeper import Keeper, KeeperOptions
-from crawler.serve.life.facts import Plan
+from crawler.serve.keeper import Keeper
+from crawler.serve.life.facts import KeeperOptions, Plan
 from crawler.serve.records import Home
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.export.written import record, write_crawl
