@@ -20,6 +20,8 @@ from crawler.fetch.request_limits import RequestLimits
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_SUCCESSES = range(200, 300)
+"""Statuses of answers that are nothing without their bodies. All others say what they say without."""
 _FINAL, _LAST_STATUS = 200, 999
 _DECODE_APART_BYTES = 64 * 1024
 """Compressed bodies from this size on are decoded in a thread, so that they do not block the event loop."""
@@ -73,7 +75,7 @@ async def read_body(
         broken = TooSlow("the body comes too slowly") if window.expired() else error
     if broken is None:
         return received.getvalue(), None
-    if not size and response.status not in _REDIRECTS:
+    if not size and response.status in _SUCCESSES:
         raise broken
     return received.getvalue(), "time" if isinstance(broken, asyncio.TimeoutError) else "disconnect"
 
@@ -143,7 +145,7 @@ async def interpret(
     if raw and (b"content-encoding" in response.headers or b"transfer-encoding" in response.headers):
         decoded = await _decode_body(response, raw, limits=limits, claim=claim, budget=budget)
     common = _common_fields(request, response)
-    if decoded.error is not None and not decoded.body:
+    if decoded.error is not None and not decoded.body and status in _SUCCESSES:
         return Failure(
             url=request.url,
             kind=FailureKind.ENCODING,

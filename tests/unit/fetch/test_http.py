@@ -462,6 +462,29 @@ async def test_a_redirect_whose_body_breaks_off_is_a_redirect() -> None:
     assert answered.location == "/b"
 
 
+@pytest.mark.parametrize(
+    ("coding", "length", "end", "truncated"),
+    [(b"gzip", 5, HANG, "encoding"), (b"identity", 9, CLOSE, "disconnect"), (b"gzip", 9, HANG, "time")],
+)
+async def test_an_answer_other_than_a_success_is_its_status_though_its_body_cannot_be_read(
+    coding: bytes, length: int, end: Any, truncated: str
+) -> None:
+    fields = [b"Content-Encoding: " + coding, b"Content-Length: %d" % length, b"Retry-After: 60"]
+    body = b"plain" if length == 5 else b""
+    script: Script = [head(*fields, status=b"503 Service Unavailable") + body, end]
+    refused = await page_of(script, timeout_s=0.2, head_timeout_s=0.2)
+    assert (refused.status, refused.body, refused.truncated) == (503, b"", truncated)
+    assert refused.raw_body == body
+    assert refused.header("retry-after") == "60"
+
+
+async def test_a_redirect_whose_body_is_not_coded_as_it_says_is_a_redirect() -> None:
+    fields = [b"Content-Encoding: gzip", b"Location: /b"]
+    answered = await answer([page(b"moved", *fields, status=b"301 Moved Permanently")])
+    assert isinstance(answered, Redirect)
+    assert (answered.location, answered.body, answered.raw_body) == ("/b", b"", b"moved")
+
+
 # what is no response
 
 
