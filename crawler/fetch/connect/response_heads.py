@@ -22,6 +22,8 @@ _SOUND = re.compile(
 )
 _STATUS = re.compile(rb"HTTP/([0-9]+\.[0-9]+)[ \t]+([0-9]{3})(?![0-9])[ \t]*([^\n]*)", re.IGNORECASE)
 _LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*)", re.IGNORECASE | re.MULTILINE)
+_CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
+_NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _BEGINNING = b"HTTP/"
 _MAX_PLAIN_BYTES: Final = 16 * 1024
 """Of a plain head. Longer ones meet limits, which the parser checks."""
@@ -56,11 +58,14 @@ def may_be_head(received: bytes, /) -> bool:
 
 def fix_head(head: bytes, /) -> bytes:
     """Correct a head, as far as that leaves no doubt."""
-    lengths = _LENGTH.findall(head)
-    if _SOUND.fullmatch(head) and (not lengths or (len(lengths) == 1 and lengths[0].strip().isdigit())):
+    lengths, coding = _LENGTH.findall(head), _one_coding(_CODING.findall(head))
+    has_sound_length = not lengths or (len(lengths) == 1 and lengths[0].strip().isdigit())
+    if has_sound_length and coding is None and _SOUND.fullmatch(head):
         return head
     status, *fields = [line.removesuffix(b"\r") for line in head.lstrip(b"\r\n").split(b"\n")]
-    return b"\r\n".join([_status_line(status), *_fields(fields, _one_length(lengths)), b"", b""])
+    framing = {b"Content-Length": _one_length(lengths), b"Transfer-Encoding": coding}
+    corrected = {name: value for name, value in framing.items() if value is not None}
+    return b"\r\n".join([_status_line(status), *_fields(fields, corrected), b"", b""])
 
 
 def _status_line(line: bytes) -> bytes:
@@ -77,8 +82,18 @@ def _one_length(values: list[bytes]) -> bytes | None:
     return length if length.isdigit() and not others else None
 
 
-def _fields(lines: list[bytes], length: bytes | None) -> Iterator[bytes]:
-    """The valid header lines, with one Content-Length."""
+def _one_coding(values: list[bytes]) -> bytes | None:
+    """The transfer codings as one list without gaps, empty if there is only `identity`, which is none; None if they
+    stand so already, or if there are no such headers. Proxies may add white space and empty elements (RFC 9110, section
+    5.6.1), with which the parser takes chunks for the body."""
+    parts = [b" ".join(part.split()) for value in values for part in value.split(b",")]
+    coding = b", ".join(part for part in parts if part and part.lower() != b"identity")
+    return None if not values or [value.strip(b" \r") for value in values] == [coding] else coding
+
+
+def _fields(lines: list[bytes], corrected: Mapping[bytes, bytes]) -> Iterator[bytes]:
+    """The valid header lines. Those of `corrected` stand there once with this value, or not at all if it is empty."""
+    replaced = {name.lower() for name in corrected}
     is_kept = True
     for line in lines:
         if line[:1] in (b" ", b"\t"):
@@ -87,12 +102,10 @@ def _fields(lines: list[bytes], length: bytes | None) -> Iterator[bytes]:
             continue
         name, colon, value = line.partition(b":")
         name = name.rstrip(b" \t")
-        is_length = length is not None and name.lower() == b"content-length"
-        is_kept = bool(name and colon) and not is_length
+        is_kept = bool(colon) and _NAME.fullmatch(name) is not None and name.lower() not in replaced
         if is_kept:
             yield b"%s:%s" % (name, value.replace(b"\r", b" "))
-    if length is not None:
-        yield b"Content-Length: %s" % length
+    yield from (b"%s: %s" % field for field in corrected.items() if field[1])
 
 
 class PlainHead(msgspec.Struct, frozen=True, gc=False):

@@ -50,7 +50,14 @@ def test_a_sound_head_is_left_as_it_is(fields: list[tuple[bytes, bytes]], status
     assert end_of_head(sound + b"\r\n\r\n") == len(sound)
 
 
-@given(st.lists(st.sampled_from([b"a: b", b"no colon", b": v", b"x : y", b" folded", b"c\rd: e\rf", b""]), max_size=6))
+@given(
+    st.lists(
+        st.sampled_from(
+            [b"a: b", b"no colon", b": v", b"x : y", b" folded", b"c\rd: e\rf", b"Transfer-Encoding: ,a\rb,", b""]
+        ),
+        max_size=6,
+    )
+)
 def test_what_is_mended_needs_no_more_mending(lines: list[bytes]) -> None:
     once = fix_head(b"HTTP/1.9  200 OK\n" + b"".join(line + b"\r\n" for line in lines if line) + b"\n")
     assert fix_head(once) == once
@@ -82,6 +89,13 @@ def test_any_bytes_have_an_end_or_none_wherever_the_search_goes_on(received: byt
         (b"Content-Length: 5, 6", b"Content-Length: 5, 6"),
         (b"Content-Length: 5\r\nContent-Length: 05", b"Content-Length: 5\r\nContent-Length: 05"),
         (b"Content-Length: -5", b"Content-Length: -5"),
+        (b"X Any: 1\r\n folded to nothing", b""),
+        (b"X(1): 1", b""),
+        (b"Transfer-Encoding: \tchunked \t", b"Transfer-Encoding: chunked"),
+        (b"transfer-encoding:gzip,\r\n\t, chunked,", b"Transfer-Encoding: gzip, chunked"),
+        (b"Transfer-Encoding: Identity, chunked", b"Transfer-Encoding: chunked"),
+        (b"Transfer-Encoding: identity\r\nTransfer-Encoding: ", b""),
+        (b"Transfer-Encoding: a\rb", b"Transfer-Encoding: a b"),
     ],
 )
 def test_a_header_is_mended_where_that_leaves_no_doubt(sent: bytes, kept: bytes) -> None:
