@@ -114,10 +114,12 @@ def _collect(name: str, pieces: Iterator[bytes], limit: int) -> Decoded:
 
 
 def _inflate(raw: bytes, wbits: int) -> Iterator[bytes]:
-    """Decode one member after the other. After the first, data that is not a member is garbage after the end."""
+    """Decode the stream, and further members of gzip. Other data after the end is garbage."""
     view = memoryview(raw)
     position = members = 0
     while position < len(view) and members < _MAX_MEMBERS:
+        if members and not (wbits > 15 and _GZIP_MAGIC.startswith(view[position : position + 2])):
+            return
         decoder = zlib.decompressobj(wbits)
         try:
             while not decoder.eof and position < len(view):
@@ -164,6 +166,7 @@ def _up_to_damage(decoder: "zlib._Decompress", part: memoryview) -> Iterator[byt
             yield decoder.decompress(part[at : at + 1], _PIECE_BYTES)
 
 
+_GZIP_MAGIC = b"\x1f\x8b"
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15, "x-deflate": 15}
 _IsalError: type[Exception] = isal_zlib.error  # type: ignore[assignment] # its stub takes the class for an instance
 
@@ -180,13 +183,45 @@ def _deflate(raw: bytes) -> Iterator[bytes]:
 
 
 def _br(raw: bytes) -> Iterator[bytes]:
+    """Decode one stream. What follows it is garbage after the end."""
+    view = memoryview(raw)
     decoder = brotli.Decompressor()
-    piece = decoder.process(raw, output_buffer_limit=_PIECE_BYTES)
+    size = position = 0
+    try:
+        while position < len(view) and not decoder.is_finished():
+            for piece in _expand(decoder, view[position : position + _PART_BYTES]):
+                size += len(piece)
+                yield piece
+            position += _PART_BYTES
+    except brotli.error:
+        # The decoder returns nothing of a part that has garbage or damage in it, and can't be copied as zlib's can.
+        for piece in _br_up_to_damage(view, position):
+            yield piece[size:]
+            size -= min(size, len(piece))
+    else:
+        if raw and not decoder.is_finished():
+            raise _Unfinished
+
+
+def _br_up_to_damage(view: memoryview, sound: int) -> Iterator[bytes]:
+    """Decode a stream that has damage, or garbage after its end, behind the first `sound` bytes."""
+    decoder = brotli.Decompressor()
+    is_empty = True
+    for part in (view[:sound], *(view[at : at + 1] for at in range(sound, len(view)))):
+        for piece in _expand(decoder, part):
+            is_empty = False
+            yield piece
+        if decoder.is_finished():
+            break
+    if is_empty:  # some texts begin with a byte that is an empty stream
+        raise brotli.error
+
+
+def _expand(decoder: brotli.Decompressor, part: memoryview) -> Iterator[bytes]:
+    piece = decoder.process(part, output_buffer_limit=_PIECE_BYTES)
     while piece:
         yield piece
         piece = b"" if decoder.is_finished() else decoder.process(b"", output_buffer_limit=_PIECE_BYTES)
-    if raw and not decoder.is_finished():
-        raise _Unfinished
 
 
 def _zstd(raw: bytes) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 import gzip
 import zlib
 from collections.abc import Callable
+from random import Random
 
 import brotli
 import pytest
@@ -168,6 +169,38 @@ def test_members_follow_each_other_and_what_is_none_is_passed_over() -> None:
     # The end of the last member falls together with the limit on what comes out at a time.
     members = gzip.compress(b"a" * 600) + gzip.compress(b"hello world " * 100_000) + b"\0\0junk"
     assert len(undo(members, "gzip").body) == 1_200_600
+
+
+@pytest.mark.parametrize("coding", CODERS)
+@given(
+    text=st.binary(min_size=1, max_size=300),
+    repeats=st.sampled_from([1, 1, 1, 20_000]),
+    garbage=st.sampled_from([b"x", b"\n", b"<!-- cached -->", b"\0" * 100_000]),
+)
+def test_garbage_after_the_end_is_passed_over(coding: str, text: bytes, repeats: int, garbage: bytes) -> None:
+    assert undo(CODERS[coding](text * repeats) + garbage, coding) == Decoded(text * repeats)
+
+
+@pytest.mark.parametrize("garbage", [b"\n", b"x", zlib.compress(b"more")])
+def test_a_raw_deflate_body_is_one_stream(garbage: bytes) -> None:
+    coder = zlib.compressobj(wbits=-15)
+    assert undo(coder.compress(b"hello") + coder.flush() + garbage, "deflate") == Decoded(b"hello")
+
+
+@pytest.mark.parametrize("size", [1_000, 700_000])
+def test_what_stands_before_damage_is_decoded(size: int) -> None:
+    text = Random(1).randbytes(size)
+    coded = bytearray(brotli.compress(text))
+    coded[-1] = 0xFF
+    decoded = undo(bytes(coded) + b"more", "br")
+    assert decoded.error == "damage in the br"
+    assert len(decoded.body) > size - 20
+    assert text.startswith(decoded.body)
+
+
+@pytest.mark.parametrize("text", [b"; plain", b"\6plain", b"<p>plain"])
+def test_a_plain_text_is_no_stream_with_garbage_after_its_end(text: bytes) -> None:
+    assert undo(text, "br") == Decoded(b"", error="not br")
 
 
 def test_very_many_members_are_cut() -> None:
