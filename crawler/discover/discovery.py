@@ -229,7 +229,7 @@ class ScopedDiscovery:
         target = self._urls.read(redirect.location.strip(), parent.url)
         if isinstance(target, BadUrl):
             return target
-        if target.url == parent.url:
+        if target.url == parent.url and (parent.kind == LinkKind.EXTERNAL or not _sets_cookies(redirect)):
             return LinkRefusal.REDIRECT_LOOP
         if parent.redirects >= self._rules.max_redirects:
             return LinkRefusal.TOO_MANY_REDIRECTS
@@ -241,10 +241,14 @@ class ScopedDiscovery:
         if refusal is not None:
             return refusal
         canonical = target.canonical
-        if canonical == parent.canonical or _is_back_to_https(target, parent):
+        if (
+            canonical == parent.canonical
+            or _is_back_to_https(target, parent)
+            or _had_no_cookie(redirect, target, parent)
+        ):
             # The server wants a session id or the like, which the canonical rules remove. So the visited set knows the
-            # target already, and we would lose the page; so it does if https had no connection, but has one by now. No
-            # other canonical URL has a fragment.
+            # target already, and we would lose the page; so it does if https had no connection, but has one by now, and
+            # if the server had to set a cookie first. No other canonical URL has a fragment.
             canonical = f"{canonical}#redirect-{parent.redirects + 1}"
         return CrawlUrl(
             url=target.url,
@@ -264,6 +268,17 @@ class ScopedDiscovery:
 def _is_back_to_https(target: Target, parent: CrawlUrl) -> bool:
     """Whether http, which was tried because https had no connection, redirects to https."""
     return parent.kind == LinkKind.REDIRECT and parent.anchor is not None and target.url == parent.via
+
+
+def _sets_cookies(redirect: Redirect) -> bool:
+    """Whether the next request for the same URL has cookies that this one did not have, or has others."""
+    return redirect.keeps_cookies and redirect.header("set-cookie") is not None
+
+
+def _had_no_cookie(redirect: Redirect, target: Target, parent: CrawlUrl) -> bool:
+    """Whether a URL has redirected, perhaps because it needs a cookie, and the crawl is sent back there with one."""
+    was_there = target.url == parent.url or (parent.kind == LinkKind.REDIRECT and target.url == parent.via)
+    return redirect.keeps_cookies and was_there
 
 
 def _sitemap_precedence(parent: CrawlUrl) -> int:

@@ -157,7 +157,13 @@ async def interpret(
             response=Page(body=b"", raw_body=decoded.raw, truncated=truncated, **common),
         )
     if status in _REDIRECTS and (location := response.headers.first(b"location")):
-        return Redirect(location=_text(location), body=decoded.body, raw_body=decoded.raw, **common)
+        return Redirect(
+            location=_text(location),
+            body=decoded.body,
+            raw_body=decoded.raw,
+            keeps_cookies=limits.cookies,
+            **common,
+        )
     if status == 304:
         return NotModified(**common)
     return Page(body=decoded.body, raw_body=decoded.raw, **_truncation(response, decoded, truncated), **common)

@@ -306,6 +306,47 @@ def test_a_redirect_that_only_adds_a_session_id_is_still_fetched() -> None:
     assert found.canonical.startswith(PAGE)
 
 
+COOKIE = [(b"Set-Cookie", b"a=b")]
+
+
+def with_cookies(location: str, *, url: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> Redirect:
+    """A redirect in a crawl that keeps cookies."""
+    return msgspec.structs.replace(redirect(location, url=url), keeps_cookies=True, headers=list(headers))
+
+
+def test_a_redirect_to_itself_that_sets_a_cookie_is_followed_to_a_limit() -> None:
+    made = discovery(max_redirects=2)
+    there = page()
+    names = set()
+    for _ in range(2):
+        assert made.redirect(with_cookies(PAGE, url=PAGE), parent=there) is LinkRefusal.REDIRECT_LOOP
+        without = msgspec.structs.replace(redirect(PAGE), headers=COOKIE)
+        assert made.redirect(without, parent=there) is LinkRefusal.REDIRECT_LOOP
+        again = made.redirect(with_cookies(PAGE, url=PAGE, headers=COOKIE), parent=there)
+        assert isinstance(again, CrawlUrl)
+        assert again.url == PAGE
+        there = again
+        names.add(there.canonical)
+    assert len(names - {PAGE}) == 2
+    last = made.redirect(with_cookies(PAGE, url=PAGE, headers=COOKIE), parent=there)
+    assert last is LinkRefusal.TOO_MANY_REDIRECTS
+
+
+def test_who_is_sent_back_with_a_cookie_fetches_the_page_again() -> None:
+    made = discovery()
+    door = made.redirect(redirect("/login"), parent=page())
+    assert isinstance(door, CrawlUrl)
+    back = made.redirect(with_cookies(PAGE, url=door.url), parent=door)
+    assert isinstance(back, CrawlUrl)
+    assert (back.url, back.canonical) == (PAGE, f"{PAGE}#redirect-2")
+    without_cookies = made.redirect(redirect(PAGE, url=door.url), parent=door)
+    assert isinstance(without_cookies, CrawlUrl)
+    assert without_cookies.canonical == PAGE
+    elsewhere = made.redirect(with_cookies("/b", url=door.url), parent=door)
+    assert isinstance(elsewhere, CrawlUrl)
+    assert elsewhere.canonical == "https://example.org/b"
+
+
 def test_where_a_seed_redirects_to_is_crawled_and_nothing_beyond() -> None:
     made = discovery()
     [seed] = made.seeds(["https://example.org/"])

@@ -95,7 +95,9 @@ async def test_a_cookie_that_comes_with_a_redirect_goes_where_it_leads() -> None
         fetcher = http_fetcher(
             hosts={"a.test": f"127.0.0.1:{server.port}"}, cookies=True, cookie_jar=Cookies(MemoryNotes())
         )
-        assert isinstance(await fetcher.fetch(Request(url="http://a.test/")), Redirect)
+        redirect = await fetcher.fetch(Request(url="http://a.test/"))
+        assert isinstance(redirect, Redirect)
+        assert redirect.keeps_cookies
         await fetcher.fetch(Request(url="http://a.test/in"))
         await fetcher.aclose()
         assert server.seen[1].header("Cookie") == "seen=1"
