@@ -22,7 +22,7 @@ from crawler.discover.traps import Traps
 from crawler.page import Link, LinkDetail, LinkKind, Redirect
 from crawler.protocols import Discovered
 from crawler.steps import Steps
-from crawler.url.seeds import read_seed
+from crawler.url.seeds import read_seed, scheme_adder
 from crawler.url.urls import (
     BadUrl,
     Target,
@@ -195,6 +195,7 @@ class ScopedDiscovery:
 
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         robots_txt = join(parent.url, "/robots.txt") or parent.url
+        hrefs = list(map(scheme_adder(robots_txt), hrefs))
         named = CrawlUrl(
             url=robots_txt,
             canonical=robots_txt,

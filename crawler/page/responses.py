@@ -129,8 +129,8 @@ class Redirect(Response, frozen=True, kw_only=True):
     message: str | None = None
     """For people: why https has no connection, if that is why http is tried. None for all other redirects."""
     keeps_cookies: bool = False
-    """Whether the crawl sends the cookies of this server back to it, so that a URL that has redirected may lead to a page
-    when it is asked again."""
+    """Whether the crawl sends the cookies of this server back to it: then a URL that has redirected may be a page when
+    it is asked again."""
 
     @classmethod
     def internal(cls, url: str, location: str, *, why: bytes, now: float, message: str | None = None) -> Self:

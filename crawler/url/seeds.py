@@ -1,10 +1,11 @@
 """Reads URLs that a person wrote, such as seeds, where a scheme may be missing, as in `example.org`."""
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from crawler.url.hosts import has_known_top_level, is_address
-from crawler.url.urls import Target, UrlReader
+from crawler.url.urls import Target, UrlReader, host_of
 
 _WITHOUT_SCHEME: Final = re.compile(
     r"(?:localhost|\[[0-9a-f:.]+\]|[^\s/?#@:\[\]\\][^\s/?#@:\[\]\\.]*+\.[^\s/?#@:\[\]\\]++)"
@@ -13,6 +14,7 @@ _WITHOUT_SCHEME: Final = re.compile(
 )
 """A host in which a dot stands, and perhaps a port. `tel:112` is none, and `me@example.org` neither. The first dot
 behind the first character counts, so that a long text takes no longer than its length."""
+_HOST: Final = re.compile(r"((?:[\w-]+\.)+[\w-]+)(?::[0-9]{1,5})?(?=[/?#]|\Z)")
 _IPV4: Final = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _RESERVED: Final = frozenset({"example", "internal", "invalid", "local", "localhost", "test"})
 """Top-level domains that are in no list of public suffixes (RFC 2606, RFC 6761, RFC 6762; `internal` by ICANN)."""
@@ -35,6 +37,21 @@ def read_seed(urls: UrlReader, text: str, /, *, called: str = "seed") -> tuple[T
         return urls.seed(text, called=called), True
     # With the port of https, it can't be meant for http.
     return target, match["port"] == ":443"
+
+
+def scheme_adder(url: str, /) -> Callable[[str], str]:
+    """A function that adds the scheme to URLs without one that begin with the host of the sitemap or robots.txt at
+    `url`, such as `example.org/a`. Without it, such a URL would be read as a path."""
+    own = host_of(url).removeprefix("www.") if url else ""
+    scheme = url.partition(":")[0]
+
+    def add_scheme(href: str) -> str:
+        if not own or not (found := _HOST.match(href)):
+            return href
+        host = found[1].lower()
+        return f"{scheme}://{href}" if host == own or host.endswith(f".{own}") else href
+
+    return add_scheme
 
 
 def _is_meant(host: str, written: str) -> bool:

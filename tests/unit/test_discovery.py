@@ -388,6 +388,16 @@ def test_sitemaps_that_robots_txt_names_are_fetched_from_anywhere_at_the_depth_o
     assert at_once(discovery().sitemaps(["/s.xml"], parent=page(depth=0))).urls[0].depth == 0
 
 
+def test_a_sitemap_without_a_scheme_lies_on_the_host_that_it_begins_with() -> None:
+    found = named("www.example.org/s.xml", "Example.org/s.xml.gz", "cdn.example.org:8443/s.xml", "other.test/s.xml")
+    assert [url.url for url in found] == [
+        "https://www.example.org/s.xml",
+        "https://example.org/s.xml.gz",
+        "https://cdn.example.org:8443/s.xml",
+        "https://www.example.org/other.test/s.xml",
+    ]
+
+
 def test_what_a_sitemap_lists_is_judged_from_where_it_was_named_and_its_host_lends_nothing() -> None:
     made = discovery(max_links_per_page=1)
     [foreign] = named("https://cdn.test/s.xml", made=made)

@@ -17,11 +17,11 @@ from crawler.read.feeds.sitemap_elements import sitemap_links
 from crawler.read.feeds.sitemaps import (
     MAX_LINKS,
     Listing,
-    scheme_adder,
 )
 from crawler.read.feeds.xml_base import Bases
 from crawler.read.feeds.xml_elements import local_name, text_of
 from crawler.read.feeds.xml_fixups import RepairedXml
+from crawler.url.seeds import scheme_adder
 
 MAX_LINKS_AND_EXTENSIONS: Final = 500_000
 """Includes the translations, images and videos of a sitemap's URLs."""
