@@ -151,7 +151,7 @@ def _ends_by_urls(rest: Rest | None) -> bool:
 def was_paused(facts: Facts, reason: str | None, now: float) -> Facts:
     """Somebody has paused it, or ended a pause."""
     if facts.process is not None:
-        return _replace(facts, process=_replace(facts.process, paused=reason))
+        return _replace(facts, process=_replace(facts.process, paused=reason, waiting=None))
     if reason is not None:
         return _paused(facts, reason, now)
     rest = facts.record.rest
