@@ -155,12 +155,7 @@ class Database:
         if self._sync_failed and not self._db.closed and self._move_logs_into_tables():
             return
         self._db.close()
-        try:
-            self._db = self._calls.open_database(self.directory)
-        except StoreFailed as error:
-            if says_disk_is_full(str(error)):
-                raise StoreFull(str(error)) from error
-            raise
+        self._db = self._calls.open_database(self.directory)
 
     def accept_writes(self) -> None:
         """The caller has checked the reopened database: writes succeed again."""

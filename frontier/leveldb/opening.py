@@ -6,7 +6,7 @@ from pathlib import Path
 
 import plyvel
 
-from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
+from frontier.values import REPAIR_ADVICE, StoreFailed, StoreFull, StoreRefused
 
 FULL_DISK = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
 """LevelDB's messages for a full disk and an exhausted quota."""
@@ -32,7 +32,8 @@ def has_database(directory: Path) -> bool:
 def open_leveldb(
     directory: Path, *, write_buffer_bytes: int = WRITE_BUFFER_BYTES, cache_bytes: int = CACHE_BYTES
 ) -> plyvel.DB:
-    """The LevelDB of a directory; it is created if necessary. Raises `StoreRefused` and `StoreFailed`."""
+    """The LevelDB of a directory; it is created if necessary. Raises `StoreRefused`, `StoreFull` and
+    `StoreFailed`."""
     if has_database(directory) and not (directory / "CURRENT").exists():
         # LevelDB would create a new database and delete the rest of this one.
         raise StoreFailed(f"the frontier in {directory} is damaged: its file CURRENT is missing; {REPAIR_ADVICE}")
@@ -57,8 +58,10 @@ def open_leveldb(
             raise StoreRefused(
                 f"the frontier in {directory} is in use by another process; wait until it ends, or stop it"
             ) from error
-        advice = f"; {REPAIR_ADVICE}" if has_database(directory) else ""
-        raise StoreFailed(f"the frontier in {directory} can't be opened: {message_of(error)}{advice}") from error
+        failure = f"the frontier in {directory} can't be opened: {message_of(error)}"
+        if says_disk_is_full(failure):
+            raise StoreFull(failure) from error
+        raise StoreFailed(f"{failure}; {REPAIR_ADVICE}" if has_database(directory) else failure) from error
 
 
 def check_end(db: plyvel.DB, position: bytes, *, is_last_key: bool) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import plyvel
 
-from frontier import StoreFailed
+from frontier import StoreFull
 
 
 class Disk:
@@ -21,7 +21,7 @@ class Disk:
     def open(self, directory: Path) -> Any:
         self.opened += 1
         if self.is_full:
-            raise StoreFailed("No space left on device")
+            raise StoreFull("No space left on device")
         self._db = plyvel.DB(str(directory), create_if_missing=True)
         return self
 

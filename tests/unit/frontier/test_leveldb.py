@@ -14,6 +14,7 @@ from pathlib import Path
 import plyvel
 import pytest
 
+from crawler.testing.disks import mounted
 from frontier import Lease, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.group_sync import GroupSync
@@ -26,7 +27,7 @@ from frontier.snapshots.saving import Snapshots, allocate_buffer
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
-from frontier.values import Budgets
+from frontier.values import Budgets, StoreFull
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.frontier.crawls import (
     DONE,
@@ -139,6 +140,18 @@ def test_a_damaged_database_fails_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "frontier" / "CURRENT").write_text("nonsense\n")
     with pytest.raises(StoreFailed, match=r"fsck --repair"):
         leveldb(tmp_path)
+
+
+def test_a_database_on_a_full_disk_is_not_called_damaged(tmp_path: Path) -> None:
+    with mounted("-o", "size=128k", at=tmp_path / "small") as disk:
+        store = leveldb(disk)
+        store.close()
+        with pytest.raises(OSError, match="No space left"):
+            (disk / "rest").write_bytes(bytes(1_000_000))
+        with pytest.raises(StoreFull, match=r"can't be opened: .*No space left on device$"):
+            leveldb(disk)
+        (disk / "rest").unlink()
+        leveldb(disk).close()
 
 
 # damaged records
