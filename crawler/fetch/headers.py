@@ -61,13 +61,24 @@ def _headers_by_fields(request: Request) -> dict[str, str]:
     # RFC 9110, section 10.1.3: do not send the URL of a page read over TLS in clear text.
     if request.referer and not (request.referer.startswith("https:") and request.url.startswith("http:")):
         headers["Referer"] = request.referer
-    if request.etag:
-        headers["If-None-Match"] = request.etag
-    if request.last_modified:
-        headers["If-Modified-Since"] = request.last_modified
+    if etag := _as_received(request.etag):
+        headers["If-None-Match"] = etag
+    if last_modified := _as_received(request.last_modified):
+        headers["If-Modified-Since"] = last_modified
     if request.is_check and request.method == "GET":
         headers["Range"] = "bytes=0-0"
     return headers
+
+
+def _as_received(validator: str | None) -> str | None:
+    """A validator, which `Response.header` has decoded as Latin-1, as the client writes it; None if it is not UTF-8:
+    the client writes nothing else, and no server would know it again."""
+    if validator is None or validator.isascii():
+        return validator
+    try:
+        return validator.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return None
 
 
 def recorded_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:

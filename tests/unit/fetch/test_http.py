@@ -137,6 +137,17 @@ async def test_a_location_is_read_as_utf_8_or_else_latin_1(sent: bytes, read: st
     assert answered.location == read
 
 
+@pytest.mark.parametrize(("etag", "is_sent"), [('"ä☃"'.encode(), True), (b'"\xe4"', False)])
+async def test_a_validator_is_sent_back_byte_for_byte_or_not_at_all(etag: bytes, is_sent: bool) -> None:
+    async with raw_server({"/": [page(b"x", b"ETag: " + etag)]}) as server:
+        fetcher = http_fetcher(allow_private=True)
+        first = await fetch(fetcher, server.url())
+        assert isinstance(first, Page)
+        await fetch(fetcher, server.url(), etag=first.header("etag"))
+        await fetcher.aclose()
+        assert server.seen[1].header("If-None-Match") == (etag.decode("latin-1") if is_sent else None)
+
+
 @pytest.mark.parametrize("status", [b"301 Nowhere", b"300 Choose", b"305 Proxy"])
 async def test_a_redirect_that_says_not_where_to_is_a_page(status: bytes) -> None:
     assert (await page_of([page(b"?", status=status)])).status == int(status[:3])
