@@ -15,6 +15,8 @@ _WITHOUT_SCHEME: Final = re.compile(
 """A host in which a dot stands, and perhaps a port. `tel:112` is none, and `me@example.org` neither. The first dot
 behind the first character counts, so that a long text takes no longer than its length."""
 _HOST: Final = re.compile(r"((?:[\w-]+\.)+[\w-]+)(?::[0-9]{1,5})?(?=[/?#]|\Z)")
+_ANOTHER_URL: Final = re.compile(r"\s[\"'<]?https?://", re.IGNORECASE)
+"""A URL behind white space. Within one URL that would be `%20`."""
 _IPV4: Final = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _RESERVED: Final = frozenset({"example", "internal", "invalid", "local", "localhost", "test"})
 """Top-level domains that are in no list of public suffixes (RFC 2606, RFC 6761, RFC 6762; `internal` by ICANN)."""
@@ -25,6 +27,8 @@ def read_seed(urls: UrlReader, text: str, /, *, called: str = "seed") -> tuple[T
     `localhost`, or a name in a top-level domain that exists: `seeds.txt` is a mistake, and `1.5` is no address. Raises
     `ValueError` as `UrlReader.seed`, with what to write."""
     written = text.strip()
+    if _ANOTHER_URL.search(written) is not None:
+        raise ValueError(f"{called} {written[:100]!r} holds several URLs: write each on a line of its own")
     match = _WITHOUT_SCHEME.fullmatch(written)
     if match is None:
         return urls.seed(text, called=called), True

@@ -64,6 +64,8 @@ def test_a_host_without_a_scheme_is_read_as_https(text: str, url: str) -> None:
         ("example.org:8x", "has no scheme|is not a URL|found"),
         ("/index.html", "has no scheme"),
         ("a b.org", "not a URL"),
+        ("http://a.test/ https://b.test/", "holds several URLs"),
+        ("a.test\tHTTP://b.test/", "holds several URLs"),
     ],
 )
 def test_what_may_be_a_mistake_is_refused_with_what_to_write(text: str, message: str) -> None:
