@@ -12,7 +12,7 @@ from crawler.counters import Counters
 from crawler.page import NO_USAGE, Failure, Fetched, LinkKind, NotModified, Page, PageRecord, Redirect, Usage
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import NotTaken, Quota
-from crawler.record import Change, unfetched_record, w3c_time, with_usage
+from crawler.record import Change, unfetched_record, validator, w3c_time, with_usage
 from crawler.slots import keep_in_step
 from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, Earlier, Lease, Outcome, UrlState
@@ -247,7 +247,7 @@ def _last_modified(lease: Lease, fetched: Fetched) -> str | None:
     """The Last-Modified to send with the next request for the URL. A 304 need not repeat it."""
     if isinstance(fetched, Failure):
         return None
-    header = fetched.header("last-modified")
+    header = validator(fetched.header("last-modified"))
     return lease.url.had_last_modified if header is None and isinstance(fetched, NotModified) else header
 
 

@@ -14,6 +14,7 @@ from crawler.page import rfc3339
 from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
 from crawler.record.changes import Change
 from crawler.record.dates import header_time, http_date, w3c_time
+from crawler.record.headers import validator
 from crawler.record.page_records import FoundLinks, fetched_record, resolved_url, unfetched_record
 from crawler.record.usage import excluded, with_usage
 
@@ -29,6 +30,7 @@ __all__ = [
     "resolved_url",
     "rfc3339",
     "unfetched_record",
+    "validator",
     "w3c_time",
     "with_usage",
 ]

@@ -8,6 +8,8 @@ from crawler.record.dates import http_date
 
 _KEPT = frozenset({b"content-type", b"last-modified", b"etag", b"cache-control", b"expires", b"date", b"age"})
 _MAX_AGE_S = 2**31
+_MAX_VALIDATOR_CHARACTERS = 1000
+"""The frontier keeps the validators of each URL, and servers refuse requests with headers of more than 8 KB."""
 
 
 def record_headers(response: Response) -> dict[bytes, str]:
@@ -22,6 +24,11 @@ def record_headers(response: Response) -> dict[bytes, str]:
             elif key == b"cache-control":
                 found[key] = f"{found[key]}, {text}"
     return found
+
+
+def validator(header: str | None) -> str | None:
+    """An ETag or Last-Modified that can be sent back; None if it is too long for that."""
+    return header if header is None or len(header) <= _MAX_VALIDATOR_CHARACTERS else None
 
 
 def media_type(content_type: str | None) -> str | None:

@@ -22,7 +22,7 @@ from crawler.page import (
 )
 from crawler.record.changes import change_since
 from crawler.record.dates import header_time, w3c_time
-from crawler.record.headers import expires_at, media_type, record_headers
+from crawler.record.headers import expires_at, media_type, record_headers, validator
 from frontier import Lease, UrlState
 
 _DONE = UrlState.DONE.name.lower()
@@ -85,7 +85,7 @@ def fetched_record(
         digest=None if sha1 is None else digest_text(sha1),
         change=change_since(lease, fetched, sha1),
         last_modified=header_time(headers.get(b"last-modified")) or w3c_time(lease.url.last_modified),
-        etag=headers.get(b"etag"),
+        etag=validator(headers.get(b"etag")),
         expires_at=expires_at(headers, fetched.fetched_at),
         references=None if links.references is None else list(links.references),
         link_details=None if links.details is None else list(links.details),

@@ -593,6 +593,21 @@ async def test_a_page_is_fetched_again_only_if_it_has_changed() -> None:
     assert told == [(None, None), *[('"x"', "Sat, 01 Jan 2022 00:00:00 GMT")] * 3]
 
 
+@in_virtual_time
+async def test_validators_that_are_too_long_to_be_sent_back_are_not_kept() -> None:
+    headers = [(b"ETag", b'"%s"' % (b"x" * 1000)), (b"Last-Modified", b"y" * 1001)]
+    rig = Rig({SEED: [page(SEED, headers=headers)] * 2})
+    async with rig.engine() as engine:
+        await engine.run()
+        parts = engine._components
+        await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
+        await engine.run()
+    assert [(request.etag, request.last_modified) for request in rig.web.requests] == [(None, None)] * 2
+    settled = rig.store.reads.entry(SEED)
+    assert settled is not None
+    assert (settled.etag, settled.last_modified) == (None, None)
+
+
 class _Repeating:
     """Says of each page that it repeats another one."""
 
