@@ -450,8 +450,8 @@ def test_who_pauses_or_resumes_a_crawl_reads_at_once_what_becomes_of_it() -> Non
     assert summarize(runs).state == "paused"
     assert summarize(changes.was_paused(runs, None, START_S)).state == "running"
     usage = Usage(paused="by night", waiting="paused: by night", pages=0, memory_bytes=1, open_files=1)
-    resumed = summarize(changes.was_paused(changes.used(runs, 7, usage), None, START_S))
-    assert (resumed.state, resumed.reason) == ("running", None)
+    goes_on = summarize(changes.was_paused(changes.used(runs, 7, usage), None, START_S))
+    assert (goes_on.state, goes_on.reason) == ("running", None)
 
 
 def test_a_paused_crawl_stays_paused_when_its_process_ends_with_the_daemon() -> None:
