@@ -19,7 +19,7 @@ from crawler.fetch.headers import recorded_headers
 from crawler.fetch.request_limits import RequestLimits
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _SUCCESSES = range(200, 300)
 """Statuses of answers that are nothing without their bodies. All others say what they say without."""
 _FINAL, _LAST_STATUS = 200, 999

@@ -117,7 +117,8 @@ class Page(Response, frozen=True, kw_only=True):
 
 
 class Redirect(Response, frozen=True, kw_only=True):
-    """A 301, 302, 303, 307 or 308 with a Location. The fetcher does not follow it: its target is a link like others."""
+    """A 300, 301, 302, 303, 307 or 308 with a Location. The fetcher does not follow it: its target is a link like any
+    other."""
 
     location: str
     """The Location header as it stands, not yet resolved."""

@@ -112,7 +112,7 @@ async def test_a_fragment_stays_at_home(fetchers: Fetchers) -> None:
         assert answered.url == server.url("/a?#top")
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
 async def test_a_redirect_is_returned_and_not_followed(fetchers: Fetchers, status: int) -> None:
     script = [page(b"gone", b"Location: /b c", status=b"%d Elsewhere" % status)]
     async with raw_server({"/a": script}) as server:
