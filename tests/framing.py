@@ -55,6 +55,8 @@ CASES: dict[str, bytes] = {
     "a folded header": page(BODY, b"X-Any: 1\r\n 2"),
     "NUL in a header": page(BODY, b"X-Any: a\0b"),
     "a bare CR in a header": page(BODY, b"X-Any: a\rb"),
+    "a bare CR in the status line": head(b"Content-Length: 5", status=b"200 O\rK") + BODY,
+    "a folded Content-Length": head(b"Content-Length: 5\r\n\t") + BODY,
     "no status line, closed": b"<p>hello",
 }
 

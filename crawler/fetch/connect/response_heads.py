@@ -21,7 +21,7 @@ _SOUND = re.compile(
     rb"HTTP/1\.[01] [0-9]{3}(?: [^\r\n\0]*)?\r\n(?:[-!#$%&'*+.^_`|~0-9A-Za-z]+:[^\r\n\0]*\r\n|[ \t][^\r\n\0]*\r\n)*\r\n"
 )
 _STATUS = re.compile(rb"HTTP/([0-9]+\.[0-9]+)[ \t]+([0-9]{3})(?![0-9])[ \t]*([^\n]*)", re.IGNORECASE)
-_LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*)", re.IGNORECASE | re.MULTILINE)
+_LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _BEGINNING = b"HTTP/"
@@ -59,7 +59,7 @@ def may_be_head(received: bytes, /) -> bool:
 def fix_head(head: bytes, /) -> bytes:
     """Correct a head, as far as that leaves no doubt."""
     lengths, coding = _LENGTH.findall(head), _one_coding(_CODING.findall(head))
-    has_sound_length = not lengths or (len(lengths) == 1 and lengths[0].strip().isdigit())
+    has_sound_length = not lengths or (len(lengths) == 1 and lengths[0].strip(b" \t\r").isdigit())
     if has_sound_length and coding is None and _SOUND.fullmatch(head):
         return head
     status, *fields = [line.removesuffix(b"\r") for line in head.lstrip(b"\r\n").split(b"\n")]
@@ -72,7 +72,8 @@ def _status_line(line: bytes) -> bytes:
     found = _STATUS.match(line)
     if found is None or not found[1].startswith(b"1."):
         return line
-    return b"HTTP/%s %s %s" % (found[1] if found[1] in (b"1.0", b"1.1") else b"1.1", found[2], found[3])
+    version = found[1] if found[1] in (b"1.0", b"1.1") else b"1.1"
+    return b"HTTP/%s %s %s" % (version, found[2], found[3].replace(b"\r", b" "))
 
 
 def _one_length(values: list[bytes]) -> bytes | None:
