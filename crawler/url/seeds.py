@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from ada_url import normalize_url
+
 from crawler.url.hosts import has_known_top_level, is_address
 from crawler.url.urls import Target, UrlReader, host_of
 
@@ -31,7 +33,13 @@ def read_seed(urls: UrlReader, text: str, /, *, called: str = "seed") -> tuple[T
         raise ValueError(f"{called} {written[:100]!r} holds several URLs: write each on a line of its own")
     match = _WITHOUT_SCHEME.fullmatch(written)
     if match is None:
-        return urls.seed(text, called=called), True
+        read = urls.seed(text, called=called)
+        if "@" in written and _has_login(written):
+            raise ValueError(
+                f"{called} '{read.url}' has a login, which would not be sent, but be written to logs and archives: "
+                "write it without, and name the login in fetch.logins"
+            )
+        return read, True
     target: Target | None
     try:
         target = urls.seed(f"https://{written}", called=called)
@@ -56,6 +64,11 @@ def scheme_adder(url: str, /) -> Callable[[str], str]:
         return f"{scheme}://{href}" if host == own or host.endswith(f".{own}") else href
 
     return add_scheme
+
+
+def _has_login(url: str, /) -> bool:
+    """Whether a URL has a user or a password. Raises `ValueError` if it is no URL."""
+    return "@" in normalize_url(url).partition("//")[2].partition("/")[0]
 
 
 def _is_meant(host: str, written: str) -> bool:

@@ -73,6 +73,22 @@ def test_what_may_be_a_mistake_is_refused_with_what_to_write(text: str, message:
         read_seed(READER, text)
 
 
+@pytest.mark.parametrize(
+    "written", ["https://me:secret@a.test/x", "http:\\\\me@a.test\\x#y", "HTTP://:secret@a.test?@"]
+)
+def test_a_seed_with_a_login_is_refused_and_the_login_not_repeated(written: str) -> None:
+    with pytest.raises(ValueError, match=r"'https?://a\.test/.*' has a login.*fetch\.logins") as refused:
+        read_seed(READER, written)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "written", ["https://a.test/@me", "https://a.test?a@b", "https://@a.test/", "https://a.test/#@"]
+)
+def test_what_is_no_login_is_read(written: str) -> None:
+    assert read_seed(READER, written)[0].host == "a.test"
+
+
 def test_a_long_text_is_read_in_time_proportional_to_its_length() -> None:
     # In quadratic time, this would take an hour.
     for text in ("a." * 250_000 + "@", "a" * 500_000 + "@", "." * 500_000):
