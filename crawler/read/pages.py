@@ -12,7 +12,7 @@ from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
 from crawler.preferences.values import directives_of, read_value
 from crawler.read.abstract import shorten
 from crawler.read.elements.attributes import refresh_url
-from crawler.read.elements.element_reader import MAX_LINKS, ElementReader
+from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS, ElementReader
 from crawler.read.elements.flatten import flatten
 from crawler.read.elements.hostile import is_hostile, readable_bytes
 from crawler.read.elements.xhtml import xhtml_to_html
@@ -24,7 +24,7 @@ from crawler.read.listings import find_links
 from crawler.read.options import DEFAULT_OPTIONS, Options, reason_of
 from crawler.read.similarity.simhash import fingerprint
 from crawler.read.sniff import XHTML, is_html, is_json, is_pdf, is_text, is_xml, sniff_type
-from crawler.url.urls import join
+from crawler.url.urls import MAX_URL_LENGTH, join
 
 MAX_BASE_CHARACTERS: Final = 10_000
 """Limit for a <base>. Links relative to a longer one would be too long to crawl, and joining them takes time."""
@@ -95,7 +95,7 @@ class PageReader:
         links.extend(_encode_queries(self._all_links(reader, base_url), encoding))
         if "nofollow" in robots:
             links = [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
-        if canonical is None and reader.canonical_href is not None:
+        if canonical is None and reader.canonical_href is not None and len(reader.canonical_href) <= MAX_URL_LENGTH:
             canonical = join(base_url, reader.canonical_href)
         meta = reader.meta
         description = reader.description
@@ -109,7 +109,7 @@ class PageReader:
             description=description,
             abstract=shorten(description) if description else reader.abstract,
             author=meta.get("author") or meta.get("article:author") or meta.get("dc.creator"),
-            language=reader.language or meta.get("content-language") or headers.language,
+            language=_cut(reader.language or meta.get("content-language") or headers.language),
             canonical=canonical,
             nofollow="nofollow" in robots,
             noindex="noindex" in robots,
@@ -197,7 +197,7 @@ class PageReader:
             error=error,
             charset=encoding.name if encoding else None,
             charset_source=encoding.source if encoding else None,
-            language=headers.language,
+            language=_cut(headers.language),
             canonical=canonical,
             nofollow="nofollow" in robots,
             noindex="noindex" in robots,
@@ -232,6 +232,10 @@ def _percent_encode_queries(links: list[Link], encoding: Encoding) -> Iterator[L
             yield msgspec.structs.replace(link, href=percent_encode_query(link.href, encoding))
 
 
+def _cut(language: str | None) -> str | None:
+    return None if language is None else language[:MAX_TEXT_CHARACTERS]
+
+
 def _header_links(url: str, headers: Headers) -> tuple[list[Link], str | None]:
     """Links of the headers, and the canonical URL among them. They are absolute: a <base> does not apply to them."""
     links: list[Link] = []
@@ -242,7 +246,7 @@ def _header_links(url: str, headers: Headers) -> tuple[list[Link], str | None]:
         absolute = join(url, href)
         if absolute is None or "preconnect" in rel or "dns-prefetch" in rel:
             continue
-        if "canonical" in rel.split() and canonical is None:
+        if "canonical" in rel.split() and canonical is None and len(absolute) <= MAX_URL_LENGTH:
             canonical = absolute
         links.append(Link(absolute, LinkKind.HEADER, "", rel))
     return links, canonical

@@ -27,7 +27,16 @@ from crawler.url.urls import UrlReader
 from crawler.wiring import seeding, storage
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
-from crawler.wiring.components import content, discovering, fetching, processing, rendering, repeating, signing
+from crawler.wiring.components import (
+    content,
+    discovering,
+    exchanging,
+    fetching,
+    processing,
+    rendering,
+    repeating,
+    signing,
+)
 from crawler.wiring.components.disk_space import disk_space
 from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
@@ -240,6 +249,7 @@ def check_configuration(loaded: Loaded) -> None:
         lambda _: [fetching.response_policy(each) for each in (loaded, *Sites(loaded).alone())],
         rendering.check,
         check_parts,
+        exchanging.check_no_password,
         next_tick,
         make_planning,
     )

@@ -45,6 +45,8 @@ def loaded(*settings: str, seeds: str = '["http://a.test/"]') -> Loaded:
         (['scope.include=["(?=a)"]'], "scope.include", "look-around"),
         (['urls.rules=["none-such"]'], "urls.rules", "none-such"),
         (["politeness.hours=at night"], "politeness.hours", "found 'at night'"),
+        (["exchange.url=redis://me:secret@a.test/0"], "exchange.url", "without a password"),
+        (["exchange.url=redis://[/0"], "exchange.url", "expected the URL of a server: Invalid IPv6 URL"),
         (["recrawl.max_interval_s=1"], "recrawl.max_interval_s", "expected at least recrawl.min_interval_s = 3600"),
         (
             ["recrawl.max_interval_s=2", "recrawl.min_interval_s=3"],

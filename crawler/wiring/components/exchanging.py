@@ -43,15 +43,24 @@ async def check_exchange(loaded: Loaded, *, has_begun: bool, tell: Callable[[str
         tell(f"Links between parts wait until Redis can be used. {error}")
 
 
-def redis_server(loaded: Loaded) -> Server:
-    """The server that `[exchange]` names. Raises `ConfigError`."""
-    exchange = loaded.config.exchange
-    if urlsplit(exchange.url).password is not None:
+def check_no_password(loaded: Loaded) -> None:
+    """Refuse a password in the URL of the server, also if no server is used. Raises `ConfigError`."""
+    try:
+        password = urlsplit(loaded.config.exchange.url).password
+    except ValueError as error:
+        raise loaded.refuse("exchange.url", f"expected the URL of a server: {error}") from error
+    if password is not None:
         raise loaded.refuse(
             "exchange.url",
             "expected a URL without a password, because crawl.toml keeps it; put the password into a file, and name "
             "that by exchange.password_file",
         )
+
+
+def redis_server(loaded: Loaded) -> Server:
+    """The server that `[exchange]` names. Raises `ConfigError`."""
+    check_no_password(loaded)
+    exchange = loaded.config.exchange
     for key in ("tls_ca", "tls_cert", "tls_key"):
         path = getattr(exchange, key)
         if path is not None and not os.access(path, os.R_OK):

@@ -19,7 +19,7 @@ from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.html.turbohtml import TurboHtmlExtractor
 from crawler.read.options import Options
 from tests.timeouts import MAX_WAIT_S
-from tests.unit.read.extractors import Make
+from tests.unit.read.extractors import MAKERS, Make
 from tests.unit.read.suites import page, real_pages
 
 
@@ -156,6 +156,18 @@ def test_what_is_read_of_a_page_has_limits() -> None:
     assert readable_bytes(row * 50_000) == len(row) * (MAX_TAGS // 7) + row.index(b"<a")
     assert readable_bytes(b"x\0" * 150_000) == 2 * MAX_NULS - 1
     assert readable_bytes(b"x" * 11_000_000) == MAX_READ_BYTES
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_what_a_page_says_of_itself_has_limits(make: Make) -> None:
+    long = "x" * 100_000
+    html = f"<html lang={long}><title>{long}</title><link rel=canonical href=/{long}>"
+    found = make().extract(page(html.encode()))
+    assert found.title == found.language == long[:1000]
+    assert found.canonical is None
+    in_headers = (("Content-Language", long), ("Link", f"</{long}>; rel=canonical"), ("Content-Type", "text/plain"))
+    found = make().extract(page(b"text", headers=in_headers))
+    assert (found.language, found.canonical) == (long[:1000], None)
 
 
 def test_a_page_with_more_tags_than_memory_is_read_in_part_and_says_so() -> None:
