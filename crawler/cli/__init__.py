@@ -8,6 +8,7 @@ signal, with the state saved; 5 the crawl directory is locked, paused or of anot
 
 import faulthandler
 import gc
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -116,6 +117,7 @@ def main() -> None:
         _complain_of_directory()
         sys.exit(error.exit_code)
     except BaseException as error:
+        _end_at_once_on_signals()
         known = import_module("crawler.cli.errors").known_error(error)
         if known is None:
             raise
@@ -125,6 +127,12 @@ def main() -> None:
             drop_unprinted()
         sys.exit(known.exit_code)
     sys.exit(code or 0)
+
+
+def _end_at_once_on_signals() -> None:
+    """The command has failed. An exception of a handler would end the search for what to say of that in a traceback."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _interrupt_on_signals() -> None:

@@ -217,3 +217,26 @@ def test_a_signal_at_any_moment_of_the_start_ends_it_in_order(tmp_path: Path, we
     assert_sound(directory)
     assert onceover("crawl", "--dir", "crawl", *setting("politeness.min_delay_s=0"), cwd=tmp_path).code == COMPLETE
     assert fetched(directory) == dict.fromkeys(web.pages, 1)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_while_an_error_is_told_ends_the_command_at_once(tmp_path: Path, number: signal.Signals) -> None:
+    script = """
+import time, crawler.cli, onceover_crawler
+load = crawler.cli.import_module
+def load_slowly(name):
+    if name.endswith(".errors"):
+        print("failed", flush=True)
+        time.sleep(1000)
+    return load(name)
+crawler.cli.import_module = load_slowly
+onceover_crawler.main()
+"""
+    command = [sys.executable, "-c", script, "status", "nowhere"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"failed\n"
+        process.send_signal(number)
+        assert process.stderr.read() == b""
+    assert process.returncode == -number
