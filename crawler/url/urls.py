@@ -201,6 +201,8 @@ def _why_not(text: str, problem: BadUrl, *, max_length: int) -> str:
     if stripped.startswith("//"):
         stripped = stripped.lstrip("/")
         colon = ""
+    if stripped.startswith(("/", "./", "../", "~")):
+        return f"{shown!r} is a path: expected a URL such as https://example.org/"
     if "//" not in stripped.partition("?")[0] and (not colon or "." in scheme or rest[:1].isdigit()):
         try:
             return f"{shown!r} has no scheme; write {normalize_url(f'https://{stripped}')!r}"

@@ -62,7 +62,8 @@ def test_a_host_without_a_scheme_is_read_as_https(text: str, url: str) -> None:
         ("tel:112", "has no scheme; write"),
         ("example.org:99999", "is not a URL"),
         ("example.org:8x", "has no scheme|is not a URL|found"),
-        ("/index.html", "has no scheme"),
+        ("/index.html", "'/index.html' is a path: expected a URL such as"),
+        ("../seeds.txt", "is a path"),
         ("a b.org", "not a URL"),
         ("http://a.test/ https://b.test/", "holds several URLs"),
         ("a.test\tHTTP://b.test/", "holds several URLs"),
@@ -92,7 +93,7 @@ def test_what_is_no_login_is_read(written: str) -> None:
 def test_a_long_text_is_read_in_time_proportional_to_its_length() -> None:
     # In quadratic time, this would take an hour.
     for text in ("a." * 250_000 + "@", "a" * 500_000 + "@", "." * 500_000):
-        with pytest.raises(ValueError, match=r"has no scheme|is not a URL"):
+        with pytest.raises(ValueError, match=r"has no scheme|is not a URL|is a path"):
             read_seed(READER, text)
 
 
