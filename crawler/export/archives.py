@@ -11,6 +11,7 @@ from crawler.disk.layout import output_directories, record_directories
 from crawler.disk.pruned import read_pruned
 from crawler.export.writers import ExportRefused
 from crawler.status import number_of
+from crawler.write.cdxj.making import archives
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
 from crawler.write.warc_opening import is_ours
 
@@ -50,10 +51,9 @@ def nothing_to(purpose: str, directory: Path, part: int | None) -> ExportRefused
 
 
 def archives_in(folder: Path, prefix: str) -> list[Archive]:
-    """The files in a folder. `prefix` makes their names unique."""
-    paths = [*folder.glob("*.warc.gz"), *folder.glob(f"*.warc.gz{_OPEN}")] if folder.is_dir() else []
+    """The files in a folder, the oldest first. `prefix` makes their names unique."""
     found = []
-    for path in sorted(paths, key=lambda each: each.name):
+    for path in archives(folder) if folder.is_dir() else ():
         archive = Archive(path, prefix + path.name.removesuffix(_OPEN), 0)
         try:
             size = path.stat().st_size

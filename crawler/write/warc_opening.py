@@ -2,13 +2,12 @@
 
 import logging
 import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from crawler.write.appending import sync_directory
-from crawler.write.cdxj.making import index_of, line_of_member
+from crawler.write.cdxj.making import index_of, line_of_member, serial_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes, open_index_of
 from crawler.write.gzip_members import (
     HEAD_BYTES,
@@ -24,7 +23,6 @@ from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD
 
 _log = logging.getLogger(__name__)
 _OPEN: Final = ".open"
-_SERIAL: Final = re.compile(r"-(\d{5,})\.warc\.gz(?:\.open)?$")
 _MARKS: Final = tuple(f"\r\n{name}: ".encode() for name in (NUMBER_FIELD, PURPOSE_FIELD))
 
 
@@ -126,5 +124,4 @@ def is_ours(head: bytes) -> bool:
 
 def next_serial(directory: Path) -> int:
     """A number that no file of the directory has."""
-    serials = (_SERIAL.search(path.name) for path in directory.iterdir())
-    return max((int(match[1]) + 1 for match in serials if match), default=0)
+    return 1 + max(map(serial_of, directory.iterdir()), default=-1)

@@ -1,6 +1,7 @@
 """Makes the index of an archive, from the archive alone or from lines in the order of its records."""
 
 import os
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from itertools import compress
@@ -14,14 +15,24 @@ from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
 SUFFIX: Final = ".cdxj"
 OPEN: Final = ".open"
 _ASIDE: Final = ".new"
-NO_ARCHIVE: Final = (SUFFIX, SUFFIX + OPEN, SUFFIX + _ASIDE)
-"""How files end that lie beside archives and are none."""
+_ARCHIVE: Final = ".warc.gz"
 _END: Final = b"\r\n\r\n"
+_SERIAL: Final = re.compile(r"-(\d{5,})\.warc\.gz(?:\.open)?$")
 
 
 def archives(directory: Path) -> list[Path]:
-    """The archives in a directory, the oldest first, without their indexes."""
-    return sorted(path for path in directory.glob("*.warc.gz*") if not path.name.endswith(NO_ARCHIVE))
+    """The archives in a directory, the oldest first, without their indexes.
+
+    Their numbers tell the order. The prefix of a name changes with the settings, and its time follows a clock that may
+    be set back. Those without a number, which others wrote, come first, by name."""
+    found = (path for path in directory.glob(f"*{_ARCHIVE}*") if path.name.endswith((_ARCHIVE, _ARCHIVE + OPEN)))
+    return sorted(found, key=lambda path: (serial_of(path), path.name))
+
+
+def serial_of(archive: Path) -> int:
+    """The number in the name of an archive; -1 if there is none."""
+    found = _SERIAL.search(archive.name)
+    return -1 if found is None else int(found[1])
 
 
 def index_of(archive: Path) -> Path:

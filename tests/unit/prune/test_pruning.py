@@ -91,6 +91,17 @@ def test_an_archive_to_which_a_kept_one_refers_stays_until_that_goes(tmp_path: P
     assert prune(crawl, Keep(seconds=7.5 * DAY_S)) == [("warc", 0), ("records", 2), ("warc", 2)]
 
 
+@pytest.mark.parametrize(("prefix", "now"), [("news", NOW), ("site", NOW - 3600)], ids=["prefix", "clock"])
+def test_an_archive_stays_to_which_a_later_one_refers_whose_name_sorts_before_it(
+    tmp_path: Path, prefix: str, now: float
+) -> None:
+    write(tmp_path, [whole(0), whole(1)], prefix="site")
+    crawl = write(tmp_path, [unchanged(0, 2), whole(3)], first=2, prefix=prefix, now=now)
+    assert serials(output_files([crawl])[4:]) == [("warc", 0), ("warc", 1), ("warc", 2), ("warc", 3)]
+    plan = make_plan([crawl], Keep(seconds=8.5 * DAY_S), now=NOW)
+    assert serials(plan.needed) == [("warc", 0)]
+
+
 def test_an_archive_stays_to_which_one_refers_whose_index_is_damaged(tmp_path: Path) -> None:
     crawl = write(tmp_path, [whole(0, BODY), whole(1), whole(0, BODY), whole(3)], revisits=10)
     index = index_of(archives(crawl.warc)[2])

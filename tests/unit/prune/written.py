@@ -34,21 +34,32 @@ def fetched_at(number: int) -> float:
     return NOW - (10 - number) * DAY_S
 
 
-def write(directory: Path, pages: Sequence[Page | NotModified], *, revisits: int = 0) -> CrawlDirectory:
-    """Write each page into files of its own, with its place as its number."""
+def write(
+    directory: Path,
+    pages: Sequence[Page | NotModified],
+    *,
+    first: int = 0,
+    revisits: int = 0,
+    prefix: str = "onceover",
+    now: float = NOW,
+) -> CrawlDirectory:
+    """Write each page into files of its own, numbered from `first` on."""
     crawl = CrawlDirectory(directory)
+    options = WarcOptions(max_bytes=1000, revisits=revisits, prefix=prefix)
     with ThreadPoolExecutor(1) as thread:  # a test may have a loop of its own
-        thread.submit(lambda: asyncio.run(_write(crawl, pages, revisits))).result()
+        thread.submit(lambda: asyncio.run(_write(crawl, pages, first, options, now))).result()
     for file in output_files([crawl]):
         serial = int(file.path.name.split("-")[-1].partition(".")[0])
         os.utime(file.path, (fetched_at(serial), fetched_at(serial)))
     return crawl
 
 
-async def _write(crawl: CrawlDirectory, pages: Sequence[Page | NotModified], revisits: int) -> None:
+async def _write(
+    crawl: CrawlDirectory, pages: Sequence[Page | NotModified], first: int, options: WarcOptions, now: float
+) -> None:
     records = RecordSink(crawl.records, max_bytes=1)
-    archive = WarcSink(crawl.warc, WarcOptions(max_bytes=1000, revisits=revisits), clock=lambda: NOW)
-    for number, each in enumerate(pages):
+    archive = WarcSink(crawl.warc, options, clock=lambda: now)
+    for number, each in enumerate(pages, first):
         record = record_of(each, number)
         await archive.write(each, record)
         await records.write(each, record)

@@ -14,7 +14,6 @@ import pytest
 from crawler.protocols import Sink
 from crawler.testing.disks import largest_file
 from crawler.testing.sink.pages import write
-from crawler.write.cdxj.making import NO_ARCHIVE
 from tests.unit.write.formats import ONE_FILE, Format, open_records, open_warc, read_lines
 from tests.unit.write.samples import archived, numbers, numbers_by_fastwarc, page, record_of
 
@@ -102,7 +101,7 @@ async def test_the_limit_of_the_system_for_the_size_of_files_is_explained(one_fi
 
 
 def only_file(directory: Path) -> Path:
-    (path,) = (path for path in directory.iterdir() if not path.name.endswith(NO_ARCHIVE))
+    (path,) = (path for path in directory.iterdir() if ".cdxj" not in path.name)
     return path
 
 
