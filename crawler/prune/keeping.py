@@ -133,7 +133,7 @@ class Keeping:
         self._span_s = None
         if keep.bytes is not None and plan.files and plan.total_bytes > keep.bytes / 2:
             self._span_s = max(1.0, (now - min(file.written_at for file in plan.files)) / 2)
-        left = plan.total_bytes - plan.chosen_bytes
+        left = plan.bytes_left
         problem = None
         if keep.bytes is not None and left > keep.bytes:
             problem = (

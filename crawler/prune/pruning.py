@@ -1,5 +1,6 @@
 """Deletes output files: lists them with their record numbers first, and then deletes them."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
@@ -32,6 +33,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def chosen_bytes(self) -> int:
         return sum(file.bytes for file in self.chosen)
 
+    @property
+    def bytes_left(self) -> int:
+        return self.total_bytes - self.chosen_bytes
+
 
 def make_plan(
     directories: Sequence[CrawlDirectory],
@@ -47,18 +52,37 @@ def make_plan(
     needs = Needs() if needs is None else needs
     old = too_old(files, keep, now=now)
     much = list(too_much(files, keep, list(old)))
-    wanted = len(_enough(files, old, much, keep))
-    while True:
+    archives = [file for file in files if file.is_archive]
+
+    def plan(wanted: int) -> Plan:
         asked = old | dict(much[:wanted])
-        before(max((file.written_at for file in asked), default=0.0))
-        archives = [file for file in files if file.is_archive]
         needed = needs.needed(archives, [file for file in asked if file.is_archive])
-        chosen = {file: why for file, why in asked.items() if file not in needed}
-        left = sum(file.bytes for file in files) - sum(file.bytes for file in chosen)
-        if keep.bytes is None or left <= keep.bytes or wanted == len(much):
-            order = sorted(chosen.items(), key=lambda each: (each[0].written_at, each[0].name))
-            return Plan(files=files, chosen=dict(order), needed=sorted(needed, key=lambda each: each.name))
-        wanted += 1  # another one instead of what is needed
+        chosen = [each for each in asked.items() if each[0] not in needed]
+        order = sorted(chosen, key=lambda each: (each[0].written_at, each[0].name))
+        return Plan(files=files, chosen=dict(order), needed=sorted(needed, key=lambda each: each.name))
+
+    def is_enough(found: Plan) -> bool:
+        return keep.bytes is None or found.bytes_left <= keep.bytes
+
+    def plan_from_now(wanted: int) -> Plan:
+        before(max((file.written_at for file in (*old, *dict(much[:wanted]))), default=0.0))
+        return plan(wanted)
+
+    wanted = len(_enough(files, old, much, keep))
+    found = plan_from_now(wanted)
+    if wanted == len(much) or is_enough(found):
+        return found
+    # Others instead of what is needed.
+    return plan_from_now(_least(wanted + 1, len(much), lambda count: is_enough(plan(count))))
+
+
+def _least(first: int, last: int, is_enough: Callable[[int], bool]) -> int:
+    """The least number that is enough; `last` if none below is. More than enough is enough. It asks seldom, because
+    each answer takes a pass over all archives."""
+    too_few, step = first, 1
+    while first < last and not is_enough(first):
+        too_few, first, step = first + 1, min(first + step, last), 2 * step
+    return bisect_left(range(last), True, too_few, first, key=is_enough)
 
 
 def _enough(

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from random import Random
 
@@ -16,7 +17,8 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers, read_pruned
 from crawler.prune.choosing import Keep
-from crawler.prune.finished import output_files, read_content
+from crawler.prune.finished import OutputFile, output_files, read_content
+from crawler.prune.needs import Needs
 from crawler.prune.pruning import delete, make_plan
 from crawler.write.cdxj.making import archives, index_of
 from crawler.write.records import read_records
@@ -117,6 +119,26 @@ def test_younger_archives_go_instead_of_one_that_is_needed(tmp_path: Path) -> No
     files = output_files([crawl])
     keep = sum(each.bytes for each in files) - 1
     assert prune(crawl, Keep(bytes=keep)) == [("warc", 1)]
+
+
+@pytest.mark.parametrize("wanted", [0, 1, 2, 9, 17, 18])
+def test_few_passes_over_the_archives_find_the_oldest_that_may_go(tmp_path: Path, wanted: int) -> None:
+    bodies = [whole(number, BODY + str(number).encode()) for number in range(20)]
+    crawl = write(tmp_path, [*bodies, *map(whole, range(20, 38)), *bodies], revisits=100)
+    shutil.rmtree(crawl.records)
+    passes = 0
+
+    class Counted(Needs):
+        def needed(self, archives: Sequence[OutputFile], chosen: Collection[OutputFile]) -> set[OutputFile]:
+            nonlocal passes
+            passes += 1
+            return super().needed(archives, chosen)
+
+    files = output_files([crawl])
+    room = sum(each.bytes for each in files) - sum(each.bytes for each in files[20 : 20 + wanted])
+    plan = make_plan([crawl], Keep(bytes=room), now=NOW, needs=Counted())
+    assert serials(list(plan.chosen)) == [("warc", number) for number in range(20, 20 + wanted)]
+    assert passes <= 12
 
 
 def test_a_later_whole_copy_is_what_a_kept_archive_refers_to(tmp_path: Path) -> None:
