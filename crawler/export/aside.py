@@ -1,7 +1,8 @@
-"""A file that is written aside, and gets its name when it is complete."""
+"""Files beside an export: the one that is written, until it is complete, and temporary ones."""
 
 import fcntl
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,18 @@ def written_aside(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]
             aside.unlink(missing_ok=True)
             raise
     sync_directory(path.parent)
+
+
+@contextmanager
+def with_databases() -> Iterator[None]:
+    """A context that has databases in temporary files. Raises `OSError` with what to do if they can't be written."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OSError(
+            f"a temporary file of SQLite, which lists what the archive has, can't be written: {error}. Free some space "
+            "on its disk, or set SQLITE_TMPDIR to a folder on a larger one; then run the same command again"
+        ) from error
 
 
 def ensure_writable(path: Path, *, may_replace: bool) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -11,6 +12,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.export.archives import Archive, members_of
+from crawler.export.aside import with_databases
 from crawler.export.wacz.heads import read_head
 
 _FOUND: Final = ("response", "revisit", "resource")
@@ -40,14 +42,17 @@ class Captures:
 
     def __init__(self, directory: Path, archives: Sequence[Archive], say: Callable[[str], None]) -> None:
         """If several of the `archives` have a URL at one time, the last counts. Calls `say` for each that must be
-        read."""
+        read. Raises `OSError`."""
         self._directory = directory
         self._names: list[str] = []
         self._store = sqlite3.connect("")  # on the disk, and without a name, so that it goes with the process
-        self._store.execute("CREATE TABLE capture (key INTEGER, file INTEGER, offset INTEGER, length INTEGER)")
-        for archive in archives:
-            self._read(archive, say)
-        self._store.execute("CREATE INDEX by_key ON capture (key, file, offset, length)")
+        with ExitStack() as failing, with_databases():
+            failing.callback(self._store.close)
+            self._store.execute("CREATE TABLE capture (key INTEGER, file INTEGER, offset INTEGER, length INTEGER)")
+            for archive in archives:
+                self._read(archive, say)
+            self._store.execute("CREATE INDEX by_key ON capture (key, file, offset, length)")
+            failing.pop_all()
 
     def find(self, url: str, fetched_at: str | None, /) -> Location | None:
         """The capture of a URL at a time in RFC 3339; None if the index has none."""

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from crawler.export.archives import Archive, archives_in, archives_of, members_of, nothing_to
-from crawler.export.aside import ensure_writable, written_aside
+from crawler.export.aside import ensure_writable, with_databases, written_aside
 from crawler.export.snapshot import BEGINNING, OnDamage, RecordFile, Snapshot, take_snapshot
 from crawler.export.wacz.compressed_index import write_index
 from crawler.export.wacz.heads import read_head
@@ -81,6 +81,7 @@ def export_wacz(export: WaczExport, to: Path, say: Say, on_damage: OnDamage) -> 
         raise nothing_to("pack", export.directory, export.part)
     to.parent.mkdir(parents=True, exist_ok=True)
     with (
+        with_databases(),
         written_aside(to, may_replace=export.overwrite) as file,
         Package(file, is_large=_is_large(export, archives, files)) as package,
         Index() as index,
