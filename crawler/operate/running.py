@@ -16,6 +16,7 @@ from crawler.control.requests import AnyRequest
 from crawler.control.server import ControlServer
 from crawler.counters import InFlight
 from crawler.course.remaining import share_done
+from crawler.discover.scope import Scope
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
 from crawler.operate.course import CourseKeeper
@@ -23,6 +24,7 @@ from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import RunningSettings
 from crawler.operate.target import syncing
 from crawler.parts.ending import Gate
+from crawler.protocols import Discovery
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.crawl import OpenedCrawl
 from frontier import Frontier, Pausing
@@ -76,6 +78,10 @@ class RunningCrawl:
     @property
     def in_flight(self) -> list[InFlight]:
         return list(self._opened.engine.counters.in_flight.values())
+
+    def rules(self) -> tuple[Scope, Discovery]:
+        values = self._opened.live.values
+        return values.scope, values.discovery
 
     async def frontier(self) -> Frontier:
         return self._opened.frontier

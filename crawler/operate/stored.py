@@ -3,18 +3,24 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
 from pathlib import Path
 
 from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
 from crawler.course.remaining import NOT_RUNNING, no_estimate, queued, share_done
+from crawler.discover.scope import Scope
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
 from crawler.operate.opening import open_stored
 from crawler.operate.settings.changing import StoredSettings
 from crawler.parts.ending import Gate
-from crawler.wiring.storage import reaching_server, visited_set
+from crawler.protocols import Discovery
+from crawler.wiring import seeding
+from crawler.wiring.components import discovering
+from crawler.wiring.sites import Sites
+from crawler.wiring.storage import reaching_server, rules_version, visited_set
 from frontier import Frontier, Pausing
 from frontier.state import FrontierState
 from visited import VisitedSet, VisitedStats
@@ -47,6 +53,16 @@ class StoredCrawl:
     @property
     def gate(self) -> Gate | None:
         return None
+
+    def rules(self) -> tuple[Scope, Discovery]:
+        return self._rules
+
+    @cached_property
+    def _rules(self) -> tuple[Scope, Discovery]:
+        loaded, sites = self.loaded, Sites(self.loaded)
+        urls = discovering.url_reader(loaded, version=rules_version(self.state))
+        seeds = seeding.seeds(loaded, urls)
+        return discovering.scope(loaded, sites, seeds), discovering.discovery(loaded, sites, urls, seeds)
 
     async def frontier(self) -> Frontier:
         if self._frontier is None:

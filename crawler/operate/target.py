@@ -10,11 +10,13 @@ from typing import Protocol
 from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
+from crawler.discover.scope import Scope
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
 from crawler.operate.refused import FAILED, Refused
 from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate
+from crawler.protocols import Discovery
 from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Recrawling, Serving, Syncing
 from frontier.state import FrontierState
 from visited import VisitedStats
@@ -49,6 +51,11 @@ class OperatedCrawl(Protocol):
     @property
     def gate(self) -> Gate | None:
         """Through which URLs are added; None if the crawl is not in parts, or does not run."""
+        ...
+
+    def rules(self) -> tuple[Scope, Discovery]:
+        """What judges URLs by the configuration that holds now, and makes seeds of them. To make it, all seeds of the
+        crawl are read, which takes seconds for a million, so it is made once."""
         ...
 
     async def frontier(self) -> Frontier:

@@ -22,7 +22,6 @@ from crawler.status import host_of
 from crawler.url.urls import Target
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering
-from crawler.wiring.sites import Sites
 from crawler.wiring.storage import rules_version
 from frontier import (
     CrawlUrl,
@@ -109,14 +108,11 @@ class _Adding:
     """Judges URLs by the scope of the crawl, and adds them to its frontier."""
 
     def __init__(self, crawl: OperatedCrawl, frontier: Frontier, request: Add) -> None:
-        loaded, sites = crawl.loaded, Sites(crawl.loaded)
         self._frontier = frontier
         self._request = request
-        self._config = loaded.config
-        self._urls = discovering.url_reader(loaded, version=rules_version(crawl.state))
-        seeds = seeding.seeds(loaded, self._urls)
-        self._scope = discovering.scope(loaded, sites, seeds)
-        self._discovery = discovering.discovery(loaded, sites, self._urls, seeds)
+        self._config = crawl.loaded.config
+        self._urls = discovering.url_reader(crawl.loaded, version=rules_version(crawl.state))
+        self._scope, self._discovery = crawl.rules()
         self._part = part_at(crawl.directory.original)
         self._owner = Ownership(1 if self._part is None else self._part.parts).owner
 

@@ -46,6 +46,11 @@ class LiveSettings:
         self._adjusted = adjusted
 
     @property
+    def values(self) -> Values:
+        """Those of the configuration that holds now."""
+        return self._adjusted.latest.values
+
+    @property
     def lacks(self) -> Mapping[str, str]:
         """The settings that this crawl can't change at once, and why."""
         return {} if isinstance(self._adjusted.frontier, Budgeted) else _NO_BUDGETS
