@@ -47,11 +47,14 @@ def make_plan(
     before: Callable[[float], None] = lambda _: None,
 ) -> Plan:
     """What to delete of a crawl; `directories` are all with its output, the oldest first. Before it looks at what
-    refers to what, it calls `before` with the time of the newest page that may be deleted. Raises `OSError`."""
+    refers to what, it calls `before` with the time of the newest page that may be deleted. Raises `OSError` and
+    `DirectoryRefused`."""
+    gone = {each.path / file.name for each in directories for file in read_pruned(each) if file.is_deleted}
     files = output_files(directories)
+    others = [file for file in files if file.path not in gone]  # not what was restored by hand
     needs = Needs() if needs is None else needs
-    old = too_old(files, keep, now=now)
-    much = list(too_much(files, keep, list(old)))
+    old = too_old(others, keep, now=now)
+    much = list(too_much(others, keep, list(old)))
     archives = [file for file in files if file.is_archive]
 
     def plan(wanted: int) -> Plan:
@@ -116,7 +119,7 @@ def delete(
         if not goes_on():
             break
         if file.name in known:
-            continue  # restored by hand, and kept
+            continue  # a crash had left it: it is gone now. Or somebody has just put it back
         content = read_content(file)
         pruned = PrunedFile(
             name=file.name,

@@ -197,8 +197,11 @@ def test_what_somebody_has_put_back_is_not_deleted_again(tmp_path: Path) -> None
     copy = shutil.copytree(crawl.records, tmp_path / "copy")
     prune(crawl, Keep(seconds=1))
     shutil.copytree(copy, crawl.records, dirs_exist_ok=True)
-    prune(crawl, Keep(seconds=1))
+    assert prune(crawl, Keep(seconds=1)) == []
     assert [record.number for record in read_records(crawl.records)] == [0, 1, 2]
+    write(tmp_path, [whole(3)], first=3)
+    sizes = {each.name: each.bytes for each in output_files([crawl])}
+    assert prune(crawl, Keep(bytes=sum(sizes.values()) - 1)) == [("records", 2)]
 
 
 def test_a_reader_passes_over_files_that_are_deleted_meanwhile_and_takes_each_last_copy(tmp_path: Path) -> None:
