@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -31,10 +32,14 @@ class FileSync:
         """The newest files of records and archive, as named below the directory, and their sizes."""
         found = {}
         for folder in (self._directory.records, self._directory.warc):
-            files = [each for each in _files_in(folder) if each.name.endswith(_OUTPUT)] if folder.is_dir() else []
-            if files:
-                newest = max(files, key=lambda each: each.stat().st_mtime_ns)
-                found[f"{folder.name}/{newest.name}"] = newest.stat().st_size
+            written = []
+            for entry in _files_in(folder) if folder.is_dir() else ():
+                with suppress(FileNotFoundError):  # pruned meanwhile
+                    if entry.name.endswith(_OUTPUT):
+                        written.append((entry.stat().st_mtime_ns, entry.name, entry.stat().st_size))
+            if written:
+                _, name, size = max(written)
+                found[f"{folder.name}/{name}"] = size
         return found
 
     def sync(self) -> None:

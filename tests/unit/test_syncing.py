@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.disk import syncing
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync, SyncFailed
 
@@ -106,3 +107,19 @@ def test_the_newest_file_of_each_output_is_told_with_its_size(crawl: CrawlDirect
     (crawl.records / "records-00001.jsonl.damaged-5").write_bytes(b"d")
     os.utime(old, (1, 1))
     assert FileSync(crawl).newest_files() == {"records/records-00001.jsonl": 7, "warc/c-00000.warc.gz.open": 20}
+
+
+def test_a_file_that_is_pruned_meanwhile_is_not_the_newest(
+    crawl: CrawlDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (crawl.warc / "c-00001.warc.gz.open").write_bytes(b"next")
+    list_files = syncing._files_in
+
+    def prune_after(folder: Path) -> list[os.DirEntry[str]]:
+        found = list_files(folder)
+        if folder == crawl.warc:
+            (folder / "c-00000.warc.gz.open").unlink()
+        return found
+
+    monkeypatch.setattr(syncing, "_files_in", prune_after)
+    assert FileSync(crawl).newest_files() == {"records/records-00000.jsonl": 10, "warc/c-00001.warc.gz.open": 4}
