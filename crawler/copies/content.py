@@ -19,6 +19,7 @@ import msgspec
 from crawler.copies.folder import CopyRefused
 from crawler.disk.durable_file import replace_file
 from crawler.disk.lineages import Block
+from crawler.disk.permissions import why_not_lockable
 
 VERSION: Final = 1
 _LIST: Final = "copy.json"
@@ -138,8 +139,10 @@ class Folder:
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 raise CopyRefused(f"another process uses the copy in {self.path}: wait until it has ended") from error
+            except OSError as error:
+                raise CopyRefused(why_not_lockable(self.path / _LOCK, error)) from error
             yield True
         finally:
             os.close(descriptor)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crawler.disk.directory import COPYING, CrawlDirectory
-from crawler.disk.permissions import why_not_writable
+from crawler.disk.permissions import why_not_lockable, why_not_writable
 
 
 class CopyRefused(Exception):
@@ -28,8 +28,10 @@ def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise CopyRefused(f"another process copies {directory.path}: wait until it has finished") from error
+        except OSError as error:
+            raise CopyRefused(why_not_lockable(folder, error)) from error
         _empty(folder)
         try:
             yield

@@ -18,8 +18,7 @@ earlier.sqlite     what earlier crawls have archived, to look it up; may be dele
 sinks/*/           files of other sinks
 pruned.json, pruned/    what was deleted of these, because it was old; see `pruned`
 fingerprints/      of the texts of pages, to find near duplicates
-logs/crawl.log
-logs/course.json   what was discovered and finished over time
+logs/              crawl.log, and course.json: what was discovered and finished over time
 browsers/          profiles of running browsers
 copying/, restoring     while the crawl is copied, or restored from a copy
 """
@@ -34,7 +33,7 @@ from pathlib import Path
 from typing import Self
 
 from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
-from crawler.disk.permissions import why_not_writable
+from crawler.disk.permissions import why_not_lockable, why_not_writable
 
 COPYING, LINEAGES, RESTORING, _READS = "copying", "lineages.json", "restoring", "reads"
 _OF_COMPARISON = ("trials.jsonl", "report.json")  # which has a lock of the same name, too
@@ -241,9 +240,11 @@ class CrawlDirectory:
     def _take(self, lock: int) -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
             raise DirectoryInUse(self.path, holder) from error
+        except OSError as error:
+            raise DirectoryRefused(why_not_lockable(self.lock, error)) from error
         self._write(lock, f"{os.getpid()} {_READS}\n" if self._only_read else f"{os.getpid()}\n")
 
     def _write(self, lock: int, holder: str) -> None:
@@ -264,9 +265,8 @@ class CrawlDirectory:
         is_locked = self.lock.is_file() and not self._has_comparison()
         if not self.path.exists() or not any(self.path.iterdir()) or is_locked or self.parts.is_file():
             return False
-        if any(CrawlDirectory(part).claim.is_file() for part in self.path.glob("part-*")):
-            return False  # parts have come here from another machine
-        return not (self._has_leveldb() or (self._names_a_frontier() and self.has_state()))
+        has_parts = any(CrawlDirectory(part).claim.is_file() for part in self.path.glob("part-*"))  # of other machines
+        return not (has_parts or self._has_leveldb() or (self._names_a_frontier() and self.has_state()))
 
     def _has_comparison(self) -> bool:
         return not self.configuration.exists() and any((self.path / name).is_file() for name in _OF_COMPARISON)

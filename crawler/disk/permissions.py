@@ -1,4 +1,4 @@
-"""Why a folder can't be written to, and what to do."""
+"""Why a folder can't be written to, or a file can't be locked, and what to do."""
 
 import os
 import shlex
@@ -16,6 +16,14 @@ def why_not_writable(folder: Path) -> str | None:
         return f"{folder} can't be written to, not even by you, its owner: `chmod -R u+w {shlex.quote(str(folder))}`"
     owner = _owner(folder, found.st_uid)
     return f"{folder} can't be written to by this user: it belongs to {owner}; run the command as {owner}"
+
+
+def why_not_lockable(path: Path, error: OSError) -> str:
+    """For people, of an error that does not mean that another process has locked it."""
+    return (
+        f"{path} can't be locked: {error.strerror}. Without locks, two processes might change the same files: choose a "
+        "directory on a file system that has them (flock), such as a local disk"
+    )
 
 
 def _owner(folder: Path, number: int) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import output_directories, part_at
+from crawler.disk.permissions import why_not_lockable
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.storage import open_state
@@ -142,8 +143,10 @@ def _check_unused(directory: CrawlDirectory) -> Iterator[None]:
     with directory.lock.open() as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise DirectoryInUse(directory.path, lock.read(32).strip()) from error
+        except OSError as error:
+            raise DirectoryRefused(why_not_lockable(directory.lock, error)) from error
         yield
 
 
