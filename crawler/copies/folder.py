@@ -32,6 +32,8 @@ def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
             raise CopyRefused(f"another process copies {directory.path}: wait until it has finished") from error
         except OSError as error:
             raise CopyRefused(why_not_lockable(folder, error)) from error
+        if not _is_same(descriptor, folder):
+            raise CopyRefused(f"another process has just copied {directory.path}: try again")
         _empty(folder)
         try:
             yield
@@ -39,6 +41,14 @@ def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(descriptor)
+
+
+def _is_same(descriptor: int, path: Path) -> bool:
+    """Whether an open folder still has this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def delete_leftovers(directory: CrawlDirectory) -> None:

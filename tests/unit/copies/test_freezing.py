@@ -1,6 +1,7 @@
 """What is copied of a crawl, and what a backup leaves as it is: its sinks, its record numbers, and what is no copy."""
 
 import errno
+import fcntl
 import os
 import sqlite3
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.copies.folder import frozen_folder
+from crawler.copies.folder import CopyRefused, frozen_folder
 from crawler.copies.freezing import Freezing, read_frozen
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.lineages import MAX_LINEAGE, read_lineages
@@ -149,3 +150,21 @@ def test_a_file_whose_name_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> No
     named.rename(os.fsdecode(os.fsencode(crawl / "records") + b"/x\xff"))
     with pytest.raises(Refused, match=r"x\\udcff' can't be copied: its name is not UTF-8; rename it"):
         back_up(crawl, tmp_path / "copy", progress=silent)
+
+
+@pytest.mark.parametrize("copies_again", [False, True])
+def test_who_locks_a_folder_that_another_copy_has_just_deleted_touches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies_again: bool
+) -> None:
+    lock, frozen = fcntl.flock, tmp_path / "copying"
+
+    def end_first(descriptor: int, how: int) -> None:
+        frozen.rmdir()
+        if copies_again:
+            (frozen / "files").mkdir(parents=True)
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", end_first)
+    with pytest.raises(CopyRefused, match=r"has just copied .*: try again"), frozen_folder(CrawlDirectory(tmp_path)):
+        raise AssertionError
+    assert (frozen / "files").exists() == copies_again
