@@ -110,3 +110,10 @@ def test_a_crawl_waits_while_it_takes_more_than_its_disk_space_and_goes_on_when_
         assert "the crawl waits for disk space: the crawl takes" in here.crawl.err
         assert here.do("set", "output.max_disk_bytes=100MB", "politeness.min_delay_s=0").code == COMPLETE
         assert here.crawl.wait().code == COMPLETE
+
+
+def test_a_directory_without_a_crawl_is_refused_however_it_is_asked(tmp_path: Path) -> None:
+    for options in (["--dry-run"], []):
+        ended = command_here("prune", str(tmp_path / "mistyped"), "--keep", "90d", *options)
+        assert_told(ended, REFUSED, f"there is no crawl in {tmp_path / 'mistyped'}: expected")
+    assert not list(tmp_path.iterdir())

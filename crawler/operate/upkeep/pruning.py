@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import output_directories
 from crawler.operate.upkeep.places import Places
 from crawler.prune.choosing import Keep
@@ -44,6 +44,9 @@ class PruneReport(msgspec.Struct, frozen=True, kw_only=True):
 def plan_prune(path: Path, keep: Keep) -> PruneReport:
     """What would be deleted of the crawl in a directory, whether it runs or not. Raises `DirectoryRefused` and
     `OSError`."""
+    crawl = CrawlDirectory(path)
+    if crawl.earlier_configuration is None:
+        raise DirectoryRefused(f"there is no crawl in {path}: expected {crawl.configuration}")
     outputs = [CrawlDirectory(each) for each in output_directories(path)]
     plan = make_plan(outputs, keep, now=time.time())
     return _report(plan, path, list(_named(path, plan)), is_dry_run=True)
