@@ -90,22 +90,23 @@ def _file(directory: CrawlDirectory, path: Path, paths: Sequence[Path], *, is_fi
     )
 
 
-def index_lines(archive: Path) -> Iterator[bytes]:
-    """The lines of the index of an archive, sorted. An open one is read for them. Raises `FileNotFoundError`."""
-    index = index_of(archive)
-    if archive.name.endswith(OPEN) or not index.exists():
-        yield from sorted_lines(lines_of(archive))
-        return
-    with index.open("rb") as lines:
+def sound_lines(archive: Path) -> Iterator[bytes]:
+    """The lines of the index of an archive, sorted. If it is open, or a line of its index is damaged, the archive is
+    read for them. Raises `FileNotFoundError`."""
+    yield from _index_lines(archive) if _has_sound_index(archive) else sorted_lines(lines_of(archive))
+
+
+def _has_sound_index(archive: Path) -> bool:
+    size = archive.stat().st_size
+    if archive.name.endswith(OPEN) or not index_of(archive).exists():
+        return False
+    return all(_place(line, size) is not None for line in _index_lines(archive))
+
+
+def _index_lines(archive: Path) -> Iterator[bytes]:
+    with index_of(archive).open("rb") as lines:
         for line in lines:
             yield line.rstrip(b"\n")
-
-
-def sound_lines(archive: Path) -> Iterator[bytes]:
-    """The same. If a line of the index is damaged, the archive is read for them. Raises `FileNotFoundError`."""
-    size = archive.stat().st_size
-    is_damaged = any(_place(line, size) is None for line in index_lines(archive))
-    yield from sorted_lines(lines_of(archive)) if is_damaged else index_lines(archive)
 
 
 def read_content(file: OutputFile) -> Content:

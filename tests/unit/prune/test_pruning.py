@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
@@ -16,11 +16,12 @@ from crawler.disk import pruned
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers, read_pruned
+from crawler.prune import finished
 from crawler.prune.choosing import Keep
 from crawler.prune.finished import OutputFile, output_files, read_content
 from crawler.prune.needs import Needs
 from crawler.prune.pruning import delete, make_plan
-from crawler.write.cdxj.making import archives, index_of
+from crawler.write.cdxj.making import archives, index_of, lines_of
 from crawler.write.records import read_records
 from tests.unit.prune.written import DAY_S, NOW, names, serials, unchanged, whole, write
 
@@ -190,6 +191,21 @@ def test_a_damaged_index_does_not_keep_its_archive_nor_hide_what_was_in_it(tmp_p
     assert ("warc", 0) in prune(crawl, Keep(seconds=9.5 * DAY_S))
     assert not index.exists()
     assert PrunedNumbers([crawl]).has("warc", 0)
+
+
+def test_an_open_archive_is_read_once_for_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = write(tmp_path, [whole(0)])
+    (archive,) = archives(crawl.warc)
+    opened = archive.rename(archive.with_name(archive.name + ".open"))
+    reads: list[Path] = []
+
+    def counted(path: Path) -> Iterator[bytes]:
+        reads.append(path)
+        return lines_of(path)
+
+    monkeypatch.setattr(finished, "lines_of", counted)
+    assert list(finished.sound_lines(opened)) == index_of(archive).read_bytes().splitlines()
+    assert reads == [opened]
 
 
 def test_what_somebody_has_put_back_is_not_deleted_again(tmp_path: Path) -> None:
