@@ -92,8 +92,13 @@ def _file(directory: CrawlDirectory, path: Path, paths: Sequence[Path], *, is_fi
 
 def sound_lines(archive: Path) -> Iterator[bytes]:
     """The lines of the index of an archive, sorted. If it is open, or a line of its index is damaged, the archive is
-    read for them. Raises `FileNotFoundError`."""
-    yield from _index_lines(archive) if _has_sound_index(archive) else sorted_lines(lines_of(archive))
+    read for them. The crawl may complete it meanwhile. Raises `FileNotFoundError`."""
+    try:
+        yield from _index_lines(archive) if _has_sound_index(archive) else sorted_lines(lines_of(archive))
+    except FileNotFoundError:
+        if not archive.name.endswith(OPEN):
+            raise
+        yield from sound_lines(archive.with_name(archive.name.removesuffix(OPEN)))
 
 
 def _has_sound_index(archive: Path) -> bool:

@@ -193,6 +193,18 @@ def test_a_damaged_index_does_not_keep_its_archive_nor_hide_what_was_in_it(tmp_p
     assert PrunedNumbers([crawl]).has("warc", 0)
 
 
+def test_an_archive_stays_to_which_one_refers_that_is_finished_meanwhile(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(0, BODY), whole(1), whole(0, BODY)], revisits=10)
+    newest = archives(crawl.warc)[-1]
+    opened = newest.rename(newest.with_name(newest.name + ".open"))
+
+    def finish(_: float) -> None:
+        opened.rename(newest)
+
+    plan = make_plan([crawl], Keep(seconds=8.5 * DAY_S), now=NOW, before=finish)
+    assert serials(plan.needed) == [("warc", 0)]
+
+
 def test_an_open_archive_is_read_once_for_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = write(tmp_path, [whole(0)])
     (archive,) = archives(crawl.warc)
