@@ -184,8 +184,8 @@ def idleness(lines: Lines) -> Moment:
     return has_idled
 
 
-def rest(lines: Lines, directory: Path) -> Moment:
-    """After the first further requests, all hosts rest, and nothing is in flight."""
+def rest(lines: Lines, directory: Path, *, at_least_s: float) -> Moment:
+    """After the first further requests, all hosts rest for so long, and nothing is in flight."""
     first = lines.count()
 
     def is_at_rest() -> bool:
@@ -193,7 +193,9 @@ def rest(lines: Lines, directory: Path) -> Moment:
             return False
         status = command_here("status", str(directory), "--json").json()
         frontier = msgspec.convert(status["frontier"], FrontierStats)
-        return bool(status["running"]) and not (frontier.in_process or frontier.ready_queues)
+        if not status["running"] or frontier.in_process or frontier.ready_queues:
+            return False
+        return frontier.next_wake_s is not None and frontier.next_wake_s >= at_least_s
 
     return is_at_rest
 

@@ -79,7 +79,7 @@ def test_all_that_is_wrong_with_a_configuration_is_told_at_once_and_nothing_is_m
             'seeds = ["ftp://a.test/", "/index.html", "http://", "http://127.0.0.1/", "http://[::1]:80/"]',
             [
                 "c.toml:2: crawl.seeds: seed 'ftp://a.test/' can't be crawled: expected http or https, found 'ftp'",
-                "seed '/index.html' has no scheme; write",
+                "seed '/index.html' is a path",
                 "seed 'http://' is not a URL",
                 "127.0.0.1 is not a public address (loopback); if you may crawl it, set fetch.allow_private = true",
                 "::1 is not a public address (loopback)",
