@@ -2,7 +2,7 @@
 
 Older versions read the contents of `title` and `textarea` as markup, `&region=` in an attribute as `®ion=`, and `<!-->`
 as the start of a comment. They recognise the end of a script only if `>` follows at once. All versions read `<script/>`
-as a complete script.
+as a complete script, and `<![endif]-->` as a section that ends with the next `]>`.
 """
 
 import re
@@ -13,7 +13,7 @@ from crawler.read.elements.markup import ATTRIBUTE
 
 _TOKEN: Final = re.compile(
     rb"<(?:(?P<comment>!--)|(?P<end>/)?(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?>(?:%b)*))"
-    rb"(?P<closed>[\t\n\f\r /]*+)(?P<complete>>)?|\?(?P<declaration>xml)(?=[\t\n\f\r ]))" % ATTRIBUTE,
+    rb"(?P<closed>[\t\n\f\r /]*+)(?P<complete>>)?|(?P<section>!\[)|\?(?P<declaration>xml)(?=[\t\n\f\r ]))" % ATTRIBUTE,
     re.IGNORECASE,
 )
 _COMMENT_END: Final = re.compile(rb"--!?>")
@@ -41,6 +41,11 @@ def fix_html(html: bytes, /) -> bytes:
             end = _COMMENT_END.search(html, position - 2)
             position = end.end() if end else len(html)
             output.append(b"<!-- -->")
+        elif token["section"]:
+            # Outside of SVG and MathML, where it may be CDATA, a comment up to the next `>`, as in `<![endif]-->`.
+            if not in_foreign:
+                position = html.find(b">", position) + 1 or len(html)
+            output.append(token[0] if in_foreign else b"<!-- -->")
         elif token["end"] or not token["complete"]:
             name = token["name"].lower()
             in_foreign = in_foreign and name not in _FOREIGN

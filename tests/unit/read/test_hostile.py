@@ -159,6 +159,12 @@ def test_what_is_read_of_a_page_has_limits() -> None:
 
 
 @pytest.mark.parametrize("make", MAKERS)
+def test_the_end_of_a_condition_hides_nothing(make: Make) -> None:
+    found = make().extract(page(b"<!--[if IE]><p><![endif]--><![endif]--><a href=/a>a</a><![if !IE]><a href=/b>b</a>"))
+    assert [link.href for link in found.links] == ["/a", "/b"]
+
+
+@pytest.mark.parametrize("make", MAKERS)
 def test_what_a_page_says_of_itself_has_limits(make: Make) -> None:
     long = "x" * 100_000
     html = f"<html lang={long}><title>{long}</title><link rel=canonical href=/{long}>"
