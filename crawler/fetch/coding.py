@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BytesIO
+from itertools import chain
 
 import brotli
 import msgspec
@@ -204,10 +205,11 @@ def _br(raw: bytes) -> Iterator[bytes]:
 
 
 def _br_up_to_damage(view: memoryview, sound: int) -> Iterator[bytes]:
-    """Decode a stream that has damage, or garbage after its end, behind the first `sound` bytes."""
+    """Decode a stream that has damage, or garbage after its end, in the part behind the first `sound` bytes."""
     decoder = brotli.Decompressor()
     is_empty = True
-    for part in (view[:sound], *(view[at : at + 1] for at in range(sound, len(view)))):
+    bytes_of_part = (view[at : at + 1] for at in range(sound, min(sound + _PART_BYTES, len(view))))
+    for part in chain((view[:sound],), bytes_of_part):
         for piece in _expand(decoder, part):
             is_empty = False
             yield piece

@@ -1,4 +1,5 @@
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from random import Random
@@ -179,6 +180,17 @@ def test_members_follow_each_other_and_what_is_none_is_passed_over() -> None:
 )
 def test_garbage_after_the_end_is_passed_over(coding: str, text: bytes, repeats: int, garbage: bytes) -> None:
     assert undo(CODERS[coding](text * repeats) + garbage, coding) == Decoded(text * repeats)
+
+
+def test_much_garbage_after_the_end_takes_little_memory() -> None:
+    body = b"<p>hello</p>" * 1000
+    raw = brotli.compress(body) + b"\xff" * 1_000_000
+    tracemalloc.start()
+    try:
+        assert decode(raw, ["br"], max_bytes=10_000_000, max_ratio=1000).body == body
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("garbage", [b"\n", b"x", zlib.compress(b"more")])
