@@ -12,7 +12,7 @@ from crawler.counters import Counters
 from crawler.page import NO_USAGE, Failure, Fetched, LinkKind, NotModified, Page, PageRecord, Redirect, Usage
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import NotTaken, Quota
-from crawler.record import Change, unfetched_record, validator, w3c_time, with_usage
+from crawler.record import Change, has_copy, unfetched_record, validator, w3c_time, with_usage
 from crawler.slots import keep_in_step
 from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, Earlier, Lease, Outcome, UrlState
@@ -54,9 +54,6 @@ class Settlement:
             return False
         await keep_in_step()
         await self.admit(links)
-        # The archive has nothing that an answer 304 could refer to, or what the page repeats may be gone by then. So
-        # the next visit asks for the whole page.
-        has_no_copy = record.not_archived is not None or record.not_followed is not None
         if lease.url.kind == LinkKind.SITEMAP:
             await self._readmit_due(links, read_at=fetched.fetched_at)
         await self._components.frontier.done(
@@ -69,10 +66,8 @@ class Settlement:
                 reason=record.reason or _note_of(record),
                 fetched_at=fetched.fetched_at,
                 digest=_digest(lease, fetched, sha1),
-                etag=None
-                if has_no_copy
-                else record.etag or (lease.url.had_etag if isinstance(fetched, NotModified) else None),
-                last_modified=None if has_no_copy else _last_modified(lease, fetched),
+                etag=_etag(lease, fetched, record) if has_copy(record) else None,
+                last_modified=_last_modified(lease, fetched) if has_copy(record) else None,
                 server_ok=decision.server_ok,
                 answered=decision.answered,
                 asked=decision.asked,
@@ -241,6 +236,11 @@ def _has_counted(earlier: Earlier | None, *, is_sitemap: bool) -> bool:
         return False
     is_page = earlier.status is not None and (earlier.status < 300 or earlier.status == HTTPStatus.NOT_MODIFIED)
     return is_page or bool(earlier.history) or (is_sitemap and earlier.fetched_at is not None)
+
+
+def _etag(lease: Lease, fetched: Fetched, record: PageRecord) -> str | None:
+    """The ETag to send with the next request for the URL. A 304 need not repeat it."""
+    return record.etag or (lease.url.had_etag if isinstance(fetched, NotModified) else None)
 
 
 def _last_modified(lease: Lease, fetched: Fetched) -> str | None:

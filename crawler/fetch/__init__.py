@@ -9,7 +9,8 @@ It does not follow redirects, so that scope, robots, politeness and the visited 
 All data of a server is limited: headers by count and size, bodies by size as received and as decoded, both by time and
 speed, and all bodies together by `body_budget`. `response_reader` reads bodies; `coding` decodes Content-Encoding;
 `document_end` looks for the end of a document if the server leaves open whether the body is complete. A body over a
-limit is cut and marked, as in WARC: `length`, `time`, `disconnect`; `encoding` if it could be decoded only in part.
+limit is cut and marked, as in WARC: `length`, `time`, `disconnect`; `partial` if the server sent only a part, and
+`encoding` if it could be decoded only in part.
 
 `request_limits` holds the settings that may differ between sites. `headers` makes the headers of a request. `cookies`
 and `hsts` remember what servers want to receive again. `singleflight` merges equal requests at the same time.

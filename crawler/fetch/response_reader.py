@@ -1,8 +1,10 @@
 """Reads the body of a response within limits, and turns the response into a value."""
 
 import asyncio
+import re
 from contextlib import nullcontext
 from functools import partial
+from http import HTTPStatus
 from io import BytesIO
 from time import monotonic
 from typing import Any
@@ -23,6 +25,8 @@ _REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _SUCCESSES = range(200, 300)
 """Statuses of answers that are nothing without their bodies. All others say what they say without."""
 _FINAL, _LAST_STATUS = 200, 999
+_WHOLE_RANGE = re.compile(r"bytes 0-([0-9]{1,18})/([0-9]{1,18})", re.IGNORECASE)
+"""A Content-Range that may name the whole document: its last byte, and the number of its bytes."""
 _DECODE_APART_BYTES = 64 * 1024
 """Compressed bodies from this size on are decoded in a thread, so that they do not block the event loop."""
 
@@ -208,6 +212,8 @@ def _truncation(response: Response, decoded: _DecodedBody, truncated: str | None
         if broken is None:
             return {"truncated": truncated}
         return {"truncated": truncated, "cut_by": broken.kind, "message": broken.message}
+    if response.status == HTTPStatus.PARTIAL_CONTENT and not _is_whole(response):
+        return {"truncated": "partial", "message": "the server sent a part of the document, which nobody asked for"}
     if decoded.truncated:
         return {"truncated": "length"}
     if decoded.error is not None:
@@ -224,6 +230,14 @@ def _truncation(response: Response, decoded: _DecodedBody, truncated: str | None
     if body_end.lacks_close_notify:
         return {"message": "closed without TLS close_notify: we can't tell whether the body is complete"}
     return {}
+
+
+def _is_whole(response: Response) -> bool:
+    """Whether a 206 has all that was asked for."""
+    if "Range" in response.request_headers:
+        return True
+    found = _WHOLE_RANGE.fullmatch(response.headers.first(b"content-range") or "")
+    return found is not None and int(found[1]) + 1 == int(found[2])
 
 
 def _text(value: str) -> str:

@@ -102,8 +102,8 @@ class Page(Response, frozen=True, kw_only=True):
     """The body as received, with its Content-Encoding and without its transfer coding. The same object as `body` if it
     is not encoded."""
     truncated: str | None = None
-    """Why the body is incomplete: `length` (over the limit), `time`, `disconnect`, or `encoding` (part of it could be
-    decoded; `raw_body` is complete). None if the body is complete."""
+    """Why the body is incomplete: `length` (over the limit), `time`, `disconnect`, `partial` (a 206), or `encoding` (a
+    part could be decoded; `raw_body` is complete). None if the body is complete."""
     cut_by: FailureKind | None = None
     """If `truncated` is `disconnect`: the failure that cut the body."""
     message: str | None = None

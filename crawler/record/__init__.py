@@ -12,7 +12,7 @@
 
 from crawler.page import rfc3339
 from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
-from crawler.record.changes import Change
+from crawler.record.changes import Change, has_copy
 from crawler.record.dates import header_time, http_date, w3c_time
 from crawler.record.headers import validator
 from crawler.record.page_records import FoundLinks, fetched_record, resolved_url, unfetched_record
@@ -25,6 +25,7 @@ __all__ = [
     "FoundLinks",
     "excluded",
     "fetched_record",
+    "has_copy",
     "header_time",
     "http_date",
     "resolved_url",

@@ -2,10 +2,12 @@
 
 from enum import StrEnum
 
-from crawler.page import Failure, Fetched, NotModified, Redirect
+from crawler.page import Failure, Fetched, NotModified, PageRecord, Redirect
 from frontier import Lease
 
 GONE = frozenset({404, 410})
+_MORE_NEXT_TIME = frozenset({"time", "disconnect", "partial"})
+"""Why a page was truncated that may come whole the next time."""
 
 
 class Change(StrEnum):
@@ -32,3 +34,10 @@ def change_since(lease: Lease, fetched: Fetched, sha1: bytes | None) -> Change |
     if earlier.digest is None or sha1 is None:
         return None
     return Change.UNCHANGED if sha1 == earlier.digest else Change.CHANGED
+
+
+def has_copy(record: PageRecord) -> bool:
+    """Whether the next visit may ask if the copy of this one is still current. A 304 would leave the crawl with what it
+    has: nothing, links that it did not follow, or a page that broke off."""
+    is_kept = record.not_archived is None and record.not_followed is None
+    return is_kept and record.truncated not in _MORE_NEXT_TIME

@@ -608,6 +608,22 @@ async def test_validators_that_are_too_long_to_be_sent_back_are_not_kept() -> No
     assert (settled.etag, settled.last_modified) == (None, None)
 
 
+@pytest.mark.parametrize("truncated", ["time", "disconnect", "partial", "length", "encoding"])
+@in_virtual_time
+async def test_a_page_that_may_come_whole_the_next_time_is_asked_for_without_validators(truncated: str) -> None:
+    headers = [(b"ETag", b'"x"'), (b"Last-Modified", b"Sat, 01 Jan 2022 00:00:00 GMT")]
+    broken = msgspec.structs.replace(page(SEED, headers=headers), truncated=truncated)
+    rig = Rig({SEED: [broken, page(SEED, headers=headers)]})
+    async with rig.engine() as engine:
+        await engine.run()
+        parts = engine._components
+        await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
+        await engine.run()
+    is_all_there_is = truncated in ("length", "encoding")
+    told = [(request.etag, request.last_modified) for request in rig.web.requests]
+    assert told[1] == (('"x"', "Sat, 01 Jan 2022 00:00:00 GMT") if is_all_there_is else (None, None))
+
+
 class _Repeating:
     """Says of each page that it repeats another one."""
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TypeVar
 
 from crawler.page import PageRecord
+from crawler.record import has_copy
 from frontier import CrawlUrl, LedgerEntry, UrlState
 
 BATCH_SIZE = 1000
@@ -30,7 +31,7 @@ def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         reason=record.reason or record.not_followed or record.not_archived,
         fetched_at=fetched_at,
         digest=None if record.digest is None else base64.b32decode(record.digest.removeprefix("sha1:")),
-        etag=None if record.not_archived or record.not_followed else record.etag,
+        etag=record.etag if has_copy(record) else None,
         hit_count=record.hit_count or 0,
         url=None if url.url == url.canonical else url.url,
         kind=record.kind,

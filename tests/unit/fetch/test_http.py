@@ -402,6 +402,26 @@ async def test_a_transfer_coding_that_ends_with_the_connection_is_undone_too() -
     assert torn.truncated == "disconnect"
 
 
+@pytest.mark.parametrize(
+    ("content_range", "truncated"),
+    [
+        (b"Content-Range: bytes 0-99/100", None),
+        (b"content-range: Bytes 0-99/100", None),
+        (b"Content-Range: bytes 0-99/200", "partial"),
+        (b"Content-Range: bytes 100-199/200", "partial"),
+        (b"Content-Range: bytes 0-99/*", "partial"),
+        (b"Content-Range: bytes 0-%s/100" % (b"9" * 5_000), "partial"),
+        (b"X-Nothing: 1", "partial"),
+    ],
+)
+async def test_a_part_of_a_document_that_nobody_asked_for_is_marked(
+    content_range: bytes, truncated: str | None
+) -> None:
+    part = head(content_range, b"Content-Length: 100").replace(b"200 OK", b"206 Partial Content")
+    answered = await page_of([part, b"x" * 100])
+    assert (answered.status, answered.body, answered.truncated) == (206, b"x" * 100, truncated)
+
+
 LIST = b"<!doctype html><html><ul>" + b"".join(b"<li><a href=/%d>%d</a>" % (n, n * n * 7919) for n in range(300))
 LIST += b"</ul></html>\n"
 CODERS: dict[bytes, Callable[[bytes], bytes]] = {
