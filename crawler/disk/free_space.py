@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from crawler.status import size
@@ -20,6 +21,15 @@ RESUME_FACTOR = 1.1
 
 def free_bytes(path: Path) -> int:
     return shutil.disk_usage(path).free
+
+
+def one_on_each_disk(directories: Iterable[Path], /) -> list[Path]:
+    """The first of the directories on each disk: any of them may be a link. One that is missing is on none."""
+    found: dict[int, Path] = {}
+    for directory in directories:
+        with suppress(OSError):
+            found.setdefault(directory.stat().st_dev, directory)
+    return list(found.values())
 
 
 class FreeSpaceGuard:

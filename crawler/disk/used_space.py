@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
-from crawler.disk.directory import DirectoryRefused
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.repeating import Repeating
 from crawler.status import size
 
@@ -22,6 +22,12 @@ _SHARE: Final = 0.25
 RESUME_FACTOR: Final = 0.97
 """The crawl goes on once it takes less than this share of its limit. Otherwise it would stop again after each page."""
 _BLOCK_BYTES: Final = 512
+
+
+def growing_folders(directory: CrawlDirectory, /) -> list[Path]:
+    """What grows while a crawl runs: its directory first, then folders in it, which may be links to other disks."""
+    own = directory
+    return [own.path, own.frontier, own.visited, own.records, own.warc, own.sinks, own.log.parent]
 
 
 def used_bytes(directories: Sequence[Path]) -> int:

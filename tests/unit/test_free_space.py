@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from crawler.disk.free_space import FreeSpaceGuard, free_bytes
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.free_space import FreeSpaceGuard, free_bytes, one_on_each_disk
+from crawler.disk.used_space import growing_folders
 from tests.unit.frontier.virtual_time import in_virtual_time
 
 
@@ -88,3 +90,14 @@ async def test_a_disk_that_cannot_be_asked_for_a_while_is_asked_again(caplog: py
 
 def test_the_free_bytes_of_a_directory_are_told(tmp_path: Path) -> None:
     assert free_bytes(tmp_path) > 0
+
+
+def test_a_folder_that_is_linked_to_another_disk_is_watched_too(tmp_path: Path) -> None:
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("needs a second disk: /dev/shm")
+    directory = CrawlDirectory(tmp_path)
+    directory.records.mkdir()
+    directory.warc.symlink_to(memory)
+    directory.sinks.symlink_to(tmp_path / "missing")
+    assert one_on_each_disk(growing_folders(directory)) == [tmp_path, directory.warc]

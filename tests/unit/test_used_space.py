@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.disk.directory import DirectoryRefused
-from crawler.disk.used_space import LONGEST_S, SHORTEST_S, UsedSpaceGuard, used_bytes
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.used_space import LONGEST_S, SHORTEST_S, UsedSpaceGuard, growing_folders, used_bytes
 
 
 def du(path: Path) -> int:
@@ -27,6 +27,9 @@ def test_files_in_all_folders_count_and_those_behind_links_do_not(tmp_path: Path
     assert used_bytes([crawl, crawl / "part-1", crawl]) == du(crawl) + du(other)  # a part on another disk counts, once
     assert used_bytes([crawl, crawl / "b", crawl / "b/d"]) == du(crawl)  # parts that lie in the crawl count once
     assert used_bytes([tmp_path / "missing"]) == 0
+    (crawl / "warc").symlink_to(other)
+    folders = growing_folders(CrawlDirectory(crawl))
+    assert used_bytes(folders) == du(crawl) + du(other)  # archives on another disk count
 
 
 class Disk:

@@ -11,10 +11,10 @@ import msgspec
 
 from config import Config
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.free_space import FreeSpaceGuard
+from crawler.disk.free_space import FreeSpaceGuard, one_on_each_disk
 from crawler.disk.layout import output_directories, part_at, part_directories
 from crawler.disk.pruned import read_pruned
-from crawler.disk.used_space import UsedSpaceGuard
+from crawler.disk.used_space import UsedSpaceGuard, growing_folders
 from crawler.prune.choosing import Keep
 from crawler.prune.keeping import Keeping
 from frontier.pauses import Pauses
@@ -48,13 +48,13 @@ def disk_space(
     whole = _whole(directory.original)
     return DiskSpace(
         free=FreeSpaceGuard(
-            [directory.path],
+            one_on_each_disk(growing_folders(directory)),
             min_free_bytes=config.output.min_free_bytes,
             pause=partial(pauses.pause, by="space"),
             resume=partial(pauses.resume, by="space"),
         ),
         used=UsedSpaceGuard(
-            lambda: [whole, *part_directories(whole)],
+            lambda: [folder for each in _directories(whole) for folder in growing_folders(each)],
             max_bytes=config.output.max_disk_bytes,
             pause=partial(pauses.pause, by="disk"),
             resume=partial(pauses.resume, by="disk"),
@@ -79,6 +79,10 @@ def _whole(directory: Path) -> Path:
     if part_at(directory) is None:
         return directory
     return Path(os.path.normpath(directory.absolute())).parent
+
+
+def _directories(whole: Path) -> list[CrawlDirectory]:
+    return [CrawlDirectory(each) for each in (whole, *part_directories(whole))]
 
 
 def _outputs(own: CrawlDirectory, whole: Path) -> Sequence[CrawlDirectory]:
