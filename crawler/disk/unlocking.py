@@ -1,10 +1,11 @@
 """When the directory of a crawl becomes free, whether somebody has had its lock meanwhile, and whether that is gone."""
 
+import asyncio
 import fcntl
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -54,20 +55,38 @@ class LockCheck:
 def locked_to_run(path: Path) -> Iterator[CrawlDirectory]:
     """The directory of a crawl that is to run, locked in this context. A command that reads the crawl is waited for.
     Raises `DirectoryRefused`."""
-    directory, give_up_at, told = CrawlDirectory(path), time.monotonic() + READERS_S, 0
+    directory = CrawlDirectory(path)
     with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(directory)
-                break
-            except DirectoryInUse as error:
-                if not error.only_reads or time.monotonic() >= give_up_at:
-                    raise
-                if error.pid not in (None, told):
-                    told = error.pid
-                    log.warning("waiting for process %s, a command that reads the crawl in %s", told, path)
-            time.sleep(_LOOK_AGAIN_S)
+        for pause_s in _attempts(directory, stack):
+            time.sleep(pause_s)
         yield directory
+
+
+@asynccontextmanager
+async def locked_to_run_in_loop(path: Path) -> AsyncIterator[CrawlDirectory]:
+    """The same as `locked_to_run`. The event loop goes on while it waits."""
+    directory = CrawlDirectory(path)
+    with ExitStack() as stack:
+        for pause_s in _attempts(directory, stack):
+            await asyncio.sleep(pause_s)
+        yield directory
+
+
+def _attempts(directory: CrawlDirectory, stack: ExitStack) -> Iterator[float]:
+    """Try to lock a directory until it is locked, in the context of a stack. Yields after how many seconds it tries
+    again. Raises `DirectoryRefused`."""
+    give_up_at, told = time.monotonic() + READERS_S, 0
+    while True:
+        try:
+            stack.enter_context(directory)
+            return
+        except DirectoryInUse as error:
+            if not error.only_reads or time.monotonic() >= give_up_at:
+                raise
+            if error.pid not in (None, told):
+                told = error.pid
+                log.warning("waiting for process %s, a command that reads the crawl in %s", told, directory.path)
+        yield _LOOK_AGAIN_S
 
 
 def wait_until_unlocked(path: Path) -> None:

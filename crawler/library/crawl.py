@@ -16,7 +16,7 @@ from crawler.library.configuration import read_configuration
 from crawler.library.consumer import Consumer
 from crawler.library.crawl_log import log_rebuild
 from crawler.library.handout import Handout, Turn
-from crawler.library.opening import changed_settings, lock_crawl, open_run
+from crawler.library.opening import changed_settings, lock_crawl_in_loop, open_run
 from crawler.library.page import CrawledPage
 from crawler.library.result import CrawlResult
 from crawler.library.running import EngineTask
@@ -118,7 +118,8 @@ class Crawl:
         async with AsyncExitStack() as stack:
             for sink in self._sinks:
                 stack.push_async_callback(sink.aclose)
-            directory = stack.enter_context(lock_crawl(loaded, fresh=self._fresh, additions=self._additions))
+            locking = lock_crawl_in_loop(loaded, fresh=self._fresh, additions=self._additions)
+            directory = await stack.enter_async_context(locking)
             changed = changed_settings(loaded)
             opening = open_run(
                 loaded, directory, rebuild=self._rebuild, on_rebuild=log_rebuild(), additions=self._additions

@@ -14,7 +14,7 @@ from crawler.control.requests import Reload
 from crawler.copies.folder import delete_leftovers
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import part_at, read_layout
-from crawler.disk.unlocking import locked_to_run
+from crawler.disk.unlocking import locked_to_run, locked_to_run_in_loop
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
@@ -106,18 +106,37 @@ def lock_crawl(
 
     Raises `ConfigError` and `DirectoryRefused`, also for the directory of a crawl in parts, and for that of a part
     unless it is opened `as_part`."""
-    # This must come before anything is deleted or locked.
+    with locked_to_run(_place_of(loaded, fresh=fresh, as_part=as_part)) as directory:
+        _make_ready(directory, loaded, fresh=fresh, as_part=as_part, additions=additions)
+        yield directory
+
+
+@asynccontextmanager
+async def lock_crawl_in_loop(
+    loaded: Loaded, *, fresh: bool = False, as_part: bool = False, additions: Additions = NO_ADDITIONS
+) -> AsyncIterator[CrawlDirectory]:
+    """The same as `lock_crawl`. The event loop goes on while a command that reads the crawl is waited for."""
+    async with locked_to_run_in_loop(_place_of(loaded, fresh=fresh, as_part=as_part)) as directory:
+        _make_ready(directory, loaded, fresh=fresh, as_part=as_part, additions=additions)
+        yield directory
+
+
+def _place_of(loaded: Loaded, *, fresh: bool, as_part: bool) -> Path:
+    """Where the crawl is. What is refused here must be before anything is deleted or locked."""
     check_configuration(loaded)
     if not as_part:
         _check_is_whole(loaded, fresh=fresh)
-    with locked_to_run(Path(loaded.config.crawl.directory)) as directory:
-        if fresh:
-            check_servers(loaded, directory, additions=additions)
-        # What a first start made that was refused must not fix the settings of the next one.
-        if fresh or (not as_part and is_unbegun(directory, loaded.config)):
-            start_over(directory)
-        _check_output(directory, loaded.config)
-        yield directory
+    return Path(loaded.config.crawl.directory)
+
+
+def _make_ready(directory: CrawlDirectory, loaded: Loaded, *, fresh: bool, as_part: bool, additions: Additions) -> None:
+    """Prepare a locked directory for a run."""
+    if fresh:
+        check_servers(loaded, directory, additions=additions)
+    # What a first start made that was refused must not fix the settings of the next one.
+    if fresh or (not as_part and is_unbegun(directory, loaded.config)):
+        start_over(directory)
+    _check_output(directory, loaded.config)
 
 
 def _check_is_whole(loaded: Loaded, *, fresh: bool) -> None:

@@ -20,7 +20,7 @@ from crawler.disk.layout import Layout, read_layout
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_into, log_progress
 from crawler.library.log_form import log_form
-from crawler.library.opening import Run, lock_crawl, open_run
+from crawler.library.opening import Run, lock_crawl_in_loop, open_run
 from crawler.parts.ending import Answer
 from crawler.parts.exchange.carrier import Carrier
 from crawler.parts.line.line import Line
@@ -179,7 +179,7 @@ class _RunningPart:
 
     async def _open_and_crawl(self, loaded: Loaded) -> Ended:
         check_still_there(self._begin)
-        with lock_crawl(loaded, as_part=True) as place:
+        async with lock_crawl_in_loop(loaded, as_part=True) as place:
             opening = open_run(
                 loaded,
                 place,
