@@ -2,7 +2,6 @@
 new one."""
 
 import fcntl
-import logging
 import os
 from pathlib import Path
 from typing import Final, Self
@@ -11,8 +10,6 @@ import msgspec
 
 from crawler.disk.durable_file import replace_file
 from crawler.serve.life.facts import Record
-
-log = logging.getLogger(__name__)
 
 FOLDER: Final = "daemon"
 
@@ -92,35 +89,32 @@ class Home:
         return sorted(path.stem for path in self.crawls.glob("*.json"))
 
     def recall(self, name: str) -> tuple[Record, str | None]:
-        """What is remembered of a crawl; or nothing, and why it can't be read."""
+        """What is remembered of a crawl; or nothing, and why it can't be read. A damaged file is left as it is."""
         try:
             return self.load(name), None
         except OSError as error:
             mend = "let the user of the daemon read it, and the daemon its folder (SIGHUP)"
             return Record(), f"{error.filename}: {error.strerror}; {mend}"
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            mend = "put back a copy, or delete it if the crawl may start, and let the daemon read its folder (SIGHUP)"
+            return Record(), f"{self._place_of(name)} is damaged: {error}; {mend}"
 
     def load(self, name: str) -> Record:
-        """What is remembered of a crawl. A damaged file is kept aside. Raises `OSError`."""
-        path = self.crawls / f"{name}.json"
+        """What is remembered of a crawl. Raises `OSError`, and errors of decoding if it is damaged."""
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Record)
+            return msgspec.json.decode(self._place_of(name).read_bytes(), type=Record)
         except FileNotFoundError:
             return Record()
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            aside = path.with_suffix(".damaged")
-            path.replace(aside)
-            log.warning(
-                "%s: what was remembered of it can't be read (%s), and is now in %s; the crawl itself is not affected",
-                name, error, aside,
-            )  # fmt: skip
-            return Record()
+
+    def _place_of(self, name: str) -> Path:
+        return self.crawls / f"{name}.json"
 
     def save(self, name: str, record: Record) -> None:
         """Store what is remembered of a crawl, so that it outlasts a power failure. Raises `OSError`."""
-        replace_file(self.crawls / f"{name}.json", msgspec.json.format(msgspec.json.encode(record)))
+        replace_file(self._place_of(name), msgspec.json.format(msgspec.json.encode(record)))
 
     def forget(self, name: str) -> None:
         """Remove what is remembered of a crawl, and what its processes printed."""
-        (self.crawls / f"{name}.json").unlink(missing_ok=True)
+        self._place_of(name).unlink(missing_ok=True)
         for suffix in ("out", "err"):
             (self.output / f"{name}.{suffix}").unlink(missing_ok=True)

@@ -95,6 +95,39 @@ async def test_a_crawl_whose_memory_cannot_be_read_is_shown_and_does_nothing_unt
         assert home.load("a").wish is Wish.STOP
 
 
+@pytest.mark.parametrize("damaged", [b"", b'{"wish": "st', b'{"wish": "fly"}', b"\xff", b"[" * 100_000])
+async def test_a_stopped_crawl_whose_memory_is_damaged_starts_only_when_a_person_has_mended_that(
+    tmp_path: Path, damaged: bytes
+) -> None:
+    with Home(tmp_path) as home:
+        (tmp_path / "a.toml").write_text(TEXT)
+        home.save("a", Record(wish=Wish.STOP))
+        memory = home.crawls / "a.json"
+        stored = memory.read_bytes()
+        memory.write_bytes(damaged)
+        found = Daemon(home, Options(), Supervisor({}))
+        states: asyncio.Queue[None] = asyncio.Queue()
+        found.watchers.append(lambda _: states.put_nowait(None))
+
+        async def until(state: str) -> None:
+            while [keeper.summary.state for keeper in found.keepers.values()] != [state]:
+                await states.get()
+                assert not any(keeper.facts.process for keeper in found.keepers.values())
+
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(found.run())
+            await until("broken")
+            told = found.keepers["a"].summary.lines[0]
+            assert told.startswith(f"{memory} is damaged: ")
+            assert "delete it if the crawl may start" in told
+            assert memory.read_bytes() == damaged
+            memory.write_bytes(stored)
+            await found.reload()
+            await until("stopped")
+            found.close("tests")
+        assert home.load("a").wish is Wish.STOP
+
+
 class Busy(Commands):
     """Looks into other crawls for ever."""
 
