@@ -106,18 +106,26 @@ class Keeping:
             def before(moment: float) -> None:
                 asyncio.run_coroutine_threadsafe(self._raise_floor(moment), loop).result()
 
-            plan = await asyncio.to_thread(make_plan, outputs, keep, now=now, needs=self._needs, before=before)
+            plan = await asyncio.to_thread(
+                make_plan, outputs, keep, now=now, needs=self._needs, before=before, refuses_damage=False
+            )
             self._note(plan, keep, now)
             ripe = [each for each in plan.chosen.items() if each[0] in self._chosen]
             self._chosen = set(plan.chosen)
-            for directory in filter(self._owns, outputs):
-                await asyncio.to_thread(self._delete, directory, ripe, now)
-        except (OSError, DirectoryRefused) as error:
-            _log.warning("old output can't be deleted now: %s", error)
+        except OSError as error:
+            _warn(error)
+            return
+        for directory in filter(self._owns, outputs):
+            await asyncio.to_thread(self._delete, directory, ripe, now)
 
     def _delete(self, directory: CrawlDirectory, ripe: Sequence[tuple[OutputFile, str]], now: float) -> None:
         mine = [each for each in ripe if each[0].directory == directory.path]
-        for file in delete(directory, mine, now=now, goes_on=lambda: not self._repeating.is_ending):
+        try:
+            deleted = delete(directory, mine, now=now, goes_on=lambda: not self._repeating.is_ending)
+        except (OSError, DirectoryRefused) as error:
+            _warn(error)
+            return
+        for file in deleted:
             span = f", with pages from {file.first} to {file.last}" if file.first else ""
             _log.info("deleted %s (%s), because it is %s%s", file.name, size(file.bytes), file.reason, span)
 
@@ -143,3 +151,7 @@ class Keeping:
         if problem is not None and self._said is None:
             _log.warning("%s", problem)
         self._said = problem
+
+
+def _warn(error: OSError | DirectoryRefused) -> None:
+    _log.warning("old output can't be deleted now: %s", error)

@@ -2,10 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.pruned import PrunedFile, read_pruned, write_numbers, write_pruned
 from crawler.prune.choosing import Keep, too_much, too_old
 from crawler.prune.finished import OutputFile, output_files, read_content
@@ -45,11 +46,14 @@ def make_plan(
     now: float,
     needs: Needs | None = None,
     before: Callable[[float], None] = lambda _: None,
+    refuses_damage: bool = True,
 ) -> Plan:
     """What to delete of a crawl; `directories` are all with its output, the oldest first. Before it looks at what
-    refers to what, it calls `before` with the time of the newest page that may be deleted. Raises `OSError` and
-    `DirectoryRefused`."""
-    gone = {each.path / file.name for each in directories for file in read_pruned(each) if file.is_deleted}
+    refers to what, it calls `before` with the time of the newest page that may be deleted.
+
+    Raises `OSError` and, if it `refuses_damage`, `DirectoryRefused` for a damaged list of what was deleted. Otherwise
+    files of that directory are chosen as well, but none to which they refer, since `delete` refuses to delete them."""
+    gone, damaged = _deleted_before(directories, refuses_damage=refuses_damage)
     files = output_files(directories)
     others = [file for file in files if file.path not in gone]  # not what was restored by hand
     needs = Needs() if needs is None else needs
@@ -59,7 +63,8 @@ def make_plan(
 
     def plan(wanted: int) -> Plan:
         asked = old | dict(much[:wanted])
-        needed = needs.needed(archives, [file for file in asked if file.is_archive])
+        goes = [file for file in asked if file.is_archive and file.directory not in damaged]
+        needed = needs.needed(archives, goes)
         chosen = [each for each in asked.items() if each[0] not in needed]
         order = sorted(chosen, key=lambda each: (each[0].written_at, each[0].name))
         return Plan(files=files, chosen=dict(order), needed=sorted(needed, key=lambda each: each.name))
@@ -77,6 +82,19 @@ def make_plan(
         return found
     # Others instead of what is needed.
     return plan_from_now(_least(wanted + 1, len(much), lambda count: is_enough(plan(count))))
+
+
+def _deleted_before(directories: Sequence[CrawlDirectory], *, refuses_damage: bool) -> tuple[set[Path], set[Path]]:
+    """The files that were deleted, and the directories whose lists of them are damaged. Raises `DirectoryRefused`."""
+    gone, damaged = set[Path](), set[Path]()
+    for each in directories:
+        try:
+            gone |= {each.path / file.name for file in read_pruned(each) if file.is_deleted}
+        except DirectoryRefused:
+            if refuses_damage:
+                raise
+            damaged.add(each.path)
+    return gone, damaged
 
 
 def _least(first: int, last: int, is_enough: Callable[[int], bool]) -> int:

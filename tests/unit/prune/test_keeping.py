@@ -17,6 +17,7 @@ from crawler.prune.choosing import Keep
 from crawler.prune.finished import output_files
 from crawler.prune.keeping import Keeping
 from crawler.wiring.components.disk_space import disk_space
+from crawler.write.cdxj.making import index_of
 from crawler.write.warc import WarcOptions, WarcSink
 from frontier import CrawlUrl
 from frontier.pauses import Pauses
@@ -153,3 +154,40 @@ async def test_each_part_deletes_its_own_and_the_first_what_is_older_than_all(
         await space.keeping.prune_once()
     pruned = [str(each.path.relative_to(tmp_path)) for each in places if read_pruned(each)]
     assert pruned == mine
+
+
+async def test_a_damaged_list_of_one_part_keeps_no_other_from_deleting_and_costs_it_no_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    places = [write(tmp_path / name, [whole(number) for number in range(3)]) for name in ("part-0", "part-1")]
+    sizes = [file.bytes for file in output_files(places)]
+    keep = Keep(bytes=sum(sizes) - 2 * max(sizes))  # what is left of two parts without the oldest files of each
+    healthy = Keeping(lambda: places, lambda _: True, keep=keep, clock=lambda: NOW)
+    for _ in range(2):
+        await healthy.prune_once()
+    expected = serials(output_files(places[1:]))
+    assert len(expected) < 6
+
+    again = [write(tmp_path / name, [whole(number) for number in range(3)]) for name in ("again-0", "again-1")]
+    again[0].pruned.write_bytes(b"{")
+    damaged = Keeping(lambda: again, lambda _: True, keep=keep, clock=lambda: NOW)
+    for _ in range(2):
+        await damaged.prune_once()
+    assert serials(output_files(again[1:])) == expected
+    assert len(output_files(again[:1])) == 6
+    assert caplog.text.count(f"old output can't be deleted now: {again[0].pruned} can't be read") == 2
+
+
+async def test_what_an_archive_refers_to_stays_if_a_damaged_list_keeps_that_archive(tmp_path: Path) -> None:
+    both = write(tmp_path / "both", [whole(0, BODY), whole(1), whole(2, BODY), whole(3)], revisits=10)
+    first, second = (CrawlDirectory(tmp_path / name) for name in ("part-0", "part-1"))
+    for file, (_, serial) in zip(files := output_files([both]), serials(files), strict=True):
+        for path in filter(Path.exists, (file.path, index_of(file.path))):
+            place = (first, second)[serial // 2].path / file.path.parent.name / path.name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(place)
+    second.pruned.write_bytes(b"{")
+    kept = Keeping(lambda: [first, second], lambda _: True, keep=Keep(seconds=7.5 * DAY_S), clock=lambda: NOW)
+    for _ in range(2):
+        await kept.prune_once()
+    assert serials(output_files([first])) == [("records", 1), ("warc", 0)]
