@@ -27,6 +27,9 @@ async def check_visited(store: LevelDBStore, visited: VisitedSet, snapshots: Sna
     snapshot_at = store.journal.snapshot_at
     try:
         await replay(snapshot_at, store.journal.entries(snapshot_at or 0), visited, snapshots)
+    except FileNotFoundError:
+        why = "it is missing, as in a crawl that was restored or divided: the next start rebuilds it from the ledger"
+        return [Problem("snapshot", str(snapshot_at), why)]
     except (SnapshotRefused, OSError, JournalDamaged, CannotForget) as error:
         return [Problem("snapshot", str(snapshot_at), f"it will be rebuilt from the ledger: {error}")]
     return await _find_all_unknown(store, visited)

@@ -55,6 +55,9 @@ def test_a_restored_crawl_has_the_same_urls_and_output(tmp_path: Path, parts: in
     assert_told(restored, COMPLETE)
     again = tmp_path / "restored"
     assert_sound(again)
+    notes = command_here("inspect", str(again), "fsck").err.splitlines()
+    assert len(notes) == parts
+    assert all("it is missing, as in a crawl that was restored" in note and "Errno" not in note for note in notes)
     assert command_here("frontier", "export", str(again)).out == before
     status = command_here("status", str(again), "--json").json()
     frontier = msgspec.convert(status["frontier"], dict[str, object])
