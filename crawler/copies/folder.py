@@ -32,7 +32,7 @@ def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
             raise CopyRefused(f"another process copies {directory.path}: wait until it has finished") from error
         except OSError as error:
             raise CopyRefused(why_not_lockable(folder, error)) from error
-        if not _is_same(descriptor, folder):
+        if not is_open_as(descriptor, folder):
             raise CopyRefused(f"another process has just copied {directory.path}: try again")
         _empty(folder)
         try:
@@ -43,8 +43,8 @@ def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _is_same(descriptor: int, path: Path) -> bool:
-    """Whether an open folder still has this name."""
+def is_open_as(descriptor: int, path: Path) -> bool:
+    """Whether an open file or folder still has this name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

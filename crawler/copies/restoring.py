@@ -1,36 +1,87 @@
 """Makes files of a copy again."""
 
+import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from crawler.copies.content import CopiedFile, Folder, stream
-from crawler.copies.folder import CopyRefused
+from crawler.copies.folder import CopyRefused, is_open_as
 from crawler.copies.writing import Progress
 from crawler.disk.directory import RESTORING
+from crawler.disk.permissions import why_not_lockable
 from crawler.write.appending import sync_directory
 
 
 @contextmanager
 def restoring(directory: Path) -> Iterator[None]:
     """A context in which the files of a crawl come into a directory. Until it has ended well, no crawl opens there.
-    Raises `CopyRefused` if the directory holds other files."""
+    Raises `CopyRefused` if the directory holds other files, or another process restores into it."""
     mark = directory / RESTORING
-    files = list(_files_below(directory))
-    if files and not mark.exists():
+    if not mark.exists():
+        _check_is_empty(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    with _locked(mark) as is_new:
+        if is_new:
+            _check_that_nobody_was_faster(mark)
+        sync_directory(directory)
+        for path in list(_files_below(directory)):  # of a restore that was interrupted, perhaps from another copy
+            if path != mark:
+                path.unlink()
+        yield
+        mark.unlink()
+        sync_directory(directory)
+
+
+def _check_is_empty(directory: Path, *, besides: Path | None = None) -> None:
+    if any(path != besides for path in _files_below(directory)):
         raise CopyRefused(
             f"{directory} is not empty, and was not touched: restore into a new directory, or move that one away"
         )
-    directory.mkdir(parents=True, exist_ok=True)
-    mark.touch()
-    sync_directory(directory)
-    for path in files:  # of a restore that was interrupted, perhaps from another copy
-        if path != mark:
-            path.unlink()
-    yield
-    mark.unlink()
-    sync_directory(directory)
+
+
+def _check_that_nobody_was_faster(mark: Path) -> None:
+    """Another restore may have ended since the directory was empty. Its files are none of ours."""
+    try:
+        _check_is_empty(mark.parent, besides=mark)
+    except CopyRefused:
+        mark.unlink()
+        raise
+
+
+@contextmanager
+def _locked(mark: Path) -> Iterator[bool]:
+    """A context in which nobody else restores into the directory of a mark. Yields whether the mark is new. Raises
+    `CopyRefused`."""
+    held, is_new = _open(mark)
+    with held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise CopyRefused(f"another process restores a copy into {mark.parent}: wait until it has ended") from error
+        except OSError as error:
+            raise CopyRefused(why_not_lockable(mark, error)) from error
+        if not is_open_as(held.fileno(), mark):
+            raise _just_restored(mark)
+        yield is_new
+
+
+def _open(mark: Path) -> tuple[BinaryIO, bool]:
+    """The open mark, and whether it is new. One that somebody deletes meanwhile is not made again: what lies beside it
+    is whole then. Raises `CopyRefused`."""
+    try:
+        return mark.open("xb"), True
+    except FileExistsError:
+        try:
+            return mark.open("r+b"), False
+        except FileNotFoundError as error:
+            raise _just_restored(mark) from error
+
+
+def _just_restored(mark: Path) -> CopyRefused:
+    return CopyRefused(f"another process has just restored a copy into {mark.parent}: look at that first")
 
 
 def _files_below(directory: Path) -> Iterator[Path]:

@@ -6,12 +6,14 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from crawler.copies.content import CopyList, Folder
 from crawler.copies.folder import CopyRefused, frozen_folder
+from crawler.copies.restoring import restoring
 from crawler.copies.writing import CopyWriter
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
@@ -264,6 +266,38 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     ended = command_here("backup", str(other), "--to", str(copy))
     assert_told(ended, REFUSED, "a copy of another crawl", str(crawl))
     assert_told(command_here("restore", str(copy)), USAGE, "expected --to DIR, or --check")
+
+
+def test_two_restores_into_one_directory_do_not_meet(tmp_path: Path) -> None:
+    _, copy = copied(tmp_path)
+    restored = tmp_path / "restored"
+    with restoring(restored):
+        (restored / "records").mkdir()
+        (restored / "records" / "of-the-first").write_text("restored")
+        before = tree(restored)
+        ended = command_here("restore", str(copy), "--to", str(restored))
+        assert_told(ended, REFUSED, f"another process restores a copy into {restored}: wait until it has ended")
+        assert tree(restored) == before
+    assert_told(command_here("restore", str(copy), "--to", str(restored)), REFUSED, "is not empty, and was not touched")
+
+
+def test_a_restore_leaves_what_another_one_has_restored_since_it_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restored = tmp_path / "restored"
+    make_directory = Path.mkdir
+
+    def mkdir(path: Path, *args: Any, **more: Any) -> None:
+        make_directory(path, *args, **more)
+        if path == restored:
+            monkeypatch.undo()
+            with restoring(restored):
+                (restored / "crawl.toml").write_text("restored")
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with pytest.raises(CopyRefused, match="is not empty, and was not touched"), restoring(restored):
+        raise AssertionError
+    assert tree(restored) == {"crawl.toml": b"restored"}
 
 
 def test_two_backups_of_one_crawl_do_not_meet(tmp_path: Path) -> None:
