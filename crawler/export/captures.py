@@ -16,6 +16,7 @@ from crawler.export.aside import with_databases
 from crawler.export.wacz.heads import read_head
 
 _FOUND: Final = ("response", "revisit", "resource")
+_MOST_BYTES: Final = (1 << 63) - 1
 _log = logging.getLogger(__name__)
 
 
@@ -83,7 +84,7 @@ class Captures:
                 try:
                     _, timestamp, content = line.split(b" ", 2)
                     entry = decoder.decode(content)
-                    yield _key(entry.url, timestamp[:14].decode()), number, int(entry.offset), int(entry.length)
+                    yield _key(entry.url, timestamp[:14].decode()), number, _place(entry.offset), _place(entry.length)
                 except (ValueError, RecursionError) as error:
                     _log.warning("%s: line %d is not an entry of a CDXJ index and was skipped: %s", index, at, error)
 
@@ -94,6 +95,14 @@ class Captures:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._store.close()
+
+
+def _place(value: int | str) -> int:
+    """A number of bytes. Raises `ValueError` for what can be none, as in a damaged line."""
+    found = int(value)
+    if not 0 <= found <= _MOST_BYTES:
+        raise ValueError(f"expected a number of bytes, found {value}")
+    return found
 
 
 def _captures(archive: Archive, number: int, say: Callable[[str], None]) -> Iterator[tuple[int, int, int, int]]:

@@ -1,7 +1,7 @@
 """Exports a table: to one file, or to a folder of files."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ from crawler.status import number_of
 Say = Callable[[str], None]
 MakeWriter = Callable[[BinaryIO], RowWriter]
 _Found = tuple[Line, list[Row]]
+_MOST: Final = (1 << 63) - 1
 _LEFT: Final = re.compile(r"-\d{5,}\.(?:jsonl|csv|parquet)(?:\.open)?")
 
 
@@ -89,17 +90,29 @@ def _export_file(export: TableExport, path: Path, make: MakeWriter, on_damage: O
 
 
 def _rows(table: Table, snapshot: Snapshot, after: Position) -> Iterator[_Found]:
-    """The rows of each line that has any."""
+    """The rows of each line that has any. A damaged line is reported, and left out."""
+    integers = [at for at, column in enumerate(table.columns) if column.kind == "integer"]
     for line in snapshot.last_lines(after):
         try:
             if table.rewrite is not None:
                 line = msgspec.structs.replace(line, content=table.rewrite(line.content))  # noqa: PLW2901
             found = list(table.rows(line.content))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            _check_integers(found, integers)
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             snapshot.report(line, str(error))
             continue
         if found:
             yield line, found
+
+
+def _check_integers(rows: Sequence[Row], integers: Sequence[int]) -> None:
+    """Raise `ValueError` if a number in some columns has more than 64 bits, as only damage makes it: no form of table
+    that has types can hold it."""
+    for row in rows:
+        for at in integers:
+            value = row[at]
+            if isinstance(value, int) and not -_MOST - 1 <= value <= _MOST:
+                raise ValueError(f"expected a number of at most 64 bits, found {value}")
 
 
 class _Folder:

@@ -111,6 +111,41 @@ def test_pages_have_the_columns_of_common_crawl_in_its_order_and_then_the_other_
     assert not said & {each.name for each in OWN_COLUMNS}
 
 
+@pytest.mark.parametrize(("offset", "length"), [("9" * 20, "50"), (2**63, 50), (-300, 50), ("300", "9" * 5000)])
+def test_a_damaged_line_of_an_index_is_passed_over(
+    full: Path, tmp_path: Path, offset: int | str, length: int | str
+) -> None:
+    damaged = {"url": PAGE_URL, "offset": offset, "length": length, "filename": "a.warc.gz"}
+    with (full / "warc" / "a.warc.gz.cdxj").open("a") as index:
+        index.write(f"\nkey 20261120183816 {json.dumps(damaged)}\n")
+    run(full, "csv", tmp_path / "pages.csv")
+    [row] = csv_rows(tmp_path / "pages.csv")
+    assert (row["warc_record_offset"], row["warc_record_length"]) == ("300", "50")
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ('"status":200', '"status":' + "9" * 20),
+        ('"number":1', '"number":9223372036854775808'),
+        ("h1.test/1", "h1.test:8x/1"),
+        ("h1.test/1", "h1.test:" + "9" * 20 + "/1"),
+    ],
+)
+def test_a_line_with_what_no_table_can_hold_is_told_and_left_out(
+    tmp_path: Path, form: str, damage: tuple[str, str]
+) -> None:
+    crawl = write_crawl(tmp_path / "crawl", [record(1), record(2)])
+    records = crawl / "records" / "records-00000.jsonl"
+    records.write_text(records.read_text().replace(*damage, 1))
+    pages = tmp_path / f"pages.{form}"
+    told = run(crawl, form, pages).stderr
+    assert "records-00000.jsonl" in told
+    [row] = duckdb.sql(f"SELECT number FROM '{pages}'").fetchall()
+    assert row == (2,)
+
+
 def test_a_parquet_file_has_types_and_the_version_of_its_table(full: Path, tmp_path: Path) -> None:
     run(full, "parquet", tmp_path / "pages.parquet")
     read = pyarrow.parquet.read_table(tmp_path / "pages.parquet")
