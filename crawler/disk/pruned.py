@@ -1,5 +1,6 @@
 """What was deleted of the output of a crawl, because it was old or took too much space: `pruned.json` in the directory
-that had it, and `pruned/`, which has the record numbers of each file.
+that had it, and `pruned/`, which has the record numbers of each file. `pruned.json` also says when the archive began
+anew.
 
 A file is listed before it is deleted. So whoever misses a page can tell that it was pruned, and a crash in between
 leaves a file that the next pass deletes.
@@ -46,14 +47,25 @@ class PrunedFile(msgspec.Struct, frozen=True, kw_only=True):
 class _List(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
     files: Sequence[PrunedFile] = ()
+    cycle_began: str | None = None
+    """When the archive began anew the last time: nothing that was written since refers to what was before."""
 
 
 def read_pruned(directory: CrawlDirectory) -> list[PrunedFile]:
     """What was pruned of the output in a directory, in the order it was. Raises `DirectoryRefused`."""
+    return list(_read(directory).files)
+
+
+def read_cycle(directory: CrawlDirectory) -> str | None:
+    """When the archive in a directory began anew the last time. Raises `DirectoryRefused`."""
+    return _read(directory).cycle_began
+
+
+def _read(directory: CrawlDirectory) -> _List:
     try:
         found = msgspec.json.decode(directory.pruned.read_bytes(), type=_List)
     except FileNotFoundError:
-        return []
+        return _List()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DirectoryRefused(
             f"{directory.pruned} can't be read: {error}. It says which output was deleted on purpose: restore a copy "
@@ -64,12 +76,22 @@ def read_pruned(directory: CrawlDirectory) -> list[PrunedFile]:
             f"{directory.pruned} has version {found.version}, and this onceover reads version {VERSION}; use the "
             "version that wrote it"
         )
-    return list(found.files)
+    return found
 
 
 def write_pruned(directory: CrawlDirectory, files: Sequence[PrunedFile]) -> None:
-    """Replace the list, in one step that survives a power failure. Raises `OSError`."""
-    replace_file(directory.pruned, msgspec.json.format(msgspec.json.encode(_List(files=files))) + b"\n")
+    """Replace the list, in one step that survives a power failure. Raises `OSError` and `DirectoryRefused`."""
+    _write(directory, msgspec.structs.replace(_read(directory), files=files))
+
+
+def write_cycle(directory: CrawlDirectory, began: str) -> None:
+    """Note that the archive begins anew, in one step that survives a power failure. Raises `OSError` and
+    `DirectoryRefused`."""
+    _write(directory, msgspec.structs.replace(_read(directory), cycle_began=began))
+
+
+def _write(directory: CrawlDirectory, found: _List) -> None:
+    replace_file(directory.pruned, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
 
 
 def write_numbers(directory: CrawlDirectory, name: str, numbers: NumberSet) -> None:

@@ -2,6 +2,7 @@
 
     finished    the files of records and archives that are complete
     choosing    which of them are too old, or too much; pure
+    cycles      when the archive begins anew, so that old archives are needed no more; pure
     needs       which archives must stay because later ones refer to their bodies
     following   follows the references between archives
     pruning     deletes: lists a file with its record numbers first, and then deletes it
@@ -11,6 +12,5 @@ Files are deleted as a whole, the oldest first, an archive together with its ind
 and so does what is still open. `crawler.disk.pruned` has the list.
 
 A revisit record has no body, but refers to an earlier record that has it. An archive to which a kept one refers stays.
-So that this ends, a crawl does not refer far back: after some time (`Keeping.max_reference_s`), it archives a body
-again, and asks for a page without validators. An archive thus stays at most about twice as long.
+So that this ends, the archive begins anew from time to time (`cycles`): no record refers to what was before.
 """

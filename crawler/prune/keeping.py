@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import math
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final
@@ -12,7 +10,8 @@ from typing import Final
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.repeating import Repeating
 from crawler.prune.choosing import Keep
-from crawler.prune.finished import OutputFile
+from crawler.prune.cycles import is_over
+from crawler.prune.finished import OutputFile, output_files
 from crawler.prune.needs import Needs
 from crawler.prune.pruning import Plan, delete, make_plan
 from crawler.status import number_of, size
@@ -26,8 +25,9 @@ INTERVAL_S: Final = 60.0
 class Keeping:
     """Deletes the output of a crawl that is too old or too much, as long as `running` lasts.
 
-    A file goes a minute after it was chosen, since a request that is on its way may still end in a reference to it. Of
-    a crawl in parts, each looks at the output of all, and deletes its own.
+    A file goes a minute after it was chosen, since a request that is on its way may still end in a reference to it. For
+    the same reason a cycle begins a minute after the one before was over; meanwhile servers are asked for whole pages.
+    Of a crawl in parts, each looks at the output of all, and deletes its own.
     """
 
     def __init__(
@@ -36,23 +36,25 @@ class Keeping:
         owns: Callable[[CrawlDirectory], bool],
         *,
         keep: Keep,
-        pruned_until: float = 0.0,
+        refers_from: float = 0.0,
         forget_before: Callable[[float], None] = lambda _: None,
+        note_cycle: Callable[[float], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
         interval_s: float = INTERVAL_S,
     ) -> None:
-        """`outputs` are all directories with output of the crawl, the oldest first. Archives up to `pruned_until` may
-        be gone already. `forget_before` is told from when on a page may be referred to. Both are in seconds since
-        1970."""
+        """`outputs` are all directories with output of the crawl, the oldest first. Nothing refers to what was fetched
+        before `refers_from`, when the present cycle began; `forget_before` is told when that changes. `note_cycle`
+        stores when a cycle began, and may raise `OSError` or `DirectoryRefused`. All are in seconds since 1970."""
         self._outputs = outputs
         self._owns = owns
         self._keep = keep
         self._forget_before = forget_before
+        self._note_cycle = note_cycle
         self._clock = clock
         self._interval_s = interval_s
         self._needs = Needs()
-        self._floor = pruned_until
-        self._span_s: float | None = None
+        self._refers_from = refers_from
+        self._is_ending_cycle = False
         self._chosen: set[OutputFile] = set()
         self._said: str | None = None
         self._repeating = Repeating(self._repeat)
@@ -60,31 +62,20 @@ class Keeping:
     def set_keep(self, keep: Keep) -> None:
         """This holds from the next look on, which comes at once."""
         self._keep = keep
+        self._is_ending_cycle = self._is_ending_cycle and bool(keep)
         self._repeating.wake()
 
-    @property
-    def max_reference_s(self) -> float | None:
-        """How old a body may be to which a new record refers; None without a bound.
-
-        By size alone, half of the time that the files span, once they are half as large as they may be."""
-        bounds = [each for each in (self._keep.seconds, self._span_s) if each is not None]
-        return min(bounds) if bounds else None
-
     def may_refer(self, url: CrawlUrl, /) -> bool:
-        """Whether the server may answer that the page of a URL has not changed, so that the archive gets no body.
-
-        Time is divided into pieces as long as a reference may be, which begin at another moment for each URL. The first
-        visit in each piece brings the body. Thus no reference is longer, and nothing has to be stored."""
+        """Whether the server may answer that the page of a URL has not changed, so that the archive gets no body. The
+        first visit in each cycle brings one."""
         fetched_at = None if url.earlier is None else url.earlier.fetched_at
-        length_s = self.max_reference_s
-        if fetched_at is None:
-            return True
-        if fetched_at <= self._floor:
-            return False
-        if length_s is None:
-            return True
-        phase_s = zlib.crc32(url.canonical.encode("utf-8", "replace")) / 2**32 * length_s
-        return math.floor((fetched_at + phase_s) / length_s) == math.floor((self._clock() + phase_s) / length_s)
+        return fetched_at is None or (fetched_at > self._refers_from and not self._is_ending_cycle)
+
+    async def prepare(self) -> None:
+        """Begin a cycle if the last one is over. Before the first request, nothing is on its way."""
+        if self._keep:
+            self._forget_before(self._refers_from)
+            await self._turn_cycle(is_before_requests=True)
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """It prunes while this context lasts. Leaving it waits for the file that is being deleted."""
@@ -97,19 +88,19 @@ class Keeping:
 
     async def prune_once(self) -> None:
         """Look once, and delete what was chosen the last time already. Problems are logged."""
+        await self._turn_cycle()
         now, keep = self._clock(), self._keep
-        self._forget(now)
         try:
             outputs = list(self._outputs())
             loop = asyncio.get_running_loop()
 
             def before(moment: float) -> None:
-                asyncio.run_coroutine_threadsafe(self._raise_floor(moment), loop).result()
+                asyncio.run_coroutine_threadsafe(self._refer_from(moment), loop).result()
 
             plan = await asyncio.to_thread(
                 make_plan, outputs, keep, now=now, needs=self._needs, before=before, refuses_damage=False
             )
-            self._note(plan, keep, now)
+            self._note(plan, keep)
             ripe = [each for each in plan.chosen.items() if each[0] in self._chosen]
             self._chosen = set(plan.chosen)
         except OSError as error:
@@ -129,18 +120,28 @@ class Keeping:
             span = f", with pages from {file.first} to {file.last}" if file.first else ""
             _log.info("deleted %s (%s), because it is %s%s", file.name, size(file.bytes), file.reason, span)
 
-    async def _raise_floor(self, moment: float) -> None:
-        self._floor = max(self._floor, moment)
-        self._forget_before(self._floor)
+    async def _turn_cycle(self, *, is_before_requests: bool = False) -> None:
+        """End a cycle that is over, or begin the next one."""
+        now = self._clock()
+        try:
+            if not self._is_ending_cycle:
+                files = await asyncio.to_thread(output_files, list(self._outputs()))
+                self._is_ending_cycle = is_over(files, self._keep, began=self._refers_from, now=now)
+                if not (self._is_ending_cycle and is_before_requests):
+                    return
+            await asyncio.to_thread(self._note_cycle, now)
+        except (OSError, DirectoryRefused) as error:
+            _log.warning("the archive can't begin anew now, so more of it stays: %s", error)
+            return
+        await self._refer_from(now)
+        self._is_ending_cycle = False
 
-    def _forget(self, now: float) -> None:
-        if self.max_reference_s is not None:
-            self._forget_before(max(self._floor, now - self.max_reference_s))
+    async def _refer_from(self, moment: float) -> None:
+        if moment > self._refers_from:
+            self._refers_from = moment
+            self._forget_before(moment)
 
-    def _note(self, plan: Plan, keep: Keep, now: float) -> None:
-        self._span_s = None
-        if keep.bytes is not None and plan.files and plan.total_bytes > keep.bytes / 2:
-            self._span_s = max(1.0, (now - min(file.written_at for file in plan.files)) / 2)
+    def _note(self, plan: Plan, keep: Keep) -> None:
         left = plan.bytes_left
         problem = None
         if keep.bytes is not None and left > keep.bytes:

@@ -43,7 +43,8 @@ class Refers(Protocol):
     """What a sink may have beside the methods of `Sink`, if it refers to pages that it has written before."""
 
     def forget_before(self, moment: float, /) -> None:
-        """Refer to no page any more that was fetched before, in seconds since 1970: its file is about to be deleted."""
+        """Refer to no page any more that was fetched before, in seconds since 1970, and begin a new file: the files so
+        far are to be deleted some time, and nothing may need them then."""
         ...
 
 

@@ -99,6 +99,8 @@ class WarcSink:
         self._earlier: _Earlier | None = None
         self._threads = asyncio.Semaphore(_THREADS)
         self._file: AppendFile | None = None
+        self._file_began = 0.0
+        self._is_over = False
         self._index: OpenIndex | None = None
         self._sorting: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -149,14 +151,17 @@ class WarcSink:
         self._remember(group, fetched)
 
     async def _make_room(self, size: int) -> None:
-        """End the file if so many bytes do not fit into it."""
-        while (file := self._file) is not None and file.size and file.size + size > self._options.max_bytes:
+        """End the file if so many bytes do not fit into it, or if a new one has to begin."""
+        max_bytes = self._options.max_bytes
+        while (file := self._file) is not None and file.size and (self._is_over or file.size + size > max_bytes):
             await file.settle()  # so that closing it need not wait for the disk
             if file is self._file:
                 file.ensure_intact()
                 self._finish_file()
 
     def forget_before(self, moment: float, /) -> None:
+        # What was written before that is not to be in one file with what can't refer to it any more.
+        self._is_over = self._is_over or (self._file is not None and self._file_began < moment)
         first = rfc3339(moment)
         # They come in the order in which they were written, or nearly so.
         older = takewhile(lambda digest: self._known[digest].date < first, self._known)
@@ -204,7 +209,7 @@ class WarcSink:
         return self._file
 
     def _new_file(self) -> AppendFile:
-        now = self._clock()
+        now = self._file_began = self._clock()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}"
         name = f"{self._options.prefix}-{stamp}-{self._serial:05d}.warc.gz{_OPEN}"
         self._serial += 1
@@ -218,6 +223,7 @@ class WarcSink:
             return
         file.close()
         self._file = self._index = None
+        self._is_over = False
         self._info.begin()
         if not file.is_intact:
             if index is not None:

@@ -13,10 +13,11 @@ from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import FreeSpaceGuard, one_on_each_disk
 from crawler.disk.layout import output_directories, part_at, part_directories
-from crawler.disk.pruned import read_pruned
+from crawler.disk.pruned import read_cycle, read_pruned, write_cycle
 from crawler.disk.used_space import UsedSpaceGuard, growing_folders
 from crawler.prune.choosing import Keep
 from crawler.prune.keeping import Keeping
+from crawler.record import rfc3339
 from frontier.pauses import Pauses
 
 
@@ -34,7 +35,8 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
         self.keeping.set_keep(kept(config))
 
     async def start(self, stack: AsyncExitStack) -> None:
-        """`stack` ends it."""
+        """`stack` ends it. Awaited before the first request."""
+        await self.keeping.prepare()
         await stack.enter_async_context(self.keeping.running())
         await stack.enter_async_context(self.used.running())
         stack.callback(self.free.close)
@@ -63,8 +65,9 @@ def disk_space(
             partial(_outputs, directory, whole),
             partial(_owns, directory, whole),
             keep=kept(config),
-            pruned_until=_pruned_until(_outputs(directory, whole)),
+            refers_from=_refers_from(directory, _outputs(directory, whole)),
             forget_before=forget_before,
+            note_cycle=lambda began: write_cycle(directory, rfc3339(began)),
         ),
     )
 
@@ -89,9 +92,13 @@ def _outputs(own: CrawlDirectory, whole: Path) -> Sequence[CrawlDirectory]:
     return [own if _is(own, each) else CrawlDirectory(each) for each in output_directories(whole)]
 
 
-def _pruned_until(outputs: Sequence[CrawlDirectory]) -> float:
-    moments = [file.last for each in outputs for file in read_pruned(each) if file.output == "warc" and file.last]
-    return max((datetime.fromisoformat(each).timestamp() + 1 for each in moments), default=0.0)
+def _refers_from(own: CrawlDirectory, outputs: Sequence[CrawlDirectory]) -> float:
+    """When the present cycle began, or later: after the last page of any archive that was pruned."""
+    pruned = [file.last for each in outputs for file in read_pruned(each) if file.output == "warc" and file.last]
+    moments = [datetime.fromisoformat(each).timestamp() + 1 for each in pruned]
+    if (began := read_cycle(own)) is not None:
+        moments.append(datetime.fromisoformat(began).timestamp())
+    return max(moments, default=0.0)
 
 
 def _owns(own: CrawlDirectory, whole: Path, output: CrawlDirectory) -> bool:

@@ -10,7 +10,8 @@ from crawler.write.warc_records import Original
 
 
 def bodies_archived_last(directory: Path, count: int) -> dict[str, Original]:
-    """At most `count` bodies by payload digest, the one that was archived last at the end.
+    """At most `count` bodies by payload digest, the one that was archived last at the end. Of several copies of a body
+    the last one counts.
 
     Reads the newest indexes, and needs memory for the lines of one more: 5 to 10 s and 650 bytes each for a million. An
     archive without an index is passed over, because it would have to be read whole.
@@ -21,7 +22,7 @@ def bodies_archived_last(directory: Path, count: int) -> dict[str, Original]:
             break
         for response in responses_in(index):
             known = found.get(response.sha1)
-            if known is None or (response.moment, response.url) < (known.moment, known.url):
+            if known is None or (response.moment, response.url) > (known.moment, known.url):
                 found[response.sha1] = response
     last = sorted(found.values(), key=lambda each: (each.moment, each.url))[-count:]
     return {digest_text(each.sha1): Original(None, each.url, warc_date_of(each.moment)) for each in last}

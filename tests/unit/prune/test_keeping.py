@@ -1,6 +1,7 @@
 """A crawl that runs deletes its old output, and does not refer to what is about to go."""
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +12,13 @@ import pytest
 from config import load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, write_layout
-from crawler.disk.pruned import read_pruned
+from crawler.disk.pruned import read_pruned, write_cycle
+from crawler.page import NotModified, Page
 from crawler.prune import following
 from crawler.prune.choosing import Keep
 from crawler.prune.finished import output_files
 from crawler.prune.keeping import Keeping
+from crawler.record import rfc3339
 from crawler.wiring.components.disk_space import disk_space
 from crawler.write.cdxj.making import index_of
 from crawler.write.warc import WarcOptions, WarcSink
@@ -24,7 +27,7 @@ from frontier.pauses import Pauses
 from frontier.visits import Earlier
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.prune.written import DAY_S, NOW, fetched_at, serials, whole, write
-from tests.unit.write.samples import archived, record_of
+from tests.unit.write.samples import archived, page, record_of
 
 BODY = b"<title>The same</title>" + b"x" * 600
 
@@ -105,27 +108,142 @@ async def test_more_than_is_to_be_kept_is_told_once_when_nothing_else_may_go(
     assert caplog.text.count("more than output.keep_bytes (1 B) stays") == 1
 
 
-def test_a_server_may_say_that_a_page_is_unchanged_only_within_one_piece_of_time(tmp_path: Path) -> None:
-    kept = keeping(CrawlDirectory(tmp_path), Keep(seconds=10 * DAY_S))
+def test_a_server_may_say_that_a_page_is_unchanged_only_within_a_cycle(tmp_path: Path) -> None:
+    kept = keeping(CrawlDirectory(tmp_path), Keep(), refers_from=NOW - 5)
     assert kept.may_refer(url(0, None))
-    assert all(not kept.may_refer(url(number, NOW - 10 * DAY_S)) for number in range(100))
-    half = sum(kept.may_refer(url(number, NOW - 5 * DAY_S)) for number in range(1000))
-    assert 400 < half < 600  # pieces begin at another moment for each URL, so servers are not asked for all at once
-    assert sum(kept.may_refer(url(number, NOW - 1)) for number in range(100)) >= 99
-    assert keeping(CrawlDirectory(tmp_path), Keep()).may_refer(url(0, 1.0))
-    pruned = keeping(CrawlDirectory(tmp_path), Keep(), pruned_until=NOW - 5)
-    assert [pruned.may_refer(url(0, NOW - seconds)) for seconds in (9, 5, 1)] == [False, False, True]
+    assert [kept.may_refer(url(0, NOW - seconds)) for seconds in (9, 5, 1)] == [False, False, True]
 
 
-async def test_without_an_age_references_span_half_of_what_is_kept(tmp_path: Path) -> None:
-    crawl = write(tmp_path, [whole(number) for number in range(6)])
-    total = sum(each.bytes for each in output_files([crawl]))
-    kept = keeping(crawl, Keep(bytes=3 * total))
+@pytest.mark.parametrize("keep", [Keep(seconds=5 * DAY_S), Keep(bytes=1)])
+async def test_a_cycle_begins_a_look_after_the_last_one_was_over_and_meanwhile_pages_come_whole(
+    tmp_path: Path, keep: Keep
+) -> None:
+    crawl = write(tmp_path, [whole(9)], first=9)
+    told: list[tuple[str, float]] = []
+    kept = keeping(
+        crawl,
+        Keep(seconds=30 * DAY_S),
+        forget_before=lambda moment: told.append(("forget", moment)),
+        note_cycle=lambda moment: told.append(("note", moment)),
+        refers_from=NOW - 10 * DAY_S,
+    )
+    lately = url(0, NOW - 1)
     await kept.prune_once()
-    assert kept.max_reference_s is None
-    kept.set_keep(Keep(bytes=total))
+    assert (told, kept.may_refer(lately)) == ([], True)
+    kept.set_keep(keep)
     await kept.prune_once()
-    assert kept.max_reference_s == 5 * DAY_S
+    assert (told, kept.may_refer(lately)) == ([], False)
+    await kept.prune_once()
+    assert told == [("note", NOW), ("forget", NOW)]
+    assert not kept.may_refer(lately)
+    assert kept.may_refer(url(0, NOW + 1))
+
+
+async def test_a_crawl_that_starts_when_its_cycle_is_over_begins_one_before_its_first_request(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    loaded = load(None, overrides=["output.keep_s='5 d'"], environ={}, require_seeds=False)
+    old = time.time() - 10 * DAY_S
+    for file in output_files([crawl]):
+        os.utime(file.path, (old, old))
+    told: list[float] = []
+
+    async def start() -> Keeping:
+        pauses = Pauses(on_end=lambda: None)
+        space = disk_space(loaded.config, crawl, pauses, forget_before=told.append)
+        await space.keeping.prepare()
+        return space.keeping
+
+    before = time.time()
+    kept = await start()
+    began = told[-1]
+    assert began >= before
+    assert [kept.may_refer(url(0, began + seconds)) for seconds in (-1, 1)] == [False, True]
+    await start()
+    assert told[-1] == pytest.approx(began, abs=0.01)  # it goes on with the cycle
+
+
+async def test_the_end_of_a_cycle_that_cannot_be_noted_is_told_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawl = write(tmp_path, [whole(9)], first=9)
+    crawl.pruned.write_bytes(b"{")
+    told: list[float] = []
+    kept = keeping(
+        crawl,
+        Keep(seconds=DAY_S),
+        forget_before=told.append,
+        note_cycle=lambda moment: write_cycle(crawl, rfc3339(moment)),
+    )
+    for _ in range(2):
+        await kept.prune_once()
+    assert "the archive can't begin anew now" in caplog.text
+    assert NOW not in told
+    crawl.pruned.unlink()
+    await kept.prune_once()
+    assert told[-1] == NOW
+
+
+class _Returning:
+    """A crawl that visits pages which never change, by a clock of its own."""
+
+    def __init__(self, directory: Path, keep: Keep, *, answers_304: bool) -> None:
+        self.crawl = CrawlDirectory(directory)
+        self.now = NOW
+        self._answers_304 = answers_304
+        self._number = 0
+        self._visited_at: dict[int, float] = {}
+        self._sink = WarcSink(self.crawl.warc, WarcOptions(max_bytes=3_000, revisits=100), clock=lambda: self.now)
+        self.kept = Keeping(
+            lambda: [self.crawl],
+            lambda _: True,
+            keep=keep,
+            clock=lambda: self.now,
+            forget_before=self._sink.forget_before,
+        )
+
+    async def visit(self, number: int) -> None:
+        fetched: Page | NotModified = msgspec.structs.replace(
+            page(number, b"the page %d" % number), fetched_at=self.now
+        )
+        visited = url(number, self._visited_at.get(number))
+        if self._answers_304 and visited.earlier is not None and self.kept.may_refer(visited):
+            fetched = NotModified(url=fetched.url, status=304, headers=[], fetched_at=self.now, duration_s=0.1)
+        await self._sink.write(fetched, record_of(fetched, self._number))
+        await asyncio.gather(*self._sink._sorting)
+        self._number += 1
+        self._visited_at[number] = self.now
+        for path in self.crawl.warc.iterdir():
+            if path.stat().st_mtime < NOW:
+                os.utime(path, (self.now, self.now))
+
+    async def aclose(self) -> None:
+        await self._sink.aclose()
+
+
+@pytest.mark.parametrize("answers_304", [True, False])
+@pytest.mark.parametrize("keep", [Keep(seconds=4 * DAY_S), Keep(bytes=40_000)])
+async def test_however_often_a_crawl_comes_back_old_archives_go_and_no_revisit_lacks_its_body(
+    tmp_path: Path, keep: Keep, *, answers_304: bool
+) -> None:
+    crawl, pages = _Returning(tmp_path, keep, answers_304=answers_304), 6
+    for visit in range(24 * pages):
+        crawl.now = NOW + visit * DAY_S / pages
+        await crawl.visit(visit % pages)
+        await crawl.kept.prune_once()
+        archives = [file for file in output_files([crawl.crawl]) if file.is_archive]
+        if keep.seconds is not None:
+            # Twice as long, beside some looks, and the pages of a day in one file.
+            assert crawl.now - min(file.written_at for file in archives) <= 2 * keep.seconds + 1.5 * DAY_S
+        if keep.bytes is not None:
+            assert sum(file.bytes for file in archives) <= keep.bytes + 10_000
+    await crawl.aclose()
+    found = archived(crawl.crawl.warc)
+    bodies = {each.fields["WARC-Payload-Digest"] for each in found if each.kind == "response"}
+    urls = {each.fields["WARC-Target-URI"] for each in found if each.kind == "response"}
+    revisits = [each for each in found if each.kind == "revisit"]
+    assert revisits
+    for each in revisits:
+        assert each.fields.get("WARC-Payload-Digest") in bodies or each.fields["WARC-Target-URI"] in urls
 
 
 async def test_an_archive_refers_to_nothing_before_a_moment(tmp_path: Path) -> None:

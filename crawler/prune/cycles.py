@@ -1,0 +1,29 @@
+"""The cycles in which a crawl archives. Pure.
+
+A revisit record has no body, but refers to an earlier record that has it. Such references form chains: if a page is
+archived again whenever its last body is too old, each archive has bodies of some pages and refers to bodies of others,
+so each needs one before it, and none can ever be deleted. Thus all pages begin anew together. A cycle begins with a new
+archive, and nothing in it refers to what was written before.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from crawler.prune.choosing import Keep
+from crawler.prune.finished import OutputFile
+
+_PER_LIMIT: Final = 3
+"""Cycles that fit into the bytes to be kept. All of the oldest one goes at once, so two thirds stay. With more cycles
+that would be more, but more of it would be copies of what has not changed."""
+
+
+def is_over(files: Sequence[OutputFile], keep: Keep, *, began: float, now: float) -> bool:
+    """Whether a cycle has lasted long enough, or has written enough. `began` is 0 if nothing says when the present one
+    began: then it has all archives. Times are in seconds since 1970."""
+    written = [file for file in files if file.written_at >= began]
+    archives = [file.written_at for file in written if file.is_archive]
+    if not archives:
+        return False
+    if keep.seconds is not None and now - (began or min(archives)) >= keep.seconds:
+        return True
+    return keep.bytes is not None and _PER_LIMIT * sum(file.bytes for file in written) >= keep.bytes
