@@ -18,6 +18,8 @@ NOTES: Final = NoteKind(word="hsts", host_of=str)
 """By host."""
 _MAX_AGE: Final = re.compile(r'max-age\s*=\s*(?:"([0-9]+)"|([0-9]+))', re.IGNORECASE)
 _LONGEST_S: Final = 10 * 366 * 86_400
+_UNNOTED_SHARE: Final = 0.01
+"""A policy that is renewed is stored again only once that share of its time is over."""
 _REMEMBERED: Final = 50_000
 """Hosts in memory; others are read from the notes on demand."""
 
@@ -54,11 +56,8 @@ class StrictTransport:
         if policy is None or _is_address(host):
             return
         known = self._find(host)
-        if known is not None and (policy.with_subdomains, policy.expires_at // 3600) == (
-            known.with_subdomains,
-            known.expires_at // 3600,
-        ):
-            return  # unchanged, as with most responses
+        if known is not None and _is_nearly_the_same(known, policy, self._clock()):
+            return  # as with most responses
         self._policies[host] = policy
         self._notes.put(_key(host), msgspec.msgpack.encode(policy))
 
@@ -91,6 +90,12 @@ def _read(header: str, now: float) -> Policy | None:
         return None
     age_s = min(int((ages[0][1] or ages[0][2])[:12]), _LONGEST_S)
     return Policy(now + age_s, any(directive.lower() == "includesubdomains" for directive in directives))
+
+
+def _is_nearly_the_same(known: Policy, policy: Policy, now: float) -> bool:
+    """Whether a new policy hardly differs from the one that is known. One that ends at once always differs."""
+    difference_s = abs(policy.expires_at - known.expires_at)
+    return policy.with_subdomains == known.with_subdomains and difference_s < _UNNOTED_SHARE * (policy.expires_at - now)
 
 
 def _is_address(host: str) -> bool:

@@ -14,6 +14,16 @@ from tests.servers import page, raw_server
 from tests.unit.fetch.test_cookies import Clock
 
 
+class CountingNotes(MemoryNotes):
+    """Counts how often something is stored."""
+
+    puts = 0
+
+    def put(self, key: str, value: bytes, /) -> None:
+        self.puts += 1
+        super().put(key, value)
+
+
 def after(header: str, *, url: str = "https://www.a.test/") -> StrictTransport:
     hsts = StrictTransport(MemoryNotes(), clock=Clock())
     hsts.learn(url, header)
@@ -63,6 +73,30 @@ def test_it_is_kept_over_a_restart_until_it_runs_out_or_is_taken_back() -> None:
     resumed.learn("https://a.test/", "max-age=3600")
     clock.now += 3600
     assert resumed.upgrade("http://a.test/") is None
+
+
+def test_a_short_policy_is_renewed_and_taken_back_at_once() -> None:
+    clock = Clock()
+    clock.now = 1_700_000_000 // 3600 * 3600.0
+    hsts = StrictTransport(MemoryNotes(), clock=clock)
+    hsts.learn("https://a.test/", "max-age=600")
+    clock.now += 500
+    hsts.learn("https://a.test/", "max-age=600")
+    clock.now += 500
+    assert hsts.upgrade("http://a.test/") is not None
+    hsts.learn("https://a.test/", "max-age=0")
+    assert hsts.upgrade("http://a.test/") is None
+    hsts.learn("https://a.test/", "max-age=600")
+    assert hsts.upgrade("http://a.test/") is not None
+
+
+def test_a_policy_that_each_response_repeats_is_seldom_stored() -> None:
+    notes, clock = CountingNotes(), Clock()
+    hsts = StrictTransport(notes, clock=clock)
+    for _ in range(1000):
+        hsts.learn("https://a.test/", "max-age=31536000")
+        clock.now += 60
+    assert notes.puts == 1
 
 
 async def test_an_http_url_becomes_a_redirect_once_the_server_has_said_so(tmp_path: Path) -> None:
