@@ -93,7 +93,6 @@ class HttpRequest:
     __slots__ = ("headers", "method", "proxy", "proxy_headers", "ssl", "url_sent")
 
     proxy_auth = None
-    server_hostname = None
 
     def __init__(
         self,
@@ -138,6 +137,11 @@ class HttpRequest:
     @property
     def host(self) -> str:
         return self.url_sent.origin.host
+
+    @property
+    def server_hostname(self) -> str:
+        """The name that the certificate must have: none ends with the dot that a host in a URL may have."""
+        return self.host.rstrip(".")
 
     @property
     def port(self) -> int | None:

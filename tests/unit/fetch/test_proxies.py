@@ -103,6 +103,18 @@ async def test_a_certificate_is_verified_behind_a_proxy_too(tmp_path: Path) -> N
         assert server.seen == []
 
 
+async def test_behind_a_proxy_a_host_with_a_dot_at_its_end_has_the_certificate_of_its_name(tmp_path: Path) -> None:
+    tls, authorities = issued("www.far.test", tmp_path)
+    async with (
+        raw_server({"/": [page(b"x")]}, tls=tls) as server,
+        connect_proxy(server.port) as http,
+        socks_proxy(server.port) as socks,
+    ):
+        for proxy in (f"http://127.0.0.1:{http.port}", f"socks5h://127.0.0.1:{socks.port}"):
+            [answer] = await fetched("https://www.far.test./", Routes(proxies={"*": proxy}), authorities=[authorities])
+            assert isinstance(answer, Page), answer
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize(("socks", "told"), [("socks5", PUBLIC), ("socks5h", "www.far.test")])
