@@ -171,6 +171,10 @@ def _by_proxy(error: BaseException) -> str:
     return f"the proxy answered {getattr(error, 'status', '')} {getattr(error, 'message', '')}"
 
 
+def _no_proxy(error: BaseException) -> str:
+    return f"the proxy: {_system(error)}"
+
+
 def _not_http(error: BaseException) -> str:
     message = str(getattr(error, "message", "") or error)
     if not isinstance(error, NoResponse):
@@ -194,6 +198,7 @@ _TABLE: tuple[tuple[type[BaseException], FailureKind, Callable[[BaseException], 
     (aiohttp.ConnectionTimeoutError, FailureKind.TIMEOUT, _always("no connection in time")),
     (TooSlow, FailureKind.TIMEOUT, _text),
     (asyncio.TimeoutError, FailureKind.TIMEOUT, _always("no whole response in time")),
+    (aiohttp.ClientProxyConnectionError, FailureKind.CONNECT, _no_proxy),
     (aiohttp.ClientConnectorError, FailureKind.CONNECT, _system),
     (HeadersTooLarge, FailureKind.PROTOCOL, _text),
     (BodyBroken, FailureKind.PROTOCOL, _not_http),

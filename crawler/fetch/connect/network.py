@@ -37,6 +37,8 @@ _KEEP_ALIVE_S = 70.0
 """Longer than nearly every rest of a host, and shorter than servers usually wait: nginx closes after 75 s."""
 _HOSTS = 4096
 """Hosts whose settings are kept. To look them up again takes a microsecond."""
+_LOGIN_WANTED = 407
+"""Only a proxy may answer this (RFC 9110, section 15.5.8), so it says nothing about the URL."""
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 """By the URL standard, a host is an address if its last label is such a number."""
 
@@ -167,6 +169,11 @@ class Network:
             deadline=deadline,
             prefer=self._names.prefer,
         )
+        if proxy_url is not None and url.origin.scheme == "http" and response.status == _LOGIN_WANTED:
+            response.close()
+            raise aiohttp.ClientHttpProxyError(
+                request.request_info, (), status=response.status, message=response.reason
+            )
         if proxy is not None:
             response.peer = None  # it is that of the proxy
         return response

@@ -115,6 +115,25 @@ async def test_behind_a_proxy_a_host_with_a_dot_at_its_end_has_the_certificate_o
             assert isinstance(answer, Page), answer
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_that_wants_a_login_says_nothing_of_the_page(scheme: str) -> None:
+    refusal = [b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n"]
+    async with raw_server(lambda _: refusal) as proxy:
+        [answer] = await fetched(f"{scheme}://www.far.test/", Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"}))
+        assert (failure(answer).kind, failure(answer).message) == (
+            FailureKind.CONNECT,
+            "the proxy answered 407 Who are you",
+        )
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_that_cannot_be_reached_is_named_as_the_cause(scheme: str) -> None:
+    async with raw_server({}) as proxy:
+        gone = proxy.port
+    [answer] = await fetched(f"{scheme}://www.far.test/", Routes(proxies={"*": f"http://127.0.0.1:{gone}"}))
+    assert (failure(answer).kind, failure(answer).message) == (FailureKind.CONNECT, "the proxy: Connection refused")
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize(("socks", "told"), [("socks5", PUBLIC), ("socks5h", "www.far.test")])
