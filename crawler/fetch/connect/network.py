@@ -28,7 +28,7 @@ from crawler.fetch.connect.tls.contexts import tls_context
 from crawler.fetch.connect.tls.resuming import resume_sessions
 from crawler.fetch.request_limits import RequestLimits
 from crawler.page import ConnectionCounts
-from crawler.url.hosts import same_address
+from crawler.url.hosts import is_address, same_address
 from crawler.url.urls import host_of
 
 MIN_CONNECTIONS = 256
@@ -244,10 +244,11 @@ class Network:
     async def address(self, url: str, /) -> str | None:
         """The address to which a fetch of the URL would connect first; None if it is unknown or refused, or if the host
         has a proxy."""
-        host = host_of(url).strip("[]")
+        named = host_of(url)
+        host = named.strip("[]")
         if self._routes.proxy(host) is not None:
             return None
-        if host[-1:].isdigit() or ":" in host:
+        if is_address(named):
             return same_address(host)
         try:
             return same_address((await self._names.resolve(host))[0]["host"])

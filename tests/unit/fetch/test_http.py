@@ -906,10 +906,11 @@ def test_raw_server_is_what_it_says() -> None:
 
 async def test_the_address_of_a_url_is_that_which_a_fetch_would_go_to(fetchers: Fetchers) -> None:
     fetcher = fetchers(
-        hosts={"a.test": "192.0.2.1:8080"},
+        hosts={"a.test": "192.0.2.1:8080", "web1": "192.0.2.2"},
         routes=Routes(proxies={"far.test": "http://192.0.2.9:3128"}),
         resolver=FakeDns(),
     )
+    assert await fetcher.address("http://web1/x") == "192.0.2.2"
     assert await fetcher.address("http://a.test/x") == "192.0.2.1"
     assert await fetcher.address("http://127.0.0.1:8080/x") == "127.0.0.1"
     assert await fetcher.address("http://[2001:db8::1]/x") == "2001:db8::1"
