@@ -23,6 +23,7 @@ from crawler.fetch.robots.status import (
     NONE,
     RobotsLifetimes,
     RobotsStatus,
+    is_fresh,
     status_after,
     verdict,
 )
@@ -162,7 +163,7 @@ class RobotsTxt:
     def _fresh(self, origin: str) -> CachedRobots | None:
         """What we know about an origin, unless it has expired."""
         known = self._cache.find(origin)
-        return known if known is not None and known.status.expires_at > self._clock() else None
+        return known if known is not None and is_fresh(known.status, self._clock()) else None
 
     async def _ask(self, origin: str, hop: Hop) -> CachedRobots | Verdict:
         """Send one request. Returns a verdict if another request must follow."""

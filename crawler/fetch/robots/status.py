@@ -19,6 +19,8 @@ from crawler.url.urls import path_of
 UNREACHABLE_LIMIT_S: Final = 30 * 86400.0
 """RFC 9309, section 2.3.1.4: after that long without a response, we assume that there is no file."""
 
+_CLOCK_STEP_S: Final = 60.0
+"""So far the clock may be set back without a second request."""
 _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 _ALLOWED = Verdict(allowed=True, reason="robots")
 NONE = Verdict(allowed=True, reason="none")
@@ -81,7 +83,7 @@ def status_after(
         return RobotsStatus(expires_at=now + lifetimes.keep_s, asked_at=now)
     failures, since = 1, now
     if before is not None and before.failing_since is not None:
-        failures, since = before.failures + 1, before.failing_since
+        failures, since = before.failures + 1, min(before.failing_since, now)
     if now - since >= UNREACHABLE_LIMIT_S:
         wait_s = lifetimes.keep_s
     else:
@@ -101,6 +103,11 @@ def status_after(
         no_connection=isinstance(response, Failure) and response.no_connection and not redirected,
         asked_at=now,
     )
+
+
+def is_fresh(status: RobotsStatus, now: float) -> bool:
+    """Whether the status is still valid. What was asked in the future is not: the clock has been set back since."""
+    return now < status.expires_at and (status.asked_at is None or status.asked_at <= now + _CLOCK_STEP_S)
 
 
 def is_unreachable(status: RobotsStatus, now: float) -> bool:

@@ -455,6 +455,22 @@ async def test_failures_in_a_row_double_the_wait_up_to_an_hour_and_a_success_end
     assert (await world.allows("/x")).retry_after_s == 60
 
 
+@pytest.mark.parametrize(("answer", "wait_s"), [(page(RULES), None), (failure(), 120)])
+async def test_what_was_learned_before_the_clock_was_set_back_is_asked_again(
+    answer: Fetched, wait_s: float | None
+) -> None:
+    world = World(answer)
+    world.now += 400 * DAY_S
+    await world.allows("/x")
+    world.now -= 30  # as a time server does
+    assert not (await world.allows("/x")).asked
+    world.now = START
+    verdict = await world.allows("/x")
+    assert (verdict.asked, verdict.retry_after_s) == (True, wait_s)
+    world.now += UNREACHABLE_LIMIT_S
+    assert (await world.allows("/x")).allowed
+
+
 async def test_a_host_is_never_asked_again_before_its_rest() -> None:
     world = World(failure(), lifetimes=RobotsLifetimes(min_delay_s=2, retry_s=0))
     assert (await world.allows()).retry_after_s == 2
