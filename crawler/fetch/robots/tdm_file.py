@@ -110,8 +110,13 @@ class TdmFiles:
     async def _ask(self, origin: str) -> Verdict:
         """Send one request, unless robots.txt disallows it."""
         url, redirects = self._hops.get(origin, (f"{origin}{WELL_KNOWN}", 0))
-        if not (await self._robots.allows(f"{origin}{WELL_KNOWN}")).allowed:
-            self._put(origin, TdmStatus(expires_at=self._clock() + KEEP_S))
+        permission = await self._robots.allows(f"{origin}{WELL_KNOWN}")
+        if permission.asked:
+            # A block of settings may obey robots.txt here, and another one not where the page is: nobody has asked yet.
+            return msgspec.structs.replace(permission, allowed=False, known=False)
+        if not permission.allowed:
+            is_certain = permission.known and permission.retry_after_s is None
+            self._put(origin, TdmStatus(expires_at=self._clock() + (KEEP_S if is_certain else RETRY_S)))
             return msgspec.structs.replace(_UNKNOWN, asked=False)
         response = await self._fetcher.fetch(Request(url=url, max_body_bytes=MAX_TDM_BYTES))
         if self._archive is not None:

@@ -55,14 +55,20 @@ class World:
         robots: bytes = b"",
         notes: MemoryNotes | None = None,
         archive: Callable[[Fetched], Awaitable[None]] | None = None,
+        is_obeyed: Callable[[str], bool] | None = None,
     ) -> None:
         self.answers = answers
         self.robots = robots
         self.asked: list[str] = []
+        self.requests = 0
         self.now = START
         self.notes = notes if notes is not None else MemoryNotes()
         below = RobotsTxt(
-            self, RobotsCache(agent="onceover"), read_retry_after=parse_retry_after, clock=lambda: self.now
+            self,
+            RobotsCache(agent="onceover"),
+            read_retry_after=parse_retry_after,
+            is_obeyed=is_obeyed,
+            clock=lambda: self.now,
         )
         self.files = TdmFiles(
             below, self, self.notes, read_retry_after=parse_retry_after, archive=archive, clock=lambda: self.now
@@ -70,8 +76,9 @@ class World:
 
     async def fetch(self, request: Request, /) -> Fetched:
         await asyncio.sleep(0)
+        self.requests += 1
         if request.url.endswith("/robots.txt"):
-            return page(self.robots, url=request.url)
+            return self.answers.get(request.url, page(self.robots, url=request.url))
         assert request.max_body_bytes == MAX_TDM_BYTES
         self.asked.append(request.url)
         return self.answers.get(request.url, page(b"", status=404))
@@ -167,6 +174,30 @@ async def test_what_robots_txt_disallows_is_not_asked_for() -> None:
     refused = World({}, robots=b"User-agent: *\nDisallow: /\n")
     assert not (await refused.allows("http://a.test/exact")).allowed
     assert refused.asked == []
+
+
+async def test_where_robots_txt_is_not_obeyed_each_request_is_a_turn_too() -> None:
+    world = World({FILE: page(json.dumps(RULES).encode())}, is_obeyed=lambda url: "/directory-b/" not in url)
+    asked = []
+    for _ in range(3):
+        verdict = await world.files.allows("http://a.test/directory-b/page")
+        asked.append((verdict.known, verdict.asked, world.requests))
+    assert asked == [(False, True, 1), (False, True, 2), (True, False, 2)]
+    assert await world.said("/directory-b/page") == [RESERVED, POLICY]
+
+
+@pytest.mark.parametrize("answer", [redirect("http://b.test/robots.txt"), page(b"", status=503)])
+async def test_while_robots_txt_can_not_be_had_nothing_is_asked_for(answer: Fetched) -> None:
+    robots = "http://a.test/robots.txt"
+    world = World(
+        {FILE: page(json.dumps(RULES).encode()), robots: answer}, is_obeyed=lambda url: "/directory-b/" not in url
+    )
+    assert await world.said("/directory-b/page") == []
+    assert world.asked == []
+    if isinstance(answer, Page):
+        world.answers[robots] = page(b"")
+        world.now += RETRY_S
+        assert await world.said("/directory-b/page") == [RESERVED, POLICY]
 
 
 async def test_both_files_count_and_each_answer_is_archived() -> None:
