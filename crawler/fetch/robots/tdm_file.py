@@ -110,7 +110,7 @@ class TdmFiles:
     async def _ask(self, origin: str) -> Verdict:
         """Send one request, unless robots.txt disallows it."""
         url, redirects = self._hops.get(origin, (f"{origin}{WELL_KNOWN}", 0))
-        permission = await self._robots.allows(f"{origin}{WELL_KNOWN}")
+        permission = await self._robots.allows(url)
         if permission.asked:
             # A block of settings may obey robots.txt here, and another one not where the page is: nobody has asked yet.
             return msgspec.structs.replace(permission, allowed=False, known=False)

@@ -200,6 +200,14 @@ async def test_while_robots_txt_can_not_be_had_nothing_is_asked_for(answer: Fetc
         assert await world.said("/directory-b/page") == [RESERVED, POLICY]
 
 
+async def test_a_redirect_to_what_robots_txt_disallows_is_not_followed() -> None:
+    rules = page(json.dumps(RULES).encode())
+    for target in ("http://a.test/private/tdm.json", "https://a.test/private/tdm.json"):
+        world = World({FILE: redirect(target), target: rules}, robots=b"User-agent: *\nDisallow: /private/")
+        assert await world.said("/directory-b/page") == []
+        assert world.asked == [FILE]
+
+
 async def test_both_files_count_and_each_answer_is_archived() -> None:
     archived: list[str] = []
 
