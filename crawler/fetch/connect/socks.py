@@ -12,6 +12,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ConnectionKey
 
 from crawler.fetch.connect.failures import ProxyRefused
+from crawler.fetch.connect.guard import AddressRefused
 from crawler.fetch.connect.names import Names
 from crawler.fetch.connect.routes import SocksProxy
 
@@ -93,7 +94,12 @@ class RoutedConnector(aiohttp.TCPConnector):
         host, port = req.url.raw_host, req.port
         proxy = None if host is None else self._socks(host)
         if host is None or port is None or proxy is None:
-            return await super()._create_direct_connection(req, traces, timeout, client_error=client_error)
+            try:
+                return await super()._create_direct_connection(req, traces, timeout, client_error=client_error)
+            except aiohttp.ClientConnectorDNSError as error:
+                if client_error is not aiohttp.ClientProxyConnectionError:
+                    raise
+                raise _nowhere(req.host, error.os_error) from error
         try:
             async with asyncio.timeout(timeout.sock_connect):
                 tunnel = await self._tunnel(proxy, host, port)
@@ -132,7 +138,10 @@ class RoutedConnector(aiohttp.TCPConnector):
         from python_socks import ProxyConnectionError, ProxyError, ProxyType  # noqa: PLC0415
         from python_socks.async_.asyncio import Proxy  # noqa: PLC0415
 
-        [place, *_] = await self._places(proxy.host, proxy.port)
+        try:
+            [place, *_] = await self._places(proxy.host, proxy.port)
+        except OSError as error:
+            raise _nowhere(proxy.host, error) from error
         through = Proxy(ProxyType.SOCKS5, *place, proxy.user, proxy.password, rdns=True)
         targets = [(host, port)] if proxy.finds_names else await self._places(host, port)
         refusal = ""
@@ -146,3 +155,11 @@ class RoutedConnector(aiohttp.TCPConnector):
             except UnicodeError as error:
                 raise socket.gaierror(socket.EAI_NONAME, "not a name that DNS can contain") from error
         raise ProxyRefused(refusal)
+
+
+def _nowhere(name: str, error: OSError) -> ProxyRefused:
+    """Why the name of a proxy leads nowhere. It says nothing about the host that was to be asked through it."""
+    if isinstance(error, AddressRefused):
+        why = str(error).removeprefix(f"{name} ")
+        return ProxyRefused(f"{name} {why}: name it by its address, or give its name one in fetch.hosts")
+    return ProxyRefused(f"{name} has no address: {error.strerror}")

@@ -134,6 +134,28 @@ async def test_a_proxy_that_cannot_be_reached_is_named_as_the_cause(scheme: str)
     assert (failure(answer).kind, failure(answer).message) == (FailureKind.CONNECT, "the proxy: Connection refused")
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("kind", ["http", "https", "socks5", "socks5h"])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("inside.test", "resolves to 10.1.2.3 (private): name it by its address, or give its name one in fetch.hosts"),
+        ("localhost", "(loopback): name it by its address, or give its name one in fetch.hosts"),
+        ("nowhere.test", "has no address: Name or service not known"),
+    ],
+)
+async def test_a_proxy_whose_name_leads_nowhere_says_nothing_of_the_host(
+    scheme: str, kind: str, name: str, why: str
+) -> None:
+    fetcher = http_fetcher(
+        routes=Routes(proxies={"*.far.test": f"{kind}://{name}:3128"}),
+        resolver=FakeDns(www_far_test=[PUBLIC], inside_test=["10.1.2.3"]),
+    )
+    answer = await fetcher.fetch(Request(url=f"{scheme}://www.far.test/"))
+    await fetcher.aclose()
+    assert (failure(answer).kind, failure(answer).message) == (FailureKind.CONNECT, f"the proxy: {name} {why}")
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize(("socks", "told"), [("socks5", PUBLIC), ("socks5h", "www.far.test")])
