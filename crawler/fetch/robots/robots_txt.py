@@ -30,11 +30,13 @@ from crawler.fetch.robots.status import (
 from crawler.fetch.singleflight import SingleFlight
 from crawler.page import REFUSALS, Failure, Fetched, Page, Redirect, Request, Verdict
 from crawler.url.hosts import name_of_site
-from crawler.url.urls import join, origin_of, site_of
+from crawler.url.urls import Target, UrlReader, origin_of, site_of
 
 MAX_REDIRECTS: Final = 5
 LONG_CHARACTERS: Final = 64 * 1024
 """Longer files are parsed in a thread, one at a time: more threads than that would hold up the event loop."""
+
+_URLS: Final = UrlReader()
 
 ReadRetryAfter = Callable[[str | None, float], float | None]
 """Returns the seconds that a Retry-After header asks to wait; None if it is invalid. Takes the header and the time."""
@@ -179,7 +181,7 @@ class RobotsTxt:
         now = self._clock()
         pause_s = None if isinstance(response, Failure) else self._read_retry_after(response.header("Retry-After"), now)
         if isinstance(response, Redirect) and hop.redirects < MAX_REDIRECTS:
-            target = join(hop.url, response.location)
+            target = target_of(response, hop.url)
             if target is not None:
                 return self._follow(origin, hop, target, response, pause_s)
         if isinstance(response, Page) and response.challenged and hop.redirects < MAX_REDIRECTS:
@@ -232,6 +234,13 @@ class RobotsAtOnce:
             if verdict.known:
                 return verdict
             await self._sleep(self._rest_s if verdict.asked else 0.0)
+
+
+def target_of(redirect: Redirect, url: str, /) -> str | None:
+    """Where a redirect of `url` leads, read as the crawl reads links: without a login, which a stranger wrote. None if
+    that is no URL to crawl."""
+    target = _URLS.read(redirect.location, url)
+    return target.url if isinstance(target, Target) else None
 
 
 def _is_long(status: RobotsStatus | None) -> bool:

@@ -11,14 +11,14 @@ from typing import Final, Protocol
 
 import msgspec
 
-from crawler.fetch.robots.robots_txt import Fetches, ReadRetryAfter
+from crawler.fetch.robots.robots_txt import Fetches, ReadRetryAfter, target_of
 from crawler.fetch.robots.status import path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
 from crawler.notes import NoteKind, Notes, read_note
 from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
 from crawler.url.hosts import name_of_site
-from crawler.url.urls import host_of, join, origin_of, site_of
+from crawler.url.urls import host_of, origin_of, site_of
 
 WELL_KNOWN: Final = "/.well-known/tdmrep.json"
 MAX_ORIGINS: Final = 10_000
@@ -122,7 +122,7 @@ class TdmFiles:
         if self._archive is not None:
             await self._archive(response)
         now = self._clock()
-        target = join(url, response.location) if isinstance(response, Redirect) else None
+        target = target_of(response, url) if isinstance(response, Redirect) else None
         if target is not None and redirects < MAX_REDIRECTS and _name(target) == _name(url):
             self._hops[origin] = target, redirects + 1
             if len(self._hops) > MAX_ORIGINS:

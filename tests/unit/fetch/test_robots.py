@@ -21,6 +21,7 @@ from crawler.fetch.robots.rules import (
 from crawler.fetch.robots.status import UNREACHABLE_LIMIT_S, RobotsLifetimes, RobotsStatus
 from crawler.page import REFUSALS, Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
 from crawler.politeness.pace import parse_retry_after
+from crawler.url.urls import MAX_URL_LENGTH
 from frontier.memory.notes import MemoryNotes
 from tests.fetchers import http_fetcher
 
@@ -575,6 +576,21 @@ async def test_after_five_redirects_there_is_no_file() -> None:
     verdict = await world.allows("/x")
     assert (verdict.allowed, verdict.reason) == (True, "none")
     assert len(world.web.asked) == 6
+
+
+async def test_a_login_in_a_redirect_is_not_sent() -> None:
+    world = World(redirect("http://a%3Ab:secret@b.test/robots.txt"))
+    await world.allows()
+    assert world.web.asked == ["http://a.test/robots.txt", "http://b.test/robots.txt"]
+
+
+@pytest.mark.parametrize(
+    "target", [f"http://b.test/{'x' * MAX_URL_LENGTH}", f"http://{'x' * 64}.test/", "http://b..test/", "http://[b/"]
+)
+async def test_a_redirect_to_what_is_no_url_to_crawl_leads_nowhere(target: str) -> None:
+    world = World(redirect(target))
+    assert (await world.allows()).reason == "none"
+    assert world.web.asked == ["http://a.test/robots.txt"]
 
 
 async def test_what_a_redirect_leads_to_decides() -> None:
