@@ -9,6 +9,11 @@ import aiohttp
 
 _HELD_BYTES: Final = 512 * 1024
 """So much of a body may wait to be read before we stop receiving it."""
+_MAX_OVERHEAD_BYTES: Final = 512 * 1024
+_MAX_OVERHEAD_RATIO: Final = 4
+"""Bytes of a response beside its body: so many, and so many more for each byte of the body."""
+_MAX_INFORMATIONAL: Final = 50
+"""Informational responses before the final one. Each takes much more time than its few bytes show."""
 
 
 class BodyEnd:
@@ -25,6 +30,23 @@ class BodyEnd:
         """Only the end of the connection marks the end of the body."""
         self.lacks_close_notify = False
         """The connection ended without the close_notify of TLS, so anybody may have ended it."""
+
+
+class Overhead:
+    """What one response has beside its body."""
+
+    __slots__ = ("_heads", "_received_bytes")
+
+    def __init__(self) -> None:
+        self._received_bytes = self._heads = 0
+
+    def is_full(self, *, more_bytes: int = 0, body_bytes: int = 0, more_heads: int = 0) -> bool:
+        """Count more bytes, of the body too, and informational responses; returns whether there are too many, with so
+        many bytes of the body among them."""
+        self._received_bytes += more_bytes
+        self._heads += more_heads
+        beside = self._received_bytes - body_bytes
+        return self._heads > _MAX_INFORMATIONAL or beside > _MAX_OVERHEAD_BYTES + _MAX_OVERHEAD_RATIO * body_bytes
 
 
 class PlainBody:

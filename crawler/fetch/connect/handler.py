@@ -11,7 +11,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-from crawler.fetch.connect.bodies import BodyEnd, PlainBody
+from crawler.fetch.connect.bodies import BodyEnd, Overhead, PlainBody
 from crawler.fetch.connect.connections import Connections, Peer
 from crawler.fetch.connect.failures import TOO_MUCH, BodyBroken, NoResponse
 from crawler.fetch.connect.keeping import memory_of
@@ -23,9 +23,6 @@ from crawler.url.hosts import same_address
 _MAX_LINE_BYTES = 64 * 1024
 """Limit per header line. Browsers accept that much in total; aiohttp's own limit of 8 KiB refuses real sites."""
 _MAX_HEADERS = 512
-_MAX_OVERHEAD_BYTES = 512 * 1024
-_MAX_OVERHEAD_RATIO = 4
-"""Bytes of a response beside its body: so many, and so many more for each byte of the body."""
 
 
 class TolerantHandler(ResponseHandler):
@@ -60,7 +57,7 @@ class TolerantHandler(ResponseHandler):
         self._awaits_head = False
         self._pending = b""
         """An incomplete head."""
-        self._received_bytes = 0
+        self._overhead = Overhead()
         self._body: StreamReader | PlainBody | None = None
         """The body of the current or last response; None before its headers have arrived."""
         self._plain: PlainBody | None = None
@@ -107,7 +104,7 @@ class TolerantHandler(ResponseHandler):
     def _begin_request(self, *, may_be_plain: bool) -> None:
         if self.requests == 0 and has_unread(self.transport):
             self._distrust()
-        self.body_end = BodyEnd()
+        self.body_end, self._overhead = BodyEnd(), Overhead()
         self.requests += 1
         now = self._loop.time()
         if self.requests > 1:
@@ -115,10 +112,8 @@ class TolerantHandler(ResponseHandler):
             self._connections.note_interval(self.interval_s)
         self.asked_at = now
         self._awaits_head = True
-        self._pending = b""
-        self._received_bytes = 0
+        self._pending = self._last_bytes = b""
         self._body = self._plain = self._parser = self._payload = None
-        self._last_bytes = b""
         self._may_be_plain = may_be_plain
         # The request is written as soon as this returns.
         if (before_request := self._connections.before_request) is not None:
@@ -139,6 +134,9 @@ class TolerantHandler(ResponseHandler):
                 tls = self.transport.get_extra_info("ssl_object")
                 if isinstance(tls, ResumingTls):
                     tls.keep_session()
+        elif self._overhead.is_full(more_heads=1):
+            self._refuse()
+            return
         super().feed_data(data, size)  # type: ignore[arg-type]
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
@@ -182,8 +180,7 @@ class TolerantHandler(ResponseHandler):
 
     def data_received(self, data: bytes) -> None:
         if self._plain is not None and not self._plain.is_eof():
-            if self._is_tls and len(data) > self._largest_piece:
-                self._grow(len(data))
+            self._note_piece(len(data))
             self._feed_plain(self._plain, data)
             return
         if self._spoke_first:
@@ -191,15 +188,11 @@ class TolerantHandler(ResponseHandler):
         if data and self._is_idle():
             self._distrust()
             return
-        if self._is_tls and len(data) > self._largest_piece:
-            self._grow(len(data))
-        self._received_bytes += len(data)
+        self._note_piece(len(data))
         stream = None if self._plain is not None else cast(StreamReader | None, self._body)
         body_bytes = stream.total_bytes if stream is not None else 0
-        if self._received_bytes - body_bytes > _MAX_OVERHEAD_BYTES + _MAX_OVERHEAD_RATIO * body_bytes:
-            if self.transport is not None:
-                self.transport.abort()
-            self.set_exception(HttpProcessingError(message=TOO_MUCH))
+        if self._overhead.is_full(more_bytes=len(data), body_bytes=body_bytes):
+            self._refuse()
             return
         if data and self._awaits_head:
             data = self._feed_heads(data)
@@ -227,9 +220,10 @@ class TolerantHandler(ResponseHandler):
     def _feed_heads(self, data: bytes) -> bytes:
         """Pass complete heads to the parser; return the data after the last one."""
         searched = len(self._pending)
-        pending = self._pending + data if searched else data
-        self._pending = b""
+        pending, self._pending = self._pending + data if searched else data, b""
         while self._awaits_head:
+            if not searched:  # a server may send any number of empty lines first
+                pending = pending.lstrip(b"\r\n")
             # The pattern of plain heads finds their end. It is not tried again for each piece of a head.
             is_new = not searched or end_of_head(pending, searched) is not None
             plain = read_plain_head(pending) if is_new and self._may_be_plain else None
@@ -247,7 +241,7 @@ class TolerantHandler(ResponseHandler):
                 pending, searched = pending[end:], 0
                 # Another head follows an informational response.
                 self._awaits_head = self._body is None and self.exception() is None
-        return pending
+        return pending if self.exception() is None else b""
 
     def _begin_plain(self, head: PlainHead) -> None:
         self._plain = body = PlainBody(
@@ -282,10 +276,16 @@ class TolerantHandler(ResponseHandler):
             )
         super().data_received(data)
 
-    def _grow(self, piece: int) -> None:
-        self._largest_piece = piece
-        self.memory_bytes = memory_of(tls=True, largest_piece=piece)
-        self._connections.note_memory(self)
+    def _refuse(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+        self.set_exception(HttpProcessingError(message=TOO_MUCH))
+
+    def _note_piece(self, size: int) -> None:
+        if self._is_tls and size > self._largest_piece:
+            self._largest_piece = size
+            self.memory_bytes = memory_of(tls=True, largest_piece=size)
+            self._connections.note_memory(self)
 
     def _is_idle(self) -> bool:
         return self.requests == 0 or (self._body is not None and self._body.is_eof())

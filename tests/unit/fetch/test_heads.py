@@ -42,6 +42,8 @@ class Wire(asyncio.Transport):
 
     def close(self) -> None: ...
 
+    def abort(self) -> None: ...
+
 
 @given(FIELDS, st.sampled_from([b"200 OK", b"404 Not Found", b"204", b"200 \xe4"]))
 def test_a_sound_head_is_left_as_it_is(fields: list[tuple[bytes, bytes]], status: bytes) -> None:
@@ -237,3 +239,34 @@ async def test_what_can_be_no_head_is_refused_at_once(rubbish: bytes) -> None:
     handler.expect_response()
     handler.data_received(rubbish)
     assert handler.exception() is not None
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("piece", [1000, 100_000])
+async def test_empty_lines_before_a_head_are_passed_over_at_once(
+    monkeypatch: pytest.MonkeyPatch, end: bytes, piece: int
+) -> None:
+    parsed: list[bytes] = []
+    monkeypatch.setattr(TolerantHandler, "_parse", lambda _, data: parsed.append(data))
+    handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
+    handler.connection_made(Wire())
+    handler.expect_response()
+    sent = end * (200_000 // len(end)) + page(BODY)
+    for at in range(0, len(sent), piece):
+        handler.data_received(sent[at : at + piece])
+    message, body = await handler.read()
+    assert (message.code, await body.readany()) == (200, BODY)
+    assert parsed == []
+
+
+@pytest.mark.parametrize(
+    "hint", [head(status=b"103 Early Hints"), b"HTTP/1.1 100\n\n", b"\n\nHTTP/1.1 100 Continue\r\n\r\n"]
+)
+async def test_informational_responses_are_bounded(hint: bytes) -> None:
+    for count, is_too_many in ((50, False), (51, True), (5000, True)):
+        handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
+        handler.connection_made(Wire())
+        handler.expect_response()
+        handler.data_received(hint * count + page(BODY))
+        assert (handler.exception() is not None) == is_too_many
+        assert len(handler._buffer) == min(count, 50) + (not is_too_many)

@@ -552,7 +552,6 @@ async def test_what_is_no_response_is_a_failure_with_its_kind(script: Script, ki
         ([HANG], False),
         ([b"HTTP/1.1 200 OK\r\n", HANG], False),
         ([head(b"Content-Length: 9"), HANG], True),
-        ([itertools.repeat(head(status=b"100 Continue"))], False),
     ],
 )
 async def test_a_server_that_does_not_come_to_the_point_times_out(script: Script, *, answered: bool) -> None:
