@@ -203,13 +203,13 @@ class RobotsTxt:
                 rules = await asyncio.to_thread(self._cache.parse, status)
         # Not before: who finds a note parses it.
         self._cache.note(origin, status)
-        reached, duration_s = _has_reached(response), response.duration_s
+        reached, duration_s = has_reached(response), response.duration_s
         return self._cache.put(origin, status, rules=rules, reached=reached, duration_s=duration_s, pause_s=pause_s)
 
     def _follow(self, origin: str, hop: Hop, target: str, answer: Redirect | Page, pause_s: float | None) -> Verdict:
         """Remember where the next request goes."""
         unknown = msgspec.structs.replace(
-            hop.verdict, asked=_has_reached(answer), duration_s=answer.duration_s, pause_s=pause_s
+            hop.verdict, asked=has_reached(answer), duration_s=answer.duration_s, pause_s=pause_s
         )
         self._hops[origin] = Hop(url=target, redirects=hop.redirects + 1, verdict=unknown)
         if len(self._hops) > MAX_ORIGINS:
@@ -251,7 +251,8 @@ def _host_name(url: str) -> str:
     return name_of_site(site_of(url))
 
 
-def _has_reached(response: Fetched) -> bool:
+def has_reached(response: Fetched, /) -> bool:
+    """Whether a server was asked, which must rest then."""
     if isinstance(response, Redirect):
         return response.asked
     return not isinstance(response, Failure) or response.reached

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from crawler.fetch.robots.robots_txt import Fetches, ReadRetryAfter, target_of
+from crawler.fetch.robots.robots_txt import Fetches, ReadRetryAfter, has_reached, target_of
 from crawler.fetch.robots.status import path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
@@ -133,7 +133,7 @@ class TdmFiles:
         retry_after = None if isinstance(response, Failure) else response.header("Retry-After")
         return msgspec.structs.replace(
             _UNKNOWN,
-            asked=not isinstance(response, Failure) or response.reached,
+            asked=has_reached(response),
             duration_s=response.duration_s,
             pause_s=self._read_retry_after(retry_after, now),
         )

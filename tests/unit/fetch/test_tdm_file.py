@@ -208,6 +208,13 @@ async def test_a_redirect_to_what_robots_txt_disallows_is_not_followed() -> None
         assert world.asked == [FILE]
 
 
+async def test_a_redirect_that_we_make_ourselves_is_no_request() -> None:
+    secure = Redirect.internal(FILE, f"https://a.test{WELL_KNOWN}", why=b"HSTS", now=START)
+    world = World({FILE: secure})
+    verdicts = [await world.files.allows("http://a.test/") for _ in range(2)]
+    assert [(each.known, each.asked) for each in verdicts] == [(True, True), (False, False)]
+
+
 async def test_both_files_count_and_each_answer_is_archived() -> None:
     archived: list[str] = []
 
