@@ -26,7 +26,7 @@ from crawler.page import (
     Repeat,
     Verdict,
 )
-from crawler.politeness.asking import request_for
+from crawler.politeness.asking import request_for, usable
 from crawler.politeness.plain_http import http_instead
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from crawler.preferences.judging import REFUSED
@@ -94,7 +94,7 @@ class Pipeline:
         await keep_in_step()
         work.stage, work.since = "the server", components.monotonic()
         request = request_for(lease, components.may_refer)
-        fetched = await components.fetcher.fetch(request)
+        fetched = usable(await components.fetcher.fetch(request), lease, components.archive_began())
         if isinstance(fetched, Failure):
             fetched = self._http_instead(lease, fetched) or fetched
         work.stage, work.since = "the storing", components.monotonic()

@@ -1,6 +1,6 @@
 """What was deleted of the output of a crawl, because it was old or took too much space: `pruned.json` in the directory
 that had it, and `pruned/`, which has the record numbers of each file. `pruned.json` also says when the archive began
-anew.
+anew, so that no old file is needed any more (`crawler.prune.cycles`).
 
 A file is listed before it is deleted. So whoever misses a page can tell that it was pruned, and a crash in between
 leaves a file that the next pass deletes.
@@ -44,28 +44,30 @@ class PrunedFile(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.partition("/")[0]
 
 
-class _List(msgspec.Struct, frozen=True, kw_only=True):
+class Cycle(msgspec.Struct, frozen=True, kw_only=True):
+    """That the archive began anew: nothing that was written since refers to what was before."""
+
+    began: str
+    first: int
+    """The number of its first archive, or one between that and the archive before."""
+
+
+class Pruned(msgspec.Struct, frozen=True, kw_only=True):
+    """What `pruned.json` says."""
+
     version: int = VERSION
     files: Sequence[PrunedFile] = ()
-    cycle_began: str | None = None
-    """When the archive began anew the last time: nothing that was written since refers to what was before."""
+    """In the order in which they were listed."""
+    cycles: Sequence[Cycle] = ()
+    """The oldest first. Archives before the first one are not divided into cycles."""
 
 
-def read_pruned(directory: CrawlDirectory) -> list[PrunedFile]:
-    """What was pruned of the output in a directory, in the order it was. Raises `DirectoryRefused`."""
-    return list(_read(directory).files)
-
-
-def read_cycle(directory: CrawlDirectory) -> str | None:
-    """When the archive in a directory began anew the last time. Raises `DirectoryRefused`."""
-    return _read(directory).cycle_began
-
-
-def _read(directory: CrawlDirectory) -> _List:
+def read_pruned(directory: CrawlDirectory) -> Pruned:
+    """What was pruned of the output in a directory. Raises `DirectoryRefused`."""
     try:
-        found = msgspec.json.decode(directory.pruned.read_bytes(), type=_List)
+        found = msgspec.json.decode(directory.pruned.read_bytes(), type=Pruned)
     except FileNotFoundError:
-        return _List()
+        return Pruned()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DirectoryRefused(
             f"{directory.pruned} can't be read: {error}. It says which output was deleted on purpose: restore a copy "
@@ -79,19 +81,9 @@ def _read(directory: CrawlDirectory) -> _List:
     return found
 
 
-def write_pruned(directory: CrawlDirectory, files: Sequence[PrunedFile]) -> None:
-    """Replace the list, in one step that survives a power failure. Raises `OSError` and `DirectoryRefused`."""
-    _write(directory, msgspec.structs.replace(_read(directory), files=files))
-
-
-def write_cycle(directory: CrawlDirectory, began: str) -> None:
-    """Note that the archive begins anew, in one step that survives a power failure. Raises `OSError` and
-    `DirectoryRefused`."""
-    _write(directory, msgspec.structs.replace(_read(directory), cycle_began=began))
-
-
-def _write(directory: CrawlDirectory, found: _List) -> None:
-    replace_file(directory.pruned, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+def write_pruned(directory: CrawlDirectory, pruned: Pruned) -> None:
+    """Replace what `pruned.json` says, in one step that survives a power failure. Raises `OSError`."""
+    replace_file(directory.pruned, msgspec.json.format(msgspec.json.encode(pruned)) + b"\n")
 
 
 def write_numbers(directory: CrawlDirectory, name: str, numbers: NumberSet) -> None:
@@ -108,7 +100,7 @@ class PrunedNumbers:
     def __init__(self, directories: Iterable[CrawlDirectory]) -> None:
         self._numbers: dict[str, NumberSet] = {"records": NumberSet(), "warc": NumberSet()}
         for directory in directories:
-            for file in read_pruned(directory):
+            for file in read_pruned(directory).files:
                 self._numbers[file.output].add_all(_read_numbers(directory, file.name))
 
     def has(self, output: Output, number: int) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from crawler.page import LinkKind, Request
+from crawler.page import Failure, FailureKind, Fetched, LinkKind, NotModified, Request
 from frontier import CrawlUrl, Lease
 
 
@@ -20,4 +20,23 @@ def request_for(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
         etag=url.had_etag if is_conditional else None,
         last_modified=url.had_last_modified if is_conditional else None,
         is_sitemap=url.kind == LinkKind.SITEMAP,
+    )
+
+
+def usable(answer: Fetched, lease: Lease, archive_began: float) -> Fetched:
+    """The answer; or a failure instead, if it says that a page has not changed, but the archive has begun anew since
+    the request was sent, and must not refer to the copy any more. The next attempt asks for the whole page."""
+    earlier = lease.url.earlier
+    if not isinstance(answer, NotModified) or earlier is None:
+        return answer
+    if earlier.fetched_at is None or earlier.fetched_at > archive_began:
+        return answer
+    return Failure(
+        url=answer.url,
+        kind=FailureKind.PROTOCOL,
+        message="not modified, but meanwhile the archive has begun anew and needs the whole page",
+        ip=answer.ip,
+        fetched_at=answer.fetched_at,
+        duration_s=answer.duration_s,
+        answered=True,
     )

@@ -3,14 +3,21 @@
 A revisit record has no body, but refers to an earlier record that has it. Such references form chains: if a page is
 archived again whenever its last body is too old, each archive has bodies of some pages and refers to bodies of others,
 so each needs one before it, and none can ever be deleted. Thus all pages begin anew together. A cycle begins with a new
-archive, and nothing in it refers to what was written before.
+archive, and nothing in it refers to what was written before. So its archives are needed by each other at most.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
+from crawler.disk.pruned import Cycle
 from crawler.prune.choosing import Keep
 from crawler.prune.finished import OutputFile
+from crawler.write.cdxj.making import serial_of
+
+Place = tuple[Path, int]
+"""A cycle: the directory with its archives, and its number among those that are known, from 1."""
 
 _PER_LIMIT: Final = 3
 """Cycles that fit into the bytes to be kept. All of the oldest one goes at once, so two thirds stay. With more cycles
@@ -27,3 +34,16 @@ def is_over(files: Sequence[OutputFile], keep: Keep, *, began: float, now: float
     if keep.seconds is not None and now - (began or min(archives)) >= keep.seconds:
         return True
     return keep.bytes is not None and _PER_LIMIT * sum(file.bytes for file in written) >= keep.bytes
+
+
+def place_of(archive: OutputFile, cycles: Sequence[Cycle]) -> Place | None:
+    """The cycle of an archive, if it is not older than all. `cycles` are those of its directory, the oldest first."""
+    number = bisect_right(cycles, serial_of(archive.path), key=lambda cycle: cycle.first)
+    return (archive.directory, number) if number else None
+
+
+def with_next(cycles: Sequence[Cycle], following: Cycle, *, oldest: int) -> list[Cycle]:
+    """With the cycle that follows, and without those of which nothing is left. `oldest` is the number of the oldest
+    archive that is left."""
+    gone = bisect_right(cycles, oldest, key=lambda cycle: cycle.first) - 1
+    return [*cycles[max(0, gone) :], following]

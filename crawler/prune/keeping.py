@@ -7,14 +7,20 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
+import msgspec
+
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.pruned import Cycle, read_pruned, write_pruned
 from crawler.disk.repeating import Repeating
 from crawler.prune.choosing import Keep
-from crawler.prune.cycles import is_over
+from crawler.prune.cycles import is_over, with_next
 from crawler.prune.finished import OutputFile, output_files
 from crawler.prune.needs import Needs
 from crawler.prune.pruning import Plan, delete, make_plan
+from crawler.record import rfc3339
 from crawler.status import number_of, size
+from crawler.write.cdxj.making import archives, serial_of
+from crawler.write.warc_opening import next_serial
 from frontier import CrawlUrl
 
 _log = logging.getLogger(__name__)
@@ -36,24 +42,24 @@ class Keeping:
         owns: Callable[[CrawlDirectory], bool],
         *,
         keep: Keep,
+        own: CrawlDirectory,
         refers_from: float = 0.0,
         forget_before: Callable[[float], None] = lambda _: None,
-        note_cycle: Callable[[float], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
         interval_s: float = INTERVAL_S,
     ) -> None:
-        """`outputs` are all directories with output of the crawl, the oldest first. Nothing refers to what was fetched
-        before `refers_from`, when the present cycle began; `forget_before` is told when that changes. `note_cycle`
-        stores when a cycle began, and may raise `OSError` or `DirectoryRefused`. All are in seconds since 1970."""
+        """`outputs` are all directories with output of the crawl, the oldest first; it writes its archive to its `own`.
+        Nothing refers to what was fetched before `refers_from`, when the present cycle began; `forget_before` is told
+        when that changes. Both are in seconds since 1970."""
         self._outputs = outputs
         self._owns = owns
         self._keep = keep
+        self._own = own
         self._forget_before = forget_before
-        self._note_cycle = note_cycle
         self._clock = clock
         self._interval_s = interval_s
         self._needs = Needs()
-        self._refers_from = refers_from
+        self.refers_from = refers_from
         self._is_ending_cycle = False
         self._chosen: set[OutputFile] = set()
         self._said: str | None = None
@@ -69,12 +75,12 @@ class Keeping:
         """Whether the server may answer that the page of a URL has not changed, so that the archive gets no body. The
         first visit in each cycle brings one."""
         fetched_at = None if url.earlier is None else url.earlier.fetched_at
-        return fetched_at is None or (fetched_at > self._refers_from and not self._is_ending_cycle)
+        return fetched_at is None or (fetched_at > self.refers_from and not self._is_ending_cycle)
 
     async def prepare(self) -> None:
         """Begin a cycle if the last one is over. Before the first request, nothing is on its way."""
         if self._keep:
-            self._forget_before(self._refers_from)
+            self._forget_before(self.refers_from)
             await self._turn_cycle(is_before_requests=True)
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -126,19 +132,21 @@ class Keeping:
         try:
             if not self._is_ending_cycle:
                 files = await asyncio.to_thread(output_files, list(self._outputs()))
-                self._is_ending_cycle = is_over(files, self._keep, began=self._refers_from, now=now)
+                self._is_ending_cycle = is_over(files, self._keep, began=self.refers_from, now=now)
                 if not (self._is_ending_cycle and is_before_requests):
                     return
-            await asyncio.to_thread(self._note_cycle, now)
+            await self._refer_from(now)
+            # From now on, archives are written to new files.
+            first = next_serial(self._own.warc)
+            await asyncio.to_thread(_note_cycle, self._own, Cycle(began=rfc3339(now), first=first))
         except (OSError, DirectoryRefused) as error:
             _log.warning("the archive can't begin anew now, so more of it stays: %s", error)
             return
-        await self._refer_from(now)
         self._is_ending_cycle = False
 
     async def _refer_from(self, moment: float) -> None:
-        if moment > self._refers_from:
-            self._refers_from = moment
+        if moment > self.refers_from:
+            self.refers_from = moment
             self._forget_before(moment)
 
     def _note(self, plan: Plan, keep: Keep) -> None:
@@ -152,6 +160,13 @@ class Keeping:
         if problem is not None and self._said is None:
             _log.warning("%s", problem)
         self._said = problem
+
+
+def _note_cycle(directory: CrawlDirectory, following: Cycle) -> None:
+    """Raises `OSError` and `DirectoryRefused`."""
+    pruned, found = read_pruned(directory), archives(directory.warc)
+    oldest = serial_of(found[0]) if found else following.first
+    write_pruned(directory, msgspec.structs.replace(pruned, cycles=with_next(pruned.cycles, following, oldest=oldest)))
 
 
 def _warn(error: OSError | DirectoryRefused) -> None:

@@ -1,8 +1,9 @@
 """Which archives must stay because later ones refer to their bodies."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from crawler.prune.cycles import Place
 from crawler.prune.finished import OutputFile, sound_lines
 from crawler.write.cdxj.lines import REVISIT
 
@@ -13,14 +14,31 @@ class Needs:
     def __init__(self) -> None:
         self._without_revisits: set[tuple[Path, int]] = set()
 
-    def needed(self, archives: Sequence[OutputFile], chosen: Collection[OutputFile]) -> set[OutputFile]:
-        """Those of the chosen archives to which others refer. `archives` are all of the crawl, in the order written.
-        Raises `OSError`."""
-        if not chosen or not any(map(self._may_refer, archives)):
-            return set()
+    def needed(
+        self, archives: Sequence[OutputFile], chosen: Collection[OutputFile], places: Mapping[OutputFile, Place | None]
+    ) -> set[OutputFile]:
+        """Those of the chosen archives that others need, or may need. `archives` are all of the crawl, in the order
+        written; `places` tells their cycles. Raises `OSError`.
+
+        The archives of a cycle need only each other. So they go together, and nothing has to be read. References of
+        archives before the first cycle are followed."""
+        kept = self._of_kept_cycles(archives, chosen, places)
+        goes = [each for each in chosen if each not in kept]
+        others = [each for each in archives if places[each] is None or each in goes]
+        if not goes or len(others) == len(goes) or not any(map(self._may_refer, others)):
+            return kept
         from crawler.prune.following import needed_by_others  # noqa: PLC0415 - few crawls delete archives
 
-        return needed_by_others(archives, chosen)
+        return kept | needed_by_others(others, goes)
+
+    def _of_kept_cycles(
+        self, archives: Sequence[OutputFile], chosen: Collection[OutputFile], places: Mapping[OutputFile, Place | None]
+    ) -> set[OutputFile]:
+        """The chosen archives of cycles of which others are kept that may refer to them."""
+        asked = {places[each] for each in chosen} - {None}
+        left = (each for each in archives if places[each] in asked and each not in chosen)
+        kept = {places[each] for each in left if self._may_refer(each)}
+        return {each for each in chosen if places[each] in kept}
 
     def _may_refer(self, archive: OutputFile) -> bool:
         identity = archive.path, archive.bytes

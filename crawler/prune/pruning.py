@@ -7,8 +7,9 @@ from pathlib import Path
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.pruned import PrunedFile, read_pruned, write_numbers, write_pruned
+from crawler.disk.pruned import Pruned, PrunedFile, read_pruned, write_numbers, write_pruned
 from crawler.prune.choosing import Keep, too_much, too_old
+from crawler.prune.cycles import place_of
 from crawler.prune.finished import OutputFile, output_files, read_content
 from crawler.prune.needs import Needs
 from crawler.record import rfc3339
@@ -53,18 +54,22 @@ def make_plan(
 
     Raises `OSError` and, if it `refuses_damage`, `DirectoryRefused` for a damaged list of what was deleted. Otherwise
     files of that directory are chosen as well, but none to which they refer, since `delete` refuses to delete them."""
-    gone, damaged = _deleted_before(directories, refuses_damage=refuses_damage)
+    lists = _lists(directories, refuses_damage=refuses_damage)
+    gone = {place / file.name for place, found in lists.items() for file in found.files if file.is_deleted}
     files = output_files(directories)
     others = [file for file in files if file.path not in gone]  # not what was restored by hand
     needs = Needs() if needs is None else needs
     old = too_old(others, keep, now=now)
     much = list(too_much(others, keep, list(old)))
     archives = [file for file in files if file.is_archive]
+    places = {
+        file: place_of(file, lists[file.directory].cycles) if file.directory in lists else None for file in archives
+    }
 
     def plan(wanted: int) -> Plan:
         asked = old | dict(much[:wanted])
-        goes = [file for file in asked if file.is_archive and file.directory not in damaged]
-        needed = needs.needed(archives, goes)
+        goes = {file for file in asked if file.is_archive and file.directory in lists}
+        needed = needs.needed(archives, goes, places)
         chosen = [each for each in asked.items() if each[0] not in needed]
         order = sorted(chosen, key=lambda each: (each[0].written_at, each[0].name))
         return Plan(files=files, chosen=dict(order), needed=sorted(needed, key=lambda each: each.name))
@@ -84,22 +89,22 @@ def make_plan(
     return plan_from_now(_least(wanted + 1, len(much), lambda count: is_enough(plan(count))))
 
 
-def _deleted_before(directories: Sequence[CrawlDirectory], *, refuses_damage: bool) -> tuple[set[Path], set[Path]]:
-    """The files that were deleted, and the directories whose lists of them are damaged. Raises `DirectoryRefused`."""
-    gone, damaged = set[Path](), set[Path]()
+def _lists(directories: Sequence[CrawlDirectory], *, refuses_damage: bool) -> dict[Path, Pruned]:
+    """What was deleted before, by directory, without damaged lists unless it `refuses_damage`. Raises
+    `DirectoryRefused`."""
+    found: dict[Path, Pruned] = {}
     for each in directories:
         try:
-            gone |= {each.path / file.name for file in read_pruned(each) if file.is_deleted}
+            found[each.path] = read_pruned(each)
         except DirectoryRefused:
             if refuses_damage:
                 raise
-            damaged.add(each.path)
-    return gone, damaged
+    return found
 
 
 def _least(first: int, last: int, is_enough: Callable[[int], bool]) -> int:
     """The least number that is enough; `last` if none below is. More than enough is enough. It asks seldom, because
-    each answer takes a pass over all archives."""
+    each answer may take a pass over many archives."""
     too_few, step = first, 1
     while first < last and not is_enough(first):
         too_few, first, step = first + 1, min(first + step, last), 2 * step
@@ -130,7 +135,8 @@ def delete(
     """Delete files of one directory, and what a crash has left of those that were listed before. Returns what was
     listed now. After a crash or an error, the next call goes on. Stops between two files when `goes_on` says no. Raises
     `OSError` and `DirectoryRefused`."""
-    listed = read_pruned(directory)
+    before = read_pruned(directory)
+    listed = list(before.files)
     known, count = {file.name for file in listed}, len(listed)
     _delete_listed(directory, listed)
     for file, reason in chosen:
@@ -151,10 +157,10 @@ def delete(
         )
         write_numbers(directory, file.name, content.numbers)
         listed = [*map(_deleted, listed), pruned]
-        write_pruned(directory, listed)
+        write_pruned(directory, msgspec.structs.replace(before, files=listed))
         _delete_listed(directory, listed)
     if any(not file.is_deleted for file in listed):
-        write_pruned(directory, list(map(_deleted, listed)))
+        write_pruned(directory, msgspec.structs.replace(before, files=list(map(_deleted, listed))))
     return list(map(_deleted, listed[count:]))
 
 

@@ -213,6 +213,7 @@ async def _components(
         recrawling=frontier if isinstance(frontier, Recrawling) else None,
         visiting=visiting,
         may_refer=space.keeping.may_refer if config.output.warc else lambda _: True,
+        archive_began=(lambda: space.keeping.refers_from) if config.output.warc else lambda: 0.0,
     )
     await space.start(stack)
     return Adjusted(

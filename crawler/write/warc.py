@@ -101,6 +101,7 @@ class WarcSink:
         self._file: AppendFile | None = None
         self._file_began = 0.0
         self._is_over = False
+        self._refers_from = 0.0
         self._index: OpenIndex | None = None
         self._sorting: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -138,14 +139,15 @@ class WarcSink:
 
     async def _write(self, fetched: Fetched, compose: Callable[[], Group]) -> None:
         while True:
-            held = self._info.identifier
+            held = self._info.identifier, self._refers_from
             if _size(fetched) < _THREAD_BYTES:
                 group = compose()
             else:
                 async with self._threads:  # this also limits the number of large copies in memory
                     group = await asyncio.to_thread(compose)
             await self._make_room(sum(map(len, group.chunks)))
-            if held == self._info.identifier:  # otherwise another file has begun, or the settings have changed
+            # Otherwise another file has begun, the settings have changed, or the record may refer to what it must not.
+            if held == (self._info.identifier, self._refers_from):
                 break
         await self._append(group).settle()
         self._remember(group, fetched)
@@ -160,6 +162,7 @@ class WarcSink:
                 self._finish_file()
 
     def forget_before(self, moment: float, /) -> None:
+        self._refers_from = max(self._refers_from, moment)
         # What was written before that is not to be in one file with what can't refer to it any more.
         self._is_over = self._is_over or (self._file is not None and self._file_began < moment)
         first = rfc3339(moment)

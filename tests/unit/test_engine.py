@@ -594,6 +594,26 @@ async def test_a_page_is_fetched_again_only_if_it_has_changed() -> None:
 
 
 @in_virtual_time
+async def test_an_answer_without_a_body_does_not_count_if_the_archive_has_begun_anew_meanwhile() -> None:
+    headers = [(b"ETag", b'"x"')]
+    current = NotModified(url=SEED, status=304, headers=[], fetched_at=START, duration_s=0.0)
+    rig = Rig({SEED: [page(SEED, headers=headers), current, page(SEED, headers=headers)]})
+    async with rig.engine() as engine:
+        await engine.run()
+        parts = engine._components
+        visited = rig.store.reads.entry(SEED)
+        assert visited is not None
+        began = visited.fetched_at or 0.0
+        engine._pipeline._components = msgspec.structs.replace(parts, archive_began=lambda: began)
+        await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
+        await engine.run()
+    assert [request.etag for request in rig.web.requests] == [None, '"x"', None]
+    settled = rig.store.reads.entry(SEED)
+    assert settled is not None
+    assert (settled.state, settled.status, settled.visits) == (UrlState.DONE, 200, 2)
+
+
+@in_virtual_time
 async def test_validators_that_are_too_long_to_be_sent_back_are_not_kept() -> None:
     headers = [(b"ETag", b'"%s"' % (b"x" * 1000)), (b"Last-Modified", b"y" * 1001)]
     rig = Rig({SEED: [page(SEED, headers=headers)] * 2})

@@ -115,7 +115,7 @@ def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -
         pruned=sum(
             file.records
             for each in source
-            for file in read_pruned(CrawlDirectory(each.parent))
+            for file in read_pruned(CrawlDirectory(each.parent)).files
             if file.output == "records"
         ),
         types=totals.types.counts() if has_records else {},

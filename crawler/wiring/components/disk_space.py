@@ -13,11 +13,10 @@ from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import FreeSpaceGuard, one_on_each_disk
 from crawler.disk.layout import output_directories, part_at, part_directories
-from crawler.disk.pruned import read_cycle, read_pruned, write_cycle
+from crawler.disk.pruned import read_pruned
 from crawler.disk.used_space import UsedSpaceGuard, growing_folders
 from crawler.prune.choosing import Keep
 from crawler.prune.keeping import Keeping
-from crawler.record import rfc3339
 from frontier.pauses import Pauses
 
 
@@ -67,7 +66,7 @@ def disk_space(
             keep=kept(config),
             refers_from=_refers_from(directory, _outputs(directory, whole)),
             forget_before=forget_before,
-            note_cycle=lambda began: write_cycle(directory, rfc3339(began)),
+            own=directory,
         ),
     )
 
@@ -94,10 +93,9 @@ def _outputs(own: CrawlDirectory, whole: Path) -> Sequence[CrawlDirectory]:
 
 def _refers_from(own: CrawlDirectory, outputs: Sequence[CrawlDirectory]) -> float:
     """When the present cycle began, or later: after the last page of any archive that was pruned."""
-    pruned = [file.last for each in outputs for file in read_pruned(each) if file.output == "warc" and file.last]
+    pruned = [file.last for each in outputs for file in read_pruned(each).files if file.output == "warc" and file.last]
     moments = [datetime.fromisoformat(each).timestamp() + 1 for each in pruned]
-    if (began := read_cycle(own)) is not None:
-        moments.append(datetime.fromisoformat(began).timestamp())
+    moments += [datetime.fromisoformat(cycle.began).timestamp() for cycle in read_pruned(own).cycles]
     return max(moments, default=0.0)
 
 

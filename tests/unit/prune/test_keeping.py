@@ -12,7 +12,7 @@ import pytest
 from config import load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, write_layout
-from crawler.disk.pruned import read_pruned, write_cycle
+from crawler.disk.pruned import Cycle, read_pruned
 from crawler.page import NotModified, Page
 from crawler.prune import following
 from crawler.prune.choosing import Keep
@@ -33,7 +33,7 @@ BODY = b"<title>The same</title>" + b"x" * 600
 
 
 def keeping(crawl: CrawlDirectory, keep: Keep, **more: object) -> Keeping:
-    return Keeping(lambda: [crawl], lambda _: True, keep=keep, clock=lambda: NOW, interval_s=0.01, **more)  # type: ignore[arg-type]
+    return Keeping(lambda: [crawl], lambda _: True, own=crawl, keep=keep, clock=lambda: NOW, interval_s=0.01, **more)  # type: ignore[arg-type]
 
 
 def url(number: int, visited_at: float | None) -> CrawlUrl:
@@ -44,7 +44,7 @@ def url(number: int, visited_at: float | None) -> CrawlUrl:
 
 def wait_until_pruned(crawl: CrawlDirectory) -> None:
     until = time.monotonic() + MAX_WAIT_S
-    while len(read_pruned(crawl)) < 4 and time.monotonic() < until:
+    while len(read_pruned(crawl).files) < 4 and time.monotonic() < until:
         time.sleep(0.01)
 
 
@@ -119,14 +119,9 @@ async def test_a_cycle_begins_a_look_after_the_last_one_was_over_and_meanwhile_p
     tmp_path: Path, keep: Keep
 ) -> None:
     crawl = write(tmp_path, [whole(9)], first=9)
-    told: list[tuple[str, float]] = []
-    kept = keeping(
-        crawl,
-        Keep(seconds=30 * DAY_S),
-        forget_before=lambda moment: told.append(("forget", moment)),
-        note_cycle=lambda moment: told.append(("note", moment)),
-        refers_from=NOW - 10 * DAY_S,
-    )
+    told: list[float] = []
+    since = NOW - 10 * DAY_S
+    kept = keeping(crawl, Keep(seconds=30 * DAY_S), forget_before=told.append, refers_from=since)
     lately = url(0, NOW - 1)
     await kept.prune_once()
     assert (told, kept.may_refer(lately)) == ([], True)
@@ -134,7 +129,8 @@ async def test_a_cycle_begins_a_look_after_the_last_one_was_over_and_meanwhile_p
     await kept.prune_once()
     assert (told, kept.may_refer(lately)) == ([], False)
     await kept.prune_once()
-    assert told == [("note", NOW), ("forget", NOW)]
+    assert told == [NOW]
+    assert read_pruned(crawl).cycles == [Cycle(began=rfc3339(NOW), first=1)]
     assert not kept.may_refer(lately)
     assert kept.may_refer(url(0, NOW + 1))
 
@@ -168,19 +164,15 @@ async def test_the_end_of_a_cycle_that_cannot_be_noted_is_told_and_tried_again(
     crawl = write(tmp_path, [whole(9)], first=9)
     crawl.pruned.write_bytes(b"{")
     told: list[float] = []
-    kept = keeping(
-        crawl,
-        Keep(seconds=DAY_S),
-        forget_before=told.append,
-        note_cycle=lambda moment: write_cycle(crawl, rfc3339(moment)),
-    )
+    kept = keeping(crawl, Keep(seconds=DAY_S), forget_before=told.append)
     for _ in range(2):
         await kept.prune_once()
     assert "the archive can't begin anew now" in caplog.text
-    assert NOW not in told
+    assert not kept.may_refer(url(0, NOW + 1))  # servers are asked for whole pages meanwhile
     crawl.pruned.unlink()
     await kept.prune_once()
-    assert told[-1] == NOW
+    assert kept.may_refer(url(0, NOW + 1))
+    assert [cycle.began for cycle in read_pruned(crawl).cycles] == [rfc3339(NOW)]
 
 
 class _Returning:
@@ -196,6 +188,7 @@ class _Returning:
         self.kept = Keeping(
             lambda: [self.crawl],
             lambda _: True,
+            own=self.crawl,
             keep=keep,
             clock=lambda: self.now,
             forget_before=self._sink.forget_before,
@@ -258,6 +251,16 @@ async def test_an_archive_refers_to_nothing_before_a_moment(tmp_path: Path) -> N
     assert kinds == ["response", "revisit", "response", "revisit"]
 
 
+async def test_an_archive_begins_anew_with_a_new_file(tmp_path: Path) -> None:
+    sink = WarcSink(tmp_path, WarcOptions(revisits=10), clock=lambda: NOW)
+    for number, moment in enumerate((NOW - 1, NOW - 1, NOW + 1, NOW + 1)):
+        await sink.write(whole(number), record_of(whole(number), number))
+        sink.forget_before(moment)
+    await sink.aclose()
+    files = [each.file.split("-")[-1] for each in archived(tmp_path) if each.kind == "response"]
+    assert files == ["00000.warc.gz"] * 3 + ["00001.warc.gz"]
+
+
 @pytest.mark.parametrize(("part", "mine"), [("part-0", [".", "part-0"]), ("part-1", ["part-1"])])
 async def test_each_part_deletes_its_own_and_the_first_what_is_older_than_all(
     tmp_path: Path, part: str, mine: Sequence[str]
@@ -270,7 +273,7 @@ async def test_each_part_deletes_its_own_and_the_first_what_is_older_than_all(
     space = disk_space(loaded.config, CrawlDirectory(tmp_path / part), pauses, forget_before=lambda _: None)
     for _ in range(2):
         await space.keeping.prune_once()
-    pruned = [str(each.path.relative_to(tmp_path)) for each in places if read_pruned(each)]
+    pruned = [str(each.path.relative_to(tmp_path)) for each in places if read_pruned(each).files]
     assert pruned == mine
 
 
@@ -280,7 +283,7 @@ async def test_a_damaged_list_of_one_part_keeps_no_other_from_deleting_and_costs
     places = [write(tmp_path / name, [whole(number) for number in range(3)]) for name in ("part-0", "part-1")]
     sizes = [file.bytes for file in output_files(places)]
     keep = Keep(bytes=sum(sizes) - 2 * max(sizes))  # what is left of two parts without the oldest files of each
-    healthy = Keeping(lambda: places, lambda _: True, keep=keep, clock=lambda: NOW)
+    healthy = Keeping(lambda: places, lambda _: True, own=places[0], keep=keep, clock=lambda: NOW)
     for _ in range(2):
         await healthy.prune_once()
     expected = serials(output_files(places[1:]))
@@ -288,7 +291,7 @@ async def test_a_damaged_list_of_one_part_keeps_no_other_from_deleting_and_costs
 
     again = [write(tmp_path / name, [whole(number) for number in range(3)]) for name in ("again-0", "again-1")]
     again[0].pruned.write_bytes(b"{")
-    damaged = Keeping(lambda: again, lambda _: True, keep=keep, clock=lambda: NOW)
+    damaged = Keeping(lambda: again, lambda _: True, own=again[1], keep=keep, clock=lambda: NOW)
     for _ in range(2):
         await damaged.prune_once()
     assert serials(output_files(again[1:])) == expected
@@ -305,7 +308,8 @@ async def test_what_an_archive_refers_to_stays_if_a_damaged_list_keeps_that_arch
             place.parent.mkdir(parents=True, exist_ok=True)
             path.replace(place)
     second.pruned.write_bytes(b"{")
-    kept = Keeping(lambda: [first, second], lambda _: True, keep=Keep(seconds=7.5 * DAY_S), clock=lambda: NOW)
+    keep = Keep(seconds=7.5 * DAY_S)
+    kept = Keeping(lambda: [first, second], lambda _: True, own=first, keep=keep, clock=lambda: NOW)
     for _ in range(2):
         await kept.prune_once()
     assert serials(output_files([first])) == [("records", 1), ("warc", 0)]

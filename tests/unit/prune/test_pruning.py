@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
@@ -15,15 +15,17 @@ from hypothesis import strategies as st
 from crawler.disk import pruned
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.number_set import NumberSet
-from crawler.disk.pruned import PrunedNumbers, read_pruned
-from crawler.prune import finished
+from crawler.disk.pruned import Cycle, PrunedNumbers, read_pruned, write_pruned
+from crawler.prune import finished, following
 from crawler.prune.choosing import Keep
+from crawler.prune.cycles import Place, with_next
 from crawler.prune.finished import OutputFile, output_files, read_content
 from crawler.prune.needs import Needs
 from crawler.prune.pruning import delete, make_plan
+from crawler.record import rfc3339
 from crawler.write.cdxj.making import archives, index_of, lines_of
 from crawler.write.records import read_records
-from tests.unit.prune.written import DAY_S, NOW, names, serials, unchanged, whole, write
+from tests.unit.prune.written import DAY_S, NOW, fetched_at, names, serials, unchanged, whole, write
 
 BODY = b"<title>The same</title>" + b"x" * 600
 
@@ -44,7 +46,7 @@ def test_files_go_whose_last_page_is_too_old_with_their_indexes_and_the_list_tel
     assert gone == [(output, day) for day in range(4) for output in ("records", "warc")]
     assert serials(output_files([crawl])) == [("records", 4), ("records", 5), ("warc", 4), ("warc", 5)]
     assert len(names(crawl, lambda each: each.warc)) == 4  # two archives and their indexes
-    listed = read_pruned(crawl)
+    listed = read_pruned(crawl).files
     assert [each.digest for each in listed] == [digests[each.name] for each in listed]
     assert [each.bytes for each in listed] == [sizes[each.name] for each in listed]
     assert all(each.is_deleted and each.records == 1 for each in listed)
@@ -130,16 +132,71 @@ def test_few_passes_over_the_archives_find_the_oldest_that_may_go(tmp_path: Path
     passes = 0
 
     class Counted(Needs):
-        def needed(self, archives: Sequence[OutputFile], chosen: Collection[OutputFile]) -> set[OutputFile]:
+        def needed(
+            self,
+            archives: Sequence[OutputFile],
+            chosen: Collection[OutputFile],
+            places: Mapping[OutputFile, Place | None],
+        ) -> set[OutputFile]:
             nonlocal passes
             passes += 1
-            return super().needed(archives, chosen)
+            return super().needed(archives, chosen, places)
 
     files = output_files([crawl])
     room = sum(each.bytes for each in files) - sum(each.bytes for each in files[20 : 20 + wanted])
     plan = make_plan([crawl], Keep(bytes=room), now=NOW, needs=Counted())
     assert serials(list(plan.chosen)) == [("warc", number) for number in range(20, 20 + wanted)]
     assert passes <= 12
+
+
+def _begin_cycles(crawl: CrawlDirectory, *firsts: int) -> None:
+    cycles = [Cycle(began=rfc3339(fetched_at(first)), first=first) for first in firsts]
+    write_pruned(crawl, msgspec.structs.replace(read_pruned(crawl), cycles=cycles))
+
+
+def test_the_archives_of_a_cycle_go_together_once_none_is_to_stay(tmp_path: Path) -> None:
+    copies = [whole(number, BODY) for number in range(6)]
+    crawl = write(tmp_path, [copies[0], copies[1], whole(2), copies[3], copies[4], whole(5)], revisits=10)
+    shutil.rmtree(crawl.records)
+    _begin_cycles(crawl, 0, 3)
+    assert prune(crawl, Keep(seconds=8.5 * DAY_S)) == [("warc", 0), ("warc", 1)]  # what stays refers to nothing
+    assert prune(crawl, Keep(seconds=6.5 * DAY_S)) == [("warc", 2)]
+    assert prune(crawl, Keep(seconds=5.5 * DAY_S)) == [("warc", 3), ("warc", 4)]
+    other = write(tmp_path / "other", [copies[0], whole(1), copies[2], copies[3], whole(4)], revisits=10)
+    shutil.rmtree(other.records)
+    _begin_cycles(other, 0, 3)
+    plan = make_plan([other], Keep(seconds=8.5 * DAY_S), now=NOW)
+    assert (plan.chosen, serials(plan.needed)) == ({}, [("warc", 0), ("warc", 1)])
+    assert prune(other, Keep(seconds=7.5 * DAY_S)) == [("warc", 0), ("warc", 1), ("warc", 2)]
+
+
+def test_to_delete_archives_of_cycles_none_is_read_for_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = [whole(number, BODY) for number in range(6)]
+    crawl = write(tmp_path, pages, revisits=10)
+    shutil.rmtree(crawl.records)
+    _begin_cycles(crawl, 0, 2, 4)
+    monkeypatch.delattr(following, "needed_by_others")
+    sizes = [file.bytes for file in output_files([crawl])]
+    assert prune(crawl, Keep(bytes=sum(sizes) - 1)) == [("warc", 0), ("warc", 1)]
+
+
+def test_an_archive_before_all_cycles_stays_while_one_of_them_refers_to_it(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(0, BODY), whole(1), whole(2, BODY), whole(3), whole(4)], revisits=10)
+    shutil.rmtree(crawl.records)
+    _begin_cycles(crawl, 3)
+    assert prune(crawl, Keep(seconds=8.5 * DAY_S)) == [("warc", 1)]
+    assert prune(crawl, Keep(seconds=7.5 * DAY_S)) == [("warc", 0), ("warc", 2)]
+
+
+def test_cycles_of_which_nothing_is_left_are_forgotten() -> None:
+    cycles = [Cycle(began=f"{first}", first=first) for first in (2, 5, 9)]
+    following_one = Cycle(began="12", first=12)
+    left = {oldest: [each.first for each in with_next(cycles, following_one, oldest=oldest)] for oldest in range(13)}
+    assert left[0] == left[1] == left[2] == left[4] == [2, 5, 9, 12]
+    assert left[5] == left[8] == [5, 9, 12]
+    assert left[9] == left[12] == [9, 12]
 
 
 def test_a_later_whole_copy_is_what_a_kept_archive_refers_to(tmp_path: Path) -> None:
@@ -172,10 +229,10 @@ def test_a_crash_at_any_step_leaves_no_file_that_is_gone_and_not_listed_and_the_
         prune(crawl, Keep(seconds=6.5 * DAY_S))
     monkeypatch.undo()
     gone = before - {each.name for each in output_files([crawl])}
-    assert gone <= {each.name for each in read_pruned(crawl)}
+    assert gone <= {each.name for each in read_pruned(crawl).files}
     prune(crawl, Keep(seconds=6.5 * DAY_S))
     gone = before - {each.name for each in output_files([crawl])}
-    assert sorted(gone) == sorted(each.name for each in read_pruned(crawl) if each.is_deleted)
+    assert sorted(gone) == sorted(each.name for each in read_pruned(crawl).files if each.is_deleted)
     assert len(gone) == 7
     assert not [each for each in crawl.warc.glob("*.cdxj") if not each.with_suffix("").exists()]
     assert all(PrunedNumbers([crawl]).has("records", number) for number in range(3))
