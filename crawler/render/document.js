@@ -4,6 +4,8 @@
 (address, mostCharacters, mostLinks) => {
   const get = (prototype, name, of) => Object.getOwnPropertyDescriptor(prototype, name).get.call(of);
   const all = (root, selector) => (root === document ? Document : DocumentFragment).prototype.querySelectorAll.call(root, selector);
+  // Half a pair of surrogates is no valid JSON.
+  const cut = (text, most) => text.slice(0, most).replace(/[\ud800-\udbff]$/, "").toWellFormed();
   const root = get(Document.prototype, "documentElement", document);
   const links = [];
   let room = 4000000;
@@ -18,11 +20,11 @@
       if (tree !== document) {
         if (element instanceof HTMLAnchorElement || element instanceof HTMLAreaElement) {
           if (Element.prototype.hasAttribute.call(element, "href")) {
-            const text = get(Node.prototype, "textContent", element).slice(0, 200);
-            add({ href: element.href, kind: "link", text, rel: element.rel.slice(0, 100) });
+            const text = cut(get(Node.prototype, "textContent", element), 200);
+            add({ href: element.href.toWellFormed(), kind: "link", text, rel: cut(element.rel, 100) });
           }
         } else if (element instanceof HTMLIFrameElement && element.src) {
-          add({ href: element.src, kind: "frame" });
+          add({ href: element.src.toWellFormed(), kind: "frame" });
         }
       }
       const shadow = get(Element.prototype, "shadowRoot", element);
@@ -44,6 +46,6 @@
     text = get(Element.prototype, "outerHTML", root);
     if (get(Document.prototype, "compatMode", document) === "CSS1Compat") text = "<!DOCTYPE html>" + text;
   }
-  globalThis.kept = text.slice(0, mostCharacters).toWellFormed();
+  globalThis.kept = cut(text, mostCharacters);
   return { characters: globalThis.kept.length, cut: text.length > mostCharacters, links };
 }

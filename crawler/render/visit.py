@@ -26,11 +26,10 @@ _PIECE_CHARACTERS: Final = 1_000_000
 """The document is transferred in pieces of this size: at most 6 MB as JSON."""
 _DOCUMENT: Final = files("crawler.render").joinpath("document.js").read_text(encoding="utf-8")
 _PIECE: Final = """(from, length) => {
-    let to = from + length;
-    if (to < kept.length && (kept.charCodeAt(to - 1) & 0xfc00) === 0xd800) to += 1;
-    return kept.slice(from, to);
+    const past = (at) => at > 0 && (kept.charCodeAt(at - 1) & 0xfc00) === 0xd800 ? at + 1 : at;
+    return kept.slice(past(from), past(from + length));
 }"""
-"""Does not split pairs of surrogates."""
+"""A pair of surrogates at the end of a piece belongs to it: half of one is no valid JSON."""
 _ATTACH: Final = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 _PREPARATION: Final[tuple[tuple[str, Params], ...]] = (
     ("Fetch.enable", {"patterns": [{"urlPattern": "*"}]}),

@@ -113,11 +113,17 @@ SCRIPTS: dict[str, Script] = {
     "/shadow": html("<div id=d></div><script>const s=d.attachShadow({mode:'open'});"
                     "s.innerHTML='<p><a href=/in-shadow rel=NoFollow> see\\n it </a><div id=b></div>';"
                     "s.getElementById('b').attachShadow({mode:'open'}).innerHTML='<a href=/deeper>'</script>"),
+    "/half-pairs": html("<div id=d></div><script>const s=d.attachShadow({mode:'open'});"
+                        "s.innerHTML='<a href=/1>'+'x'.repeat(199)+'\\ud83d\\ude00</a><a id=b rel=\\ude00 href=/b></a>"
+                        "<a id=a></a>';s.getElementById('a').setAttribute('href','http://[\\ud83d')</script>"),
     "/loop-forever": html("<body>x<script>while(true);</script>"),
     "/reloads": html("<body>stays<script>setInterval(()=>location.reload(),1)</script>"),
     "/blank": html("<body>x<script>location='about:blank'</script>"),
     "/greedy": html("<body>x<script>const a=[];while(true)a.push(new Uint8Array(1e7).fill(7))</script>"),
     "/asks": html("<body>x<script>let n=0;const f=()=>fetch('/data.json?'+n++).finally(f);f()</script>"),
+    "/pairs": html("<body><script>document.body.append('\\ud83d\\ude00'.repeat(600000))</script>"),
+    "/pairs-moved": html("<body>x<script>document.body.append('\\ud83d\\ude00'.repeat(600000))"
+                         "</script>"),
     "/long": html("<body><script>document.body.append('\\u00e4'.repeat(100000))</script>"),
     "/never-loaded": html("<body>so far<script src=/hang></script>"),
 }  # fmt: skip
@@ -160,6 +166,20 @@ async def test_links_are_read_from_the_rendered_document(web: Rendering) -> None
     assert list(shadow.links) == [
         Link("http://www.site.test/in-shadow", LinkKind.LINK, text="see it", rel="nofollow"),
         Link("http://www.site.test/deeper", LinkKind.LINK),
+    ]
+
+
+async def test_pairs_of_surrogates_are_whole_and_halves_do_not_end_the_browser(web: Rendering) -> None:
+    for path in ("/pairs", "/pairs-moved"):  # in one of the two, a piece of the document would end within a pair
+        got = await web.page(path)
+        assert got.rendering == "whole", path
+        assert got.body.decode().count("\U0001f600") == 600_000, path
+    halves = await web.page("/half-pairs")
+    assert halves.rendering == "whole"
+    assert list(halves.links) == [
+        Link("http://www.site.test/1", LinkKind.LINK, text="x" * 199),
+        Link("http://www.site.test/b", LinkKind.LINK, rel="\ufffd"),
+        Link("http://[\ufffd", LinkKind.LINK),
     ]
 
 
