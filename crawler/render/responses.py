@@ -3,6 +3,7 @@
 import base64
 import re
 from collections import OrderedDict
+from http.client import responses as phrases
 from typing import Any, Final
 
 import msgspec
@@ -28,6 +29,8 @@ class SubResponse(msgspec.Struct, frozen=True):
         return {
             "requestId": request_id,
             "responseCode": self.status,
+            # Chromium refuses a status that it does not know, such as 520, without a phrase: the request would hang.
+            "responsePhrase": phrases.get(self.status, "Unknown"),
             "responseHeaders": [{"name": name, "value": value} for name, value in self.headers],
             "body": base64.b64encode(self.body).decode("ascii"),
         }

@@ -87,6 +87,13 @@ PAGES: dict[str, tuple[str, bytes]] = {
         "<body><script>fetch('/data.json',{method:'POST'}).catch(()=>document.body.append('refused'))</script>",
         b"refused",
     ),
+    "/odd-status": (
+        (
+            "<body><script src=/520></script><script src=/299></script><script>fetch('/520')"
+            ".then(r=>document.body.append(`status ${r.status}`))</script>"
+        ),
+        b"ran</body>",
+    ),
     "/umlaut": (r"<body><script>document.body.append('\u00e4\ud83d\ude00 \ud800')</script>", "ä😀 \ufffd".encode()),
     "/lies": (
         (
@@ -107,6 +114,8 @@ SCRIPTS: dict[str, Script] = {
     "/loop": [page(b"", b"Location: /loop", status=b"302 Found")],
     "/cors": [page(b"of another origin", b"Access-Control-Allow-Origin: *")],
     "/inner": html("<script>parent.document.body.append('from the frame')</script>"),
+    "/299": [page(b"onload=()=>fetch('/520').then(()=>document.body.append('ran'))", status=b"299 \xff")],
+    "/520": [page(b"", status=b"520 Web Server Returned an Unknown Error")],
     "/file": [page(b"file", b"Content-Type: application/octet-stream", b"Content-Disposition: attachment")],
     "/latin": [page("<title>gr\u00fcn</title>".encode("latin-1"), b"Content-Type: text/html; charset=iso-8859-1")],
     "/moved": html("<body><script>history.pushState({},'','/far/away')</script><a href=near>"),
@@ -148,7 +157,7 @@ async def test_pages_become_what_their_scripts_make_of_them(web: Rendering) -> N
     assert {link.href for link in pages["/refresh"].links} == {"http://www.site.test/refreshed"}
     assert {link.href for link in pages["/popups"].links} == {f"http://www.site.test/popup{n}" for n in range(30)}
     asked = {target.partition("?")[0] for target in web.server.targets}
-    assert asked == {*PAGES, "/x.js", "/data.json", "/to", "/loop", "/cors", "/inner", "/file"}
+    assert asked == {*PAGES, "/x.js", "/data.json", "/to", "/loop", "/cors", "/inner", "/file", "/299", "/520"}
     assert {seen.header("User-Agent") for seen in web.server.seen} == {"onceover/1.0"}
     assert [seen.header("X-Token") for seen in web.server.seen if seen.target == "/cors"] == ["t"]
     # One script, for all who load it.
@@ -226,6 +235,7 @@ async def test_only_whole_html_is_rendered(tmp_path: Path) -> None:
         "/download": [page(text, b"Content-Type: text/html", b"Content-Disposition: attachment; filename=x")],
         "/empty": [page(b"", b"Content-Type: text/html")],
         "/redirect": [page(text, b"Content-Type: text/html", b"Location: /", status=b"301 Moved")],
+        "/odd-status": [page(text, b"Content-Type: text/html", status=b"299 Odd")],
         "/xhtml": [page(b"<html xmlns='http://www.w3.org/1999/xhtml'><script>document.title='x'</script></html>",
                         b"Content-Type: application/xhtml+xml; charset=utf-8")],
     }  # fmt: skip
@@ -234,7 +244,8 @@ async def test_only_whole_html_is_rendered(tmp_path: Path) -> None:
             got = await web.page(path)
             assert got.rendering is None, path
             assert got.body is got.raw_body
-        assert (await web.page("/xhtml")).rendering == "whole"
+        for path in ("/odd-status", "/xhtml"):
+            assert (await web.page(path)).rendering == "whole", path
         assert isinstance(await web.fetcher.fetch(Request(url="http://www.site.test/redirect")), Redirect)
 
 
