@@ -1,6 +1,7 @@
 """Fetches pages, and renders some of them."""
 
 import codecs
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -12,6 +13,8 @@ from crawler.render.loads import Fetches, Loads
 from crawler.render.visit import Rendered, Visit
 
 _RENDERED_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+_WITHOUT_CONTENT = frozenset({204, 205})
+_TOKEN = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 
 class RenderingFetcher:
@@ -65,8 +68,13 @@ class RenderingFetcher:
 
 
 def _can_be_rendered(page: Page) -> bool:
-    if page.status >= 300 or page.truncated is not None or not page.body:
+    if page.status >= 300 or page.status in _WITHOUT_CONTENT or page.truncated is not None or not page.body:
         return False
-    disposition = page.header("content-disposition") or ""
     declared = (page.header("content-type") or "").partition(";")[0].strip().lower()
-    return declared in _RENDERED_TYPES and not disposition.lower().startswith("attachment")
+    return declared in _RENDERED_TYPES and not _is_download(page.header("content-disposition") or "")
+
+
+def _is_download(disposition: str) -> bool:
+    """Whether a browser would save the response. An unknown type counts as `attachment` (RFC 6266, section 4.2)."""
+    kind = disposition.partition(";")[0].strip()
+    return _TOKEN.fullmatch(kind) is not None and kind.lower() != "inline"

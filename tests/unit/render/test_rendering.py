@@ -233,6 +233,10 @@ async def test_only_whole_html_is_rendered(tmp_path: Path) -> None:
         "/json": [page(text, JSON)],
         "/missing": [page(text, b"Content-Type: text/html", status=b"404 Not Found")],
         "/download": [page(text, b"Content-Type: text/html", b"Content-Disposition: attachment; filename=x")],
+        "/unknown": [page(text, b"Content-Type: text/html", b"Content-Disposition: Download ; filename=x")],
+        "/reset": [page(text, b"Content-Type: text/html", status=b"205 Reset Content")],
+        "/inline": [page(text, b"Content-Type: text/html", b"Content-Disposition: Inline; filename=x")],
+        "/no-type": [page(text, b"Content-Type: text/html", b"Content-Disposition: filename=x")],
         "/empty": [page(b"", b"Content-Type: text/html")],
         "/redirect": [page(text, b"Content-Type: text/html", b"Location: /", status=b"301 Moved")],
         "/odd-status": [page(text, b"Content-Type: text/html", status=b"299 Odd")],
@@ -240,11 +244,11 @@ async def test_only_whole_html_is_rendered(tmp_path: Path) -> None:
                         b"Content-Type: application/xhtml+xml; charset=utf-8")],
     }  # fmt: skip
     async with rendering(scripts, tmp_path / "browsers", at_once=1) as web:
-        for path in ("/json", "/missing", "/download", "/empty"):
+        for path in ("/json", "/missing", "/download", "/unknown", "/reset", "/empty"):
             got = await web.page(path)
             assert got.rendering is None, path
             assert got.body is got.raw_body
-        for path in ("/odd-status", "/xhtml"):
+        for path in ("/inline", "/no-type", "/odd-status", "/xhtml"):
             assert (await web.page(path)).rendering == "whole", path
         assert isinstance(await web.fetcher.fetch(Request(url="http://www.site.test/redirect")), Redirect)
 
