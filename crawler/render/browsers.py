@@ -42,7 +42,7 @@ class Browsers:
         """A browser for one page. It is ended if an exception leaves the block, or if it was given up. Raises
         `BrowserRefused`."""
         async with self._slots:
-            browser = self._idle.pop() if self._idle else await self._new()
+            browser = await self._idle_or_new()
             browser.pages += 1
             self._lent.add(browser)
             is_usable = False
@@ -62,6 +62,14 @@ class Browsers:
             await browser.end()
         self._idle.clear()
         await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+
+    async def _idle_or_new(self) -> Browser:
+        while self._idle:
+            browser = self._idle.pop()
+            if not browser.devtools.gone.done():
+                return browser
+            await browser.end()  # the system has killed it, for example because memory was short
+        return await self._new()
 
     async def _new(self) -> Browser:
         self._started += 1

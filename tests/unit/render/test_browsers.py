@@ -93,6 +93,16 @@ async def test_a_browser_that_is_given_up_is_ended(browsers: Browsers, fakes: Fa
     assert len(fakes.ended) == 1
 
 
+async def test_browsers_that_die_while_nobody_uses_them_are_not_lent(browsers: Browsers, fakes: Fakes) -> None:
+    async with browsers.lend() as one, browsers.lend() as other:
+        pass
+    for browser in (one, other):
+        browser.devtools.gone.set_result("it ended")
+    async with browsers.lend() as browser:
+        assert browser not in (one, other)
+    assert (len(fakes.started), len(fakes.ended)) == (3, 2)
+
+
 async def test_a_browser_whose_page_was_broken_off_is_ended(browsers: Browsers, fakes: Fakes) -> None:
     begun = asyncio.Event()
 
