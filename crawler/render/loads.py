@@ -29,9 +29,11 @@ _SHARED: Final = frozenset({"stylesheet", "script", "image", "font"})
 """Kinds that many pages of a site share."""
 _OWN_HEADERS = frozenset(
     "accept-encoding accept-language authorization cache-control connection content-length cookie dnt host pragma "
-    "range referer save-data te transfer-encoding upgrade upgrade-insecure-requests user-agent via".split()
+    "range referer save-data te transfer-encoding upgrade upgrade-insecure-requests user-agent via "
+    "x-http-method x-http-method-override x-method-override".split()
 )
-"""Headers of a page's request that we drop; the crawl's fetcher sets some of them."""
+"""Headers of a page's request that we drop: the crawl's fetcher sets some of them, and the last three would let servers
+take a GET for another method."""
 _DROPPED_HEADERS = frozenset(
     b"content-encoding content-length transfer-encoding connection keep-alive alt-svc nel report-to "
     b"reporting-endpoints".split()
