@@ -28,8 +28,9 @@ which change no document; event streams, which have no end; prefetches."""
 _SHARED: Final = frozenset({"stylesheet", "script", "image", "font"})
 """Kinds that many pages of a site share."""
 _OWN_HEADERS = frozenset(
-    "accept-encoding accept-language authorization cache-control connection content-length cookie dnt host pragma "
-    "range referer save-data te transfer-encoding upgrade upgrade-insecure-requests user-agent via "
+    "accept-encoding accept-language authorization cache-control connection content-length cookie dnt from host pragma "
+    "range referer save-data signature signature-agent signature-input te transfer-encoding upgrade "
+    "upgrade-insecure-requests user-agent via "
     "x-http-method x-http-method-override x-method-override".split()
 )
 """Headers of a page's request that we drop: the crawl's fetcher sets some of them, and the last three would let servers

@@ -117,7 +117,8 @@ def test_a_page_says_no_more_to_servers_than_its_scripts_do() -> None:
         asked(
             User_Agent="Mozilla", Cookie="a=b", Authorization="Bearer x", Sec_Fetch_Mode="cors", Range="bytes=0-",
             Via="x", Referer="http://a.test/", Accept="application/json", Origin="http://a.test", X_Token="t",
-            X_Bad="ä", X_HTTP_Method_Override="DELETE", X_Method_Override="PUT", X_HTTP_Method="POST",
+            X_Bad="ä", From="x@a.test", Signature="sig1=:AA==:", Signature_Input="sig1=()", Signature_Agent="x",
+            X_HTTP_Method_Override="DELETE", X_Method_Override="PUT", X_HTTP_Method="POST",
         )
     )  # fmt: skip
     assert request.referer == "http://a.test/"
