@@ -37,11 +37,10 @@
     const base = get(Node.prototype, "baseURI", document);
     const url = new URL(address);
     url.hash = "";
-    const head = all(document, "head")[0];
-    if (head && base.split("#")[0] !== url.href) {
+    if (base.split("#")[0] !== url.href) {
       const element = Document.prototype.createElement.call(document, "base");
       element.href = base;
-      Element.prototype.prepend.call(head, element);
+      Element.prototype.prepend.call(all(document, "head")[0] ?? root, element);
     }
     text = get(Element.prototype, "outerHTML", root);
     if (get(Document.prototype, "compatMode", document) === "CSS1Compat") text = "<!DOCTYPE html>" + text;

@@ -119,6 +119,7 @@ SCRIPTS: dict[str, Script] = {
     "/file": [page(b"file", b"Content-Type: application/octet-stream", b"Content-Disposition: attachment")],
     "/latin": [page("<title>gr\u00fcn</title>".encode("latin-1"), b"Content-Type: text/html; charset=iso-8859-1")],
     "/moved": html("<body><script>history.pushState({},'','/far/away')</script><a href=near>"),
+    "/headless": html("<script>history.pushState({},'','/far/away');document.head.remove()</script><a href=near>"),
     "/shadow": html("<div id=d></div><script>const s=d.attachShadow({mode:'open'});"
                     "s.innerHTML='<p><a href=/in-shadow rel=NoFollow> see\\n it </a><div id=b></div>';"
                     "s.getElementById('b').attachShadow({mode:'open'}).innerHTML='<a href=/deeper>'</script>"),
@@ -168,9 +169,10 @@ async def test_links_are_read_from_the_rendered_document(web: Rendering) -> None
     extractor = LexborExtractor()
     latin = extractor.extract(await web.page("/latin"))
     assert (latin.charset, latin.charset_source, latin.title) == ("utf-8", "bom", "grün")
-    moved = extractor.extract(await web.page("/moved"))
-    assert moved.base_url == "http://www.site.test/far/away"
-    assert [link.href for link in moved.links] == ["near"]
+    for path in ("/moved", "/headless"):
+        moved = extractor.extract(await web.page(path))
+        assert moved.base_url == "http://www.site.test/far/away", path
+        assert [link.href for link in moved.links] == ["near"], path
     shadow = extractor.extract(await web.page("/shadow"))
     assert list(shadow.links) == [
         Link("http://www.site.test/in-shadow", LinkKind.LINK, text="see it", rel="nofollow"),
