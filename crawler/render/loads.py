@@ -25,6 +25,8 @@ _KINDS: Final[Mapping[str, Kind]] = {
 """By `Network.ResourceType`. All others are refused: pings and reports, which only send data; favicons and manifests,
 which change no document; event streams, which have no end; prefetches."""
 
+MAX_REQUEST_CHARACTERS: Final = 65_536
+"""Of the URL and the headers of one request: a page of a few bytes must not let the crawl send megabytes."""
 _SHARED: Final = frozenset({"stylesheet", "script", "image", "font"})
 """Kinds that many pages of a site share."""
 _OWN_HEADERS = frozenset(
@@ -77,6 +79,9 @@ class SubRequest(msgspec.Struct, frozen=True):
             is_preflight=request["method"] == "OPTIONS" and "access-control-request-method" in headers,
         )
 
+    def characters(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers.items())
+
 
 class Loads:
     """Loads the requests of pages through the crawl's own fetcher.
@@ -109,6 +114,7 @@ class Loads:
             and request.kind not in self._blocked
             and request.method == "GET"
             and request.url.startswith(("http://", "https://"))
+            and request.characters() <= MAX_REQUEST_CHARACTERS
             and not self._refuses(request.url)
         )
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
-from crawler.render.loads import Loads, SubRequest, preflight_response, to_request, to_response
+from crawler.render.loads import MAX_REQUEST_CHARACTERS, Loads, SubRequest, preflight_response, to_request, to_response
 from crawler.render.responses import ResponseCache
 
 
@@ -61,8 +61,10 @@ def loads(web: Web, **more: Any) -> Loads:
         asked("ftp://a.test/"),
         asked("chrome://version/"),
         asked("http://ads.test/"),
+        asked("http://a.test/" + "x" * MAX_REQUEST_CHARACTERS),
+        asked(X_Token="t" * MAX_REQUEST_CHARACTERS),
     ],
-    ids=str,
+    ids=lambda request: str(request)[:200],
 )
 def test_some_requests_are_never_answered(refused: SubRequest) -> None:
     assert not loads(Web(got()), refuses=lambda url: "ads." in url).passes(refused)
@@ -71,6 +73,10 @@ def test_some_requests_are_never_answered(refused: SubRequest) -> None:
 @pytest.mark.parametrize("kind", ["Document", "Stylesheet", "Script", "XHR", "Fetch"])
 def test_what_makes_a_document_is_loaded(kind: str) -> None:
     assert loads(Web(got())).passes(asked(kind=kind))
+
+
+def test_a_request_may_be_as_long_as_pages_need() -> None:
+    assert loads(Web(got())).passes(asked("http://a.test/" + "x" * 30_000, X_Token="t" * 30_000))
 
 
 def test_what_is_blocked_is_configured() -> None:
