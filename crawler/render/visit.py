@@ -22,6 +22,8 @@ _LOOK_EVERY_S: Final = 0.25
 _LEAVE_S: Final = 10.0
 MAX_LINKS: Final = 10_000
 MAX_HREF_CHARACTERS: Final = 65_536
+MAX_LINK_CHARACTERS: Final = 4_000_000
+"""Of all addresses together: a script can open thousands of windows in the time that a page has."""
 _PIECE_CHARACTERS: Final = 1_000_000
 """The document is transferred in pieces of this size: at most 6 MB as JSON."""
 _DOCUMENT: Final = files("crawler.render").joinpath("document.js").read_text(encoding="utf-8")
@@ -73,6 +75,7 @@ class Visit:
         self._end: Rendering | None = None
         """Why there is no document."""
         self._links: dict[str, Link] = {}
+        self._link_characters = 0
 
     async def run(self) -> Rendered:
         """Render the page. When this returns or raises, all its tasks have ended."""
@@ -251,8 +254,11 @@ class Visit:
         self._devtools.give_up(f"of a page: {self._end}")
 
     def _add_link(self, url: str, kind: LinkKind, *, text: str = "", rel: str = "") -> None:
-        if len(self._links) < MAX_LINKS and len(url) <= MAX_HREF_CHARACTERS and url.startswith(("http://", "https://")):
-            self._links.setdefault(url, Link(url, kind, text=" ".join(text.split()), rel=rel.lower()))
+        if url in self._links or len(url) > MAX_HREF_CHARACTERS or not url.startswith(("http://", "https://")):
+            return
+        if len(self._links) < MAX_LINKS and self._link_characters + len(url) <= MAX_LINK_CHARACTERS:
+            self._link_characters += len(url)
+            self._links[url] = Link(url, kind, text=" ".join(text.split()), rel=rel.lower())
 
 
 def _ignore(_: Event) -> None: ...

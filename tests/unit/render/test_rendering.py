@@ -10,6 +10,7 @@ import pytest
 from crawler.page import WITH_DOCUMENT, Link, LinkKind, Page, Redirect, Request
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.render.limits import Limits
+from crawler.render.visit import MAX_LINK_CHARACTERS
 from tests.servers import Script, page
 from tests.unit.render.rendering import QUICK, Rendering, html, needs_chromium, rendering
 
@@ -131,6 +132,7 @@ SCRIPTS: dict[str, Script] = {
     "/blank": html("<body>x<script>location='about:blank'</script>"),
     "/greedy": html("<body>x<script>const a=[];while(true)a.push(new Uint8Array(1e7).fill(7))</script>"),
     "/asks": html("<body>x<script>let n=0;const f=()=>fetch('/data.json?'+n++).finally(f);f()</script>"),
+    "/long-popups": html("<body><script>for(let i=0;i<80;i++)open('/'+i+'a'.repeat(65000))</script>"),
     "/pairs": html("<body><script>document.body.append('\\ud83d\\ude00'.repeat(600000))</script>"),
     "/pairs-moved": html("<body>x<script>document.body.append('\\ud83d\\ude00'.repeat(600000))"
                          "</script>"),
@@ -192,6 +194,11 @@ async def test_pairs_of_surrogates_are_whole_and_halves_do_not_end_the_browser(w
         Link("http://www.site.test/b", LinkKind.LINK, rel="\ufffd"),
         Link("http://[\ufffd", LinkKind.LINK),
     ]
+
+
+async def test_the_links_of_scripts_take_bounded_memory(web: Rendering) -> None:
+    links = (await web.page("/long-popups")).links
+    assert MAX_LINK_CHARACTERS - 65_100 < sum(len(link.href) for link in links) <= MAX_LINK_CHARACTERS
 
 
 HARD: dict[str, tuple[str, dict[str, float]]] = {
