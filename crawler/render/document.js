@@ -31,6 +31,27 @@
       if (shadow) trees.push(shadow);
     }
   }
+  // Browsers send queries in the encoding of the document, whose text becomes UTF-8: such queries become ASCII. In a copy,
+  // because a changed frame or image would be loaded.
+  const withQueriesInAscii = () => {
+    const copy = Node.prototype.cloneNode.call(document, true);
+    // In the copy no scripts run, so the text of <noscript> would be escaped.
+    for (const element of Document.prototype.querySelectorAll.call(copy, "noscript:not(:has(*))")) {
+      element.innerHTML = element.textContent;
+    }
+    const anchor = Document.prototype.createElement.call(document, "a");
+    for (const name of ["href", "src", "action", "data", "poster", "background"]) {
+      for (const element of Document.prototype.querySelectorAll.call(copy, `[${name}*="?"]`)) {
+        const value = Element.prototype.getAttribute.call(element, name);
+        const [, path, query, fragment] = /^([^?#]*)(\?[^#]*)(.*)$/s.exec(value) ?? [];
+        if (query === undefined || !/[^\0-\x7f]/.test(query)) continue;
+        anchor.href = value;
+        if (!/^https?:$/.test(anchor.protocol)) continue;
+        Element.prototype.setAttribute.call(element, name, path + anchor.search + fragment);
+      }
+    }
+    return get(Document.prototype, "documentElement", copy);
+  };
   let text = "";
   if (root) {
     // Scripts may have changed the address against which links are meant.
@@ -42,7 +63,8 @@
       element.href = base;
       Element.prototype.prepend.call(all(document, "head")[0] ?? root, element);
     }
-    text = get(Element.prototype, "outerHTML", root);
+    const isUtf8 = get(Document.prototype, "characterSet", document) === "UTF-8";
+    text = get(Element.prototype, "outerHTML", isUtf8 ? root : withQueriesInAscii());
     if (get(Document.prototype, "compatMode", document) === "CSS1Compat") text = "<!DOCTYPE html>" + text;
   }
   globalThis.kept = cut(text, mostCharacters);

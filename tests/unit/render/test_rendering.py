@@ -7,10 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.page import WITH_DOCUMENT, Link, LinkKind, Page, Redirect, Request
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.page import WITH_DOCUMENT, LinkKind, Page, Redirect, Request
 from crawler.render.limits import Limits
-from crawler.render.visit import MAX_LINK_CHARACTERS
 from tests.servers import Script, page
 from tests.unit.render.rendering import QUICK, Rendering, html, needs_chromium, rendering
 
@@ -118,24 +116,11 @@ SCRIPTS: dict[str, Script] = {
     "/299": [page(b"onload=()=>fetch('/520').then(()=>document.body.append('ran'))", status=b"299 \xff")],
     "/520": [page(b"", status=b"520 Web Server Returned an Unknown Error")],
     "/file": [page(b"file", b"Content-Type: application/octet-stream", b"Content-Disposition: attachment")],
-    "/latin": [page("<title>gr\u00fcn</title>".encode("latin-1"), b"Content-Type: text/html; charset=iso-8859-1")],
-    "/moved": html("<body><script>history.pushState({},'','/far/away')</script><a href=near>"),
-    "/headless": html("<script>history.pushState({},'','/far/away');document.head.remove()</script><a href=near>"),
-    "/shadow": html("<div id=d></div><script>const s=d.attachShadow({mode:'open'});"
-                    "s.innerHTML='<p><a href=/in-shadow rel=NoFollow> see\\n it </a><div id=b></div>';"
-                    "s.getElementById('b').attachShadow({mode:'open'}).innerHTML='<a href=/deeper>'</script>"),
-    "/half-pairs": html("<div id=d></div><script>const s=d.attachShadow({mode:'open'});"
-                        "s.innerHTML='<a href=/1>'+'x'.repeat(199)+'\\ud83d\\ude00</a><a id=b rel=\\ude00 href=/b></a>"
-                        "<a id=a></a>';s.getElementById('a').setAttribute('href','http://[\\ud83d')</script>"),
     "/loop-forever": html("<body>x<script>while(true);</script>"),
     "/reloads": html("<body>stays<script>setInterval(()=>location.reload(),1)</script>"),
     "/blank": html("<body>x<script>location='about:blank'</script>"),
     "/greedy": html("<body>x<script>const a=[];while(true)a.push(new Uint8Array(1e7).fill(7))</script>"),
     "/asks": html("<body>x<script>let n=0;const f=()=>fetch('/data.json?'+n++).finally(f);f()</script>"),
-    "/long-popups": html("<body><script>for(let i=0;i<80;i++)open('/'+i+'a'.repeat(65000))</script>"),
-    "/pairs": html("<body><script>document.body.append('\\ud83d\\ude00'.repeat(600000))</script>"),
-    "/pairs-moved": html("<body>x<script>document.body.append('\\ud83d\\ude00'.repeat(600000))"
-                         "</script>"),
     "/long": html("<body><script>document.body.append('\\u00e4'.repeat(100000))</script>"),
     "/never-loaded": html("<body>so far<script src=/hang></script>"),
 }  # fmt: skip
@@ -165,40 +150,6 @@ async def test_pages_become_what_their_scripts_make_of_them(web: Rendering) -> N
     assert [seen.header("X-Token") for seen in web.server.seen if seen.target == "/cors"] == ["t"]
     # One script, for all who load it.
     assert web.server.targets.count("/x.js") == 1
-
-
-async def test_links_are_read_from_the_rendered_document(web: Rendering) -> None:
-    extractor = LexborExtractor()
-    latin = extractor.extract(await web.page("/latin"))
-    assert (latin.charset, latin.charset_source, latin.title) == ("utf-8", "bom", "grün")
-    for path in ("/moved", "/headless"):
-        moved = extractor.extract(await web.page(path))
-        assert moved.base_url == "http://www.site.test/far/away", path
-        assert [link.href for link in moved.links] == ["near"], path
-    shadow = extractor.extract(await web.page("/shadow"))
-    assert list(shadow.links) == [
-        Link("http://www.site.test/in-shadow", LinkKind.LINK, text="see it", rel="nofollow"),
-        Link("http://www.site.test/deeper", LinkKind.LINK),
-    ]
-
-
-async def test_pairs_of_surrogates_are_whole_and_halves_do_not_end_the_browser(web: Rendering) -> None:
-    for path in ("/pairs", "/pairs-moved"):  # in one of the two, a piece of the document would end within a pair
-        got = await web.page(path)
-        assert got.rendering == "whole", path
-        assert got.body.decode().count("\U0001f600") == 600_000, path
-    halves = await web.page("/half-pairs")
-    assert halves.rendering == "whole"
-    assert list(halves.links) == [
-        Link("http://www.site.test/1", LinkKind.LINK, text="x" * 199),
-        Link("http://www.site.test/b", LinkKind.LINK, rel="\ufffd"),
-        Link("http://[\ufffd", LinkKind.LINK),
-    ]
-
-
-async def test_the_links_of_scripts_take_bounded_memory(web: Rendering) -> None:
-    links = (await web.page("/long-popups")).links
-    assert MAX_LINK_CHARACTERS - 65_100 < sum(len(link.href) for link in links) <= MAX_LINK_CHARACTERS
 
 
 HARD: dict[str, tuple[str, dict[str, float]]] = {
