@@ -233,6 +233,7 @@ def test_the_adviser_tells_what_fits_without_measuring(tmp_path: Path) -> None:
     [
         ["--advise"],
         ["--advise", "--urls-expected", "many"],
+        ["--advise", "--urls-expected", "1.1e12"],
         ["--advise", "--urls-expected", "9", "--memory", "much"],
         ["--urls", "u", "--urls-expected", "9"],
     ],
@@ -243,10 +244,21 @@ def test_the_adviser_says_what_it_needs(wrong: list[str], tmp_path: Path) -> Non
     assert ended.err.startswith("onceover: ")
 
 
-def test_the_adviser_takes_a_share_that_may_be_lost(tmp_path: Path) -> None:
-    ended = onceover("compare", "--advise", "--urls-expected", "9", "--loss", "2", cwd=tmp_path)
+@pytest.mark.parametrize("loss", ["2.0", "0.999999", "1e-13"])
+def test_the_adviser_takes_a_share_that_may_be_lost(loss: str, tmp_path: Path) -> None:
+    ended = onceover("compare", "--advise", "--urls-expected", "9", "--loss", loss, cwd=tmp_path)
     assert ended.code == USAGE
-    assert "'--loss': 2.0 is not in the range" in ended.err
+    assert f"'--loss': {loss} is not in the range" in ended.err
+
+
+@pytest.mark.parametrize(("urls", "loss"), [("1", "0.5"), ("1e9", "1e-12")])
+def test_a_crawl_takes_what_the_adviser_recommends(urls: str, loss: str, tmp_path: Path) -> None:
+    limits = ["--urls-expected", urls, "--loss", loss, "--memory", "1 EB", "--backend", "bloom"]
+    advised = onceover("compare", "--advise", *limits, "--json", cwd=tmp_path).json()["visited"]
+    assert isinstance(advised, dict)
+    (tmp_path / "c.toml").write_text("[visited]\n" + "".join(f"{key} = {value!r}\n" for key, value in advised.items()))
+    checked = onceover("config", "check", "c.toml", cwd=tmp_path)
+    assert "visited." not in checked.err, checked
 
 
 def test_a_crawl_chooses_its_own_set_and_keeps_it(web: Web, tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ from crawler.status import number_of, size
 from crawler.wiring.auto_backend import EXACT_ON_DISK, best_option, candidate, machine_bytes
 from visited.advice import Option, options
 
+_MOST_URLS = 10**12
+"""As for `visited.capacity`."""
+
 
 class Advised(msgspec.Struct, frozen=True, kw_only=True):
     """What `--json` prints."""
@@ -63,8 +66,10 @@ def _count(text: str) -> int:
         value = float(text.replace("_", "").replace(",", ""))
     except ValueError:
         value = math.nan
-    if not 1 <= value <= 1e15:
-        raise click.UsageError(f"expected a number of URLs such as 2e8 or 200_000_000, found {text}")
+    if not 1 <= value <= _MOST_URLS:
+        raise click.UsageError(
+            f"expected a number of URLs such as 2e8 or 200_000_000, from 1 to {_MOST_URLS:_}, found {text}"
+        )
     return round(value)
 
 

@@ -74,7 +74,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--urls-expected", metavar="N", help="With --advise: the expected number of URLs, for example 2e8.")
 @click.option(
     "--loss",
-    type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+    type=click.FloatRange(min=1e-12, max=0.5),  # as visited.error_rate
     default=1e-4,
     show_default=True,
     help="With --advise: the share of URLs that may be lost.",
