@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from signal import SIGINT
+from signal import SIGINT, SIGKILL
 from typing import Any
 
 import msgspec
@@ -172,6 +172,18 @@ def test_ctrl_c_leaves_a_partial_report_and_the_same_command_goes_on(tmp_path: P
     assert onceover("compare", "run.toml", "--dir", "r", cwd=tmp_path).code == COMPLETE
     assert journal.read_bytes().splitlines()[: len(done)] == done
     assert len(journal.read_bytes().splitlines()) == len(done) + 1  # the check alone was missing
+
+
+def test_a_comparison_that_was_killed_in_its_first_trial_goes_on_and_leaves_nothing(tmp_path: Path) -> None:
+    text = '[[compare.set]]\nbackend = "exact"\n[[compare.work]]\nname = "large"\ndistinct = 300_000\n'
+    (tmp_path / "run.toml").write_text(text)
+    with started("compare", "run.toml", "--dir", "r", cwd=tmp_path) as running:
+        running.wait_until(lambda: any((tmp_path / "r").rglob("trial-*")), "a trial")
+        running.signal(SIGKILL)
+        running.process.wait()
+    (tmp_path / "run.toml").write_text(text.replace("300_000", "2000"))
+    assert onceover("compare", "run.toml", *QUICK, "--dir", "r", cwd=tmp_path).code == COMPLETE
+    assert [path.name for path in (tmp_path / "r").iterdir() if path.is_dir()] == []
 
 
 def test_an_expected_figure_that_is_not_met_fails_the_run(tmp_path: Path) -> None:

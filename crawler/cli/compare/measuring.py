@@ -54,7 +54,7 @@ async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
                 refused.append((work.name, str(refusal)))
             bar.remove_task(task)
         trials = trials_of(config, works, entered)
-        with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder.path) as scratch:
+        with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder.works) as scratch:
             run = partial(run_trial, config, Path(scratch))
             await run_trials(trials, Journal(folder.journal), done, run=run, progress=_progress(bar, config))
         complete = True

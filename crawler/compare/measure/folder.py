@@ -1,8 +1,8 @@
 """The directory of a comparison run: who may use it, and its files.
 
 lock             held by the running process
-trials.jsonl     the finished trials, from which a run is resumed
-works/           links, as trials read them; only during a run
+trials.jsonl     the finished trials, from which a run is resumed; it marks the directory as that of a comparison
+works/           links, as trials read them, and what trials write; only during a run
 report.json      all samples, and the figures computed from them
 report.html      the same for people
 *.png            its plots
@@ -45,6 +45,7 @@ class Folder:
                     "Choose a new or empty directory with --dir"
                 )
             self.works.mkdir(parents=True, exist_ok=True)
+            self.journal.touch()
             lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise FolderRefused(
@@ -77,5 +78,6 @@ class Folder:
 
     def clear(self) -> None:
         """Delete the trials of an earlier run, and its report."""
-        for path in (self.journal, self.path / "report.json", self.path / "report.html", *self.path.glob("*.png")):
+        self.journal.write_bytes(b"")
+        for path in (self.path / "report.json", self.path / "report.html", *self.path.glob("*.png")):
             path.unlink(missing_ok=True)

@@ -28,6 +28,16 @@ def test_a_comparison_that_was_killed_before_its_first_trial_goes_on(tmp_path: P
         pass
 
 
+@pytest.mark.parametrize("is_fresh", [False, True])
+def test_a_comparison_that_measured_nothing_goes_on(is_fresh: bool, tmp_path: Path) -> None:
+    with Folder(tmp_path / "comparison") as folder:
+        if is_fresh:
+            folder.clear()
+        (folder.path / "report.json").touch()
+    with Folder(tmp_path / "comparison"):
+        pass
+
+
 def test_works_of_others_are_refused_and_left_as_they_are(tmp_path: Path) -> None:
     mine = tmp_path / "works" / "thesis.txt"
     mine.parent.mkdir()
