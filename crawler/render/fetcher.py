@@ -19,7 +19,7 @@ _TOKEN = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 class RenderingFetcher:
     """A `Fetcher` around another one. It renders the pages whose URL `matches`, if they are complete HTML with a
-    success status.
+    success status. `reads_as_html` says whether a page declared as HTML is HTML: some servers declare sitemaps so.
 
     The body of a rendered page is its document, in UTF-8 with a byte order mark; `raw_body` and the headers are as
     received. Without a document the page stays as received. `rendering` says which. `duration_s` is how long servers
@@ -29,17 +29,27 @@ class RenderingFetcher:
     """
 
     def __init__(
-        self, fetcher: Fetches, browsers: Browsers, *, matches: Callable[[str], bool], loads: Loads, limits: Limits
+        self,
+        fetcher: Fetches,
+        browsers: Browsers,
+        *,
+        matches: Callable[[str], bool],
+        reads_as_html: Callable[[Page], bool],
+        loads: Loads,
+        limits: Limits,
     ) -> None:
         self._fetcher = fetcher
         self._browsers = browsers
         self._matches = matches
+        self._reads_as_html = reads_as_html
         self._loads = loads
         self._limits = limits
 
     async def fetch(self, request: Request, /) -> Fetched:
         fetched = await self._fetcher.fetch(request)
         if not isinstance(fetched, Page) or not _can_be_rendered(fetched) or not self._matches(request.url):
+            return fetched
+        if not self._reads_as_html(fetched):
             return fetched
         rendered = await self._render(fetched)
         body = fetched.body if rendered.document is None else codecs.BOM_UTF8 + rendered.document

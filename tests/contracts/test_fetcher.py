@@ -31,4 +31,6 @@ class TestRendering(FetcherContract):
     def make_fetcher(self, http: Fetcher) -> Fetcher:
         browsers = Browsers(no_browser, self.directory, at_once=1)
         loads = Loads(http, cache=ResponseCache())
-        return RenderingFetcher(http, browsers, matches=lambda _: True, loads=loads, limits=Limits())
+        return RenderingFetcher(
+            http, browsers, matches=lambda _: True, reads_as_html=lambda _: False, loads=loads, limits=Limits()
+        )

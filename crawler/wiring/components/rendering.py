@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 
 from config import Loaded
 from crawler.discover.scope import pattern_search
+from crawler.page import Page
+from crawler.read.headers import read_headers
+from crawler.read.sniff import is_html, sniff_type
 
 
 def check(loaded: Loaded) -> None:
@@ -27,3 +30,8 @@ def matcher(loaded: Loaded, key: str, patterns: Sequence[str]) -> Callable[[str]
     except ValueError as error:
         raise loaded.refuse(key, str(error).removeprefix(f"{key}: ")) from error
     return lambda url: search is not None and search(url) is not None
+
+
+def reads_as_html(page: Page) -> bool:
+    """Whether the crawl reads a page as HTML, and not as the sitemap or feed that it is."""
+    return is_html(sniff_type(read_headers(page.headers).media_type, page.body))

@@ -12,7 +12,7 @@ from crawler.render.fetcher import RenderingFetcher
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads
 from crawler.render.responses import ResponseCache
-from crawler.wiring.components.rendering import matcher
+from crawler.wiring.components.rendering import matcher, reads_as_html
 
 
 async def fetcher_in_browsers(
@@ -27,6 +27,7 @@ async def fetcher_in_browsers(
         fetcher,
         browsers,
         matches=matcher(loaded, "render.patterns", render.patterns),
+        reads_as_html=reads_as_html,
         loads=Loads(
             fetcher,
             blocked=frozenset(render.block),

@@ -17,6 +17,7 @@ from crawler.render.fetcher import RenderingFetcher
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads
 from crawler.render.responses import ResponseCache
+from crawler.wiring.components.rendering import reads_as_html
 from tests.fetchers import http_fetcher
 from tests.servers import RawServer, Script, Seen, page, raw_server
 
@@ -69,7 +70,12 @@ async def rendering(
         browsers = Browsers(start, profiles, at_once=at_once)
         await browsers.open()
         fetcher = RenderingFetcher(
-            plain, browsers, matches=lambda _: True, loads=Loads(plain, cache=ResponseCache(), **loads), limits=limits
+            plain,
+            browsers,
+            matches=lambda _: True,
+            reads_as_html=reads_as_html,
+            loads=Loads(plain, cache=ResponseCache(), **loads),
+            limits=limits,
         )
         stack.push_async_callback(fetcher.aclose)
         yield Rendering(fetcher, server, profiles)

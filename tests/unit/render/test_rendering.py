@@ -191,6 +191,9 @@ async def test_only_whole_html_is_rendered(tmp_path: Path) -> None:
     text = b"<script>document.title='rendered'</script>"
     scripts: dict[str, Script] = {
         "/json": [page(text, JSON)],
+        "/sitemap": [page(b"<?xml version='1.0'?><urlset><url><loc>http://www.site.test/a</loc></url></urlset>",
+                          b"Content-Type: text/html")],
+        "/list": [page(b"http://www.site.test/a\n", b"Content-Type: text/html")],
         "/missing": [page(text, b"Content-Type: text/html", status=b"404 Not Found")],
         "/download": [page(text, b"Content-Type: text/html", b"Content-Disposition: attachment; filename=x")],
         "/unknown": [page(text, b"Content-Type: text/html", b"Content-Disposition: Download ; filename=x")],
@@ -204,7 +207,7 @@ async def test_only_whole_html_is_rendered(tmp_path: Path) -> None:
                         b"Content-Type: application/xhtml+xml; charset=utf-8")],
     }  # fmt: skip
     async with rendering(scripts, tmp_path / "browsers", at_once=1) as web:
-        for path in ("/json", "/missing", "/download", "/unknown", "/reset", "/empty"):
+        for path in ("/json", "/sitemap", "/list", "/missing", "/download", "/unknown", "/reset", "/empty"):
             got = await web.page(path)
             assert got.rendering is None, path
             assert got.body is got.raw_body
