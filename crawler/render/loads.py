@@ -129,6 +129,9 @@ class Loads:
             return cached, 0.0
         fetched = await self._fetcher.fetch(to_request(request))
         response = to_response(fetched)
+        # An upgrade by HSTS comes from no server that could allow the origin.
+        if response is not None and isinstance(fetched, Redirect) and not fetched.asked and "origin" in request.headers:
+            response.headers.extend(_cors_headers(request.headers["origin"]))
         if response is not None and request.kind in _SHARED:
             self._cache.keep(name, response, now=self._clock())
         return response, fetched.duration_s
@@ -166,12 +169,15 @@ def preflight_response(request: SubRequest) -> SubResponse:
     whether the page may read it."""
     origin = request.headers.get("origin", "*")
     wanted = request.headers.get("access-control-request-headers", "")
-    headers = [("Access-Control-Allow-Origin", origin), ("Access-Control-Allow-Methods", "GET")]
+    headers = [*_cors_headers(origin), ("Access-Control-Allow-Methods", "GET")]
     if wanted:
         headers.append(("Access-Control-Allow-Headers", wanted))
-    if origin != "*":
-        headers.append(("Access-Control-Allow-Credentials", "true"))
     return SubResponse(204, headers)
+
+
+def _cors_headers(origin: str) -> list[tuple[str, str]]:
+    allowed = ("Access-Control-Allow-Origin", origin)
+    return [allowed] if origin == "*" else [allowed, ("Access-Control-Allow-Credentials", "true")]
 
 
 def _is_plain(value: str) -> bool:

@@ -156,6 +156,18 @@ def test_a_redirect_is_handed_over_so_that_each_hop_is_judged() -> None:
     assert (answer.status, answer.headers) == (302, [("Location", "/y")])
 
 
+async def test_a_redirect_of_the_crawl_itself_passes_to_other_origins_as_in_browsers() -> None:
+    redirect = Redirect.internal("http://a.test/x", "https://a.test/x", why=b"HSTS", now=0.0)
+    answer, _ = await loads(Web(redirect)).load(asked(kind="XHR", Origin="http://b.test"))
+    assert answer is not None
+    assert ("Location", "https://a.test/x") in answer.headers
+    assert ("Access-Control-Allow-Origin", "http://b.test") in answer.headers
+    assert ("Access-Control-Allow-Credentials", "true") in answer.headers
+    same_origin, _ = await loads(Web(redirect)).load(asked(kind="XHR"))
+    assert same_origin is not None
+    assert {name for name, _ in same_origin.headers} == {"Location", "Non-Authoritative-Reason"}
+
+
 @pytest.mark.parametrize(
     "fetched",
     [
