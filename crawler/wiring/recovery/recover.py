@@ -18,7 +18,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import page_of_capture
-from crawler.page import Link, LinkKind, PageRecord, Redirect
+from crawler.page import Link, LinkKind, Page, PageRecord, Redirect
 from crawler.protocols import Discovery, LinkExtractor
 from crawler.steps import at_once
 from crawler.wiring import seeding, storage
@@ -269,8 +269,14 @@ class _Output:
         )
         if parent is None:
             return
+        response: Page | None = None
         for capture in documents:
             page = page_of_capture(capture, max_body_bytes=self._loaded.config.fetch.max_body_bytes)
+            if capture.kind == "response":
+                response = page
+            elif page is not None and response is not None:
+                # The crawl has read the rendered document with the headers of the response.
+                page = msgspec.structs.replace(page, headers=response.headers)
             if page is not None and (location := page.header("location")) and 300 <= page.status < 400:
                 yield from self._redirect_target(page.url, location, parent)
             elif page is not None and page.status < 300:

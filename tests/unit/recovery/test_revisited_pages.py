@@ -7,8 +7,10 @@ from pathlib import Path
 from tests.e2e.operating import command_here
 from tests.e2e.test_text import crawled
 from tests.servers import Script, Seen, page, raw_server
+from tests.unit.render.rendering import needs_chromium
 
 HTML = b"Content-Type: text/html"
+NOFOLLOW = b"X-Robots-Tag: nofollow"
 SETTINGS = {"limits.pages": 2, "fetch.concurrency": 1, "crawl.seeds": ["http://a.test/", "http://a.test/copy/"]}
 
 
@@ -37,3 +39,18 @@ def test_links_are_read_from_the_bodies_to_which_revisits_refer(tmp_path: Path) 
     shutil.rmtree(earlier)
     code, told = rebuilt(crawl)
     assert (code, told) == (1, "2 URLs, 0 pending\n")
+
+
+async def crawl_rendered(crawl: Path) -> None:
+    async with raw_server(
+        lambda _: [page(b"<body><script>document.body.innerHTML='<a href=/1>'</script>", HTML, NOFOLLOW)]
+    ) as server:
+        await crawled(
+            server, crawl, {"crawl.seeds": ["http://a.test/"], "scope.nofollow": True, "render.patterns": ["."]}
+        )
+
+
+@needs_chromium
+def test_headers_of_a_rendered_page_hold_for_its_document(tmp_path: Path) -> None:
+    asyncio.run(crawl_rendered(tmp_path / "crawl"))
+    assert rebuilt(tmp_path / "crawl") == (0, "1 URL, 0 pending\n")
