@@ -16,7 +16,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from crawler.disk.durable_file import replace_file
-from crawler.identity.keys import KeyDirectory, PublicKey, public_key, read_directory, signing_now, thumbprint
+from crawler.identity.keys import (
+    KeyDirectory,
+    PublicKey,
+    public_key,
+    read_directory,
+    signed_until,
+    signing_now,
+    thumbprint,
+)
 
 DIRECTORY_FILE: Final = "http-message-signatures-directory"
 _KEY_SUFFIX: Final = ".pem"
@@ -50,15 +58,11 @@ class KeyFolder:
         return self._add((), nbf=int(now), exp=int(now + valid_s))
 
     def renew(self, *, now: float, valid_s: float, lead_s: float) -> tuple[PublicKey, tuple[PublicKey, ...]]:
-        """Make the next key, which signs after `lead_s`; the older ones stay for a week after that. Returns the key,
-        and those that have left the directory because they are no longer valid."""
+        """Make the next key, which signs after `lead_s`, or as soon as no other does; the older ones stay for a week
+        after that. Returns the key, and those that have left the directory because they are no longer valid."""
         known = self.directory().keys
-        begins = int(now + lead_s)
-        kept = tuple(
-            msgspec.structs.replace(key, exp=min(key.exp, begins + _OVERLAP_S)) for key in known if key.exp > now
-        )
-        # Without a valid key there is nothing to sign with in the meantime.
-        nbf = begins if signing_now(kept, now) is not None else int(now)
+        nbf = min(int(now + lead_s), signed_until(known, int(now)))
+        kept = tuple(msgspec.structs.replace(key, exp=min(key.exp, nbf + _OVERLAP_S)) for key in known if key.exp > now)
         made = self._add(kept, nbf=nbf, exp=int(nbf + valid_s))
         return made, tuple(key for key in known if key.exp <= now)
 

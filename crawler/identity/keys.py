@@ -59,3 +59,11 @@ def signing_now(keys: Sequence[PublicKey], now: float, /) -> PublicKey | None:
     """The key that signs now: of those that are valid, the one that became so last."""
     valid = [key for key in keys if key.nbf <= now < key.exp]
     return max(valid, key=lambda key: (key.nbf, key.exp), default=None)
+
+
+def signed_until(keys: Sequence[PublicKey], now: int, /) -> int:
+    """When there is no key to sign with for the first time, in seconds since 1970: `now` if there is none already."""
+    until = now
+    while (key := signing_now(keys, until)) is not None:
+        until = key.exp
+    return until

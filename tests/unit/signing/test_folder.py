@@ -63,6 +63,16 @@ def test_a_key_that_is_renewed_too_late_signs_at_once(tmp_path: Path) -> None:
     assert found[0] == new
 
 
+def test_until_the_next_key_signs_there_is_always_one_that_does(tmp_path: Path) -> None:
+    folder = KeyFolder(tmp_path / "keys")
+    old = folder.make(now=NOW, valid_s=DAY_S)
+    new, _ = folder.renew(now=NOW + 60, valid_s=365 * DAY_S, lead_s=30 * DAY_S)
+    later, _ = folder.renew(now=NOW + 120, valid_s=365 * DAY_S, lead_s=30 * DAY_S)
+    assert new.nbf == old.exp
+    found = [folder.signing_key(NOW + after * DAY_S) for after in (0.5, 1, 20, 29, 31)]
+    assert [None if each is None else each[0].kid for each in found] == [old.kid, *[new.kid] * 3, later.kid]
+
+
 def test_a_folder_without_keys_says_how_to_make_them(tmp_path: Path) -> None:
     with pytest.raises(IdentityRefused, match="onceover identity init"):
         KeyFolder(tmp_path).directory()
