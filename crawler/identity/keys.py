@@ -3,13 +3,16 @@
 import base64
 import hashlib
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 MEDIA_TYPE: Final = "application/http-message-signatures-directory+json"
 WELL_KNOWN: Final = "/.well-known/http-message-signatures-directory"
+_END_OF_9999: Final = 253_402_300_799
+Moment = Annotated[int, msgspec.Meta(ge=0, le=_END_OF_9999)]
+"""Seconds since 1970. No calendar shows later ones, and milliseconds by mistake are later."""
 
 
 class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,9 +24,9 @@ class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
     """Its thumbprint."""
     x: str
     use: Literal["sig"] = "sig"
-    nbf: int
-    """It signs from then on: seconds since 1970."""
-    exp: int
+    nbf: Moment
+    """It signs from then on."""
+    exp: Moment
     """It signs until then."""
 
 

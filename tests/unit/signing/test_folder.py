@@ -105,6 +105,17 @@ def test_a_damaged_directory_is_refused_with_its_file(tmp_path: Path, text: byte
         folder.directory()
 
 
+@pytest.mark.parametrize("moment", [-(10**12), 253_402_300_800, int(NOW) * 1000])
+@pytest.mark.parametrize("field", ["nbf", "exp"])
+def test_a_key_is_valid_within_the_years_that_can_be_shown(tmp_path: Path, field: str, moment: int) -> None:
+    folder = made(tmp_path)
+    directory = msgspec.json.decode(folder.directory_file.read_bytes())
+    directory["keys"][0][field] = moment
+    folder.directory_file.write_bytes(msgspec.json.encode(directory))
+    with pytest.raises(IdentityRefused, match=rf"http-message-signatures-directory: .*{field}"):
+        folder.directory()
+
+
 def test_a_directory_whose_ids_are_not_those_of_its_keys_is_refused(tmp_path: Path) -> None:
     folder = made(tmp_path)
     [key] = folder.directory().keys
