@@ -45,7 +45,7 @@ class Preferences:
 
     def of_origin(self, said: Sequence[Preference], /) -> Usage:
         """What an origin says about the use of a page that was not fetched yet."""
-        return self._usage(said[:MAX_PREFERENCES])
+        return self._usage(said)
 
     def judge(
         self, response: Response, extract: Extract | None = None, /, *, of_origin: Sequence[Preference] = ()
@@ -56,13 +56,13 @@ class Preferences:
             return NO_USAGE
         is_image = extract is not None and extract.content_type.startswith("image/")
         own = () if extract is None else extract.preferences
-        found = _ranked([*own, *self._of_headers(said, is_image=is_image), *of_origin])[:MAX_PREFERENCES]
+        found = _ranked([*own, *self._of_headers(said, is_image=is_image), *of_origin])
         return self._usage(found) if found else NO_USAGE
 
     def _usage(self, found: Sequence[Preference]) -> Usage:
         refused = {purpose for each in found for purpose in each.refuses}
         return Usage(
-            preferences=found,
+            preferences=_kept(found),
             refused_for=in_order(refused),
             is_refused=self._are_refused(refused),
             refuses_embeds=self._are_refused(_refused_for_embeds(found)),
@@ -105,6 +105,13 @@ def _ranked(found: list[Preference]) -> list[Preference]:
         msgspec.structs.replace(each, refuses=()) if each.signal in _TDM and first not in (None, each.source) else each
         for each in found
     ]
+
+
+def _kept(found: Sequence[Preference]) -> Sequence[Preference]:
+    """What a record keeps, and tells as the reason: refusals rather than permissions."""
+    if len(found) <= MAX_PREFERENCES:
+        return found
+    return sorted(found, key=lambda each: not each.refuses)[:MAX_PREFERENCES]
 
 
 def _refused_for_embeds(found: Sequence[Preference]) -> set[str]:

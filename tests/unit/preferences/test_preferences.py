@@ -121,6 +121,15 @@ def test_hostile_values_are_bounded() -> None:
     assert "\x1b" not in judged({"headers": [["Content-Signal", "\x00\x1b=no"]]}).preferences[0].value
 
 
+def test_no_number_of_permissions_hides_a_refusal() -> None:
+    many = "User-agent: *\n" + "".join(f"Content-Usage: train-ai=y, x{n}=y\n" for n in range(MAX_PREFERENCES))
+    usage = judged({"robots": f"{many}Content-Signal: ai-train=no\n"}, ["train-ai"])
+    assert (usage.is_refused, usage.refused_for, len(usage.preferences)) == (True, ("train-ai",), MAX_PREFERENCES)
+    assert usage.message == "content-signal (robots.txt) 'ai-train=no' refuses train-ai"
+    rules = RobotsRules(f"{many}Content-Signal: ai-train=no\n", agent="onceover")
+    assert Preferences(["train-ai"]).of_origin(rules.preferences("/page")) == usage
+
+
 @given(value=st.text(alphabet=st.sampled_from("train-ai=nysearch, ;()\"?@:1.*%$'\\\t\x00é\ud800")) | st.text())
 def test_no_value_makes_a_reader_raise(value: str) -> None:
     for signal in VALUED:
