@@ -1,14 +1,20 @@
-"""Keeps what a plug-in raises for a single page from ending the crawl."""
+"""Keeps what a plug-in raises, or returns by mistake, for a single page from ending the crawl."""
 
 import logging
 from collections.abc import Callable
+from enum import Enum
 from time import time
+from typing import TypeVar
+
+import msgspec
 
 from crawler.page import Extract, Failure, FailureKind, Fetched, Page, Request
 from crawler.protocols import Fetcher, LinkExtractor
 from crawler.wiring.plugins.loading import in_one_line
 
 log = logging.getLogger(__name__)
+
+_Value = TypeVar("_Value", bound=msgspec.Struct)
 
 
 class GuardedExtractor:
@@ -24,7 +30,7 @@ class GuardedExtractor:
             extract = self._extractor.extract(page)
             if not isinstance(extract, Extract):
                 raise TypeError(f"expected an Extract, found {type(extract).__name__}")
-            return extract
+            return _checked(extract, Extract)
         except Exception as error:
             log.warning("%s failed: %s (%s)", self._title, in_one_line(error), page.url)
             log.info("the traceback", exc_info=error)
@@ -52,7 +58,7 @@ class GuardedFetcher:
             fetched = await self._fetcher.fetch(request)
             if not isinstance(fetched, Fetched):
                 raise TypeError(f"expected a page or a failure, found {type(fetched).__name__}")
-            return fetched
+            return _with_enums(fetched, _checked(fetched, type(fetched)))
         except Exception as error:
             log.warning("%s failed: %s (%s)", self._title, in_one_line(error), request.url)
             log.info("the traceback", exc_info=error)
@@ -66,3 +72,27 @@ class GuardedFetcher:
 
     async def aclose(self) -> None:
         await self._fetcher.aclose()
+
+
+def _checked(value: msgspec.Struct, expected: type[_Value]) -> _Value:
+    """A copy of a value, with each of its parts in the type that it must have. A struct does not check what it is made
+    of. Raises TypeError and ValueError."""
+    plain = msgspec.to_builtins(value, builtin_types=(bytes, bytearray, memoryview), enc_hook=_plain)
+    return msgspec.convert(plain, expected, builtin_types=(bytes,))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, str):
+        return str(value)  # parsers return texts of types of their own
+    raise TypeError(f"expected a plain value, found {type(value).__name__}")
+
+
+def _with_enums(fetched: _Value, checked: _Value) -> _Value:
+    """What was fetched, with words made members of their enums. It is no copy, so that what the body of a page of ours
+    takes still counts in the budget of memory."""
+    words = {
+        name: member
+        for name in fetched.__struct_fields__
+        if isinstance(member := getattr(checked, name), Enum) and getattr(fetched, name) is not member
+    }
+    return msgspec.structs.replace(fetched, **words) if words else fetched

@@ -1,0 +1,118 @@
+"""A plug-in that returns the wrong values costs a page what it costs to raise, and no more."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from crawler.page import Extract, Failure, FailureKind, Fetched, Link, LinkKind, Page, Preference, Redirect, Request
+from crawler.wiring.plugins.guarded import GuardedExtractor, GuardedFetcher
+
+PAGE = Page(
+    url="http://a.test/",
+    status=200,
+    headers=[(b"Content-Type", b"text/html")],
+    body=b"body",
+    raw_body=b"body",
+    fetched_at=1.0,
+    duration_s=0.1,
+)
+EXTRACT = Extract(
+    content_type="text/html",
+    base_url=PAGE.url,
+    links=[Link("/a", LinkKind.LINK)],
+    title="a \ud800",
+    preferences=[Preference("robots", "meta", "noai", ["train-ai"])],
+    simhash=2**64 - 1,
+)
+FAILURE = Failure(url=PAGE.url, kind=FailureKind.CONNECT, message="down", fetched_at=1.0, duration_s=0.1)
+REDIRECT = Redirect(url=PAGE.url, status=302, headers=[], location="/b", fetched_at=1.0, duration_s=0.1)
+
+
+class Returning:
+    """An extractor and a fetcher."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def extract(self, _page: Page, /) -> Extract:
+        found: Extract = self._make()
+        return found
+
+    async def fetch(self, _request: Request, /) -> Fetched:
+        found: Fetched = self._make()
+        return found
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def extract(make: Callable[[], Any]) -> Extract:
+    return GuardedExtractor(Returning(make), "the extractor x").extract(PAGE)
+
+
+async def fetch(make: Callable[[], Any]) -> Fetched:
+    return await GuardedFetcher(Returning(make), "the fetcher x").fetch(Request(url=PAGE.url))
+
+
+def test_what_a_plug_in_reads_is_passed_on() -> None:
+    assert extract(lambda: EXTRACT) == EXTRACT
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        ({"links": None}, "$.links"),
+        ({"links": ["/a"]}, "$.links[0]"),
+        ({"links": [Link(b"/a", LinkKind.LINK)]}, "$.links[0].href"),  # type: ignore[arg-type]
+        ({"links": [Link("/a", "no kind")]}, "$.links[0].kind"),  # type: ignore[arg-type]
+        ({"links": (Link(each, LinkKind.LINK) for each in "ab")}, "generator"),
+        ({"base_url": None}, "$.base_url"),
+        ({"title": b"bytes"}, "$.title"),
+        ({"preferences": ["noai"]}, "$.preferences[0]"),
+        ({"error": ["several"]}, "$.error"),
+    ],
+)
+def test_a_wrong_value_in_an_extract_is_the_error_of_the_page(wrong: dict[str, Any], place: str) -> None:
+    found = extract(lambda: msgspec.structs.replace(EXTRACT, **wrong))
+    assert found.links == ()
+    assert found.error is not None
+    assert found.error.startswith("the extractor x failed: ")
+    assert place in found.error
+
+
+@pytest.mark.parametrize("fetched", [PAGE, REDIRECT, FAILURE])
+async def test_what_a_plug_in_fetches_is_passed_on_as_it_is(fetched: Fetched) -> None:
+    # A copy of a page of ours would not count in the budget of memory.
+    assert await fetch(lambda: fetched) is fetched
+
+
+@pytest.mark.parametrize(
+    ("fetched", "wrong", "place"),
+    [
+        (PAGE, {"body": "text"}, "$.body"),
+        (PAGE, {"raw_body": None}, "$.raw_body"),
+        (PAGE, {"status": "200"}, "$.status"),
+        (PAGE, {"headers": {"a": "b"}}, "$.headers"),
+        (PAGE, {"headers": [("a", "b")]}, "$.headers[0][0]"),
+        (PAGE, {"fetched_at": "now"}, "$.fetched_at"),
+        (PAGE, {"ip": 5}, "$.ip"),
+        (REDIRECT, {"location": None}, "$.location"),
+        (FAILURE, {"kind": "my own"}, "$.kind"),
+    ],
+)
+async def test_a_wrong_value_in_what_is_fetched_costs_the_url(
+    fetched: Fetched, wrong: dict[str, Any], place: str
+) -> None:
+    found = await fetch(lambda: msgspec.structs.replace(fetched, **wrong))
+    assert isinstance(found, Failure)
+    assert found.kind is FailureKind.UNEXPECTED
+    assert found.message.startswith("the fetcher x failed: ")
+    assert place in found.message
+
+
+async def test_the_word_of_a_kind_stands_for_it() -> None:
+    found = await fetch(lambda: msgspec.structs.replace(FAILURE, kind="connect"))
+    assert isinstance(found, Failure)
+    assert found.kind is FailureKind.CONNECT
