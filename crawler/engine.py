@@ -139,6 +139,12 @@ class Engine:
     async def _work(self) -> None:
         try:
             await self._process_leases()
+        except asyncio.CancelledError as error:
+            this = asyncio.current_task()
+            if this is not None and this.cancelling():
+                raise
+            # A worker that ended so would be missed by nobody, and its lease would never be done.
+            raise RuntimeError("a component was cancelled by nobody").with_traceback(error.__traceback__) from None
         finally:
             self._working -= 1
             if not self._working and self._visiting is not None:

@@ -1,6 +1,7 @@
 """That the loop keeps its order, its limits and its counts, and can be stopped anywhere."""
 
 import asyncio
+import traceback
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
@@ -235,6 +236,30 @@ async def test_a_full_disk_stops_the_crawl_and_leaves_the_page_pending() -> None
         assert await engine.run() is Ending.COMPLETE
     assert set(rig.urls) == set(star(30))
     assert len(rig.urls) - 30 <= 3
+
+
+@in_virtual_time
+async def test_a_component_that_is_cancelled_by_nobody_ends_the_crawl() -> None:
+    class Dropped(Records):
+        async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+            # So ends the wait for a connection whose task was cancelled, as that of a server that has gone.
+            dropped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            dropped.cancel()
+            await dropped
+
+    rig = Rig(star(3))
+    rig.sink = Dropped(rig.events)
+    async with rig.engine() as engine:
+        with pytest.raises(ExceptionGroup) as raised:
+            async with asyncio.timeout(3600):
+                await engine.run()
+    [error] = raised.value.exceptions
+    assert isinstance(error, RuntimeError)
+    assert [frame.name for frame in traceback.extract_tb(error.__traceback__)][-1] == "write"
+    rig.sink = Records(rig.events)
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert set(rig.urls) == set(star(3))
 
 
 @in_virtual_time

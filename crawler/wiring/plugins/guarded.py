@@ -1,5 +1,6 @@
 """Keeps what a plug-in raises, or returns by mistake, for a single page from ending the crawl."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from enum import Enum
@@ -31,7 +32,7 @@ class GuardedExtractor:
             if not isinstance(extract, Extract):
                 raise TypeError(f"expected an Extract, found {type(extract).__name__}")
             return _checked(extract, Extract)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:  # nothing awaits, so nobody can have cancelled it
             log.warning("%s failed: %s (%s)", self._title, in_one_line(error), page.url)
             log.info("the traceback", exc_info=error)
             return Extract(
@@ -59,7 +60,9 @@ class GuardedFetcher:
             if not isinstance(fetched, Fetched):
                 raise TypeError(f"expected a page or a failure, found {type(fetched).__name__}")
             return _with_enums(fetched, _checked(fetched, type(fetched)))
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             log.warning("%s failed: %s (%s)", self._title, in_one_line(error), request.url)
             log.info("the traceback", exc_info=error)
             return Failure(
@@ -72,6 +75,12 @@ class GuardedFetcher:
 
     async def aclose(self) -> None:
         await self._fetcher.aclose()
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody wants this task to end, and not just a future of the plug-in was cancelled."""
+    this = asyncio.current_task()
+    return this is not None and this.cancelling() > 0
 
 
 def _checked(value: msgspec.Struct, expected: type[_Value]) -> _Value:

@@ -1,5 +1,6 @@
 """A plug-in that returns the wrong values costs a page what it costs to raise, and no more."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,10 @@ async def fetch(make: Callable[[], Any]) -> Fetched:
     return await GuardedFetcher(Returning(make), "the fetcher x").fetch(Request(url=PAGE.url))
 
 
+def cancelled() -> Any:
+    raise asyncio.CancelledError
+
+
 def test_what_a_plug_in_reads_is_passed_on() -> None:
     assert extract(lambda: EXTRACT) == EXTRACT
 
@@ -80,6 +85,10 @@ def test_a_wrong_value_in_an_extract_is_the_error_of_the_page(wrong: dict[str, A
     assert found.error is not None
     assert found.error.startswith("the extractor x failed: ")
     assert place in found.error
+
+
+def test_an_extractor_that_is_cancelled_by_nobody_costs_the_page() -> None:
+    assert extract(cancelled).error == "the extractor x failed: CancelledError"
 
 
 @pytest.mark.parametrize("fetched", [PAGE, REDIRECT, FAILURE])
@@ -116,3 +125,26 @@ async def test_the_word_of_a_kind_stands_for_it() -> None:
     found = await fetch(lambda: msgspec.structs.replace(FAILURE, kind="connect"))
     assert isinstance(found, Failure)
     assert found.kind is FailureKind.CONNECT
+
+
+async def test_a_fetcher_that_is_cancelled_by_nobody_costs_the_url() -> None:
+    found = await fetch(cancelled)
+    assert isinstance(found, Failure)
+    assert found.message == "the fetcher x failed: CancelledError"
+
+
+async def test_a_fetch_that_is_cancelled_ends() -> None:
+    begun = asyncio.Event()
+
+    class Waiting(Returning):
+        async def fetch(self, _request: Request, /) -> Fetched:
+            begun.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    guarded = GuardedFetcher(Waiting(cancelled), "the fetcher x")
+    task = asyncio.create_task(guarded.fetch(Request(url=PAGE.url)))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
