@@ -31,8 +31,10 @@ from crawler.url.urls import (
     UrlReader,
     site_of,
 )
-from crawler.wiring.plugins.catalog import descriptor
+from crawler.wiring.plugins.catalog import find
+from crawler.wiring.plugins.guarded import guarded_rule
 from crawler.wiring.plugins.kinds import CANONICAL_RULE
+from crawler.wiring.plugins.loading import load
 from crawler.wiring.sites import Sites
 
 
@@ -79,7 +81,8 @@ def url_reader(loaded: Loaded, *, version: int = RULES_VERSION) -> UrlReader:
 
 
 def canonical_rules(config: Config) -> Sequence[str | NamedRule]:
-    """The canonical rules: named ones, the user's own, and plug-ins. Raises ValueError for a plug-in that fails."""
+    """The canonical rules: named ones, the user's own, and plug-ins. Raises ValueError for a plug-in that can't be
+    used; a rule of one raises `PluginFailed`."""
     names = DEFAULT_RULES if config.urls.rules is None else config.urls.rules
     named = [name if name in RULES else _rule_of_plugin(name, {}) or name for name in names]
     return [*named, *(_rule_of_plugin(each.backend, each.options) or each.backend for each in config.urls.rule)]
@@ -88,12 +91,16 @@ def canonical_rules(config: Config) -> Sequence[str | NamedRule]:
 def _rule_of_plugin(name: str, options: Mapping[str, object]) -> NamedRule | None:
     """The rule of a plug-in; None if there is none of that name or path."""
     try:
-        found: RuleDescriptor = descriptor(CANONICAL_RULE, name)
+        backend = find(CANONICAL_RULE, name)
     except KeyError:
         return None
+    found: RuleDescriptor = load(backend)
     own = msgspec.convert(options, found.options)
     written = msgspec.json.encode(own, order="sorted").decode()
-    return NamedRule(f"{name} {found.version} {written}", found.make(own))
+    rule = found.make(own)
+    return NamedRule(
+        f"{name} {found.version} {written}", rule if backend.is_ours else guarded_rule(rule, backend.title)
+    )
 
 
 def queue_key(urls: UrlReader, url: str) -> str:

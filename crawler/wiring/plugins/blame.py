@@ -21,7 +21,8 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class PluginFailed(Exception):
-    """A plug-in raised what it must not raise. The message is one line; the traceback is in the log."""
+    """A plug-in raised what it must not raise, or returned a wrong value. The message is one line; the traceback is in
+    the log."""
 
 
 def plugins_of(config: Config) -> list[NamedBackend]:
@@ -48,6 +49,9 @@ def blaming(plugins: Sequence[NamedBackend]) -> Iterator[None]:
         yield
     except (Exception, BaseExceptionGroup) as error:
         for leaf in _leaves(error):
+            if isinstance(leaf, PluginFailed):
+                log.info("%s", leaf, exc_info=error)
+                raise PluginFailed(str(leaf)) from error
             blamed = None if _is_disk_full(leaf) else _blamed(plugins, leaf.__traceback__)
             if blamed is not None:
                 plugin, frame = blamed

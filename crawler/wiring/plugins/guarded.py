@@ -1,4 +1,7 @@
-"""Keeps what a plug-in raises, or returns by mistake, for a single page from ending the crawl."""
+"""Keeps what a plug-in raises, or returns by mistake, for a single page from ending the crawl.
+
+A canonical rule ends the crawl: by a wrong canonical URL, a page would be taken for known that nobody has fetched.
+"""
 
 import asyncio
 import logging
@@ -11,6 +14,8 @@ import msgspec
 
 from crawler.page import Extract, Failure, FailureKind, Fetched, Page, Request
 from crawler.protocols import Fetcher, LinkExtractor
+from crawler.url.components import Rule, UrlComponents
+from crawler.wiring.plugins.blame import PluginFailed
 from crawler.wiring.plugins.loading import in_one_line
 
 log = logging.getLogger(__name__)
@@ -75,6 +80,21 @@ class GuardedFetcher:
 
     async def aclose(self) -> None:
         await self._fetcher.aclose()
+
+
+def guarded_rule(rule: Rule, title: str) -> Rule:
+    """A canonical rule that raises only `PluginFailed`, which `title` names."""
+
+    def apply(url: UrlComponents) -> UrlComponents:
+        try:
+            made = rule(url)
+            if not isinstance(made, UrlComponents):
+                raise TypeError(f"expected UrlComponents, found {type(made).__name__}")
+            return _checked(made, UrlComponents)
+        except Exception as error:
+            raise PluginFailed(f"{title} failed: {in_one_line(error)} ({url})") from error
+
+    return apply
 
 
 def _is_cancelled() -> bool:
