@@ -44,6 +44,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """The pattern that a text, each of several texts, or each value of a table must match."""
     key_pattern: str | None
     """The pattern that each key of a table must match."""
+    is_secret: bool
+    """Of a table: whether logs and messages must have its names alone."""
     type: Any
     """For `msgspec.convert`."""
 
@@ -214,6 +216,7 @@ def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
         form=notes.get("form"),
         pattern=getattr(item, "pattern", None),
         key_pattern=getattr(key_type, "pattern", None),
+        is_secret=notes.get("is_secret", False),
         type=hint,
     )
 

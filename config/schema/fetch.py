@@ -231,7 +231,8 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
         dict[HeaderName, HeaderValue],
         Meta(
             description="Additional headers for each request, whatever its host. They are stored unencrypted in the "
-            "crawl directory."
+            "crawl directory.",
+            extra={"is_secret": True},
         ),
     ] = {}
     cookies: Annotated[

@@ -49,9 +49,9 @@ def differences(before: Config, after: Config, /) -> list[Change]:
         was, now = old.get(key, (setting, None))[1], new.get(key, (setting, None))[1]
         if was == now or key == "crawl.directory":
             continue
-        texts = _short(value_text(setting, was)), _short(value_text(setting, now))
+        texts = _short(_shown(setting, was)), _short(_shown(setting, now))
         if setting.kind in ("texts", "ints", "table", "options") and was and now:
-            text = f"{key} {_item_changes(_items(was), _items(now))}"
+            text = f"{key} {_item_changes(_items(setting, was), _items(setting, now), _renewed(setting, was, now))}"
         else:
             default = ", the default" if now is not None and now == setting.default else ""
             text = f"{key} is {texts[1]}{default}; it was {texts[0]}"
@@ -80,17 +80,31 @@ def _values(config: Config) -> dict[str, tuple[Setting, object]]:
     return values
 
 
-def _items(value: object) -> list[str]:
+def _shown(setting: Setting, value: object) -> str:
+    return toml_value(list(value)) if setting.is_secret and isinstance(value, Mapping) else value_text(setting, value)
+
+
+def _renewed(setting: Setting, was: object, now: object) -> list[str]:
+    """The names in a secret table that have other values."""
+    if not (setting.is_secret and isinstance(was, Mapping) and isinstance(now, Mapping)):
+        return []
+    return [toml_value(name) for name, value in now.items() if name in was and was[name] != value]
+
+
+def _items(setting: Setting, value: object) -> list[str]:
+    if isinstance(value, Mapping) and setting.is_secret:
+        return [toml_value(name) for name in value]
     if isinstance(value, Mapping):
         return [f"{toml_value(name)} = {toml_value(item)}" for name, item in value.items()]
     return [toml_value(item) for item in value] if isinstance(value, list | tuple) else []
 
 
-def _item_changes(was: list[str], now: list[str]) -> str:
+def _item_changes(was: list[str], now: list[str], renewed: list[str]) -> str:
     more = list(dict.fromkeys(item for item in now if item not in set(was)))
     less = list(dict.fromkeys(item for item in was if item not in set(now)))
     texts = [f"has {_list(more)} more"] if more else []
     texts += [f"no longer has {_list(less)}"] if less else []
+    texts += [f"has another value of {_list(renewed)}"] if renewed else []
     return " and ".join(texts) or "is in another order"
 
 

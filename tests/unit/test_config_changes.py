@@ -1,8 +1,9 @@
 """What one configuration changes of another, told in a line for each setting."""
 
+from functools import partial
 from pathlib import Path
 
-from config import changes, load
+from config import changes, differences, load
 from tests.unit.test_config_loader import MINIMAL, written
 
 
@@ -40,6 +41,23 @@ def test_of_lists_and_tables_what_came_and_what_went_is_told_and_long_ones_are_c
     assert told(tmp_path, hosts.format(1), hosts.format(2)) == [
         'fetch.hosts has "a.test" = "127.0.0.2" more and no longer has "a.test" = "127.0.0.1"'
     ]
+
+
+def test_values_of_headers_are_not_told(tmp_path: Path) -> None:
+    def headers(text: str) -> str:
+        return f"[fetch]\nheaders = {{ {text} }}\n"
+
+    told_of = partial(told, tmp_path)
+    one, two, both = 'X-Key = "hush-1"', 'X-Key = "hush-2"', 'X-Key = "hush-2", Cookie = "hush-3"'
+    assert told_of(headers(one), headers(two)) == ['fetch.headers has another value of "X-Key"']
+    assert told_of(headers(one), headers(both)) == ['fetch.headers has "Cookie" more and has another value of "X-Key"']
+    assert told_of(headers(both), headers(two)) == ['fetch.headers no longer has "Cookie"']
+    assert told_of("", headers(one)) == ['fetch.headers is ["X-Key"]; it was []']
+    site = '[[site]]\nmatch = ["a.test"]\nfetch.headers = {{ {} }}\n'
+    assert told_of(site.format(one), site.format(two)) == ['site[1].fetch.headers has another value of "X-Key"']
+    old = load(written(tmp_path, MINIMAL + headers(one)))
+    new = load(written(tmp_path, MINIMAL + headers(both)))
+    assert "hush" not in str(differences(old.config, new.config))
 
 
 def test_limits_of_one_run_change_nothing_that_lasts(tmp_path: Path) -> None:
