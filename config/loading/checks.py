@@ -148,9 +148,31 @@ def _addresses(config: Config, _origins: Origins) -> str | None:
             ip_address(address)
         except ValueError:
             return f'expected an IP address for "{name}", with or without port, found "{text}"'
-        if (port or text.endswith(f"{address}:")) and not (port.isdecimal() and 1 <= int(port) <= 65535):
+        if (port or text.endswith(f"{address}:")) and not _is_port(port):
             return f'expected a port from 1 to 65535 for "{name}", found "{text}"'
     return None
+
+
+def _proxies(config: Config, _origins: Origins) -> str | None:
+    for name, text in config.fetch.proxies.items():
+        place = text.partition("://")[2].rstrip("/")
+        address, port = split_address(place)
+        if place.startswith("[") and not _is_ipv6(address):
+            return f'expected an IPv6 address in the brackets for "{name}", found "{text}"'
+        if port and not _is_port(port):
+            return f'expected a port from 1 to 65535 for "{name}", found "{text}"'
+    return None
+
+
+def _is_port(text: str) -> bool:
+    return text.isdecimal() and 1 <= int(text) <= 65535
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return ip_address(text).version == 6
+    except ValueError:
+        return False
 
 
 def _networks(config: Config, _origins: Origins) -> str | None:
@@ -230,6 +252,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("frontier.queue_by", "frontier.queue_prefixes"), _needs_prefixes),
     (("frontier.queue_prefixes", "frontier.queue_by"), _needs_no_prefixes),
     (("fetch.hosts",), _addresses),
+    (("fetch.proxies",), _proxies),
     (("fetch.allow_networks",), _networks),
     (("fetch.headers",), _headers),
     (("output.warc_text", "output.text"), _archives_texts),

@@ -24,7 +24,8 @@ HostPattern = Annotated[str, Meta(pattern=rf"^(\*|(\*\.)?[A-Za-z0-9_]([A-Za-z0-9
 Address = Annotated[
     str,
     Meta(
-        pattern=rf"^(\[[0-9A-Fa-f:.]+\](:[0-9]{{1,5}})?|[0-9.]+(:[0-9]{{1,5}})?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*){END}",
+        pattern=r"^(\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?|[0-9.]+(:[0-9]{1,5})?|[0-9A-Fa-f:.]{0,45}:[0-9A-Fa-f:.]{0,45})"
+        rf"{END}",
         extra={"form": '{ "*.example.org" = "127.0.0.1:8080" }'},
     ),
 ]

@@ -133,6 +133,19 @@ PRINTABLE = "not empty and without control characters"
             'fetch.hosts: expected a port from 1 to 65535 for "a", found "127.0.0.1:0"',
         ),
         ("fetch.hosts = { a = '[::1]:65536' }", 'fetch.hosts: expected a port from 1 to 65535 for "a", found '),
+        (f"fetch.hosts = {{ a = '127.0.0.1:{'1' * 5000}' }}", "fetch.hosts: expected a table such as "),
+        (
+            "fetch.proxies = { '*' = 'http://192.0.2.1:3128', a = 'http://b.test:99999/' }",
+            'fetch.proxies: expected a port from 1 to 65535 for "a", found "http://b.test:99999/"',
+        ),
+        (
+            "fetch.proxies = { a = 'http://b.test:0' }",
+            'fetch.proxies: expected a port from 1 to 65535 for "a", found "http://b.test:0"',
+        ),
+        (
+            "fetch.proxies = { a = 'socks5://[1.2]:80' }",
+            'fetch.proxies: expected an IPv6 address in the brackets for "a", found "socks5://[1.2]:80"',
+        ),
         ("fetch.headers = { 'X-A' = \"b\\r\\nX-C: d\" }", "fetch.headers: expected a table such as "),
         ("fetch.headers = { 'X A' = 'b' }", "fetch.headers: expected a table such as "),
         (

@@ -36,6 +36,7 @@ from tests.unit.test_config_loader import CONTACT, DESIGNED, MINIMAL, problems_o
 
 MANUAL = Path(__file__).parents[2] / "docs" / "configuration.md"
 ADDRESSES = ["127.0.0.1", "127.0.0.1:8080", "::1", "[::1]", "[2001:db8::1]:65535"]
+PROXIES = ["http://192.0.2.1:3128", "https://[::1]:1/", "socks5h://proxy.test"]
 
 
 def valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
@@ -54,7 +55,9 @@ def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
             return st.dictionaries(st.from_regex(setting.key_pattern or ""), st.sampled_from(ADDRESSES), max_size=3)
         case "fetch.allow_networks":
             return st.sampled_from([(), ("10.1.0.0/16", "fd00::/8"), ("192.168.1.1",)])
-        case "fetch.proxies" | "fetch.logins" | "crawl.purpose_names":
+        case "fetch.proxies":
+            return st.dictionaries(st.from_regex(setting.key_pattern or ""), st.sampled_from(PROXIES), max_size=3)
+        case "fetch.logins" | "crawl.purpose_names":
             return st.dictionaries(st.from_regex(setting.key_pattern or ""), texts, max_size=3)
         case "fetch.headers":
             return st.dictionaries(st.from_regex(r"^X-[a-z]+\Z"), texts, max_size=3)
