@@ -43,7 +43,7 @@ from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
 from crawler.wiring.opening.fetchers import open_fetchers
 from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept, rules_version_of
 from crawler.wiring.parts import check_parts
-from crawler.wiring.plugins.blame import blaming, plugins_of
+from crawler.wiring.plugins.blame import PluginFailed, blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
@@ -264,5 +264,7 @@ def check_configuration(loaded: Loaded) -> None:
             check(loaded)
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
+        except PluginFailed as error:
+            problems[Problem(str(error))] = None
     if problems:
         raise ConfigError(list(problems))

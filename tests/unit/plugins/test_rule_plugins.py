@@ -2,8 +2,10 @@
 
 import pytest
 
+from config import ConfigError
 from crawler.wiring.components.discovering import url_reader
 from crawler.wiring.configuration import load
+from crawler.wiring.crawl import check_configuration
 from crawler.wiring.plugins.blame import PluginFailed, blaming
 from tests.unit.plugins.installing import Site
 
@@ -58,3 +60,13 @@ def test_a_rule_that_fails_is_named_with_the_url(site: Site, name: str, error: s
     with pytest.raises(PluginFailed) as told, blaming([]):
         raise ExceptionGroup("several", [failed.value])
     assert str(told.value) == str(failed.value)
+
+
+def test_a_rule_that_fails_for_a_seed_is_a_problem_of_the_configuration(site: Site) -> None:
+    site.add("own-rules", "ours", RULES)
+    settings = ['crawl.seeds=["http://a.test/"]', 'urls.rules=["ours:raises"]', "politeness.hours=at night"]
+    with pytest.raises(ConfigError) as refused:
+        check_configuration(load(None, overrides=settings))
+    failed, hours = map(str, refused.value.problems)
+    assert failed == """the canonical rule "ours:raises" of own-rules 1.0 failed: KeyError: '/' (http://a.test/)"""
+    assert "politeness.hours" in hours
