@@ -121,7 +121,7 @@ def prefixes_of(entry: str, /) -> Iterator[str]:
     """The SURT prefixes of the URLs in a place. Raises `ValueError`, with the entry, if it is not a place."""
     entry = entry.strip()
     if entry.startswith(("http://", "https://")) and not entry.partition("//")[2].startswith("("):
-        yield directory(UrlReader().seed(entry))
+        yield directory(UrlReader().seed(entry, called="place"))
         return
     if "," in entry or "(" in entry:
         host, bracket, path = entry[_match_end(entry) :].partition(")")
@@ -133,7 +133,7 @@ def prefixes_of(entry: str, /) -> Iterator[str]:
             f"{entry!r} is not a place: expected a host, *.domain, a URL or a SURT prefix, "
             "as 'www.example.org', '*.example.org', 'https://example.org/docs/' or 'org,example,'"
         )
-    target = UrlReader().seed(f"https://{entry.removeprefix('*.')}/")
+    target = UrlReader().seed(f"https://{entry.removeprefix('*.')}/", called="place")
     yield from _domain(f"{surt_host(target.host)},") if is_domain else (f"{target.site})",)
 
 

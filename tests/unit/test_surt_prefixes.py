@@ -48,6 +48,12 @@ def test_what_is_no_place_is_refused_by_name(entry: str) -> None:
         SurtPrefixes([entry])
 
 
+@pytest.mark.parametrize("entry", ["http://[", "https://a.test:99999/", "*.a..b"])
+def test_a_place_that_is_no_url_is_called_a_place(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"(^place '|is not a place)"):
+        SurtPrefixes([entry])
+
+
 def test_one_of_many_places_is_found() -> None:
     places = SurtPrefixes([f"h{number}.example.org" for number in range(1000)])
     assert all(places.cover(READER.seed(f"https://h{number}.example.org/x")) for number in range(1000))
