@@ -63,6 +63,19 @@ class SyncCrawl:
         if loop is None:
             return
         atexit.unregister(self._halt)
+        if loop.is_here:
+            # The garbage collector frees an iterator in any thread. This one can't wait for itself.
+            threading.Thread(target=self._close, args=(loop, kind, error, trace), name="onceover-end").start()
+        else:
+            self._close(loop, kind, error, trace)
+
+    def _close(
+        self,
+        loop: "_LoopThread",
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         try:
             loop.run(self._crawl.__aexit__(kind, error, trace))
         finally:
@@ -170,6 +183,11 @@ class _LoopThread:
         except BaseException:
             self._runner.close()
             raise
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is its thread."""
+        return threading.current_thread() is self._thread
 
     def _serve(self) -> None:
         with self._runner as runner:

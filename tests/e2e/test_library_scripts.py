@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -58,6 +59,26 @@ def test_an_iterator_that_outlives_its_context_ends(tmp_path: Path, web: Web) ->
         pages = iter(crawl)
         next(pages)
     assert list(pages) == []
+
+
+def test_an_iterator_that_is_freed_in_the_thread_of_its_event_loop_closes_the_crawl(tmp_path: Path, web: Web) -> None:
+    """As one in a cycle of references, which the garbage collector frees in the thread that runs most."""
+
+    class Holder:
+        def __init__(self, pages: Iterator[CrawledPage]) -> None:
+            self.pages, self.itself = pages, self
+
+    crawl = crawl_of(web, tmp_path / "crawl")
+    gc.disable()
+    try:
+        next(Holder(iter(crawl)).pages)
+        loop = crawl._running
+        loop._loop.call_soon_threadsafe(gc.collect)
+        loop._thread.join(TIMEOUT_S)
+        assert not loop._thread.is_alive()
+    finally:
+        gc.enable()
+    assert canonical(list(crawl_of(web, tmp_path / "crawl"))) == dict.fromkeys(web.pages, 1)
 
 
 def test_a_context_steers_the_crawl(tmp_path: Path, web: Web) -> None:
