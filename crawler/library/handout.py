@@ -150,6 +150,8 @@ class Handout:
         try:
             return await taker
         except asyncio.CancelledError:
+            if taker in self._takers:  # a program may look for a page again and again while none comes
+                self._takers.remove(taker)
             given = None if taker.cancelled() else taker.result()
             if given is not None and given in self._open:
                 self._offer(given, first=True)

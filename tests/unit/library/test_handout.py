@@ -222,6 +222,22 @@ async def test_a_page_that_comes_to_a_cancelled_wait_goes_to_the_next() -> None:
 
 
 @in_virtual_time
+async def test_waits_that_were_given_up_take_no_memory() -> None:
+    program = Program()
+    pages = program.consumer()
+    for _ in range(10):
+        waiting = asyncio.ensure_future(anext(pages))
+        await turns()
+        waiting.cancel()
+        with suppress(asyncio.CancelledError):
+            await waiting
+    assert not program.handout._takers
+    await program.write(1)
+    assert (await anext(pages)).number == 1
+    await program.end()
+
+
+@in_virtual_time
 async def test_a_page_whose_worker_is_cancelled_is_not_handed_out() -> None:
     program = Program()
     await program.write(1)
