@@ -91,7 +91,13 @@ class Folder:
                     f"{path} has version {version}, and this onceover reads version {VERSION}; use the version that "
                     "wrote it"
                 )
-            return msgspec.json.decode(content, type=CopyList)
+            copy = msgspec.json.decode(content, type=CopyList)
+            for name in (
+                *(file.name for file in copy.files),
+                *(each.directory for each in copy.parts if each.directory),
+            ):
+                _check_is_below(name)
+            return copy
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError, RecursionError) as error:
@@ -146,6 +152,13 @@ class Folder:
             yield True
         finally:
             os.close(descriptor)
+
+
+def _check_is_below(name: str) -> None:
+    """Raise `ValueError` for a name that would lead out of the directory of a crawl."""
+    parts = name.split("/")
+    if "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
+        raise ValueError(f"expected the name of a file below the directory of a crawl, found {name[:200]!r}")
 
 
 class _Versioned(msgspec.Struct):

@@ -243,6 +243,31 @@ def test_a_list_that_can_t_be_read_is_refused(tmp_path: Path) -> None:
     assert_told(command_here("restore", str(copy), "--check"), REFUSED, "has version 9")
 
 
+@pytest.mark.parametrize("name", ["../outside", "records/../../outside", "{absolute}", "", ".", "records/\0"])
+def test_a_list_with_a_name_outside_the_crawl_is_refused_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+    _, copy = copied(tmp_path)
+    found = list_of(copy)
+    outside = name.format(absolute=tmp_path / "outside")
+    first, *others = found.files
+    Folder(copy).write_list(
+        msgspec.structs.replace(found, files=(msgspec.structs.replace(first, name=outside), *others))
+    )
+    before = tree(tmp_path)
+    ended = command_here("restore", str(copy), "--to", str(tmp_path / "restored"))
+    assert_told(ended, REFUSED, "copy.json can't be read", "expected the name of a file below the directory of a crawl")
+    assert tree(tmp_path) == before
+
+
+def test_a_list_with_a_part_outside_the_crawl_is_refused(tmp_path: Path) -> None:
+    _, copy = copied(tmp_path, PARTS)
+    found = list_of(copy)
+    first, *others = found.parts
+    Folder(copy).write_list(
+        msgspec.structs.replace(found, parts=(msgspec.structs.replace(first, directory="../outside"), *others))
+    )
+    assert_told(command_here("restore", str(copy), "--check"), REFUSED, "copy.json can't be read", "'../outside'")
+
+
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     missing, copy = str(tmp_path / "missing"), tmp_path / "copy"
     assert_told(command_here("restore", missing, "--check"), REFUSED, "there is no whole copy in")
