@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.disk.directory import DirectoryRefused
 from crawler.disk.durable_file import replace_file
 from crawler.export.archives import archives_of
 from crawler.export.manifest import Manifest, manifest_path, read_manifest
@@ -139,8 +140,11 @@ class ExportFolders:
         if export.state == "waiting":
             return 0.0
         if export.what.format == "wacz":
-            written = sum(path.stat().st_size for path in self.files_of(export).glob(f"*{_OPEN}"))
-            whole = sum(archive.size for archive in archives_of(Path(export.directory), None))
+            written = sum(_size(path) or 0 for path in self.files_of(export).glob(f"*{_OPEN}"))
+            try:
+                whole = sum(archive.size for archive in archives_of(Path(export.directory), None))
+            except DirectoryRefused:  # the command that makes the export tells why
+                return None
             return min(written / whole, 0.99) if whole else None
         if manifest is None:
             return None
@@ -158,7 +162,17 @@ def _complete_files(folder: Path) -> Iterator[ExportedFile]:
     """Below a folder, without what is being written, and without notes."""
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.is_file() and not path.name.endswith((_OPEN, ".new")) and not path.name.startswith("_"):
-            yield ExportedFile(name=str(path.relative_to(folder)), bytes=path.stat().st_size)
+            size = _size(path)
+            if size is not None:
+                yield ExportedFile(name=str(path.relative_to(folder)), bytes=size)
+
+
+def _size(path: Path) -> int | None:
+    """In bytes; None if it is gone meanwhile, as when it was completed or its export was deleted."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def _order(name: str) -> tuple[str, int]:

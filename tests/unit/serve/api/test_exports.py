@@ -8,6 +8,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import duckdb
@@ -17,7 +18,7 @@ import pytest
 from crawler.serve.api.gate.tokens import Rights, Tokens
 from crawler.serve.exports import stored
 from crawler.serve.exports.exporter import Exporter
-from crawler.serve.exports.forms import ExportBody, ExportForm
+from crawler.serve.exports.forms import ExportBody, ExportForm, StoredExport
 from crawler.serve.exports.stored import ExportFolders
 from crawler.serve.inspection import Commands
 from crawler.serve.keeper import Keeper
@@ -102,6 +103,37 @@ async def test_an_export_is_made_told_downloaded_in_ranges_and_deleted(home: Pat
         assert (await api.ask("DELETE", f"{EXPORTS}/{made.id}")).status == 204
         assert (await api.ask("GET", f"{EXPORTS}/{made.id}")).status == 404
         assert not list((home / "daemon" / "exports" / "a").iterdir())
+
+
+def running(home: Path, what: ExportBody) -> tuple[ExportFolders, StoredExport]:
+    """An export that is being made, and the folders that have it."""
+    folders = ExportFolders(home / "daemon" / "exports")
+    export = msgspec.structs.replace(folders.add("a", str(home / "crawls" / "a"), what), state="running")
+    folders.store(export)
+    folders.files_of(export).mkdir()
+    return folders, export
+
+
+def test_an_export_of_a_crawl_that_cannot_be_read_is_told_without_its_share(home: Path) -> None:
+    folders, export = running(home, ExportBody(format="wacz"))
+    (home / "crawls" / "a" / "parts.json").write_text("{")
+    assert folders.form(export).share is None
+
+
+def test_files_that_go_while_an_export_is_looked_at_are_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders, export = running(home, ExportBody(format="wacz"))
+    for name in ("a.csv", "going.csv", "a.wacz.open"):
+        (folders.files_of(export) / name).write_bytes(b"x")
+    stat = Path.stat
+
+    def going(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        found = stat(path, follow_symlinks=follow_symlinks)
+        if path.name in ("going.csv", "a.wacz.open"):
+            path.unlink()
+        return found
+
+    monkeypatch.setattr(Path, "is_file", lambda path: S_ISREG(going(path).st_mode))
+    assert [each.name for each in folders.form(export).files] == ["a.csv"]
 
 
 @pytest.mark.parametrize(
