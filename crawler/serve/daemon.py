@@ -17,6 +17,7 @@ from crawler.serve.inspection import Commands, reload_settings
 from crawler.serve.keeper import Keeper
 from crawler.serve.life import changes as life
 from crawler.serve.life.facts import KeeperOptions
+from crawler.serve.logs import telling
 from crawler.serve.machine import Limits, Taken, measure, used_system_files
 from crawler.serve.measure.recorder import Recorder
 from crawler.serve.notify import Supervisor
@@ -245,7 +246,8 @@ class Daemon:
         """Look at all crawls and at the machine, again and again."""
         while True:
             await asyncio.sleep(self._options.watch_s)
-            await self.look()
+            with telling(log, "crawls and machine can't be looked at now"):  # as when no more files can be opened
+                await self.look()
 
     async def look(self) -> None:
         """Look at all crawls and at the machine. Crawls may be deleted meanwhile."""
@@ -279,10 +281,8 @@ class Daemon:
         while True:
             await self._reload_wanted.wait()
             self._reload_wanted.clear()
-            try:
+            with telling(log, "the folder can't be read, and nothing has changed"):
                 await self.reload()
-            except OSError as error:
-                log.warning("the folder can't be read, and nothing has changed: %s", error)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -24,6 +24,7 @@ MOST_PROCESSES: Final = 2
 """Of one kind, at once."""
 _LOOKING_S: Final = 120.0
 """A frontier that was not closed in order takes a while to open."""
+_AGAIN_S: Final = 5.0
 _TRACEBACK: Final = "Traceback (most recent call last)"
 
 
@@ -92,14 +93,23 @@ class Commands:
 
     async def look_into(self, directory: Path) -> Looked:
         """What is stored of a crawl that does not run. Another process looks, because opening a frontier takes memory
-        and may hold up the daemon."""
-        async with self._looks:
-            _, printed, _ = await run_command("status", str(directory), "--json")
+        and may hold up the daemon. If the system can start none now, it is tried again."""
+        while (printed := await self._print_status(directory)) is None:  # noqa: ASYNC110 - nothing tells when it can
+            await asyncio.sleep(_AGAIN_S)
         try:
             status = msgspec.json.decode(printed, type=_Status)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Looked()
         return Looked(paused=status.paused, waiting_urls=status.frontier.pending + status.frontier.retrying)
+
+    async def _print_status(self, directory: Path) -> bytes | None:
+        try:
+            async with self._looks:
+                _, printed, _ = await run_command("status", str(directory), "--json")
+        except OSError as error:
+            log.warning("no process can look into %s now: %s", directory, error)
+            return None
+        return printed
 
     async def operate(self, *arguments: str) -> None:
         """Carry out a command of an operator on a crawl, whether it runs or not. Raises `NotDone`."""

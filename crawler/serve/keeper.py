@@ -162,10 +162,10 @@ class Keeper:
         self.facts = changes.missed_end(self.facts, None if report is None else report.ending, time.time())
 
     def _hold(self, pid: int, status: CrawlStatus | None, directory: str) -> bool:
-        """Take over a process, which says that of itself. False if it has just ended."""
+        """Take over a process, which says that of itself. False if it has just ended, or can't be held now."""
         try:
             self._watch_process(CrawlProcess(pid))
-        except ProcessLookupError:
+        except OSError:
             return False
         known = next((run for run in self.facts.record.runs if run.pid == pid and run.how is None), None)
         process = Process(

@@ -56,3 +56,12 @@ def logging_daemon(file: Path, form: Form) -> Iterator[None]:
             root.removeHandler(handler)
             handler.close()
         root.setLevel(level)
+
+
+@contextmanager
+def telling(log: logging.Logger, what: str) -> Iterator[None]:
+    """A context whose `OSError` is logged with what it means, and ends nothing."""
+    try:
+        yield
+    except OSError as error:
+        log.warning("%s: %s", what, error)

@@ -1,6 +1,7 @@
 """What a daemon does while crawls are deleted, or change while it looks at them."""
 
 import asyncio
+import errno
 import os
 import subprocess
 import sys
@@ -126,6 +127,27 @@ async def test_a_stopped_crawl_whose_memory_is_damaged_starts_only_when_a_person
             await until("stopped")
             found.close("tests")
         assert home.load("a").wish is Wish.STOP
+
+
+async def test_a_daemon_that_can_open_no_more_files_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks: asyncio.Queue[None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def measure(_: object) -> dict[int, Taken]:
+        loop.call_soon_threadsafe(looks.put_nowait, None)
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), "/proc")
+
+    monkeypatch.setattr("crawler.serve.daemon.measure", measure)
+    with Home(tmp_path) as home:
+        found = Daemon(home, Options(watch_s=0.0), Supervisor({}))
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(found.run())
+            for _ in range(3):
+                await looks.get()
+            found.close("tests")
+    assert "crawls and machine can't be looked at now: [Errno 24] Too many open files: '/proc'" in caplog.text
 
 
 class Busy(Commands):

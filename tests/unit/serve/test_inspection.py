@@ -1,6 +1,8 @@
 """How a daemon looks at crawls."""
 
 import asyncio
+import errno
+import os
 import re
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 from crawler.serve import inspection
 from crawler.serve.inspection import MOST_PROCESSES, Commands, NotDone, run_command
+from crawler.serve.life.changes import Looked
 from crawler.testing.loops import in_event_loop
 
 
@@ -35,6 +38,29 @@ async def test_few_crawls_are_looked_into_at_once_and_who_pauses_one_does_not_wa
         assert sorted(going_on) == ["pause", *["status"] * MOST_PROCESSES]
         may_end.set()
     assert going_on.count("status") == 10
+
+
+@in_event_loop
+async def test_a_crawl_is_looked_into_when_the_system_can_start_a_process_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers: list[OSError | bytes] = [
+        OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)),
+        OSError(errno.EMFILE, os.strerror(errno.EMFILE)),
+        b'{"running": false, "paused": "because", "frontier": {"pending": 2, "retrying": 1}}',
+    ]
+
+    async def run(*_: str) -> tuple[int, bytes, str]:
+        answer = answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return 0, answer, ""
+
+    monkeypatch.setattr(inspection, "run_command", run)
+    monkeypatch.setattr(inspection, "_AGAIN_S", 0.0)
+    found = await Commands().look_into(Path("/crawl"))
+    assert found == Looked(paused="because", waiting_urls=3)
+    assert caplog.text.count("no process can look into /crawl now: ") == 2
 
 
 @pytest.mark.parametrize(
