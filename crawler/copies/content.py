@@ -166,10 +166,18 @@ class _Versioned(msgspec.Struct):
 
 
 def stream(source: BinaryIO, size: int, write: Callable[[bytes], object]) -> tuple[int, str]:
-    """Hand the first `size` bytes of a file to `write`, in pieces. Returns how many there were, and their digest."""
+    """Hand the first `size` bytes of a file to `write`, in pieces. Returns how many there were, and their digest.
+    Raises `OSError`, which names the file if that can't be read."""
     digest, left = hashlib.sha256(), size
-    while left and (piece := source.read(min(left, _PIECE_BYTES))):
+    while left and (piece := _read_piece(source, min(left, _PIECE_BYTES))):
         write(piece)
         digest.update(piece)
         left -= len(piece)
     return size - left, digest.hexdigest()
+
+
+def _read_piece(source: BinaryIO, size: int) -> bytes:
+    try:
+        return source.read(size)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(source.name)) from error

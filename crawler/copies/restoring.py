@@ -137,6 +137,10 @@ def _read(folder: Folder, file: CopiedFile, write: Callable[[bytes], object]) ->
             size, digest = stream(source, file.bytes + 1, write)
     except FileNotFoundError:
         return f"{place} is missing, the content of {file.name}"
+    except OSError as error:
+        if error.filename != str(place) or isinstance(error, PermissionError):
+            raise  # it can't be written, or is no damage
+        return f"{place}, the content of {file.name}, can't be read: {error.strerror}"
     if (size, digest) != (file.bytes, file.sha256):
         return (
             f"{place}, the content of {file.name}, has other bytes than were copied: expected {file.bytes:,} with the "

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from crawler.copies.content import CopyList, Folder
 from crawler.copies.folder import CopyRefused, frozen_folder
+from crawler.copies.freezing import FrozenFile
 from crawler.copies.restoring import restoring
 from crawler.copies.writing import CopyWriter
 from crawler.disk.directory import CrawlDirectory
@@ -232,6 +234,33 @@ def test_a_damaged_copy_names_what_is_damaged_and_opens_as_no_crawl(tmp_path: Pa
     place.write_bytes(content)
     assert_told(command_here("restore", str(copy), "--to", str(restored)), COMPLETE)
     assert_sound(restored)
+
+
+@pytest.mark.parametrize("what", ["folder", "broken"])
+def test_contents_that_cannot_be_read_are_told_with_all_others_that_are_damaged(tmp_path: Path, what: str) -> None:
+    _, copy = copied(tmp_path)
+    place, other = content_of(copy, "records-00000.jsonl"), content_of(copy, "crawl.toml")
+    for each in (place, other):
+        each.unlink()
+    if what == "folder":
+        place.mkdir()
+    else:
+        place.symlink_to("/proc/self/mem")  # it can be opened, and no byte of it be read
+    told = command_here("restore", str(copy), "--check")
+    assert_told(told, FAILED)
+    assert f"{place}, the content of records/records-00000.jsonl, can't be read: " in told.out
+    assert f"{other} is missing" in told.out
+    ended = command_here("restore", str(copy), "--to", str(tmp_path / "restored"))
+    assert_told(ended, REFUSED, "the copy is damaged")
+
+
+def test_a_backup_names_the_file_of_the_crawl_that_it_cannot_read(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path)
+    broken = crawl / "broken"
+    broken.symlink_to("/proc/self/mem")
+    files = [FrozenFile(name="broken", bytes=10, modified_ns=0, place=str(broken))]
+    with Folder(copy).locked(to_write=True), pytest.raises(OSError, match=re.escape(str(broken))):
+        CopyWriter(Folder(copy), list_of(copy)).copy(files, progress=silent)
 
 
 def test_a_list_that_can_t_be_read_is_refused(tmp_path: Path) -> None:
