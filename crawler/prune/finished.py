@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Annotated, BinaryIO, Final
 
 import msgspec
 from isal import isal_zlib
@@ -24,7 +24,7 @@ _PIECE_BYTES: Final = 4096
 """Enough for most heads. One with a long URL takes several."""
 _END: Final = b"\r\n\r\n"
 _GZIP: Final = 16 + isal_zlib.MAX_WBITS
-_NUMBER: Final = re.compile(rb"\r\n" + NUMBER_FIELD.encode() + rb": *(\d+)\r\n", re.IGNORECASE)
+_NUMBER: Final = re.compile(rb"\r\n" + NUMBER_FIELD.encode() + rb": *(\d{1,18})\r\n", re.IGNORECASE)
 _Damaged: type[Exception] = isal_zlib.error  # type: ignore[assignment] # its stub takes the class for an instance
 
 
@@ -130,7 +130,8 @@ def read_content(file: OutputFile) -> Content:
 
 
 class _Recorded(msgspec.Struct, gc=False):
-    number: int
+    number: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+    """A line with another one is damaged."""
     fetched_at: str | None = None
 
 

@@ -1,7 +1,9 @@
 """Old output is deleted whole and in order, what is still needed stays, and the list tells what is gone."""
 
+import gzip
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +26,10 @@ from crawler.prune.needs import Needs
 from crawler.prune.pruning import delete, make_plan
 from crawler.record import rfc3339
 from crawler.write.cdxj.making import archives, index_of, lines_of
+from crawler.write.gzip_members import HEAD_BYTES, members
 from crawler.write.records import read_records
+from crawler.write.warc_opening import is_ours
+from crawler.write.warc_records import NUMBER_FIELD
 from tests.unit.prune.written import DAY_S, NOW, fetched_at, names, serials, unchanged, whole, write
 
 BODY = b"<title>The same</title>" + b"x" * 600
@@ -248,6 +253,33 @@ def test_a_damaged_index_does_not_keep_its_archive_nor_hide_what_was_in_it(tmp_p
     assert ("warc", 0) in prune(crawl, Keep(seconds=9.5 * DAY_S))
     assert not index.exists()
     assert PrunedNumbers([crawl]).has("warc", 0)
+
+
+@pytest.mark.parametrize("number", ["-5", "9" * 30, "9" * 5000, "1e400"])
+def test_a_record_with_a_damaged_number_does_not_keep_its_file(tmp_path: Path, number: str) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    [records, *_] = output_files([crawl])
+    with records.path.open("a") as file:
+        file.write(f'{{"number":{number}}}\n')
+    os.utime(records.path, (records.written_at, records.written_at))
+    assert ("records", 0) in prune(crawl, Keep(seconds=9.5 * DAY_S))
+    assert PrunedNumbers([crawl]).of("records").highest == 0
+
+
+@pytest.mark.parametrize("number", [b"9" * 30, b"9" * 5000])
+def test_a_capture_with_a_damaged_number_does_not_keep_its_archive(tmp_path: Path, number: bytes) -> None:
+    crawl = write(tmp_path, [whole(0), whole(1)])
+    archive = next(file for file in output_files([crawl]) if file.is_archive)
+    content, field = archive.path.read_bytes(), NUMBER_FIELD.encode()
+    with archive.path.open("rb") as file:
+        found = list(members(file, is_ours=is_ours, max_bytes=HEAD_BYTES))
+    records = [gzip.decompress(content[each.start : each.end]) for each in found]
+    changed = [re.sub(field + rb": \d+", field + b": " + number, each) for each in records]
+    assert changed != records
+    archive.path.write_bytes(b"".join(map(gzip.compress, changed)))
+    index_of(archive.path).unlink()
+    os.utime(archive.path, (archive.written_at, archive.written_at))
+    assert ("warc", 0) in prune(crawl, Keep(seconds=9.5 * DAY_S))
 
 
 def test_an_archive_stays_to_which_one_refers_that_is_finished_meanwhile(tmp_path: Path) -> None:
