@@ -93,6 +93,14 @@ class Response(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
         return [value.decode("latin-1").strip() for key, value in self.headers if key.lower() == wanted]
 
 
+class LoadAnswer(msgspec.Struct, frozen=True):
+    """What a server answered to a request of a page that was rendered."""
+
+    status: int
+    retry_after: str | None
+    """The header."""
+
+
 class Page(Response, frozen=True, kw_only=True):
     """A response with its body. Every response is a page, but for a 304 and a redirect with a Location."""
 
@@ -114,6 +122,8 @@ class Page(Response, frozen=True, kw_only=True):
     """How its rendering ended; None if it was not rendered. If there is a document, `body` holds it."""
     links: tuple[Link, ...] = ()
     """Links that only the browser found, absolute."""
+    troubled_loads: tuple[LoadAnswer, ...] = ()
+    """The different answers of its host to what its rendering loaded that were errors or had Retry-After."""
 
 
 class Redirect(Response, frozen=True, kw_only=True):

@@ -13,7 +13,8 @@
                      failures in a row the host is dead: the crawl gives up its URLs without a request, also those that
                      it finds later, until the host is tried once more.
 
-A good response with Retry-After is no trouble: the host rests that long, once.
+A good response with Retry-After is no trouble: the host rests that long, once. If a page that was rendered is good, but
+its host asks for less load by an answer to what the rendering loads, the host rests as for trouble of the load.
 
 While a circuit is open, the same URL is tried each time if it can't be the cause. After time-outs it may be the cause,
 so another URL is tried each time.
@@ -119,6 +120,13 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         if cause in TRANSIENT_STATUSES or cause in TRANSIENT_FAILURES:
             return self._after_transient_failure(fetched, cause, plain_s, retry_after_s, lease)
         pressure = max(0, lease.pressure - asked)
+        if isinstance(fetched, Page) and fetched.troubled_loads:
+            # The page is whole, but its host had enough of what its rendering loads.
+            loads = fetched.troubled_loads
+            rests = [retry_after_s, *(parse_retry_after(each.retry_after, fetched.fetched_at) for each in loads)]
+            retry_after_s = max((each for each in rests if each is not None), default=None)
+            if any(each.status in SLOW_DOWN_STATUSES for each in loads):
+                pressure = lease.pressure + 1
         # Once, however few attempts there are: the fetcher marks no request that was signed as its server wants.
         if isinstance(fetched, Page) and fetched.challenged and lease.url.attempt + 1 < max(2, self.max_attempts):
             rest_s = self._backoff_s(plain_s, pressure, lease, retry_after_s=retry_after_s)

@@ -59,6 +59,7 @@ class RenderingFetcher:
             rendering=rendered.rendering,
             links=rendered.links,
             duration_s=fetched.duration_s + rendered.busy_s,
+            troubled_loads=tuple(rendered.troubled_loads),
         )
 
     async def aclose(self) -> None:
@@ -70,7 +71,8 @@ class RenderingFetcher:
             return first
         # A browser may crash for reasons other than the page.
         second = await self._visit(page)
-        return msgspec.structs.replace(second, busy_s=first.busy_s + second.busy_s)
+        busy_s, troubled_loads = first.busy_s + second.busy_s, first.troubled_loads | second.troubled_loads
+        return msgspec.structs.replace(second, busy_s=busy_s, troubled_loads=troubled_loads)
 
     async def _visit(self, page: Page) -> Rendered:
         async with self._browsers.lend() as browser:

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from crawler.page import Rendering
+from crawler.page import LoadAnswer, Rendering
 from crawler.render.devtools import Devtools
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads, SubRequest, preflight_response
 from crawler.render.responses import SubResponse
+from crawler.url.urls import host_of
 
 AT_ONCE: Final = 6
 """Requests of one page at the same time, as in browsers."""
@@ -17,8 +18,9 @@ _FLOOD: Final = 10
 
 
 class Interceptor:
-    """Responds to the requests of one page. `on_change` is called when a response begins or ends, `on_flood` when the
-    page makes far too many requests."""
+    """Responds to the requests of one page, which is on `host`.
+
+    `on_change` is called when a response begins or ends, `on_flood` when the page makes far too many requests."""
 
     def __init__(
         self,
@@ -26,6 +28,7 @@ class Interceptor:
         loads: Loads,
         limits: Limits,
         *,
+        host: str,
         on_change: Callable[[], None],
         on_flood: Callable[[], None],
     ) -> None:
@@ -33,11 +36,14 @@ class Interceptor:
         """The first limit that the page met."""
         self.busy_s = 0.0
         """How long servers were busy with these requests."""
+        self.troubles: set[LoadAnswer] = set()
+        """The answers of the page's host that were errors or had Retry-After."""
         self.tasks: set[asyncio.Task[None]] = set()
         """One for each response under way."""
         self._devtools = devtools
         self._loads = loads
         self._limits = limits
+        self._host = host
         self._on_change = on_change
         self._on_flood = on_flood
         self._requests = 0
@@ -77,8 +83,10 @@ class Interceptor:
     async def _load(self, request: SubRequest, request_id: str, session: str | None) -> None:
         try:
             async with self._slots:
-                response, busy_s = await self._loads.load(request)
+                response, busy_s, trouble = await self._loads.load(request)
             self.busy_s += busy_s
+            if trouble is not None and host_of(request.url) == self._host:
+                self.troubles.add(trouble)
             if response is not None:
                 self._bytes += len(response.body)
                 if self._bytes > self._limits.max_bytes:

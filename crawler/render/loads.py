@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Collection, Mapping
 from time import monotonic
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from crawler.page import Failure, Fetched, NotModified, Page, Redirect, Request, Verdict
+from crawler.page import Failure, Fetched, LoadAnswer, NotModified, Page, Redirect, Request, Verdict
 from crawler.render.responses import ResponseCache, SubResponse
 
 Kind = Literal["document", "frame", "stylesheet", "script", "data", "image", "media", "font"]
@@ -83,6 +83,17 @@ class SubRequest(msgspec.Struct, frozen=True):
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers.items())
 
 
+class Loaded(NamedTuple):
+    """What became of a request."""
+
+    response: SubResponse | None
+    """None if robots.txt forbids it, or if it failed."""
+    busy_s: float = 0.0
+    """For how many seconds a server was busy with it."""
+    trouble: LoadAnswer | None = None
+    """The answer of the server, if that was an error or had Retry-After."""
+
+
 class Loads:
     """Loads the requests of pages through the crawl's own fetcher.
 
@@ -118,15 +129,14 @@ class Loads:
             and not self._refuses(request.url)
         )
 
-    async def load(self, request: SubRequest) -> tuple[SubResponse | None, float]:
-        """The response to a request that passes, None if robots.txt forbids it or if it failed; and for how many
-        seconds a server was busy with it."""
+    async def load(self, request: SubRequest) -> Loaded:
+        """Load a request that passes."""
         if self._robots is not None and not (await self._robots.allows(request.url)).allowed:
-            return None, 0.0
+            return Loaded(None)
         # The response may depend on the origin of the page.
         name = f"{request.url} {request.headers.get('origin', '')}"
         if (cached := self._cache.find(name, now=self._clock())) is not None:
-            return cached, 0.0
+            return Loaded(cached)
         fetched = await self._fetcher.fetch(to_request(request))
         response = to_response(fetched)
         # An upgrade by HSTS comes from no server that could allow the origin.
@@ -134,7 +144,14 @@ class Loads:
             response.headers.extend(_cors_headers(request.headers["origin"]))
         if response is not None and request.kind in _SHARED:
             self._cache.keep(name, response, now=self._clock())
-        return response, fetched.duration_s
+        return Loaded(response, fetched.duration_s, _trouble(fetched))
+
+
+def _trouble(fetched: Fetched) -> LoadAnswer | None:
+    if isinstance(fetched, Failure) or (isinstance(fetched, Redirect) and not fetched.asked):
+        return None
+    retry_after = fetched.header("retry-after")
+    return LoadAnswer(fetched.status, retry_after) if fetched.status >= 400 or retry_after is not None else None
 
 
 def to_request(request: SubRequest) -> Request:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from crawler.page import Link, LinkKind, Page, Rendering
+from crawler.page import Link, LinkKind, LoadAnswer, Page, Rendering
 from crawler.render.browser import Browser
 from crawler.render.completion import Completion
 from crawler.render.devtools import BrowserGone, CommandRefused, Event, Params
@@ -15,6 +15,7 @@ from crawler.render.interceptor import Interceptor
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads, SubRequest, response_headers
 from crawler.render.responses import SubResponse
+from crawler.url.urls import host_of
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +52,8 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     """Links that are not in the document: to where its scripts wanted to go, and from shadow trees."""
     busy_s: float = 0.0
     """How long servers were busy with the page's own requests."""
+    troubled_loads: frozenset[LoadAnswer] = frozenset()
+    """See `Page`."""
 
 
 class Visit:
@@ -63,7 +66,12 @@ class Visit:
         self._limits = limits
         self._completion = Completion(limits)
         self._interceptor = Interceptor(
-            browser.devtools, loads, limits, on_change=self._update_completion, on_flood=self._completion.over.set
+            browser.devtools,
+            loads,
+            limits,
+            host=host_of(page.url),
+            on_change=self._update_completion,
+            on_flood=self._completion.over.set,
         )
         self._context: str | None = None
         self._session: str | None = None
@@ -126,8 +134,14 @@ class Visit:
             self._devtools.give_up("it can't dispose of a page")
 
     def _result(self, rendering: Rendering, document: bytes | None = None) -> Rendered:
-        links, busy_s = tuple(self._links.values()), self._interceptor.busy_s
-        return Rendered(rendering=rendering, document=document, links=links, busy_s=busy_s)
+        requests = self._interceptor
+        return Rendered(
+            rendering=rendering,
+            document=document,
+            links=tuple(self._links.values()),
+            busy_s=requests.busy_s,
+            troubled_loads=frozenset(requests.troubles),
+        )
 
     async def _watch_memory(self) -> None:
         measure = self._browser.memory_bytes  # it takes milliseconds

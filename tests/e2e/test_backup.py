@@ -3,6 +3,7 @@
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -130,7 +131,7 @@ def storm(folder: Path, events: int, seed: int) -> None:
             backup = Backup(crawl.directory.path, copy, growth(lines, by=random.randint(1, 12)), random)
             if crawl.run(backup.moment, after_s=random.random() * 0.1) == COMPLETE:
                 shutil.rmtree(crawl.directory.path)  # it is restored, or begins anew
-            assert backup.code in (None, COMPLETE, -signal.SIGKILL, REFUSED), backup.code
+            assert backup.code in (None, COMPLETE, -signal.SIGKILL, REFUSED), backup.told
             whole += backup.code == COMPLETE
             if not (copy / "copy.json").exists():
                 continue
@@ -159,6 +160,8 @@ class Backup:
 
     def __init__(self, directory: Path, copy: Path, begin: Moment, random: Random) -> None:
         self.code: int | None = None
+        self.told = ""
+        """Its exit code, and what it said."""
         self._command = [str(part) for part in (ONCEOVER, "backup", directory, "--to", copy)]
         self._begin = begin
         self._kill_after_s = random.random() * 1.5 if random.random() < 0.5 else None
@@ -167,14 +170,15 @@ class Backup:
         """Whether it has ended."""
         if not self._begin():
             return False
-        process = subprocess.Popen(
-            self._command, env=environment(), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        try:
-            self.code = process.wait(self._kill_after_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            self.code = process.wait()
+        with tempfile.TemporaryFile("w+") as errors:
+            process = subprocess.Popen(self._command, env=environment(), stdin=subprocess.DEVNULL, stderr=errors)
+            try:
+                self.code = process.wait(self._kill_after_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                self.code = process.wait()
+            errors.seek(0)
+            self.told = f"exit code {self.code}: {errors.read()}"
         return True
 
 

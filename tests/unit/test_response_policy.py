@@ -5,7 +5,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from crawler.page import Failure, FailureKind, NotModified, Page, Redirect, Verdict
+from crawler.page import Failure, FailureKind, LoadAnswer, NotModified, Page, Redirect, Verdict
 from crawler.politeness.pace import Pace
 from crawler.politeness.response_policy import Decision, ResponsePolicy
 from frontier import CrawlUrl, Lease
@@ -122,6 +122,18 @@ def test_a_host_that_answers_well_again_is_trusted_by_and_by() -> None:
 @pytest.mark.parametrize("answer", [page(500), failure(FailureKind.TIMEOUT), failure(FailureKind.CONNECT)])
 def test_what_is_no_word_of_the_host_changes_nothing_of_how_it_was_asked(answer: Page | Failure) -> None:
     assert after(answer, pressure=3).pressure == 3
+
+
+def test_a_host_that_asks_for_less_load_by_what_a_rendered_page_loads_rests_too() -> None:
+    def loaded(*answers: tuple[int, str | None]) -> Page:
+        return msgspec.structs.replace(page(), troubled_loads=tuple(LoadAnswer(*answer) for answer in answers))
+
+    refused = after(loaded((404, None), (429, None)))
+    assert (refused.pressure, refused.server_ok, refused.retry_after_s) == (1, True, None)
+    assert refused.cooldown_s > after(page()).cooldown_s
+    assert after(loaded((503, "120"), (429, "60"))).cooldown_s == 120.0
+    assert after(loaded((200, "120"))) == after(page(retry_after=b"120"))
+    assert after(loaded((404, None), (500, "soon"))) == after(page())
 
 
 def test_retry_after_is_kept_by_host_and_url() -> None:

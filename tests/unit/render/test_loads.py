@@ -4,8 +4,16 @@ from typing import Any
 
 import pytest
 
-from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
-from crawler.render.loads import MAX_REQUEST_CHARACTERS, Loads, SubRequest, preflight_response, to_request, to_response
+from crawler.page import Failure, FailureKind, Fetched, LoadAnswer, NotModified, Page, Redirect, Request, Verdict
+from crawler.render.loads import (
+    MAX_REQUEST_CHARACTERS,
+    Loaded,
+    Loads,
+    SubRequest,
+    preflight_response,
+    to_request,
+    to_response,
+)
 from crawler.render.responses import ResponseCache
 
 
@@ -86,16 +94,37 @@ def test_what_is_blocked_is_configured() -> None:
 
 async def test_a_body_is_handed_over_decoded_and_its_headers_say_so() -> None:
     headers = [(b"Content-Encoding", b"gzip"), (b"content-length", b"6"), (b"X-A", b"b"), (b"Alt-Svc", b"h3")]
-    answer, busy_s = await loads(Web(got(headers=headers))).load(asked())
+    answer, busy_s, trouble = await loads(Web(got(headers=headers))).load(asked())
     assert answer is not None
     assert (answer.status, answer.headers, answer.body) == (200, [("X-A", "b")], b"text")
-    assert busy_s == 0.25
+    assert (busy_s, trouble) == (0.25, None)
+
+
+@pytest.mark.parametrize(
+    ("fetched", "trouble"),
+    [
+        (got(status=429, headers=[(b"Retry-After", b"7")]), LoadAnswer(429, "7")),
+        (got(status=404), LoadAnswer(404, None)),
+        (got(headers=[(b"Retry-After", b"7")]), LoadAnswer(200, "7")),
+        (got(), None),
+        (
+            Redirect(
+                url="http://a.test/x", status=307, headers=[], fetched_at=0.0, duration_s=0.0, location="/", asked=False
+            ),
+            None,
+        ),
+        (Failure(url="http://a.test/x", kind=FailureKind.TIMEOUT, message="", fetched_at=0.0, duration_s=1.0), None),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_what_a_server_says_of_its_load_is_told(fetched: Fetched, trouble: LoadAnswer | None) -> None:
+    assert (await loads(Web(fetched)).load(asked())).trouble == trouble
 
 
 async def test_what_robots_txt_forbids_is_not_asked_for() -> None:
     web = Web(got())
     careful = loads(web, robots=Forbidding())
-    assert await careful.load(asked("http://a.test/private/x")) == (None, 0.0)
+    assert await careful.load(asked("http://a.test/private/x")) == Loaded(None)
     assert web.asked == []
     assert (await careful.load(asked()))[0] is not None
 
@@ -158,12 +187,12 @@ def test_a_redirect_is_handed_over_so_that_each_hop_is_judged() -> None:
 
 async def test_a_redirect_of_the_crawl_itself_passes_to_other_origins_as_in_browsers() -> None:
     redirect = Redirect.internal("http://a.test/x", "https://a.test/x", why=b"HSTS", now=0.0)
-    answer, _ = await loads(Web(redirect)).load(asked(kind="XHR", Origin="http://b.test"))
+    answer, *_ = await loads(Web(redirect)).load(asked(kind="XHR", Origin="http://b.test"))
     assert answer is not None
     assert ("Location", "https://a.test/x") in answer.headers
     assert ("Access-Control-Allow-Origin", "http://b.test") in answer.headers
     assert ("Access-Control-Allow-Credentials", "true") in answer.headers
-    same_origin, _ = await loads(Web(redirect)).load(asked(kind="XHR"))
+    same_origin, *_ = await loads(Web(redirect)).load(asked(kind="XHR"))
     assert same_origin is not None
     assert {name for name, _ in same_origin.headers} == {"Location", "Non-Authoritative-Reason"}
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.page import WITH_DOCUMENT, LinkKind, Page, Redirect, Request
+from crawler.page import WITH_DOCUMENT, LinkKind, LoadAnswer, Page, Redirect, Request
 from crawler.render.limits import Limits
+from crawler.render.loads import Loaded
 from tests.servers import Script, page
 from tests.unit.render.rendering import QUICK, Rendering, html, needs_chromium, rendering
 
@@ -122,6 +123,12 @@ SCRIPTS: dict[str, Script] = {
     "/greedy": html("<body>x<script>const a=[];while(true)a.push(new Uint8Array(1e7).fill(7))</script>"),
     "/asks": html("<body>x<script>let n=0;const f=()=>fetch('/data.json?'+n++).finally(f);f()</script>"),
     "/long": html("<body><script>document.body.append('\\u00e4'.repeat(100000))</script>"),
+    "/overloads": html(
+        "<body>x<script>for(const to of ['/429','/429','/404','http://cdn.site.test/429?'])fetch(to)</script>"
+    ),
+    "/429": [page(b"", b"Retry-After: 7", status=b"429 Too Many Requests")],
+    "/404": [page(b"", status=b"404 Not Found")],
+    "/429?": [page(b"", b"Retry-After: 70", status=b"429 Too Many Requests")],
     "/never-loaded": html("<body>so far<script src=/hang></script>"),
 }  # fmt: skip
 
@@ -130,6 +137,13 @@ SCRIPTS: dict[str, Script] = {
 async def web(tmp_path: Path) -> AsyncIterator[Rendering]:
     async with rendering(SCRIPTS, tmp_path / "browsers") as made:
         yield made
+
+
+async def test_answers_of_its_host_that_ask_for_less_load_are_told_with_a_page(web: Rendering) -> None:
+    got = await web.page("/overloads")
+    assert set(got.troubled_loads) == {LoadAnswer(429, "7"), LoadAnswer(404, None)}
+    assert len(got.troubled_loads) == 2
+    assert (await web.page("/long")).troubled_loads == ()
 
 
 async def test_pages_become_what_their_scripts_make_of_them(web: Rendering) -> None:
@@ -236,12 +250,12 @@ async def test_a_browser_that_dies_is_replaced_and_its_page_rendered_in_another(
     async with rendering({"/": html("<body><script src=/x.js></script>")}, tmp_path / "browsers", at_once=1) as web:
         browser = web.fetcher._browsers._idle[0]
 
-        async def answered(asked: object) -> tuple[None, float]:
+        async def answered(asked: object) -> Loaded:
             if not killed:
                 killed.append(browser._process.pid or 0)
                 browser.devtools.post("Browser.crash")
                 await asyncio.Event().wait()
-            return None, 1.0
+            return Loaded(None, 1.0)
 
         web.fetcher._loads.load = answered  # type: ignore[assignment, method-assign]
         got = await web.page("/")
