@@ -42,7 +42,7 @@ from config.loading.seeds import Seed, read_seeds
 from config.loading.sites import with_overrides
 from config.loading.tables import values_of
 from config.presets import preset_text, presets
-from config.problems import ConfigError, Problem
+from config.problems import ConfigError, Problem, ServerAway, ServerUnusable
 from config.schema import Config
 from config.schema.compare import COMPARE_BACKENDS, CompareSet, CompareWork
 from config.schema.crawl import Crawl, Limits, Output, OutputSink, Progress
@@ -84,6 +84,8 @@ __all__ = [
     "Row",
     "Scope",
     "Seed",
+    "ServerAway",
+    "ServerUnusable",
     "Setting",
     "Site",
     "Urls",

@@ -27,3 +27,11 @@ class ConfigError(Exception):
         if len(lines) > 1:
             lines = [f"{len(lines)} problems in the configuration", *(f"  {line}" for line in lines)]
         super().__init__("\n".join(lines))
+
+
+class ServerUnusable(ConfigError):
+    """A server that the configuration names can't be used now. This may pass."""
+
+
+class ServerAway(ServerUnusable):
+    """It can't be reached. The configuration may be right."""

@@ -5,8 +5,8 @@ import os
 
 import msgspec
 
-from config import ConfigError
-from crawler.cli.codes import FAILED, REFUSED, USAGE
+from config import ConfigError, ServerAway
+from crawler.cli.codes import AWAY, FAILED, REFUSED, USAGE
 from crawler.cli.run.current_directory import deleted_directory
 from crawler.cluster.values import RegisterDamaged
 from crawler.compare.measure.folder import FolderRefused
@@ -42,6 +42,8 @@ class KnownError(msgspec.Struct, frozen=True):
 def known_error(error: BaseException) -> KnownError | None:
     """What to tell about an error; None for one that nobody expects."""
     match error:
+        case ServerAway():
+            return KnownError(str(error), AWAY)
         case ClientRefused() | ConfigError() | KernelRefused() | PluginRefused():
             return KnownError(str(error), USAGE)
         case Refused() | PartFailed():

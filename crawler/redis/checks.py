@@ -31,6 +31,8 @@ redis.call('SET', KEYS[1], '1')
 redis.call('GET', KEYS[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 """
+_WITHOUT_TLS: Final = "if it speaks without TLS there, use redis:// instead of rediss://"
+_WITH_CERTIFICATE: Final = "if it asks for a certificate, name files with one and its key (tls_cert, tls_key)"
 _NO_PERMISSION: Final = "The user executing the script can't"
 
 
@@ -77,25 +79,33 @@ async def checked(server: Server, *, prefix: str, only_reads: bool = False) -> A
             # The client hides it.
             if isinstance(error.__cause__, AuthenticationError):
                 raise ServerRefused(f"Redis at {server} refuses the password: {error}") from error
-            way_out = _way_out(server, error)
-            is_gone = way_out is None and not isinstance(error, ResponseError)
+            to_correct = _to_correct(error)
+            is_gone = to_correct is None and not isinstance(error, ResponseError)
+            way_out = to_correct or f"start it, or {_to_try(server, error) or 'correct the URL'}"
             raise (ServerGone if is_gone else ServerRefused)(
-                f"Redis at {server} can't be reached: {reason_of(error)}; {way_out or 'start it, or correct the URL'}"
+                f"Redis at {server} can't be reached: {reason_of(error)}; {way_out}"
             ) from error
         yield client
 
 
-def _way_out(server: Server, error: BaseException) -> str | None:
+def _to_correct(error: BaseException) -> str | None:
     """What to change at the settings; None if they may be right."""
     said = str(error)
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return "name a file with the certificate of who has signed the server's (tls_ca)"
-    if "WRONG_VERSION_NUMBER" in said or (isinstance(error, TimeoutError) and server.has_tls):
-        return "if it speaks without TLS there, use redis:// instead of rediss://"
-    if "CERTIFICATE_REQUIRED" in said or any(word in said for word in ("closed", "reset", "lost")):
-        if server.has_tls:
-            return "if it asks for a certificate, name files with one and its key (tls_cert, tls_key)"
-        return "if it asks for TLS, use rediss:// instead of redis://"
+    if "WRONG_VERSION_NUMBER" in said:
+        return _WITHOUT_TLS
+    if "CERTIFICATE_REQUIRED" in said:
+        return _WITH_CERTIFICATE
+    return None
+
+
+def _to_try(server: Server, error: BaseException) -> str | None:
+    """What may be wrong with the settings, if the server is there."""
+    if isinstance(error, TimeoutError):
+        return _WITHOUT_TLS if server.has_tls else None
+    if any(word in str(error) for word in ("closed", "reset", "lost")):
+        return _WITH_CERTIFICATE if server.has_tls else "if it asks for TLS, use rediss:// instead of redis://"
     return None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from config import Config, ConfigError, Problem
+from config import Config, ConfigError, Problem, ServerAway
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
@@ -181,12 +181,14 @@ def _shared_set(chosen: Descriptor, config: Config, directory: CrawlDirectory) -
 
 @contextmanager
 def reaching_server(config: Config) -> Iterator[None]:
-    """Translates what is raised by a server of the visited set that can't be used or does not answer, to `ConfigError`,
-    and by one that stops answering, to `StoreFailed`."""
+    """Translates what is raised by a server of the visited set that can't be used to `ConfigError`, by one that does
+    not answer to `ServerAway`, and by one that stops answering to `StoreFailed`."""
     try:
         yield
-    except (Unavailable, Unreachable) as error:
+    except Unavailable as error:
         raise ConfigError([Problem(str(error), key="visited.backend")]) from error
+    except Unreachable as error:
+        raise ServerAway([Problem(str(error), key="visited.backend")]) from error
     except (Forgotten, Unanswered) as error:
         raise StoreFailed(
             f"{config.visited.backend} can't be asked: {error}; start its server, or name another"

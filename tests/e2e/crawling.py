@@ -24,7 +24,7 @@ from tests.timeouts import MAX_WAIT_S
 
 ONCEOVER = Path(sys.executable).with_name("onceover")
 TIMEOUT_S = MAX_WAIT_S
-COMPLETE, FAILED, USAGE, LIMIT, STOPPED, REFUSED = range(6)
+COMPLETE, FAILED, USAGE, LIMIT, STOPPED, REFUSED, AWAY = range(7)
 
 SMALL = WorldParams(
     seed=7,

@@ -9,11 +9,11 @@ from crawler.serve.life.facts import Process, Rest, Why
 STOPPED_GRACE_S: Final = 10.0
 """When the machine shuts down, a crawl may end by a signal before the daemon gets its own. For so long, a crawl that
 somebody has stopped is not taken for one that shall stay stopped."""
-TRY_DISK_S: Final = 60.0
-"""After which a crawl is tried again that has ended because the disk is full."""
+TRY_AGAIN_S: Final = 60.0
+"""After which a crawl is tried again that has ended because the disk is full, or for want of a server."""
 _UNKNOWN: Final = "ended; how is not known"
 REFUSED: Final = 5
-_COMPLETE, _USAGE, _LIMIT, _STOPPED = 0, 2, 3, 4
+_COMPLETE, _USAGE, _LIMIT, _STOPPED, _AWAY = 0, 2, 3, 4, 6
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,13 +46,16 @@ def rest_after(how: Ended, now: float) -> Rest | None:
         case 4:
             reason = "somebody has stopped it"
             return Rest(why=Why.STOPPED, reason=reason, since=now, until=now + STOPPED_GRACE_S)
+        case 6:
+            reason = "a server that it needs can't be reached"
+            return Rest(why=Why.SHORT, reason=reason, since=now, until=now + TRY_AGAIN_S, lines=how.lines)
         case _:
             return None
 
 
 def short(now: float, lines: tuple[str, ...] = ()) -> Rest:
     reason = "the disk is full: free some space; what was saved is kept"
-    return Rest(why=Why.SHORT, reason=reason, since=now, until=now + TRY_DISK_S, lines=lines)
+    return Rest(why=Why.SHORT, reason=reason, since=now, until=now + TRY_AGAIN_S, lines=lines)
 
 
 def how_text(how: Ended, process: Process) -> str:
@@ -72,5 +75,11 @@ def _ending_text(how: Ended) -> str:
     if code < 0:
         memory = "; the system may have run out of memory" if code == -9 else ""
         return f"killed by signal {-code}{memory}"
-    texts = {_COMPLETE: "complete", _USAGE: "refused its configuration", _LIMIT: "limit", _STOPPED: "stopped"}
+    texts = {
+        _COMPLETE: "complete",
+        _USAGE: "refused its configuration",
+        _LIMIT: "limit",
+        _STOPPED: "stopped",
+        _AWAY: "could not reach a server",
+    }
     return texts.get(code, "refused to start" if code == REFUSED else f"failed with exit code {code}")

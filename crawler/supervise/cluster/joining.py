@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from config import Loaded
+from config import Loaded, ServerUnusable
 from crawler.cluster.decoding import why_retired
 from crawler.cluster.machine import Choose, MachineDirectory, begin_machine
 from crawler.cluster.register import Register, find_generation
@@ -20,7 +20,7 @@ from crawler.disk.layout import read_layout
 from crawler.disk.unlocking import locked_to_run
 from crawler.redis.server import Server
 from crawler.supervise.preparing import Plan, waits_for_parts
-from crawler.wiring.components.exchanging import ServerUnusable, checked_redis, redis_server
+from crawler.wiring.components.exchanging import checked_redis, redis_server
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.parts import use_suffixes_of

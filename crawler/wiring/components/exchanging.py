@@ -7,15 +7,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from config import Config, ConfigError, Loaded
+from config import Config, Loaded, ServerAway, ServerUnusable
 from crawler.parts.exchange.local import LocalExchange
 from crawler.parts.exchange.protocol import Exchange
 from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
-
-
-class ServerUnusable(ConfigError):
-    """The server of Redis that a configuration names can't be used now. This may pass."""
 
 
 async def open_exchange(config: Config, *, number: int, directories: Sequence[Path], generation: str) -> Exchange:
@@ -82,10 +78,10 @@ def redis_server(loaded: Loaded) -> Server:
 @asynccontextmanager
 async def checked_redis(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[Any]:
     """A client (`crawler.redis.client.Client`) of the server that `[exchange]` names, for keys that begin with
-    `{PREFIX:`. One that `only_reads` gets a server that refuses writes, too. Raises `ConfigError`, and
-    its kind `ServerUnusable` if the server can't be used now."""
+    `{PREFIX:`. One that `only_reads` gets a server that refuses writes, too. Raises `ConfigError`, and its kinds
+    `ServerUnusable` and `ServerAway` if the server can't be used now."""
     try:
-        from crawler.redis.checks import ServerRefused, checked  # noqa: PLC0415 - an extra, which may not be installed
+        from crawler.redis.checks import ServerGone, ServerRefused, checked  # noqa: PLC0415 - an extra, which may not be installed
     except ModuleNotFoundError as error:
         raise loaded.refuse(
             "exchange.backend", "redis is not installed: pip install 'onceover-crawler[redis]'"
@@ -95,7 +91,8 @@ async def checked_redis(loaded: Loaded, *, only_reads: bool = False) -> AsyncIte
         prefix = loaded.config.exchange.prefix
         client = await reaching.enter_async_context(checked(server, prefix=prefix, only_reads=only_reads))
     except ServerRefused as error:
-        raise ServerUnusable([loaded.problem("exchange.url", str(error))]) from error
+        kind = ServerAway if isinstance(error, ServerGone) else ServerUnusable
+        raise kind([loaded.problem("exchange.url", str(error))]) from error
     except ValueError as error:
         raise loaded.refuse("exchange.url", str(error)) from error
     async with reaching:

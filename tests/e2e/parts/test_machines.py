@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from tests.e2e.crawling import (
+    AWAY,
     COMPLETE,
     FAILED,
     LIMIT,
@@ -55,7 +56,7 @@ def test_a_machine_that_starts_while_redis_is_gone_waits_for_it_unless_it_is_new
         machine.kill()
         crawl.redis.kill()
         new.start()
-        assert_told(new.wait(), USAGE, "can't be reached")
+        assert_told(new.wait(), AWAY, "can't be reached")
         machine.start("--max-parts", "2")
         crawl.wait_until(lambda: "Waiting until Redis can be used" in machine.err, "message")
         machine.signal(signal.SIGTERM)

@@ -15,6 +15,7 @@ from crawler.simweb.world import World
 from crawler.testing.disks import fill, mounted
 from crawler.write.records import read_records
 from tests.e2e.crawling import (
+    AWAY,
     COMPLETE,
     LIMIT,
     REFUSED,
@@ -175,7 +176,7 @@ def test_a_first_start_that_a_part_refuses_does_not_fix_the_number_of_parts(tmp_
     redis = setting("visited.backend=redis-exact", "visited.capacity=1000", "visited.options.url=redis://127.0.0.1:1/0")
     three, one = ["--parts", "3"], ["--parts", "1"]
     with in_parts(tmp_path) as crawl:
-        assert_told(onceover(*crawl.options, *redis, cwd=tmp_path), USAGE, "part ", "can't be reached")
+        assert_told(onceover(*crawl.options, *redis, cwd=tmp_path), AWAY, "part ", "can't be reached")
         divided = onceover("parts", "crawl", "--into", "3", cwd=tmp_path)
         assert_told(divided, USAGE, "crawl.toml is missing", "before it had begun, `onceover crawl` with --parts 3")
         part = crawl.directory / "part-1"
@@ -184,7 +185,7 @@ def test_a_first_start_that_a_part_refuses_does_not_fix_the_number_of_parts(tmp_
         assert_told(onceover(*crawl.options, *three, cwd=tmp_path), REFUSED, "has 2 parts", "--fresh")
         part.rmdir()
         (tmp_path / "aside").rename(part)
-        assert_told(onceover(*crawl.options, *three, *redis, cwd=tmp_path), USAGE, "can't be reached")
+        assert_told(onceover(*crawl.options, *three, *redis, cwd=tmp_path), AWAY, "can't be reached")
         assert len(part_directories(crawl.directory)) == 3
         assert_told(onceover(*crawl.options, *one, "--max-pages", "3", *HURRIED, cwd=tmp_path), LIMIT)
         (crawl.directory / "crawl.toml").unlink()

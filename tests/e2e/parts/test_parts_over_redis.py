@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from crawler.disk.layout import part_directories
-from tests.e2e.crawling import COMPLETE, USAGE, Running, assert_sound, assert_told, onceover
+from tests.e2e.crawling import AWAY, COMPLETE, Running, assert_sound, assert_told, onceover
 from tests.e2e.killing import Lines, growth
 from tests.e2e.parts.in_parts import HURRIED, UNHURRIED, WORLD, PartsOfWeb, assert_fetched_once, crossed, in_parts
 from tests.e2e.parts.redis_storm import FAULTS, PART_FAULTS, Storm
@@ -62,7 +62,7 @@ def test_whatever_redis_does_costs_nothing_and_is_told(tmp_path: Path) -> None:
             assert_told(supervisor.wait(), COMPLETE)
         server.kill()
         with crawl.started(*HURRIED, "--fresh") as supervisor:
-            assert_told(supervisor.wait(), USAGE, "exchange.url", "can't be reached")
+            assert_told(supervisor.wait(), AWAY, "exchange.url", "can't be reached")
 
 
 @pytest.mark.long

@@ -24,7 +24,7 @@ from crawler.redis.server import Server
 from crawler.wiring.configuration import load
 from crawler.wiring.storage import open_state, visited_set
 from frontier import CrawlUrl, Damaged, LedgerReads
-from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, Ended, assert_sound, assert_told
+from tests.e2e.crawling import AWAY, COMPLETE, FAILED, REFUSED, USAGE, Ended, assert_sound, assert_told
 from tests.e2e.operating import command_here
 from tests.redis_server import RedisServer, running_redis
 
@@ -296,5 +296,5 @@ def test_what_names_no_crawl_is_refused(site: Site, tmp_path: Path) -> None:
     assert_told(command_here("cluster", "status"), USAGE, "name the server by --url")
     assert_told(command_here("cluster", "status", str(tmp_path)), USAGE, "has no crawl on many machines")
     site.server.kill()
-    assert_told(site.run("status"), USAGE, "can't be reached")
+    assert_told(site.run("status"), AWAY, "can't be reached")
     site.server.start()

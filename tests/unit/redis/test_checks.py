@@ -1,5 +1,6 @@
 """What is said about a server of Redis before a crawl uses it."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import redis
 import trustme
 
 from config import ConfigError, load
-from crawler.redis.checks import ServerRefused, checked, complaint, permissions
+from crawler.redis.checks import ServerGone, ServerRefused, checked, complaint, permissions
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from crawler.wiring.components.exchanging import redis_server
@@ -57,8 +58,20 @@ async def test_a_server_that_may_delete_links_or_asks_for_a_password_is_refused(
             with pytest.raises(ServerRefused, match="password"):
                 await use(Server(url=server.url, password=password))
         await use(Server(url=server.url, password="secret"))
-    with pytest.raises(ServerRefused, match="can't be reached"):
+    with pytest.raises(ServerGone, match="can't be reached"):
         await use(Server(url=server.url))
+
+
+@in_event_loop
+async def test_a_server_that_closes_connections_may_be_starting_or_ask_for_tls() -> None:
+    async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_server(close, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(ServerGone, match="start it, or if it asks for TLS, use rediss:// instead of redis://"):
+            await use(Server(url=f"redis://127.0.0.1:{port}/0"))
 
 
 @in_event_loop

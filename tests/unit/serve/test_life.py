@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Looked, Usage
-from crawler.serve.life.endings import STOPPED_GRACE_S, TRY_DISK_S, Ended
+from crawler.serve.life.endings import STOPPED_GRACE_S, TRY_AGAIN_S, Ended
 from crawler.serve.life.facts import MAX_RUNS, EndTimeouts, Facts, Plan, Process, Record, Restarts, Why, Wish
 from crawler.serve.life.settling import closed, settle
 from crawler.serve.life.steps import End, Look, Start, Wait, next_step
@@ -308,11 +308,26 @@ def test_a_full_disk_is_no_crash_and_is_tried_again_for_as_long_as_it_takes() ->
         assert facts.record.runs[-1].how == "failed because the disk is full"
         assert facts.record.falls == ()
         assert isinstance(step(facts, now + 2), Wait)
-        now += 1 + TRY_DISK_S
+        now += 1 + TRY_AGAIN_S
         assert isinstance(step(facts, now), Start)
         facts = changes.started(settle(facts, now)[0], process(at=now))
     facts = changes.ended(facts, Ended(exit_code=1), now + 1, restarts=RESTARTS)
     assert summarize(facts).state == "crashed"
+
+
+def test_a_server_that_is_away_is_no_fault_of_the_crawl_which_is_tried_again_for_as_long_as_it_takes() -> None:
+    facts, now = running(), START_S
+    for _ in range(2 * RESTARTS.hold_after):
+        away = Ended(exit_code=6, lines=("onceover: visited.backend: Redis at redis://b can't be reached",))
+        facts = changes.ended(facts, away, now + 1, restarts=RESTARTS)
+        told = summarize(facts)
+        assert (told.state, told.reason, told.lines) == ("short", "a server that it needs can't be reached", away.lines)
+        assert facts.record.runs[-1].how == "could not reach a server"
+        assert facts.record.falls == ()
+        assert isinstance(step(facts, now + 2), Wait)
+        now += 1 + TRY_AGAIN_S
+        assert isinstance(step(facts, now), Start)
+        facts = changes.started(settle(facts, now)[0], process(at=now))
 
 
 def test_a_process_for_which_the_disk_has_no_room_is_tried_again_too() -> None:
