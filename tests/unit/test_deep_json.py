@@ -89,12 +89,14 @@ def test_what_can_be_done_without_is_passed_over(tmp_path: Path, name: str, read
     assert read(path)
 
 
-def test_what_the_daemon_remembers_of_a_crawl_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with Home(tmp_path) as home, caplog.at_level(logging.WARNING):
+def test_what_the_daemon_remembers_of_a_crawl_is_left_as_it_is_and_refused(tmp_path: Path) -> None:
+    with Home(tmp_path) as home:
         (home.crawls / "a.json").write_bytes(DEEP)
-        assert home.load("a") == Record()
-        assert (home.crawls / "a.damaged").read_bytes() == DEEP
-    assert "what was remembered of it can't be read" in caplog.text
+        record, problem = home.recall("a")
+        assert record == Record()
+        assert problem is not None
+        assert "a.json is damaged: " in problem
+        assert (home.crawls / "a.json").read_bytes() == DEEP
 
 
 def test_files_of_the_api_are_refused_or_dropped(tmp_path: Path) -> None:
