@@ -112,11 +112,8 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             plain_s = 0.0
         if isinstance(fetched, Failure) and self._is_of_host(fetched, lease):
             return self._after_host_failure(fetched, plain_s, lease)
-        retry_after_s = (
-            None
-            if isinstance(fetched, Failure)
-            else parse_retry_after(fetched.header("retry-after"), fetched.fetched_at)
-        )
+        answer = fetched.response if isinstance(fetched, Failure) else fetched
+        retry_after_s = None if answer is None else parse_retry_after(answer.header("retry-after"), fetched.fetched_at)
         if cause in TRANSIENT_STATUSES or cause in TRANSIENT_FAILURES:
             return self._after_transient_failure(fetched, cause, plain_s, retry_after_s, lease)
         pressure = max(0, lease.pressure - asked)

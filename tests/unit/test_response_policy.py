@@ -161,6 +161,14 @@ def test_a_good_answer_with_retry_after_makes_its_host_rest_so_long_and_is_no_tr
     assert after(answer, pressure=3).pressure == 2
 
 
+def test_retry_after_of_an_answer_whose_body_can_not_be_read_is_obeyed() -> None:
+    broken = msgspec.structs.replace(failure(FailureKind.PROTOCOL), response=page(retry_after=b"120"), answered=True)
+    decision = after(broken)
+    assert (decision.cooldown_s, decision.pressure) == (120.0, 1)
+    useless = msgspec.structs.replace(failure(FailureKind.ENCODING), response=page(retry_after=b"120"), answered=True)
+    assert after(useless).cooldown_s == 120.0
+
+
 def test_retry_after_of_a_good_answer_is_obeyed_up_to_the_limit_and_never_shortens_a_rest() -> None:
     assert after(page(retry_after=b"999999")).cooldown_s == PACE.max_retry_after_s
     assert (
