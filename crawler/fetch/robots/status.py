@@ -19,7 +19,7 @@ from crawler.url.urls import path_of
 UNREACHABLE_LIMIT_S: Final = 30 * 86400.0
 """RFC 9309, section 2.3.1.4: after that long without a response, we assume that there is no file."""
 
-_CLOCK_STEP_S: Final = 60.0
+CLOCK_STEP_S: Final = 60.0
 """So far the clock may be set back without a second request."""
 _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 _ALLOWED = Verdict(allowed=True, reason="robots")
@@ -107,7 +107,7 @@ def status_after(
 
 def is_fresh(status: RobotsStatus, now: float) -> bool:
     """Whether the status is still valid. What was asked in the future is not: the clock has been set back since."""
-    return now < status.expires_at and (status.asked_at is None or status.asked_at <= now + _CLOCK_STEP_S)
+    return now < status.expires_at and (status.asked_at is None or status.asked_at <= now + CLOCK_STEP_S)
 
 
 def is_unreachable(status: RobotsStatus, now: float) -> bool:

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import msgspec
 
 from crawler.fetch.robots.robots_txt import Fetches, ReadRetryAfter, has_reached, target_of
-from crawler.fetch.robots.status import path_to_match
+from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
 from crawler.notes import NoteKind, Notes, read_note
@@ -146,7 +146,10 @@ class TdmFiles:
             known = None if status is None else self._remember(origin, status)
         else:
             self._known.move_to_end(origin)
-        return known if known is not None and known.status.expires_at > self._clock() else None
+        if known is None:
+            return None
+        left_s = known.status.expires_at - self._clock()
+        return known if 0.0 < left_s <= KEEP_S + CLOCK_STEP_S else None  # longer if the clock was set back
 
     def _put(self, origin: str, status: TdmStatus) -> None:
         self._notes.put(NOTES.key(origin), msgspec.msgpack.encode(status))

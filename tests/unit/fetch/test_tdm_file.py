@@ -167,6 +167,17 @@ async def test_a_restart_asks_no_host_again() -> None:
     assert again.asked == []
 
 
+async def test_a_file_is_asked_for_again_that_was_asked_for_before_the_clock_was_set_back() -> None:
+    world = World({FILE: page(json.dumps(RULES).encode())})
+    await world.said("/exact")
+    world.now -= 30.0
+    await world.said("/exact")
+    assert len(world.asked) == 1
+    world.now -= 3600.0
+    await world.said("/exact")
+    assert len(world.asked) == 2
+
+
 async def test_what_robots_txt_disallows_is_not_asked_for() -> None:
     closed = World({FILE: page(json.dumps(RULES).encode())}, robots=b"User-agent: *\nDisallow: /.well-known/\n")
     assert await closed.said("/exact") == []
