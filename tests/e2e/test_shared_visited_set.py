@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import redis
 
-from crawler.cli.codes import COMPLETE, LIMIT, STOPPED, USAGE
+from crawler.cli.codes import AWAY, COMPLETE, LIMIT, STOPPED, USAGE
 from crawler.simweb.log import read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
@@ -170,7 +170,10 @@ class Crawls:
 
     def refill_ended(self) -> None:
         """Add the URLs of crawls that ended again, as an operator does for whom the others wait: a crawl that ended
-        when the server died could not say so."""
+        when the server died could not say so. One that starts while the server is away is refused, and starts again."""
+        for number, process in list(self._processes.items()):
+            if process.poll() == AWAY:
+                self.start(number)
         for number, process in self._processes.items():
             if process.poll() is not None and number not in self._refilled:
                 assert onceover("sharing", str(self.directory(number)), "--refill", cwd=self.folder).code == COMPLETE
