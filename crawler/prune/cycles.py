@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from crawler.disk.pruned import Cycle
 from crawler.prune.choosing import Keep
 from crawler.prune.finished import OutputFile
@@ -46,4 +48,14 @@ def with_next(cycles: Sequence[Cycle], following: Cycle, *, oldest: int) -> list
     """With the cycle that follows, and without those of which nothing is left. `oldest` is the number of the oldest
     archive that is left."""
     gone = bisect_right(cycles, oldest, key=lambda cycle: cycle.first) - 1
-    return [*cycles[max(0, gone) :], following]
+    # The newest archives may be gone, but who writes them goes on counting.
+    first = max([following.first, *(cycle.first for cycle in cycles[-1:])])
+    return [*cycles[max(0, gone) :], replace(following, first=first)]
+
+
+def renumbered(cycles: Sequence[Cycle], *, next_number: int) -> list[Cycle]:
+    """What they are when archives are numbered from `next_number` on, which no archive has. It may be less than the
+    number of the last cycle, because the newest archives are gone."""
+    if not cycles or cycles[-1].first <= next_number:
+        return list(cycles)
+    return [*(cycle for cycle in cycles if cycle.first < next_number), replace(cycles[-1], first=next_number)]

@@ -13,7 +13,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.pruned import Cycle, read_pruned, write_pruned
 from crawler.disk.repeating import Repeating
 from crawler.prune.choosing import Keep
-from crawler.prune.cycles import is_over, with_next
+from crawler.prune.cycles import is_over, renumbered, with_next
 from crawler.prune.finished import OutputFile, output_files
 from crawler.prune.needs import Needs
 from crawler.prune.pruning import Plan, delete, make_plan
@@ -78,9 +78,12 @@ class Keeping:
         return fetched_at is None or (fetched_at > self.refers_from and not self._is_ending_cycle)
 
     async def prepare(self) -> None:
-        """Begin a cycle if the last one is over. Before the first request, nothing is on its way."""
+        """Begin a cycle if the last one is over. Before the first request, nothing is on its way.
+
+        What a cycle promises holds also while everything is kept. Raises `OSError` and `DirectoryRefused`."""
+        self._forget_before(self.refers_from)
+        await asyncio.to_thread(_renumber_cycles, self._own)
         if self._keep:
-            self._forget_before(self.refers_from)
             await self._turn_cycle(is_before_requests=True)
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -160,6 +163,15 @@ class Keeping:
         if problem is not None and self._said is None:
             _log.warning("%s", problem)
         self._said = problem
+
+
+def _renumber_cycles(directory: CrawlDirectory) -> None:
+    """Raises `OSError` and `DirectoryRefused`."""
+    pruned = read_pruned(directory)
+    if pruned.cycles:
+        found = renumbered(pruned.cycles, next_number=next_serial(directory.warc) if directory.warc.is_dir() else 0)
+        if found != pruned.cycles:
+            write_pruned(directory, msgspec.structs.replace(pruned, cycles=found))
 
 
 def _note_cycle(directory: CrawlDirectory, following: Cycle) -> None:

@@ -12,7 +12,7 @@ import pytest
 from config import load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, write_layout
-from crawler.disk.pruned import Cycle, read_pruned
+from crawler.disk.pruned import Cycle, Pruned, read_pruned, write_pruned
 from crawler.page import NotModified, Page
 from crawler.prune import following
 from crawler.prune.choosing import Keep
@@ -156,6 +156,18 @@ async def test_a_crawl_that_starts_when_its_cycle_is_over_begins_one_before_its_
     assert [kept.may_refer(url(0, began + seconds)) for seconds in (-1, 1)] == [False, True]
     await start()
     assert told[-1] == pytest.approx(began, abs=0.01)  # it goes on with the cycle
+
+
+async def test_a_cycle_goes_on_when_all_archives_are_gone_and_what_it_promises_also_while_all_is_kept(
+    tmp_path: Path,
+) -> None:
+    crawl = CrawlDirectory(tmp_path)
+    write_pruned(crawl, Pruned(cycles=[Cycle(began=rfc3339(NOW), first=7)]))
+    told: list[float] = []
+    kept = keeping(crawl, Keep(), forget_before=told.append, refers_from=NOW)
+    await kept.prepare()
+    assert told == [NOW]
+    assert [cycle.first for cycle in read_pruned(crawl).cycles] == [0]
 
 
 async def test_the_end_of_a_cycle_that_cannot_be_noted_is_told_and_tried_again(

@@ -20,7 +20,7 @@ from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import Cycle, PrunedNumbers, read_pruned, write_pruned
 from crawler.prune import finished, following
 from crawler.prune.choosing import Keep
-from crawler.prune.cycles import Place, with_next
+from crawler.prune.cycles import Place, renumbered, with_next
 from crawler.prune.finished import OutputFile, output_files, read_content
 from crawler.prune.needs import Needs
 from crawler.prune.pruning import delete, make_plan
@@ -202,6 +202,16 @@ def test_cycles_of_which_nothing_is_left_are_forgotten() -> None:
     assert left[0] == left[1] == left[2] == left[4] == [2, 5, 9, 12]
     assert left[5] == left[8] == [5, 9, 12]
     assert left[9] == left[12] == [9, 12]
+
+
+def test_cycles_stay_in_order_if_the_newest_archives_are_gone() -> None:
+    cycles = [Cycle(began=f"{first}", first=first) for first in (2, 5, 9)]
+    later = with_next(cycles, Cycle(began="0", first=0), oldest=6)
+    assert [each.first for each in later] == [5, 9, 9]
+    for next_number, expected in {12: [2, 5, 9], 9: [2, 5, 9], 8: [2, 5, 8], 5: [2, 5], 1: [1], 0: [0]}.items():
+        found = renumbered(cycles, next_number=next_number)
+        assert ([each.first for each in found], found[-1].began) == (expected, "9")
+    assert renumbered([], next_number=3) == []
 
 
 def test_a_later_whole_copy_is_what_a_kept_archive_refers_to(tmp_path: Path) -> None:
