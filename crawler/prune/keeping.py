@@ -146,6 +146,7 @@ class Keeping:
             _log.warning("the archive can't begin anew now, so more of it stays: %s", error)
             return
         self._is_ending_cycle = False
+        _log.info("the archive begins anew: nothing in it will refer to what was written before")
 
     async def _refer_from(self, moment: float) -> None:
         if moment > self.refers_from:
