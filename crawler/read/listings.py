@@ -1,5 +1,6 @@
 """Finds links in documents other than HTML: style sheets, sitemaps, feeds, lists of URLs."""
 
+from collections import deque
 from collections.abc import Iterable
 from itertools import chain, islice
 from typing import Final
@@ -62,7 +63,9 @@ def _links_of_gzip(compressed: Iterable[bytes], url: str, read_html: ReadHtml, *
             listing = find_links(content_type, body, encoding, url, read_html)
     else:
         return NO_LINKS if head else Listing([], decompressed.trouble)
-    # Damage in the compressed data ends the document too, but is the better explanation.
+    # Damage in the compressed data is the better explanation, also if the parser gives up before it shows.
+    if listing.trouble is not None:
+        deque(pieces, maxlen=0)
     return Listing(listing.links, decompressed.trouble or listing.trouble)
 
 

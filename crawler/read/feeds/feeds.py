@@ -107,7 +107,9 @@ class _XmlReader:
                 return f"has more than {MAX_HELD} elements and attributes in one entry or in none; the rest is not read"
         if self._reader is not None and self._depth > 0 and not self._document.has_end:
             return "ends in the middle"
-        return "has too many end tags; the rest is not read" if self._depth <= -_WRAPPERS else None
+        if self._depth <= -_WRAPPERS:
+            return "has too many end tags; the rest is not read"
+        return None if self._reader is None or _reads_on(parser) else "has broken markup; the rest is not read"
 
     @property
     def _held(self) -> int:
@@ -179,6 +181,12 @@ class _XmlReader:
                         links[index], last_modified=last_modified, change_frequency=frequency
                     )
                     return
+
+
+def _reads_on(parser: lxml.etree.XMLPullParser) -> bool:
+    """Whether the parser has not stopped: at an error beyond repair, it ignores the rest and reports nothing."""
+    parser.feed(b"<end/>")
+    return any(True for _ in parser.read_events())
 
 
 def _html_of(entry: lxml.etree._Element, bases: Bases) -> Iterator[tuple[str, str | None]]:

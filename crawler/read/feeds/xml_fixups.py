@@ -21,7 +21,12 @@ _OTHER_AMPERSAND: Final = re.compile(
     rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)(?:([A-Za-z_][A-Za-z0-9_.-]{0,31});)?"
 )
 """An `&` that begins no reference of XML, and the name after it."""
-_TORN: Final = re.compile(rb"(?:&[#0-9A-Za-z_.-]{0,33}|<(?:!(?:\[(?:C(?:D(?:A(?:TA?)?)?)?)?)?)?|\]{1,2})\Z")
+_STRAY: Final = re.compile(rb"<(?![A-Za-z_:/?\x80-\xff])")
+"""A `<` that begins no markup, as in `a < b`, or the `<!` of HTML."""
+_OPENING: Final = re.compile(rb"<!(?:--|\[CDATA\[)")
+_CDATA_END: Final = b"]]>"
+_COMMENT_END: Final = b"-->"
+_TORN: Final = re.compile(rb"(?:&[#0-9A-Za-z_.-]{0,33}|<(?:!(?:-+|\[(?:C(?:D(?:A(?:TA?)?)?)?)?)?)?|\]{1,2}|-{1,2})\Z")
 """The end of a piece that must be read together with the next one."""
 _MAX_TORN_BYTES: Final = 40
 _CHUNK_BYTES: Final = 1 << 16
@@ -56,9 +61,10 @@ class RepairedXml:
 
     def __iter__(self) -> Iterator[bytes]:
         """Replace references of HTML and the DTD by those of XML, and each other `&` by `&amp;`; otherwise a parser
-        would look for the end of the reference up to the end of the document."""
+        would look for the end of the reference up to the end of the document. It would stop at a `<` that begins no
+        markup, and at a comment that ends with `--->`, so the former becomes `&lt;`, and comments are left out."""
         held = b""
-        in_cdata = False
+        end_mark = b""  # of the CDATA section or comment that is open
         for piece in chain(self._from_root(), (b"",)):
             self.read_bytes += len(piece)
             text = held + piece
@@ -68,12 +74,24 @@ class RepairedXml:
             output: list[bytes] = []
             position = 0
             while position < len(text):
-                mark = b"]]>" if in_cdata else b"<![CDATA["
-                at = text.find(mark, position)
-                part = text[position : len(text) if at < 0 else at + len(mark)]
-                output.append(part if in_cdata else self._repair(part))
-                position += len(part)
-                in_cdata ^= at >= 0
+                if end_mark:
+                    at = text.find(end_mark, position)
+                    end = len(text) if at < 0 else at + len(end_mark)
+                    if end_mark == _CDATA_END:
+                        output.append(text[position:end])
+                    end_mark = end_mark if at < 0 else b""
+                    position = end
+                    continue
+                opening = _OPENING.search(text, position)
+                output.append(self._repair(text[position : opening.start() if opening else len(text)]))
+                if opening is None:
+                    break
+                if opening[0] == b"<!--":
+                    # `<!-->` is a complete comment, as in HTML.
+                    end_mark, position = _COMMENT_END, opening.end() - 2
+                else:
+                    output.append(opening[0])
+                    end_mark, position = _CDATA_END, opening.end()
             repaired = b"".join(output)
             if repaired:
                 self.has_end = _ROOT_END.search(repaired, max(0, len(repaired) - _MAX_TRAILER_BYTES)) is not None
@@ -102,6 +120,7 @@ class RepairedXml:
     def _repair(self, text: bytes) -> bytes:
         if b"<?xml" in text or b"<!DOCTYPE" in text:
             text = _NEXT_PROLOG.sub(b"", text)
+        text = _STRAY.sub(b"&lt;", text)
         return _OTHER_AMPERSAND.sub(self._replace_reference, text) if b"&" in text else text
 
     def _replace_reference(self, found: re.Match[bytes]) -> bytes:

@@ -82,7 +82,7 @@ def test_two_documents_in_one_are_read_both() -> None:
 
 def test_the_end_of_a_second_prolog_is_not_looked_for_in_the_rest_of_the_document() -> None:
     short, long = (f"<!DOCTYPE a [{' ' * length}]>".encode() for length in (1000, 3000))
-    assert b"".join(RepairedXml([urlset(A).encode(), short, long])) == urlset(A).encode() + long
+    assert b"".join(RepairedXml([urlset(A).encode(), short, long])) == urlset(A).encode() + b"&lt;" + long[1:]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,39 @@ def test_mistakes_in_markup_lose_no_url(body: str) -> None:
         [(A, LinkKind.LISTED), (B, LinkKind.LISTED)],
         None,
     )
+
+
+STRAY_MARKUP = [
+    "a < b",
+    "I <3 it",
+    "<> <= <- <1>",
+    "x<",
+    "<!if IE>x<![endif]>",
+    "<![cdata[x]]>",
+    "<!-- x --->",
+    "<!-->",
+    "<!--->",
+    "<!-- & < <![CDATA[ <link> -- > -->",
+    f"<!{'-' * 100}>",
+]
+"""An XML parser stops at each of these."""
+
+
+@pytest.mark.parametrize("written", STRAY_MARKUP)
+def test_markup_of_html_and_a_lone_angle_bracket_in_a_feed_lose_no_link(written: str) -> None:
+    body = f"<rss><channel><item><title>{written}</title><link>{A}</link></item><item><link>{B}</link></item></channel>"
+    found = read(f"{body}</rss>")
+    assert (hrefs(found), found.error) == ([A, B], None)
+    encoded = f"{body}</rss>".encode()
+    listing = xml_links([encoded[at : at + 1] for at in range(len(encoded))])
+    assert ([link.href for link in listing.links], listing.trouble) == ([A, B], None)
+
+
+@pytest.mark.parametrize("written", ["<? >", "<!-- x", "<![CDATA[ x", "<\N{MIDDLE DOT}>", '<a b="'])
+def test_a_feed_that_cannot_be_read_to_its_end_says_so(written: str) -> None:
+    found = read(f"<rss><channel><item><link>{A}</link></item>{written}<item><link>{B}</link></item></channel></rss>")
+    assert hrefs(found) == [A]
+    assert found.error
 
 
 def test_entities_of_the_dtd_are_expanded() -> None:
