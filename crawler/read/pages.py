@@ -1,6 +1,7 @@
 """Turns a fetched page into its extract, with any of the parsers."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -28,6 +29,9 @@ from crawler.url.urls import MAX_URL_LENGTH, join
 
 MAX_BASE_CHARACTERS: Final = 10_000
 """Limit for a <base>. Links relative to a longer one would be too long to crawl, and joining them takes time."""
+_GROWTH: Final = 4
+"""Links that are made absolute may have this many times the size of the documents within one: a base multiplies it."""
+_GROWTH_CHARACTERS: Final = 100_000
 _MAX_DEPTH: Final = 3
 """How deep documents within documents are read."""
 
@@ -39,6 +43,25 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """In UTF-8, broken or not. A parser gets only documents that can't harm it."""
     robots_names: frozenset[str]
     options: Options
+
+
+class _Growth:
+    """Counts the characters of the links that the documents within one make absolute."""
+
+    def __init__(self) -> None:
+        self._left = _GROWTH_CHARACTERS
+
+    def read(self, document_bytes: int, /) -> None:
+        self._left += _GROWTH * document_bytes
+
+    def resolve(self, links: Iterable[Link], base: str, /) -> Iterator[Link]:
+        """The links by their base, as many as are allowed."""
+        for link in links:
+            href = join(base, link.href) or link.href
+            self._left -= len(href)
+            if self._left < 0:
+                return
+            yield msgspec.structs.replace(link, href=href)
 
 
 class PageReader:
@@ -92,7 +115,7 @@ class PageReader:
         robots = reader.robots | robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
         links.extend(page.links)
-        links.extend(_encode_queries(self._all_links(reader, base_url), encoding))
+        links.extend(_encode_queries(self._all_links(reader, base_url, _Growth()), encoding))
         if "nofollow" in robots:
             links = [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
         if canonical is None and reader.canonical_href is not None and len(reader.canonical_href) <= MAX_URL_LENGTH:
@@ -136,7 +159,7 @@ class PageReader:
             document = msgspec.structs.replace(document, html=flatten(document.html))
         return self._parse(document)
 
-    def _all_links(self, reader: ElementReader[Any], base_url: str, *, depth: int = 1) -> list[Link]:
+    def _all_links(self, reader: ElementReader[Any], base_url: str, growth: _Growth, *, depth: int = 1) -> list[Link]:
         """Links of a document and of the documents within it, in document order."""
         if not reader.nested_documents:
             return reader.links
@@ -144,20 +167,21 @@ class PageReader:
         at = 0
         for position, html in reader.nested_documents:
             links.extend(reader.links[at:position])
-            links.extend(self._links_within(html, base_url, depth=depth))
+            links.extend(self._links_within(html, base_url, growth=growth, depth=depth))
             at = position
         links.extend(reader.links[at:])
         return links[:MAX_LINKS]
 
-    def _links_within(self, html: str, base_url: str, *, depth: int = 1) -> list[Link]:
+    def _links_within(self, html: str, base_url: str, *, growth: _Growth, depth: int = 1) -> list[Link]:
         """Links of HTML that is part of another document. They are absolute if that HTML has its own <base>."""
         body = html.encode("utf-8", "replace")
+        growth.read(len(body))
         reader = self._read(self._document(body[: readable_bytes(body)]))
-        base = join(base_url, reader.base_href) if reader.base_href else None
-        links = self._all_links(reader, base or base_url, depth=depth + 1) if depth < _MAX_DEPTH else reader.links
-        if base is None or len(base) > MAX_BASE_CHARACTERS:
-            return links
-        return [msgspec.structs.replace(link, href=join(base, link.href) or link.href) for link in links]
+        base = _own_base(base_url, reader.base_href)
+        links = reader.links
+        if depth < _MAX_DEPTH:
+            links = self._all_links(reader, base or base_url, growth, depth=depth + 1)
+        return links if base is None else list(growth.resolve(links, base))
 
     def _extract_other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
         robots = robots_tag_words(headers.robots, self._robots_names)
@@ -185,7 +209,8 @@ class PageReader:
                 if content.pages_read < content.pages:
                     error = f"read the first {content.pages_read} of {content.pages} pages"
         else:
-            listing = find_links(content_type, page.body, encoding, page.url, self._links_within)
+            read_html = partial(self._links_within, growth=_Growth())
+            listing = find_links(content_type, page.body, encoding, page.url, read_html)
             links.extend(listing.links)
             error = listing.trouble
         return Extract(
@@ -217,6 +242,12 @@ def _base_url(page_url: str, base_href: str | None) -> str:
     if base_href is None or len(base_href) > MAX_BASE_CHARACTERS:
         return page_url
     return (join(page_url, base_href) or page_url).partition("#")[0]
+
+
+def _own_base(base_url: str, base_href: str | None) -> str | None:
+    """The base that a document within another names; None if it names none, or a long one."""
+    base = join(base_url, base_href) if base_href and len(base_href) <= MAX_BASE_CHARACTERS else None
+    return None if base is None or len(base) > MAX_BASE_CHARACTERS else base
 
 
 def _encode_queries(links: list[Link], encoding: Encoding) -> Iterable[Link]:

@@ -46,7 +46,9 @@ class Bases:
         outer = self._open[-1][1] if self._open else None
         own = element.get(_BASE)
         base = join(outer or self._url, own) if own is not None and len(own) <= MAX_URL_LENGTH else None
-        return base or outer or (join(self._url, default) if default else None)
+        if base or outer or default is None or len(default) > MAX_URL_LENGTH:
+            return base or outer
+        return join(self._url, default)
 
     def resolve(self, links: Iterable[Link], /, *, read_bytes: int, base: str | None = None) -> Iterator[Link]:
         """Make the links of an open element absolute if their base differs from that of the document. `read_bytes`: how

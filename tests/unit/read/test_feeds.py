@@ -23,7 +23,7 @@ from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.sitemaps import MAX_LINKS, parse_url_list
 from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, PIECE_BYTES, GzipPieces
 from crawler.read.html.lexbor import LexborExtractor
-from crawler.url.urls import join
+from crawler.url.urls import MAX_URL_LENGTH, join
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.read.suites import page
 
@@ -246,6 +246,40 @@ def test_a_long_base_makes_no_more_of_a_feed_than_a_few_times_its_size() -> None
         links = xml_links([feed], url="https://e.org/feed").links
         assert len(links) > 100
         assert sum(len(link.href) for link in links) <= 4 * len(feed) + 100_000
+
+
+LONG_BASE = f"<base href='http://e.org/{'x' * 9_000}/'>"
+MANY_LINKS = "<a href=a>" * 5_000
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("text/html", f'<iframe srcdoc="{LONG_BASE}{MANY_LINKS}"></iframe>'),
+        ("text/html", f'<iframe srcdoc="{LONG_BASE}{MANY_LINKS[:1_000]}"></iframe>' * 100),
+        ("application/rss+xml", f"<rss><item><description>{escape(LONG_BASE + MANY_LINKS)}</description></item></rss>"),
+        (
+            "application/json",
+            json.dumps(
+                {"version": "https://jsonfeed.org/version/1.1", "items": [{"content_html": LONG_BASE + MANY_LINKS}]}
+            ),
+        ),
+    ],
+)
+def test_the_base_of_html_within_a_document_makes_no_more_of_it_than_a_few_times_its_size(
+    content_type: str, body: str
+) -> None:
+    links = LexborExtractor().extract(page(body.encode(), headers=(("Content-Type", content_type),))).links
+    assert links
+    assert sum(len(link.href) for link in links) <= 4 * len(body) + 100_000
+
+
+def test_links_are_not_joined_with_a_link_of_their_item_that_is_too_long_to_crawl() -> None:
+    for length, base in ((1_000, f"https://e.org/{'x' * 1_000}/"), (MAX_URL_LENGTH, "")):
+        about = f"https://e.org/{'x' * length}/"
+        feed = f"<rss><item><link>{about}</link><description>&lt;a href=a></description></item></rss>"
+        read = LexborExtractor().extract(page(feed.encode(), headers=(("Content-Type", "text/xml"),)))
+        assert [link.href for link in read.links] == [about, f"{base}a"]
 
 
 def test_no_entity_is_loaded_or_expanded(tmp_path: Path) -> None:
