@@ -10,6 +10,9 @@ from crawler.url.urls import join
 _MAIN_ELEMENTS: Final = ("article", "main", "body")
 _MOST_ELEMENTS: Final = 100
 """That are compared: they may be within each other, so that each has nearly all of the text."""
+_MAX_LINK_CHARACTERS: Final = 4_000_000
+"""Of all absolute links together: twice as many as the largest page that is read. A long base would multiply the
+page."""
 _OTHER_SCHEMES: Final = ("mailto:", "tel:")
 _PLAIN: Final = PlainText()
 _MARKDOWN: Final = Markdown()
@@ -40,11 +43,14 @@ def markdown(element: turbohtml.Element, base_url: str) -> str:
 
 
 def make_links_absolute(element: turbohtml.Element, base_url: str) -> None:
-    """Links that lead nowhere become plain text, and images that are in the page itself (`data:`) go away."""
+    """Links that lead nowhere become plain text, and images that are in the page itself (`data:`) go away; so do those
+    behind the limit."""
+    left = _MAX_LINK_CHARACTERS
     for each in element.select("a[href],img[src]"):
         name = "href" if each.tag == "a" else "src"
-        url = _absolute(base_url, str(each.attrs[name]))
-        if url is not None:
+        url = _absolute(base_url, str(each.attrs[name])) if left > 0 else None
+        left -= len(url or "")
+        if url is not None and left >= 0:
             each.attrs[name] = url
         elif name == "href":
             del each.attrs[name]

@@ -67,6 +67,18 @@ def test_links_in_markdown_start_from_the_base_of_the_page() -> None:
     assert "[link](http://c.test/d/e)" in (found.markdown or "")
 
 
+def test_a_long_base_makes_no_more_of_a_page_than_a_few_times_the_largest() -> None:
+    base = f"<base href='http://o.test/{'b' * 9_900}/'>"
+    markdown = read(
+        base + ARTICLE.format("<a href=x>word</a> <img src=y> " * 1_000),
+        Wanted(markdown=True, max_bytes=100_000_000),
+    ).markdown
+    assert markdown is not None
+    assert markdown.count("word") == 1_000
+    assert markdown.count("http://o.test/") > 100
+    assert len(markdown) < 2 * MAX_HTML_BYTES + 100_000
+
+
 def test_markdown_keeps_headings_lists_tables_and_code() -> None:
     more = "<h2>More</h2><ul><li>one<li>two</ul><pre>x = 1\ny = 2</pre><table><tr><th>a<th>b<tr><td>1<td>2</table>"
     found = read(ARTICLE.format(more)).markdown or ""
