@@ -7,7 +7,8 @@ A place has one of these forms:
     https://www.example.org/docs/a      a directory: the URL up to its last slash
     org,example,                        a SURT prefix: the same as *.example.org
     org,example,www)/docs               a SURT prefix: all that begins with it, including /docs2
-    http://(org,example,www,)/docs      the same as Heritrix writes it; the scheme does not count
+    http://(org,example,www,)/docs      the same as Heritrix writes it, perhaps with a port, as in
+                                        http://(org,example,www,:8080)/docs; the scheme does not count
 """
 
 import re
@@ -125,7 +126,8 @@ def prefixes_of(entry: str, /) -> Iterator[str]:
         return
     if "," in entry or "(" in entry:
         host, bracket, path = entry[_match_end(entry) :].partition(")")
-        yield from (f"{host.rstrip(',').lower()}){path}",) if bracket else _domain(host.lower())
+        host = host.lower().replace(",:", ":")  # Heritrix writes a comma before a port, too
+        yield from (f"{host.rstrip(',')}){path}",) if bracket else _domain(host)
         return
     is_domain = entry.startswith("*.")
     if not _HOST.fullmatch(entry.removeprefix("*.")):

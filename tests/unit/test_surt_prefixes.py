@@ -35,6 +35,8 @@ URLS = (
         ("https://www.example.org/docs/start.html", [0, 1, 0, 0, 0, 0]),
         ("org,example,www)/docs", [0, 1, 1, 0, 0, 0]),
         ("https://(org,example,www,)/docs/", [0, 1, 0, 0, 0, 0]),
+        ("https://(org,example,www,:8443)/docs/", [0, 0, 0, 1, 0, 0]),
+        ("https://(org,example,www,:84", [0, 0, 0, 1, 0, 0]),
         ("192.0.2.1", [0, 0, 0, 0, 0, 1]),
     ],
 )
