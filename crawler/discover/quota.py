@@ -116,8 +116,7 @@ class _Counts:
 def pattern_of(path: str, /) -> str:
     """The pattern of a path with its query."""
     before, mark, query = path.partition("?")
-    place = _NUMBER.sub("0", _NAME_OF_HEX.sub("0", before))
-    return f"{place}?{_VALUE.sub('', query)}" if mark else place
+    return _NUMBER.sub("0", _NAME_OF_HEX.sub("0", f"{before}{mark}{_VALUE.sub('', query)}"))
 
 
 def _read_count(noted: bytes) -> int:

@@ -183,6 +183,8 @@ def test_a_hostile_url_takes_no_hostile_time() -> None:
         ("/a/17.html?page=2&q=x", "/a/0.html?page&q"),
         ("/x/0f8fad5b-d9cb-469f-a165-70867728950e/y", "/x/0/y"),
         ("/facade/deadbeef", "/facade/0"),
+        ("/show.php?17-a-title", "/show.php?0-a-title"),
+        ("/f?filter[12]=x&0f8fad5b-d9cb-469f-a165-70867728950e", "/f?filter[0]&0"),
     ],
 )
 def test_a_pattern_leaves_out_what_machines_count(path: str, pattern: str) -> None:
