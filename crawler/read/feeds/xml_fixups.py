@@ -32,7 +32,9 @@ _MAX_TORN_BYTES: Final = 40
 _CHUNK_BYTES: Final = 1 << 16
 _MAX_SUBSET_BYTES: Final = 2000
 """Of a second prolog. Without a limit, each of thousands would be searched for its end up to that of the piece."""
-_NEXT_PROLOG: Final = re.compile(rb"<\?xml[^<>]*\?>|<!DOCTYPE[^\[<>]*(?:\[[^\]]{0,%d}\]\s*)?>" % _MAX_SUBSET_BYTES)
+_NEXT_PROLOG: Final = re.compile(
+    rb"<\?xml[^<>]*\?>|<!DOCTYPE[^\[<>]*(?:\[[^\]]{0,%d}\]\s{0,100})?>" % _MAX_SUBSET_BYTES
+)
 """A second prolog, which no parser tolerates within a document."""
 _ROOT_END: Final = re.compile(rb"</(?:[\w.-]+:)?(?:%b)\s*>" % b"|".join(READABLE), re.IGNORECASE)
 _MAX_TRAILER_BYTES: Final = 1000

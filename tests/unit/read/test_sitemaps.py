@@ -81,6 +81,8 @@ def test_two_documents_in_one_are_read_both() -> None:
 
 
 def test_the_end_of_a_second_prolog_is_not_looked_for_in_the_rest_of_the_document() -> None:
+    short, long = (f"<!DOCTYPE a []{' ' * length}>".encode() for length in (100, 3000))
+    assert b"".join(RepairedXml([urlset(A).encode(), short, long])) == urlset(A).encode() + b"&lt;" + long[1:]
     short, long = (f"<!DOCTYPE a [{' ' * length}]>".encode() for length in (1000, 3000))
     assert b"".join(RepairedXml([urlset(A).encode(), short, long])) == urlset(A).encode() + b"&lt;" + long[1:]
 
