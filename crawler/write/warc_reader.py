@@ -12,6 +12,8 @@ from crawler.write.warc_opening import is_ours
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
 
 _END = b"\r\n\r\n"
+_MOST_DIGITS = 18
+"""Of a number. More are damage, and beyond 4,300 Python does not read them."""
 
 
 class Capture(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +40,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
         head, separator, body = self.block.partition(_END)
         status_line, *lines = head.split(b"\r\n")
         words = _text(status_line).split(" ", 2)
-        if not separator or len(words) < 2 or not words[1].isdecimal():
+        if not separator or len(words) < 2 or whole_number(words[1]) is None:
             raise ValueError(f"a response begins with a status line and headers, found {head[:80]!r}")
         headers = [(name, value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
         return int(words[1]), "".join(words[2:]), headers, body
@@ -48,6 +50,11 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
         # Values may contain other line ends, such as U+0085.
         lines = self.block.decode("utf-8", "replace").split("\r\n")
         return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a field of a record says; None if it says none, as in a damaged one."""
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def _text(line: bytes) -> str:
@@ -99,18 +106,19 @@ def _capture(content: bytes) -> Capture | None:
     head, _, block = content.partition(_END)
     lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:])
     fields = {name.lower(): value.strip() for name, _, value in lines}
-    number, purpose = fields.get(NUMBER_FIELD.lower(), ""), fields.get(PURPOSE_FIELD.lower())
-    if (not number.isdecimal() and purpose is None) or fields.get("warc-type") == "warcinfo":
+    number, purpose = whole_number(fields.get(NUMBER_FIELD.lower(), "")), fields.get(PURPOSE_FIELD.lower())
+    length = whole_number(fields.get("content-length", "0"))
+    if (number is None and purpose is None) or length is None or fields.get("warc-type") == "warcinfo":
         return None
     kind, original = fields.get("warc-type", ""), fields.get("warc-refers-to-target-uri")
     return Capture(
         kind="text" if kind == "conversion" and fields.get("content-type") == TEXT else kind,
-        number=int(number) if number.isdecimal() else -1,
+        number=-1 if number is None else number,
         purpose=purpose,
         url=fields.get("warc-target-uri", ""),
         ip=fields.get("warc-ip-address"),
         truncated=fields.get("warc-truncated"),
         payload_digest=fields.get("warc-payload-digest"),
         refers_to=(original, fields.get("warc-refers-to-date", "")) if original else None,
-        block=block[: int(fields.get("content-length", "0"))],
+        block=block[:length],
     )

@@ -20,7 +20,7 @@ from crawler.wiring.recovery.depths import Depths
 from crawler.wiring.recovery.machines import ALL_HERE, OtherMachines
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
-from crawler.write.warc_reader import Capture, captures
+from crawler.write.warc_reader import Capture, captures, whole_number
 from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, NumberReads, UrlState
 from frontier.descriptor import Problem
 
@@ -134,7 +134,7 @@ class Reconciliation:
             elif found.kind == "metadata":
                 facts = found.metadata_fields()
                 depth = facts.get("depth", "")
-                self._note(found.number, facts.get("kind", ""), int(depth) if depth.isdecimal() else 0)
+                self._note(found.number, facts.get("kind", ""), whole_number(depth) or 0)
             elif found.kind in MAIN_KINDS and found.number not in self._archived:
                 self._archived.add(found.number)
                 url = self._urls.of_url(found.url, depth=1, kind=LinkKind.LINK, via=None)

@@ -30,7 +30,7 @@ from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
-from crawler.write.warc_reader import Capture, captures
+from crawler.write.warc_reader import Capture, captures, whole_number
 from crawler.write.warc_records import FAILURE
 from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
 from frontier.state import FrontierState
@@ -263,7 +263,7 @@ class _Output:
         depth = facts.get("depth", "0")
         parent = self._urls.of_url(
             documents[0].url,
-            depth=int(depth) if depth.isdecimal() else 0,
+            depth=whole_number(depth) or 0,
             kind=facts.get("kind", LinkKind.LINK),
             via=facts.get("via"),
         )

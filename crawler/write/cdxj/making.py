@@ -17,6 +17,8 @@ OPEN: Final = ".open"
 _ASIDE: Final = ".new"
 _ARCHIVE: Final = ".warc.gz"
 _END: Final = b"\r\n\r\n"
+_MOST_DIGITS: Final = 18
+"""Of a status. Another crawler may have archived one of any length, and beyond 4,300 Python does not read them."""
 _SERIAL: Final = re.compile(r"-(\d{5,})\.warc\.gz(?:\.open)?$")
 
 
@@ -106,7 +108,7 @@ def _described(content: bytes) -> Described | None:
         return None
     status_line, _, rest = block.partition(b"\r\n")
     words = status_line.split(b" ", 2)
-    status = int(words[1]) if len(words) > 1 and words[1].isdigit() else None
+    status = int(words[1]) if len(words) > 1 and len(words[1]) <= _MOST_DIGITS and words[1].isdigit() else None
     mime = _fields(b"\r\n" + rest.partition(_END)[0]).get(b"content-type", b"").partition(b";")[0].strip()
     digest = fields.get(b"warc-payload-digest")
     return Described(

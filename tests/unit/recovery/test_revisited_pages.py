@@ -1,8 +1,11 @@
 """A frontier that was lost gets back the links of pages for which the archive has only revisit records."""
 
 import asyncio
+import gzip
 import shutil
 from pathlib import Path
+
+import pytest
 
 from tests.e2e.operating import command_here
 from tests.e2e.test_text import crawled
@@ -54,3 +57,31 @@ async def crawl_rendered(crawl: Path) -> None:
 def test_headers_of_a_rendered_page_hold_for_its_document(tmp_path: Path) -> None:
     asyncio.run(crawl_rendered(tmp_path / "crawl"))
     assert rebuilt(tmp_path / "crawl") == (0, "1 URL, 0 pending\n")
+
+
+async def crawl_two(crawl: Path) -> None:
+    async with raw_server(answer) as server:
+        await crawled(server, crawl, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "length", "block"),
+    [
+        ("response", "9" * 5000, "2", b"HT"),
+        ("response", "1", "9" * 5000, b"HT"),
+        ("metadata", "1", "5009", b"depth: " + b"9" * 5000 + b"\r\n"),
+    ],
+)
+def test_a_record_of_the_archive_with_damaged_numbers_ends_no_command(
+    tmp_path: Path, kind: str, number: str, length: str, block: bytes
+) -> None:
+    crawl = tmp_path / "crawl"
+    asyncio.run(crawl_two(crawl))
+    head = f"WARC/1.1\r\nWARC-Type: {kind}\r\nX-Onceover-Number: {number}\r\nContent-Length: {length}\r\n\r\n"
+    [archive] = crawl.glob("warc/*.warc.gz")
+    with archive.open("ab") as file:
+        file.write(gzip.compress(head.encode() + block + b"\r\n\r\n"))
+    for check in ("fsck", "verify"):
+        ended = command_here("inspect", str(crawl), check)
+        assert (ended.code, ended.out.endswith("no problems\n")) == (0, True), ended
+    assert rebuilt(crawl) == (0, "8 URLs, 6 pending\n")

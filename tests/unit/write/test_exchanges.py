@@ -1,5 +1,6 @@
 """What the archive has beside pages: robots.txt files, failures, and requests without an answer."""
 
+import gzip
 from pathlib import Path
 
 import msgspec
@@ -7,8 +8,9 @@ import pytest
 
 from crawler.page import Failure, FailureKind, Fetched, Page, PageRecord, Redirect
 from crawler.write.cdxj.lines import parse
+from crawler.write.cdxj.merging import merged_index
 from crawler.write.warc import WarcOptions, WarcSink
-from crawler.write.warc_reader import Capture, DamagedPart, captures
+from crawler.write.warc_reader import Capture, DamagedPart, captures, captures_at
 from tests.unit.write.samples import HTML, NOON, SENT, Archived, archived, page, record_of
 
 ROBOTS = b"User-agent: *\nDisallow: /private\n" * 30
@@ -126,3 +128,30 @@ async def test_a_closed_sink_takes_no_exchange(tmp_path: Path) -> None:
     await sink.aclose()
     with pytest.raises(ValueError, match="is closed"):
         await sink.write_exchange(robots(), "robots")
+
+
+@pytest.mark.parametrize(
+    ("number", "length"), [("9" * 5000, "0"), ("1", "9" * 5000), ("1", "many"), ("1", "-3"), ("1" * 20, "0")]
+)
+async def test_a_record_whose_numbers_are_damaged_is_none_and_the_others_are_read(
+    tmp_path: Path, number: str, length: str
+) -> None:
+    sink = WarcSink(tmp_path)
+    await sink.write(page(7), record_of(page(7), 7))
+    await sink.aclose()
+    [path] = tmp_path.glob("*.warc.gz")
+    whole = path.read_bytes()
+    head = f"WARC/1.1\r\nWARC-Type: response\r\nX-Onceover-Number: {number}\r\nContent-Length: {length}\r\n\r\n"
+    path.write_bytes(gzip.compress(head.encode() + b"\r\n\r\n") + whole)
+    assert [each.number for each in captures(tmp_path, full_blocks=True) if isinstance(each, Capture)] == [7] * 3
+    assert list(captures_at(path, 0, max_bytes=1000)) == []
+
+
+async def test_a_status_line_of_another_crawler_may_be_of_any_length(tmp_path: Path) -> None:
+    head = (
+        "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/\r\nWARC-Date: 2026-11-20T18:38:16Z\r\n\r\n"
+    )
+    path = tmp_path / "other.warc.gz"
+    path.write_bytes(gzip.compress(f"{head}HTTP/1.1 {'2' * 5000} OK\r\n\r\n".encode()))
+    [line] = merged_index(tmp_path)
+    assert parse(line)[2].status == ""
