@@ -1,36 +1,40 @@
 """The record of one URL."""
 
-from typing import Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from crawler.page.links import LinkDetail
 from crawler.page.preference import Preference
 
+_MOST: Final = 2**63 - 1
+_Count = Annotated[int, msgspec.Meta(ge=0, le=_MOST)]
+"""A line with another number is damaged: neither databases nor the frontier can store it."""
+
 
 class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the crawl found out about one URL; one line of `records/*.jsonl`."""
 
-    number: int
+    number: _Count
     url: str
     resolved_url: str | None = None
     state: str
     """done, failed or excluded"""
-    status: int | None = None
+    status: _Count | None = None
     reason: str | None = None
     """Why it failed or was excluded: the kind of failure, or the rule."""
     message: str | None = None
-    depth: int
+    depth: _Count
     via: str | None = None
     kind: str
     anchor: str | None = None
-    hit_count: int | None = None
+    hit_count: _Count | None = None
     weight: float | None = None
-    precedence: int | None = None
+    precedence: _Count | None = None
     fetched_at: str | None = None
     """RFC 3339, UTC, milliseconds."""
     duration_s: float | None = None
-    attempts: int = 1
+    attempts: _Count = 1
     ip: str | None = None
     redirect: str | None = None
     """The target of a redirect, absolute."""
@@ -50,9 +54,9 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The purposes for which the site refuses the page, whatever the crawl is for."""
     preferences: list[Preference] | None = None
     """Where it says so, and all else that it says about the use of the page."""
-    size_bytes: int | None = None
+    size_bytes: _Count | None = None
     """Bytes of the body after decompression."""
-    received_bytes: int | None = None
+    received_bytes: _Count | None = None
     """Bytes of the body as received."""
     truncated: str | None = None
     rendering: str | None = None
@@ -65,14 +69,14 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The fingerprint of its text, by which near duplicates are found: 16 hexadecimal digits."""
     near_duplicate_of: str | None = None
     """The URL of an earlier page whose text is almost the same."""
-    near_distance: int | None = None
+    near_distance: _Count | None = None
     """In how many bits their fingerprints differ."""
     not_followed: str | None = None
     """Why none of its links was followed: `near-duplicate`, or `canonical` if the crawl has the page that it names as
     its canonical one."""
     not_archived: str | None = None
     """Why it is not in the archive: as above, or `unwanted-type` or `too-large` by the filters of the archive."""
-    visit: int = 1
+    visit: _Count = 1
     """How often it has been fetched or given up, this time included."""
     change: str | None = None
     """What has become of it since the last visit; see `Change`."""

@@ -85,3 +85,16 @@ def test_a_record_of_the_archive_with_damaged_numbers_ends_no_command(
         ended = command_here("inspect", str(crawl), check)
         assert (ended.code, ended.out.endswith("no problems\n")) == (0, True), ended
     assert rebuilt(crawl) == (0, "8 URLs, 6 pending\n")
+
+
+@pytest.mark.parametrize("damage", [("number", "9" * 20), ("number", "-" + "9" * 20), ("status", "9" * 20)])
+def test_a_line_of_records_with_a_damaged_number_is_passed_over(tmp_path: Path, damage: tuple[str, str]) -> None:
+    crawl = tmp_path / "crawl"
+    asyncio.run(crawl_two(crawl))
+    name, number = damage
+    fields = '"url":"http://a.test/","depth":0,"kind":"seed","state":"done"'
+    [records] = crawl.glob("records/*.jsonl")
+    records.write_text(f'{{"number":99,"{name}":{number},{fields}}}\n{records.read_text()}')
+    ended = command_here("inspect", str(crawl), "verify")
+    assert (ended.code, "the line at byte 0 can't be read" in ended.out) == (1, True)
+    assert rebuilt(crawl) == (0, "8 URLs, 6 pending\n")
