@@ -23,7 +23,7 @@ def merged_index(*directories: Path) -> Iterator[bytes]:
     """
     found = sorted(path for folder in directories for path in archives(folder))
     with ExitStack() as stack:
-        yield from _merged((_sorted_lines(path, stack) for path in found), stack)
+        yield from _merged((_sorted_lines(path) for path in found), stack)
 
 
 def _merged(sources: Iterator[Iterator[bytes]], stack: ExitStack) -> Iterator[bytes]:
@@ -38,17 +38,17 @@ def _merged(sources: Iterator[Iterator[bytes]], stack: ExitStack) -> Iterator[by
     return heapq.merge(*groups)
 
 
-def _sorted_lines(archive: Path, stack: ExitStack) -> Iterator[bytes]:
+def _sorted_lines(archive: Path) -> Iterator[bytes]:
     if not archive.exists():  # the crawl has completed it since
         archive = archive.with_name(archive.name.removesuffix(OPEN))
         if not archive.exists():  # or has deleted it, because it is old
             return
     index = index_of(archive)
     if archive.name.endswith(OPEN) or not index.exists():
-        file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-        file.writelines(line + b"\n" for line in sorted_lines(lines_of(archive)))
-        file.seek(0)
-        yield from (line.removesuffix(b"\n") for line in file)
+        with tempfile.TemporaryFile() as file:
+            file.writelines(line + b"\n" for line in sorted_lines(lines_of(archive)))
+            file.seek(0)
+            yield from (line.removesuffix(b"\n") for line in file)
         return
     with index.open("rb") as lines:
         yield from (line.removesuffix(b"\n") for line in lines)

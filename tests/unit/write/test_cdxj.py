@@ -350,3 +350,16 @@ def test_many_archives_are_merged_in_groups(tmp_path: Path, monkeypatch: pytest.
         *(f"test,a)/{number}" for number in range(5, 10)),
         *(f"test,b)/{number}" for number in range(5)),
     ]
+
+
+async def test_archives_without_index_are_not_all_open_at_once(tmp_path: Path) -> None:
+    for number in range(250):
+        sink = WarcSink(tmp_path, WarcOptions(index=False))
+        await sink.write(page(number), record_of(page(number), number))
+        await sink.aclose()
+    before = len([*Path("/proc/self/fd").iterdir()])
+    lines = merged_index(tmp_path)
+    first = next(lines)
+    assert len([*Path("/proc/self/fd").iterdir()]) - before < 120
+    assert len([first, *lines]) == 250
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
