@@ -17,6 +17,7 @@ from typing import Annotated, Final, Protocol
 import msgspec
 from msgspec import Meta
 
+from crawler.duplicates import forget_oldest
 from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect, rfc3339
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
@@ -252,7 +253,7 @@ class WarcSink:
         if group.original is None or _received(fetched) < self._options.dedupe_min_bytes:
             return
         if len(self._known) >= self._options.revisits:
-            del self._known[next(iter(self._known))]
+            forget_oldest(self._known)
         self._known[group.payload_digest] = group.original
 
 

@@ -22,3 +22,11 @@ def test_the_body_met_longest_ago_is_forgotten_first() -> None:
         duplicates.remember(sha1.encode(), f"http://x.test/{sha1}")
     assert duplicates.remember(b"a", "http://x.test/other") == "http://x.test/a"
     assert duplicates.remember(b"b", "http://x.test/other") is None
+
+
+def test_the_oldest_hundredth_is_forgotten_at_once_so_that_not_every_page_has_to_look_for_the_oldest() -> None:
+    duplicates = Duplicates(capacity=1000)
+    for number in range(1001):
+        duplicates.remember(b"%d" % number, f"http://x.test/{number}")
+    assert duplicates.remember(b"10", "http://x.test/other") == "http://x.test/10"
+    assert duplicates.remember(b"9", "http://x.test/other") is None
