@@ -217,15 +217,20 @@ def newest_records(directory: Path, *, containing: bytes = b"", limit: ReadLimit
 
 def _lines_backwards(path: Path, limit: ReadLimit | None) -> Iterator[bytes]:
     with path.open("rb") as file:
-        start, rest = file.seek(0, os.SEEK_END), b""
+        start = file.seek(0, os.SEEK_END)
+        pieces: list[bytes] = []  # of the line that is not whole yet, its end first: joined once, it may have megabytes
         while start > 0:
             end, start = start, max(0, start - _BLOCK_BYTES)
             if limit is not None and not limit.takes(end - start):
                 return
             file.seek(start)
-            rest, *lines = (file.read(end - start) + rest).split(b"\n")
+            rest, *lines = file.read(end - start).split(b"\n")
+            if lines:
+                lines[-1] = b"".join((lines[-1], *reversed(pieces)))
+                pieces.clear()
+            pieces.append(rest)
             yield from reversed(lines)
-        yield rest
+        yield b"".join(reversed(pieces))
 
 
 def _read_files(

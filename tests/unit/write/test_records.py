@@ -1,6 +1,7 @@
 """Records as JSON Lines: names, rotation, reading back, damage."""
 
 import errno
+import io
 import json
 import logging
 import os
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.page import PageRecord
-from crawler.write.records import RecordSink, find_record, read_records, record_files
+from crawler.write.records import RecordSink, find_record, newest_records, read_records, record_files
 from tests.unit.write.samples import page, record_of
 
 
@@ -275,3 +276,31 @@ async def test_the_last_record_of_a_number_is_found_in_whatever_file_it_is(tmp_p
 
 def test_a_directory_without_records_reads_as_none(tmp_path: Path) -> None:
     assert list(read_records(tmp_path)) == []
+
+
+class _Block(bytes):
+    """What is read, and how much was put behind such blocks."""
+
+    appended = 0
+
+    def __add__(self, other: bytes) -> bytes:  # type: ignore[override]
+        _Block.appended += len(other)
+        return bytes(self) + other
+
+
+class _File(io.BytesIO):
+    def read(self, size: int | None = -1) -> bytes:
+        return _Block(super().read(size))
+
+
+def test_a_long_line_is_not_copied_with_each_block_that_is_read_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [PageRecord(number=1, url="http://x/", state="done", depth=0, kind="seed", main_text="a" * 1_000_000)]
+    records.append(msgspec.structs.replace(records[0], number=2, main_text="b" * 10))
+    content = b"".join(msgspec.json.encode(each) + b"\n" for each in records)
+    (tmp_path / "records-00000.jsonl").write_bytes(content)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", lambda *_: _File(content))
+        assert list(newest_records(tmp_path)) == records[::-1]
+    assert _Block.appended < len(content)
