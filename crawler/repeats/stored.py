@@ -10,6 +10,7 @@ so an entry that has come to another line is noticed when it is looked up, and d
 import errno
 import logging
 import os
+import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -25,7 +26,7 @@ _log = logging.getLogger(__name__)
 _LINES: Final = "fingerprints.txt"
 _ENTRY: Final = struct.Struct("<QQ")
 """A fingerprint, and where its line ends."""
-_DIGITS: Final = 16
+_LINE: Final = re.compile(rb"([0-9a-f]{16}) ([0-9]{1,20}) (.+)", re.DOTALL)
 _LOOKED_AT: Final = 1000
 """Near fingerprints whose URLs are read, which takes some microseconds each."""
 _AT_ONCE: Final = 100_000
@@ -115,7 +116,7 @@ class StoredFingerprints:
         start = entries[0][1] if place else 0
         lines = os.pread(self._lines.fileno(), max(0, end - start), start)
         read = _read_line(lines.rpartition(b"\n")[0].rpartition(b"\n")[2] if lines.endswith(b"\n") else b"")
-        return None if read is None or read[0] != fingerprint else read[1]
+        return None if read is None or read[0] != fingerprint else read[2]
 
     def _load(self) -> int:
         """Mend the files and fill the index. Returns where the last line ends."""
@@ -181,20 +182,19 @@ def read_fingerprints(directory: Path) -> Iterator[tuple[int, int, str]]:
             for line in lines:
                 read = _read_line(line.removesuffix(b"\n"))
                 if read is not None and line.endswith(b"\n"):
-                    yield read[0], int(line.split(b" ", 2)[1]), read[1]
+                    yield read
 
 
 def _open(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644), "rb")
 
 
-def _read_line(line: bytes) -> tuple[int, str] | None:
-    """The fingerprint and the URL of a line; None if it is damaged."""
-    digits, _, rest = line.partition(b" ")
-    number, _, url = rest.partition(b" ")
+def _read_line(line: bytes) -> tuple[int, int, str] | None:
+    """The fingerprint, the record number and the URL of a line; None if it is damaged."""
+    found = _LINE.fullmatch(line)
     try:
-        return (int(digits, 16), url.decode()) if len(digits) == _DIGITS and number.isdigit() and url else None
-    except ValueError:
+        return None if found is None else (int(found[1], 16), int(found[2]), found[3].decode())
+    except UnicodeDecodeError:
         return None
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.page import PageRecord
-from crawler.repeats.stored import Near, StoredFingerprints
+from crawler.repeats.stored import Near, StoredFingerprints, read_fingerprints
 
 LINES, INDEX = "fingerprints.txt", "fingerprints.index"
 
@@ -180,4 +180,19 @@ async def test_only_pages_that_repeat_nothing_are_stored(tmp_path: Path) -> None
     await known.write(None, failed)
     assert len(known) == 1
     assert known.find(0xFF, 0, url="other") == Near("http://a.test/1", 0)
+    await known.aclose()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [b"-00000000000000f 1", b"0x0000000000000f 1", b"000000000000000f " + b"9" * 5000],
+    ids=["-", "0x", "long"],
+)
+async def test_a_line_whose_numbers_are_damaged_counts_for_nothing(tmp_path: Path, damaged: bytes) -> None:
+    await opened(tmp_path, lambda known: known.add(7, number=1, url="http://a.test/1"))
+    with (tmp_path / LINES).open("ab") as lines:
+        lines.write(damaged + b" http://a.test/2\n")
+    assert list(read_fingerprints(tmp_path)) == [(7, 1, "http://a.test/1")]
+    known = StoredFingerprints(tmp_path)
+    assert len(known) == 1
     await known.aclose()
