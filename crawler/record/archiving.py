@@ -13,6 +13,8 @@ TOO_LARGE: Final = "too-large"
 FILTER_REASONS: Final = frozenset({UNWANTED_TYPE, TOO_LARGE})
 """Why the archive does not have a page. Users read these words in records."""
 _UNKNOWN: Final = "application/octet-stream"
+_LONGEST: Final = 255
+"""Characters of a media type (RFC 6838, section 4.2). A server may send longer ones, which are not worth memory."""
 
 
 class ArchiveFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,16 +27,20 @@ class ArchiveFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     def refusal(self, page: Page, media_type: str | None, /) -> str | None:
         """Why the archive does not get a page; None if it does."""
-        if self.types and not _is_wanted(media_type or _UNKNOWN, self.types):
+        name = media_type or _UNKNOWN
+        is_wanted = _cached_is_wanted if len(name) <= _LONGEST else _is_wanted
+        if self.types and not is_wanted(name, self.types):
             return UNWANTED_TYPE
         if self.max_body_bytes is not None and len(page.raw_body) > self.max_body_bytes:
             return TOO_LARGE
         return None
 
 
-@lru_cache(maxsize=1000)
 def _is_wanted(media_type: str, patterns: tuple[str, ...]) -> bool:
     wanted = [each for each in patterns if not each.startswith("!")]
     if any(fnmatchcase(media_type, each[1:]) for each in patterns if each.startswith("!")):
         return False
     return not wanted or any(fnmatchcase(media_type, each) for each in wanted)
+
+
+_cached_is_wanted = lru_cache(maxsize=1000)(_is_wanted)

@@ -1,5 +1,7 @@
 """Which pages the archive gets, and who knows that it lacks the others."""
 
+import tracemalloc
+
 import msgspec
 import pytest
 
@@ -25,6 +27,19 @@ def test_types_are_chosen_by_patterns(
     chosen = ArchiveFilter(types=tuple(patterns))
     assert {chosen.refusal(page(1), each) for each in wanted} <= {None}
     assert {chosen.refusal(page(1), each) for each in unwanted} <= {"unwanted-type"}
+
+
+def test_long_types_that_servers_declare_do_not_stay_in_memory() -> None:
+    chosen, fetched = ArchiveFilter(types=("text/*",)), page(1)
+    tracemalloc.start()
+    try:
+        found = {
+            chosen.refusal(fetched, f"{kind}/{'x' * 60_000}{at}") for kind in ("text", "image") for at in range(50)
+        }
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (found, held < 1_000_000) == ({None, "unwanted-type"}, True)
 
 
 def test_a_body_up_to_the_limit_as_received_is_archived() -> None:
