@@ -19,6 +19,9 @@ _QUOTED_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _BETWEEN_COMMAS = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))+', re.DOTALL)
 
+_LONGEST_REMEMBERED: Final = 1000
+"""Characters of a value."""
+
 
 class MediaType(msgspec.Struct, frozen=True):
     essence: str | None = None
@@ -31,7 +34,7 @@ def extract_media_type(headers: Sequence[str], /) -> MediaType:
     found = MediaType()
     for header in headers:
         for value in _BETWEEN_COMMAS.findall(header) if "," in header else (header,):
-            next_one = _parse(value)
+            next_one = _parse_known(value) if len(value) <= _LONGEST_REMEMBERED else _parse(value)
             if next_one.essence is None or next_one.essence == "*/*":
                 continue
             if next_one.charset is None and next_one.essence == found.essence:
@@ -40,7 +43,6 @@ def extract_media_type(headers: Sequence[str], /) -> MediaType:
     return found
 
 
-@lru_cache(maxsize=256)
 def _parse(value: str) -> MediaType:
     essence = _ESSENCE.match(value)
     if essence is None:
@@ -53,3 +55,6 @@ def _parse(value: str) -> MediaType:
         if charset or quoted is not None:
             return MediaType(essence[1].lower(), charset)
     return MediaType(essence[1].lower())
+
+
+_parse_known = lru_cache(maxsize=256)(_parse)

@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from crawler.read.elements.attributes import (
 )
 from crawler.read.encoding.labels import encoding_of_label
 from crawler.read.headers import read_headers
-from crawler.read.media import extract_media_type
+from crawler.read.media import MediaType, extract_media_type
 from tests.timeouts import MAX_WAIT_S
 
 
@@ -188,3 +189,13 @@ def test_a_summary_reads_no_more_paragraphs_than_it_needs() -> None:
 
     assert summary(paragraphs())  # type: ignore[arg-type]
     assert len(read) < 6
+
+
+def test_long_values_of_content_type_do_not_stay_in_memory() -> None:
+    tracemalloc.start()
+    try:
+        found = {extract_media_type([f"text/html; charset=utf-8; x={at}{'x' * 60_000}"]) for at in range(50)}
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (found, held < 1_000_000) == ({MediaType("text/html", "utf-8")}, True)
