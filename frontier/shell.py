@@ -83,12 +83,12 @@ class QueueFrontier:
         self._settling = Settling(store, self._active, self._leases, self._link_counts, self._commit)
         self._operator = Operator(store, self._active)
         self._budgeting = Budgeting(store, self._active, self._operator, self._commit)
-        revisiting = Revisiting(store, self._active, self._admission, self._commit)
-        self.readmit, self.revisit = revisiting.readmit, revisiting.revisit
         self.active_queues = partial(active_queues, self._active)
         self.upcoming = partial(upcoming, self._active)
         self.tend = Tending(store, visited, self._commit, self._admission.lock).tend
         self._snapshotting = Snapshotting(store, visited, snapshots, self._commit, self._admission.lock)
+        revisiting = Revisiting(store, self._active, self._admission, self._commit, self._snapshotting)
+        self.readmit, self.revisit = revisiting.readmit, revisiting.revisit
 
     @classmethod
     async def open(

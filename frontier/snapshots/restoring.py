@@ -31,17 +31,19 @@ async def restore(
     if isinstance(visited, SharedSet):
         await fill(store, visited, filling=rebuilding)
         if snapshots is not None:
-            snapshots.count_replayed(store, 0)
+            snapshots.count_from(store, 0)
         return
     if store.marks.memory is not None:
         store.marks.set_memory(None)  # from now on the server is not told what is new
     if store.counters.admitted == 0:
+        if snapshots is not None:
+            snapshots.count_from(store, 0)
         return
     if snapshots is not None:
         try:
             snapshot_at = store.journal.snapshot_at
             journal = store.journal.entries(snapshot_at or 0)
-            snapshots.count_replayed(store, await replay(snapshot_at, journal, visited, snapshots))
+            snapshots.count_from(store, await replay(snapshot_at, journal, visited, snapshots))
         except (SnapshotRefused, OSError, JournalDropped, CannotForget) as error:
             if isinstance(error, FileNotFoundError):  # as after a division
                 log.info("the visited set is rebuilt from the ledger, because it has no snapshot yet")

@@ -50,20 +50,25 @@ def _allocate(size_bytes: int) -> BytesIO:
 
 class Snapshots:
     """The snapshots of one crawl, in a directory of their own. A new one is due when at least `every` URLs have been
-    admitted since the last, and a quarter of all. So all of them together cost no more than a few times the last."""
+    admitted since the last, and a quarter of all. So all of them together cost no more than a few times the last, and
+    the journal stays short: a URL that is admitted again, as for each of its visits, counts each time."""
 
     def __init__(self, directory: Path, *, every: int = 500_000) -> None:
         self._directory = directory
         self._every = every
         self._admitted_before = 0
+        self._number_before = 0
 
     def is_due(self, store: Store) -> bool:
-        return store.counters.admitted - self._admitted_before >= max(self._every, self._admitted_before // 4)
+        counters = store.counters
+        # Each admission takes a number, also of a URL that was forgotten meanwhile. Imported URLs bring their own.
+        since = max(counters.admitted - self._admitted_before, counters.next_number - self._number_before)
+        return since >= max(self._every, self._admitted_before // 4)
 
     def copy(self, store: Store, visited: VisitedSet, *, into: BytesIO | None = None) -> Copy:
         """Copy the set as it is now, between two transitions. This blocks the event loop, but not for the disk; with a
         buffer from `allocate_buffer`, it only copies memory."""
-        self._admitted_before = store.counters.admitted
+        self.count_from(store, 0)
         content = BytesIO() if into is None else into
         visited.dump(content)
         content.truncate()
@@ -88,7 +93,7 @@ class Snapshots:
 
     async def skip(self, store: Store) -> None:
         """Drop the journal without a snapshot, because a server has what it says."""
-        self._admitted_before = store.counters.admitted
+        self.count_from(store, 0)
         store.journal.note_snapshot(store.counters.journal_end)
         await self._trim(store)
 
@@ -103,9 +108,10 @@ class Snapshots:
         with self._path(journal_end).open("rb") as file:
             visited.load(file)
 
-    def count_replayed(self, store: Store, urls: int) -> None:
-        """Count `urls` from the journal towards the next snapshot."""
+    def count_from(self, store: Store, urls: int) -> None:
+        """Count from now on towards the next snapshot, and the `urls` from the journal."""
         self._admitted_before = store.counters.admitted - urls
+        self._number_before = store.counters.next_number - urls
 
     def _path(self, journal_end: int) -> Path:
         return self._directory / f"snapshot-{journal_end}"

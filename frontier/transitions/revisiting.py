@@ -14,6 +14,7 @@ from frontier.store import Store
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission
 from frontier.transitions.commit import Commit
+from frontier.transitions.snapshotting import Snapshotting
 from frontier.values import CrawlUrl, Damaged, LedgerEntry, UrlState
 
 _TOGETHER: Final = 100
@@ -25,14 +26,24 @@ _SLICE_S: Final = 0.005
 class Revisiting:
     """Takes settled URLs through the admission."""
 
-    def __init__(self, store: Store, active: ActiveQueues, admission: Admission, commit: Commit) -> None:
+    def __init__(
+        self,
+        store: Store,
+        active: ActiveQueues,
+        admission: Admission,
+        commit: Commit,
+        snapshotting: Snapshotting,
+    ) -> None:
         self._store = store
         self._active = active
         self._admission = admission
         self._commit = commit
+        self._snapshotting = snapshotting
 
     async def readmit(self, urls: Iterable[CrawlUrl], /, *, whole: bool = False) -> int:
-        return await self._admission.readmit(urls, drop_validators=whole)
+        admitted = await self._admission.readmit(urls, drop_validators=whole)
+        await self._snapshotting.save_if_due()
+        return admitted
 
     async def revisit(self, plan: RevisitPlan, /, *, stay: bool) -> None:
         revisits = self._active.revisits
@@ -60,7 +71,7 @@ class Revisiting:
                     urls.append(url)
                 else:
                     refused.append(entry.canonical)
-            await self._admission.readmit(urls, drop_validators=False)
+            await self.readmit(urls)
             if refused:
                 await self._commit.run(partial(self._put_off, plan, refused))
             # After a crash in between, these visits are found to be none any more.

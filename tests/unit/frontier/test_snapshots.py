@@ -1,4 +1,4 @@
-"""Snapshots of the visited set that are saved while a crawl goes on."""
+"""Snapshots of the visited set keep the journal short for as long as a crawl goes on, and no longer than that takes."""
 
 import asyncio
 from pathlib import Path
@@ -6,10 +6,41 @@ from pathlib import Path
 import pytest
 
 from crawler.testing.loops import in_virtual_time
+from frontier.shell import QueueFrontier
 from frontier.snapshots.saving import Copy, Snapshots
-from tests.unit.frontier.crawls import Crawl, check, page, pages
+from tests.unit.frontier.crawls import Crawl, check, drain, page, pages
 
 EVERY = 10
+
+
+def journal_length(frontier: QueueFrontier) -> int:
+    """How many URLs a crash would leave in the journal."""
+    journal = frontier._store.journal
+    return sum(len(entry.admitted) + len(entry.forgotten) for entry in journal.entries(journal.snapshot_at or 0))
+
+
+@in_virtual_time
+async def test_the_journal_stays_short_while_the_same_urls_are_visited_again_and_again(tmp_path: Path) -> None:
+    urls = [page("a", f"{number}") for number in range(4)]
+    async with Crawl(tmp_path).opened(every=EVERY) as frontier:
+        await frontier.add(urls)
+        for _ in range(20):
+            await drain(frontier)
+            assert await frontier.readmit(urls) == len(urls)
+            assert journal_length(frontier) < EVERY + len(urls)
+    await check(tmp_path)
+
+
+@in_virtual_time
+async def test_the_journal_stays_short_while_urls_are_forgotten_and_found_again(tmp_path: Path) -> None:
+    urls = [page("a", f"{number}") for number in range(4)]
+    async with Crawl(tmp_path).opened(every=EVERY) as frontier:
+        for _ in range(20):
+            assert await frontier.add(urls) == len(urls)
+            assert journal_length(frontier) < 2 * (EVERY + len(urls))
+            await drain(frontier)
+            assert await frontier.forget([url.canonical for url in urls]) == len(urls)
+    await check(tmp_path)
 
 
 @in_virtual_time
