@@ -75,7 +75,8 @@ class VerifiedSet:
         missing = set(await self._find_unknown(asked))
         known = [url for url in asked if url not in missing]
         in_filter = [url for url, rescued in zip(known, self._rescued.has_many(known), strict=True) if not rescued]
-        await self._rescued.forget_many(known)
+        # Also those that the lookup lacks: a journal is replayed by the ledger of a later moment.
+        await self._rescued.forget_many(asked)
         try:
             await self._inner.forget_many(in_filter)
         except CannotForget:

@@ -238,6 +238,18 @@ async def test_a_verified_filter_can_forget_even_where_the_filter_can_not() -> N
     assert len(visited) == 2
 
 
+async def test_what_a_journal_says_was_forgotten_is_new_again_although_the_ledger_lacks_it_already() -> None:
+    ledger = Ledger()
+    visited = VerifiedSet(BloomSet(capacity=1_000, error_rate=1e-6), ledger.lookup)
+    await ledger.add(visited, ["a"])
+    await visited.forget_many(["a"])
+    ledger.urls.discard("a")
+    assert await ledger.add(visited, ["a"]) == [True]
+    ledger.urls.discard("a")  # the process died before it saved that the set has forgotten it too
+    await visited.forget_many(["a"])
+    assert await ledger.add(visited, ["a"]) == [True]
+
+
 async def test_a_white_listed_url_is_never_swallowed() -> None:
     full = BloomSet(capacity=1, error_rate=0.5)
     await full.add_many(urls_of(0, 500))
