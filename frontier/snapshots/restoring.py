@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
 
-from frontier.records import JournalDamaged, JournalDropped, JournalEntry
+from frontier.records import JournalDamaged, JournalDropped
 from frontier.snapshots.filling import fill
 from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
@@ -41,9 +41,7 @@ async def restore(
         return
     if snapshots is not None:
         try:
-            snapshot_at = store.journal.snapshot_at
-            journal = store.journal.entries(snapshot_at or 0)
-            snapshots.count_from(store, await replay(snapshot_at, journal, visited, snapshots))
+            snapshots.count_from(store, await replay(store, visited, snapshots))
         except (SnapshotRefused, OSError, JournalDropped, CannotForget) as error:
             if isinstance(error, FileNotFoundError):  # as after a division
                 log.info("the visited set is rebuilt from the ledger, because it has no snapshot yet")
@@ -59,22 +57,25 @@ async def restore(
         await snapshots.save(snapshots.copy(store, visited), store)
 
 
-async def replay(
-    snapshot_at: int | None, journal: Iterable[JournalEntry], visited: VisitedSet, snapshots: Snapshots
-) -> int:
+async def replay(store: Store, visited: VisitedSet, snapshots: Snapshots) -> int:
     """Fill the set from the snapshot, if there is one, and then from the journal. Returns how many URLs came from the
     journal.
 
+    What was forgotten and found again is not forgotten here: a set that asks the ledger would be told that it is known,
+    and count one URL less.
+
     Raises `SnapshotRefused`, `OSError`, `JournalDamaged` or `CannotForget`. The set may then be filled in part.
     """
+    snapshot_at = store.journal.snapshot_at
     if snapshot_at is not None:
         snapshots.load(snapshot_at, visited)
     replayed = 0
-    for entry in journal:
+    for entry in store.journal.entries(snapshot_at or 0):
         replayed += len(entry.admitted)
         await visited.add_many(entry.admitted)
-        if entry.forgotten:
-            await visited.forget_many(entry.forgotten)
+        known = store.reads.knows_many(entry.forgotten)
+        if gone := [url for url, is_known in zip(entry.forgotten, known, strict=True) if not is_known]:
+            await visited.forget_many(gone)
     return replayed
 
 

@@ -26,7 +26,7 @@ async def check_visited(store: LevelDBStore, visited: VisitedSet, snapshots: Sna
         return []  # the next opening fills it
     snapshot_at = store.journal.snapshot_at
     try:
-        await replay(snapshot_at, store.journal.entries(snapshot_at or 0), visited, snapshots)
+        await replay(store, visited, snapshots)
     except FileNotFoundError:
         why = "it is missing, as in a crawl that was restored or divided: the next start rebuilds it from the ledger"
         return [Problem("snapshot", str(snapshot_at), why)]

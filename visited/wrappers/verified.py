@@ -133,7 +133,8 @@ class VerifiedSet:
         self._caught, self._confirmed, self._left_in_filter = caught, confirmed, left
 
     def __len__(self) -> int:
-        return len(self._inner) + len(self._rescued) - self._left_in_filter
+        # A set that was filled from the ledger counts none of the filter's errors, because the lookup knows them all.
+        return max(0, len(self._inner) + len(self._rescued) - self._left_in_filter)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

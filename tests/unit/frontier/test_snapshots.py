@@ -1,6 +1,7 @@
 """Snapshots of the visited set keep the journal short for as long as a crawl goes on, and no longer than that takes."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ import pytest
 from crawler.testing.loops import in_virtual_time
 from frontier.shell import QueueFrontier
 from frontier.snapshots.saving import Copy, Snapshots
-from tests.unit.frontier.crawls import Crawl, check, drain, page, pages
+from tests.unit.frontier.crawls import Crawl, check, drain, leveldb, now, page, pages, snapshots
+from visited.filters.bloom import BloomSet
+from visited.wrappers.verified import VerifiedSet
 
 EVERY = 10
 
@@ -65,3 +68,48 @@ async def test_tasks_that_wait_for_a_snapshot_do_not_save_one_more_each(
         await asyncio.gather(*adding)
         assert len(saved) == 1
     await check(tmp_path)
+
+
+async def open_verified(directory: Path) -> tuple[QueueFrontier, VerifiedSet]:
+    store = leveldb(directory)
+
+    async def known(urls: Sequence[str]) -> Sequence[bool]:
+        return store.reads.knows_many(urls)
+
+    visited = VerifiedSet(BloomSet(capacity=1_000, error_rate=1e-6), known)
+    return await QueueFrontier.open(store, visited, snapshots=snapshots(directory), now=now), visited
+
+
+@in_virtual_time
+async def test_a_verified_filter_counts_what_the_ledger_has_after_a_crash_too(tmp_path: Path) -> None:
+    crawl, url = Crawl(tmp_path / "crawl"), page("a", "1")
+    frontier, visited = await open_verified(crawl.directory)
+    for forgotten_before in range(3):
+        for _ in range(2):
+            await frontier.add([url])
+            await drain(frontier)
+            assert await frontier.forget([url.canonical]) == 1
+        await frontier.add([url])
+        await drain(frontier)
+        crashed = crawl.crashed(tmp_path / f"crashed{forgotten_before}")
+        await frontier.aclose()
+        crawl = crashed
+        frontier, visited = await open_verified(crawl.directory)
+        assert visited.describe().count == frontier.describe().admitted == 1
+        assert await frontier.forget([url.canonical]) == 1
+        assert visited.describe().count == 0
+    await frontier.aclose()
+
+
+async def test_a_verified_filter_never_counts_fewer_than_none() -> None:
+    """A set that is filled from the ledger can't tell which of its URLs are false positives."""
+    ledger: set[str] = {f"http://h.test/{number}" for number in range(500)}
+
+    async def known(urls: Sequence[str]) -> Sequence[bool]:
+        return [url in ledger for url in urls]
+
+    visited = VerifiedSet(BloomSet(capacity=1, error_rate=0.5), known)
+    urls = list(ledger)
+    await visited.add_many(urls)
+    assert await visited.forget_many(urls) == len(urls)
+    assert visited.describe().count == len(visited) == 0
