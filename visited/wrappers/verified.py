@@ -21,7 +21,8 @@ class VerifiedSet:
 
     The lookup decides. It must know each URL for which an earlier call has returned True, like the frontier's ledger,
     which stores them before the next call. A URL that it does not know was a false positive, and is new. So a filter
-    costs a lookup for each known URL, but never a page.
+    costs a lookup for each known URL, but never a page. Once the inner set has forgotten URLs, it may also call known
+    ones new, and each new URL is looked up, too.
 
     Within one call the lookup does not know the new URLs of the batch yet, so the call remembers them. The few rescued
     URLs stay in memory: they are not in the filter, and forgetting one must not clear bits of other URLs.
@@ -36,6 +37,9 @@ class VerifiedSet:
         self._caught = 0
         self._confirmed = 0
         self._left_in_filter = 0
+        self._may_lack_known = False
+        """Whether the inner set may call known URLs new: it has forgotten URLs, of which some may never have been in
+        it. After the set was filled from the ledger, nobody knows which ones were false positives."""
 
     @property
     def is_prompt(self) -> bool:
@@ -47,6 +51,9 @@ class VerifiedSet:
         new_now = {url for url, new in zip(urls, verdicts, strict=True) if new}
         if len(self._rescued):
             await self._move_into_filter(urls, verdicts, list(new_now))
+        if self._may_lack_known:
+            unknown_now = set(await self._find_unknown(list(new_now)))
+            verdicts = [new and url in unknown_now for url, new in zip(urls, verdicts, strict=True)]
         doubtful = [url for url in dict.fromkeys(urls) if url not in new_now]
         unknown = await self._find_unknown(doubtful)
         self._confirmed += len(doubtful) - len(unknown)
@@ -78,7 +85,8 @@ class VerifiedSet:
         # Also those that the lookup lacks: a journal is replayed by the ledger of a later moment.
         await self._rescued.forget_many(asked)
         try:
-            await self._inner.forget_many(in_filter)
+            if await self._inner.forget_many(in_filter):
+                self._may_lack_known = True
         except CannotForget:
             self._left_in_filter += len(in_filter)
         return len(known)
@@ -106,6 +114,7 @@ class VerifiedSet:
             "caught": self._caught,
             "confirmed": self._confirmed,
             "left_in_filter": self._left_in_filter,
+            "may_lack_known": self._may_lack_known,
         }
         write_snapshot(file, backend=BACKEND, parameters={}, state=state)
         self._rescued.dump(file)
@@ -114,6 +123,7 @@ class VerifiedSet:
     def load(self, file: BinaryIO, /) -> None:
         self._rescued = ExactSet()
         self._caught = self._confirmed = self._left_in_filter = 0
+        self._may_lack_known = False
         try:
             snapshot = read_snapshot(file, backend=BACKEND, parameters={})
             caught, confirmed = snapshot.integer("caught"), snapshot.integer("confirmed")
@@ -130,6 +140,8 @@ class VerifiedSet:
             clear_set(self._inner)
             raise
         self._rescued = rescued
+        # Snapshots of earlier versions don't say it.
+        self._may_lack_known = bool(snapshot.state.get("may_lack_known", True))
         self._caught, self._confirmed, self._left_in_filter = caught, confirmed, left
 
     def __len__(self) -> int:

@@ -250,6 +250,24 @@ async def test_what_a_journal_says_was_forgotten_is_new_again_although_the_ledge
     assert await ledger.add(visited, ["a"]) == [True]
 
 
+async def test_forgetting_calls_no_known_url_new_after_the_set_was_filled_from_the_ledger() -> None:
+    """The lookup knows all URLs meanwhile, so nobody notices which of them are false positives."""
+    ledger, urls = Ledger(), urls_of(0, 1_000)
+    ledger.urls.update(urls)
+    visited = VerifiedSet(CountingSet(capacity=1_000, error_rate=0.05), ledger.lookup)
+    for start in range(0, 1_000, 50):
+        await visited.add_many(urls[start : start + 50])
+    assert await visited.forget_many(urls[:500]) == 500
+    ledger.urls.difference_update(urls[:500])
+    saved = io.BytesIO()
+    visited.dump(saved)
+    loaded = VerifiedSet(CountingSet(capacity=1_000, error_rate=0.05), ledger.lookup)
+    loaded.load(io.BytesIO(saved.getvalue()))
+    for each in (visited, loaded):
+        assert await each.add_many(urls[500:]) == [False] * 500
+        assert await each.add_many(urls[:500]) == [True] * 500
+
+
 async def test_a_white_listed_url_is_never_swallowed() -> None:
     full = BloomSet(capacity=1, error_rate=0.5)
     await full.add_many(urls_of(0, 500))
