@@ -2,7 +2,7 @@
 
 crawl.toml         the configuration of the last run
 start.json         from which file and options that was read
-lock               held by the running process, with its pid
+lock               held by the running process, with its pid; by a command with what it does, too
 control            the socket by which a running crawl is controlled
 parts.json         the parts of the crawl, if it has any; see `layout`
 parts.next.json    the parts that it is to have, while it is being divided anew; see `layout`
@@ -30,15 +30,16 @@ import shutil
 import time
 from itertools import count
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
 from crawler.disk.permissions import why_not_lockable, why_not_writable
 
-COPYING, LINEAGES, RESTORING, _READS = "copying", "lineages.json", "restoring", "reads"
+Purpose = Literal["run", "read", "change"]
+COPYING, LINEAGES, RESTORING, READS = "copying", "lineages.json", "restoring", "reads"
+_OF_COMMANDS = (READS, "changes")  # stands behind the pid in the lock
 _OF_COMPARISON = ("trials.jsonl", "report.json")  # which has a lock of the same name, too
-_OF_NEW_LEVELDB = ("LOG", "LOCK", "MANIFEST-")
-"""Files that a LevelDB has before it has anything to keep. A process may have died while it made one."""
+_OF_NEW_LEVELDB = ("LOG", "LOCK", "MANIFEST-")  # before it has anything to keep: a process may have died then
 
 
 class DirectoryRefused(Exception):
@@ -52,13 +53,13 @@ class DirectoryInUse(DirectoryRefused):
         """`holder` is what stands in the lock."""
         pid, _, purpose = holder.partition(" ")
         self.pid = int(pid) if pid.isdecimal() else None
-        self.only_reads = not holder or purpose == _READS  # or it has not said yet what it does
+        self.is_command = not holder or purpose in _OF_COMMANDS  # or it has not said yet what it does
         then = f"wait until it ends, or stop it: `onceover stop {path}` lets a crawl finish what is in flight"
         who = f"process {self.pid or 'unknown'}; {then}"
         if self.pid == os.getpid():
             who = "this process: close the other crawl first"
-        elif purpose == _READS:
-            who = f"process {pid}, a command that reads the crawl; repeat this when it has ended"
+        elif purpose in _OF_COMMANDS:
+            who = f"process {pid}, a command that {purpose} the crawl; repeat this when it has ended"
         super().__init__(f"the crawl directory {path} is in use by {who}")
 
 
@@ -69,11 +70,11 @@ class CrawlDirectory:
     other people's files, which are never touched.
     """
 
-    def __init__(self, path: Path, *, original: Path | None = None, only_read: bool = False) -> None:
-        """`original` is the directory that this one is a copy of, to be read instead of it. Who `only_read`s leaves the
-        time of the lock as it was: so that tells when somebody has last changed the crawl, or begun to."""
+    def __init__(self, path: Path, *, original: Path | None = None, to: Purpose = "run") -> None:
+        """`original` is the directory that this one is a copy of, to be read instead of it. Who locks it `to` read
+        leaves the time of the lock as it was: so that tells when somebody has last changed the crawl, or begun to."""
         self.path = path
-        self._only_read = only_read
+        self._to = to
         self.original = path if original is None else original
         self._lock: int | None = None
 
@@ -245,13 +246,13 @@ class CrawlDirectory:
             raise DirectoryInUse(self.path, holder) from error
         except OSError as error:
             raise DirectoryRefused(why_not_lockable(self.lock, error)) from error
-        self._write(lock, f"{os.getpid()} {_READS}\n" if self._only_read else f"{os.getpid()}\n")
+        self._write(lock, f"{os.getpid()}\n" if self._to == "run" else f"{os.getpid()} {self._to}s\n")
 
     def _write(self, lock: int, holder: str) -> None:
         before = os.fstat(lock)
         os.ftruncate(lock, 0)
         os.pwrite(lock, holder.encode(), 0)
-        if self._only_read:
+        if self._to == "read":
             os.utime(lock, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def __exit__(self, *_: object) -> None:
@@ -289,8 +290,7 @@ class CrawlDirectory:
         replace_file(self.configuration, text.encode())
 
     def clear(self) -> None:
-        """Delete state and output, and nothing else. The state goes first, so that no crawl is resumed whose output is
-        gone."""
+        """Delete state and output alone, the state first: so no crawl is resumed whose output is gone."""
         copies = self.path.glob(f"{self.frontier.name}.before-*")
         output = (self.records, self.warc, self.sinks, self.pruned_numbers, self.fingerprints, self.log.parent)
         for folder in filter(Path.exists, (self.frontier, *copies, self.visited, *output, self.path / COPYING)):

@@ -17,8 +17,8 @@ log = logging.getLogger(__name__)
 CHECK_INTERVAL_S: Final = 5.0
 """No event announces that a directory was deleted on another machine, so it must be polled."""
 
-READERS_S: Final = 10.0
-"""For how long a crawl waits for commands that read it. Most take less than a second."""
+COMMANDS_S: Final = 10.0
+"""For how long a crawl waits for commands that read or change it. Most take less than a second."""
 _LOOK_AGAIN_S: Final = 0.05
 
 
@@ -53,8 +53,8 @@ class LockCheck:
 
 @contextmanager
 def locked_to_run(path: Path) -> Iterator[CrawlDirectory]:
-    """The directory of a crawl that is to run, locked in this context. A command that reads the crawl is waited for.
-    Raises `DirectoryRefused`."""
+    """The directory of a crawl that is to run, locked in this context. A command that reads or changes the crawl is
+    waited for. Raises `DirectoryRefused`."""
     directory = CrawlDirectory(path)
     with ExitStack() as stack:
         for pause_s in _attempts(directory, stack):
@@ -75,17 +75,17 @@ async def locked_to_run_in_loop(path: Path) -> AsyncIterator[CrawlDirectory]:
 def _attempts(directory: CrawlDirectory, stack: ExitStack) -> Iterator[float]:
     """Try to lock a directory until it is locked, in the context of a stack. Yields after how many seconds it tries
     again. Raises `DirectoryRefused`."""
-    give_up_at, told = time.monotonic() + READERS_S, 0
+    give_up_at, told = time.monotonic() + COMMANDS_S, 0
     while True:
         try:
             stack.enter_context(directory)
             return
         except DirectoryInUse as error:
-            if not error.only_reads or time.monotonic() >= give_up_at:
+            if not error.is_command or time.monotonic() >= give_up_at:
                 raise
             if error.pid not in (None, told):
                 told = error.pid
-                log.warning("waiting for process %s, a command that reads the crawl in %s", told, directory.path)
+                log.warning("waiting for process %s, a command that uses the crawl in %s", told, directory.path)
         yield _LOOK_AGAIN_S
 
 

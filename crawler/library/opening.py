@@ -115,7 +115,7 @@ def lock_crawl(
 async def lock_crawl_in_loop(
     loaded: Loaded, *, fresh: bool = False, as_part: bool = False, additions: Additions = NO_ADDITIONS
 ) -> AsyncIterator[CrawlDirectory]:
-    """The same as `lock_crawl`. The event loop goes on while a command that reads the crawl is waited for."""
+    """The same as `lock_crawl`. The event loop goes on while a command that uses the crawl is waited for."""
     async with locked_to_run_in_loop(_place_of(loaded, fresh=fresh, as_part=as_part)) as directory:
         _make_ready(directory, loaded, fresh=fresh, as_part=as_part, additions=additions)
         yield directory

@@ -43,7 +43,7 @@ def lock_stored(
     """A crawl that does not run, or a part of one, locked, with the configuration of its last run. To repair it, its
     output is enough. A part that has nothing is refused, because its disk may be missing, unless it `may_begin`
     anew."""
-    directory = CrawlDirectory(path, only_read=not to_repair and not to_change)
+    directory = CrawlDirectory(path, to="change" if to_repair or to_change else "read")
     configuration = _configuration(path)
     directory.check_place()
     refuse_without_configuration(path)
@@ -101,7 +101,7 @@ def _configuration(path: Path) -> Path:
 @contextmanager
 def lock_directory(path: Path, *, to_change: bool) -> Iterator[None]:
     """Keep others from running the crawl in a directory while this context lasts. Raises `DirectoryInUse`."""
-    directory = CrawlDirectory(path, only_read=not to_change)
+    directory = CrawlDirectory(path, to="change" if to_change else "read")
     with directory if to_change or _is_writable(directory) else _check_unused(directory):
         yield
 

@@ -19,7 +19,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from crawler.control.replies import CrawlStatus
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import READS, CrawlDirectory
 from crawler.disk.free_space import DISK_IS_FULL, free_bytes
 from crawler.serve.life.endings import Ended
 from crawler.serve.life.facts import Process
@@ -223,7 +223,8 @@ def last_answer(process: Process, output: Output) -> CrawlStatus | None:
 
 
 def lock_holder(directory: Path) -> int | None:
-    """The process that holds the lock of a crawl directory; None if nobody does, or the directory is no crawl's."""
+    """The process that holds the lock of a crawl directory; None if nobody does, or only to read, or there is no
+    crawl."""
     try:
         lock = CrawlDirectory(directory).lock.open("rb")
     except OSError:
@@ -239,5 +240,5 @@ def lock_holder(directory: Path) -> int | None:
 
 
 def _noted_holder(lock: BinaryIO) -> int | None:
-    text = os.pread(lock.fileno(), 32, 0).strip()
-    return int(text) if text.isdigit() else None
+    pid, _, purpose = os.pread(lock.fileno(), 32, 0).decode("ascii", "replace").strip().partition(" ")
+    return int(pid) if pid.isdecimal() and purpose != READS else None

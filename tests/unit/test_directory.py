@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crawler.compare.measure.folder import Folder
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused, Purpose
 from crawler.disk.unlocking import locked_to_run
 from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile
 
@@ -39,17 +39,18 @@ def test_a_second_holder_is_told_the_process_of_the_first(tmp_path: Path) -> Non
         pass
 
 
-def test_a_crawl_waits_for_a_command_that_reads_it_and_says_so(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("to", ["read", "change"])
+def test_a_crawl_waits_for_a_command_that_reads_or_changes_it_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, to: Purpose
 ) -> None:
     def run() -> str:
         with locked_to_run(tmp_path) as directory:
             return directory.lock.read_text()
 
     with ThreadPoolExecutor(1) as thread:
-        with CrawlDirectory(tmp_path, only_read=True):
+        with CrawlDirectory(tmp_path, to=to):
             waiting = thread.submit(run)
-            while "a command that reads the crawl" not in caplog.text:
+            while "a command that uses the crawl" not in caplog.text:
                 assert not waiting.done(), waiting.exception()
                 time.sleep(0.001)
         assert waiting.result() == f"{os.getpid()}\n"
@@ -60,10 +61,11 @@ def test_a_crawl_waits_for_no_other_crawl_and_not_for_ever(tmp_path: Path, monke
         directory.lock.write_text("4711\n")
         with pytest.raises(DirectoryRefused, match="in use by process 4711; wait until it ends, or stop it"):
             locked_to_run(tmp_path).__enter__()
-        monkeypatch.setattr("crawler.disk.unlocking.READERS_S", 0.0)
-        directory.lock.write_text("4711 reads\n")
-        with pytest.raises(DirectoryRefused, match="in use by process 4711, a command that reads the crawl; repeat"):
-            locked_to_run(tmp_path).__enter__()
+        monkeypatch.setattr("crawler.disk.unlocking.COMMANDS_S", 0.0)
+        for does in ("reads", "changes"):
+            directory.lock.write_text(f"4711 {does}\n")
+            with pytest.raises(DirectoryRefused, match=f"in use by process 4711, a command that {does} the crawl; re"):
+                locked_to_run(tmp_path).__enter__()
 
 
 def test_a_lock_left_by_a_dead_process_does_not_hold(tmp_path: Path) -> None:

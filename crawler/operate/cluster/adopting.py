@@ -27,7 +27,7 @@ async def losses(loaded: Loaded, parts: Sequence[int], directory: Path | None) -
             raise Refused(f"{holder} holds part {part}: a part that somebody runs is not lost", FAILED)
     if directory is None:
         return [_loss(status, status.parts[part]) for part in parts]
-    with CrawlDirectory(directory) as locked:
+    with CrawlDirectory(directory, to="change") as locked:
         machine = MachineDirectory(locked, lambda _cluster, _epochs: ())
         return [_loss_of_older(status.parts[part], machine.check_adoption(part)) for part in parts]
 
@@ -72,7 +72,7 @@ async def adopt(loaded: Loaded, parts: Sequence[int], directory: Path | None) ->
             for part in parts:
                 _check(part, await there.register.adopt(part, is_made=False))
             return ClusterAdopted(parts=list(parts))
-        with CrawlDirectory(directory) as locked:
+        with CrawlDirectory(directory, to="change") as locked:
             machine = MachineDirectory(locked, lambda _cluster, _epochs: ())
             for part in parts:
                 adopted = await there.register.adopt(part, is_made=True)

@@ -84,7 +84,7 @@ def test_a_crawl_that_was_killed_is_divided_and_goes_on(tmp_path: Path) -> None:
 def _wait_until_begun(crawl: PartsOfWeb, command: Running) -> None:
     """Until the imports are over and it holds the crawl, or has ended."""
     lock = CrawlDirectory(crawl.directory).lock
-    held = f"{command.pid}\n"
+    held = f"{command.pid} changes\n"
     while command.process.poll() is None and not (lock.exists() and lock.read_text() == held):
         time.sleep(0.001)
 

@@ -11,7 +11,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 
 async def test_the_loop_of_a_program_goes_on_while_its_crawl_waits_for_a_command_that_reads_it(tmp_path: Path) -> None:
     crawl = Crawl(seeds=["http://one.test/"], directory=tmp_path)
-    reader = CrawlDirectory(tmp_path, only_read=True)
+    reader = CrawlDirectory(tmp_path, to="read")
     reader.__enter__()
     opening = asyncio.create_task(crawl.open())
     for _ in range(5):
@@ -24,7 +24,7 @@ async def test_the_loop_of_a_program_goes_on_while_its_crawl_waits_for_a_command
 
 
 async def test_a_crawl_that_waits_for_a_command_can_be_cancelled_and_leaves_no_lock(tmp_path: Path) -> None:
-    with CrawlDirectory(tmp_path, only_read=True):
+    with CrawlDirectory(tmp_path, to="read"):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):
                 await Crawl(seeds=["http://one.test/"], directory=tmp_path).open()

@@ -65,7 +65,7 @@ def test_the_lock_tells_when_somebody_has_begun_or_ended_a_change(tmp_path: Path
     with CrawlDirectory(tmp_path) as directory:
         pass
     os.utime(directory.lock, ns=(1_000, 2_000))
-    with CrawlDirectory(tmp_path, only_read=True):
+    with CrawlDirectory(tmp_path, to="read"):
         assert directory.lock.read_text() == f"{os.getpid()} reads\n"
         assert directory.lock.stat().st_mtime_ns == 2_000
     assert (directory.lock.read_text(), directory.lock.stat().st_mtime_ns) == ("", 2_000)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory, Purpose
 from crawler.serve.life.facts import Record, Rest, RunEntry, Why, Wish
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
 from crawler.serve.notify import Supervisor
@@ -44,6 +44,12 @@ def test_the_daemon_never_takes_its_own_process_for_a_crawl(tmp_path: Path) -> N
         assert holder == os.getpid()
         with pytest.raises(ProcessLookupError, match="is the daemon"):
             CrawlProcess(holder)
+
+
+@pytest.mark.parametrize(("to", "is_told"), [("run", True), ("change", True), ("read", False)])
+def test_the_daemon_knows_who_runs_or_changes_a_crawl(tmp_path: Path, to: Purpose, *, is_told: bool) -> None:
+    with CrawlDirectory(tmp_path, to=to):
+        assert lock_holder(tmp_path) == (os.getpid() if is_told else None)
 
 
 def test_a_look_at_a_lock_that_nobody_has_refuses_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
