@@ -1,7 +1,8 @@
 """Options that several commands have."""
 
+import math
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -23,3 +24,13 @@ def settings_option(example: str = "fetch.timeout_s=5") -> Callable[[_Command], 
         shell_complete=complete_setting,
         help=f"Set a value: {example}, for example.",
     )
+
+
+class NumberRange(click.FloatRange):
+    """A range of numbers. NaN, which no range of click keeps out, is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number

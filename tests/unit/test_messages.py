@@ -64,6 +64,10 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
             ["pause", "crawl", "--reason", "\x1b[31mred\nline2"],
             "onceover: invalid value for '--reason': expected 1 to 2,000 characters without control characters, found",
         ),
+        (["top", "crawl", "--interval", "nan"], "onceover: invalid value for '--interval': 'nan' is not a number"),
+        (["top", "crawl", "--interval", "300"], "onceover: invalid value for '--interval': 300.0 is not in the range"),
+        (["daemon", "crawls", "--restart-delay", "nan"], "onceover: invalid value for '--restart-delay': 'nan' is"),
+        (["compare", "--advise", "--loss", "nan"], "onceover: invalid value for '--loss': 'nan' is not a number"),
         (["config", "show", "--for", "a"], "onceover: --for: URL 'a' has no scheme; write 'https://a/'"),
         (
             ["simweb", "--expected", "--params", '{"traps": 1.0, "traps_disallowed": false}'],

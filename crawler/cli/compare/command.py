@@ -15,7 +15,7 @@ from crawler.cli.codes import COMPLETE, FAILED, STOPPED
 from crawler.cli.compare.advice import advise_on
 from crawler.cli.compare.backend_names import check_backends, complete_backend
 from crawler.cli.compare.measuring import Plan, compare_sets
-from crawler.cli.options import preset_option, settings_option
+from crawler.cli.options import NumberRange, preset_option, settings_option
 from crawler.compare.measure.folder import Folder
 from crawler.compare.measure.preparing import STDIN
 from crawler.compare.report.page import page
@@ -74,7 +74,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--urls-expected", metavar="N", help="With --advise: the expected number of URLs, for example 2e8.")
 @click.option(
     "--loss",
-    type=click.FloatRange(min=1e-12, max=0.5),  # as visited.error_rate
+    type=NumberRange(min=1e-12, max=0.5),  # as visited.error_rate
     default=1e-4,
     show_default=True,
     help="With --advise: the share of URLs that may be lost.",

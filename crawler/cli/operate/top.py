@@ -12,6 +12,7 @@ from rich.text import Text
 
 from crawler.cli.operate.options import as_json, directory, part, place
 from crawler.cli.operate.pausing import part_rows, what_it_does
+from crawler.cli.options import NumberRange
 from crawler.cli.run.terminal import results_console
 from crawler.control.replies import CrawlStatus, HostList
 from crawler.control.requests import MAX_ITEMS, GetStatus, Top
@@ -22,6 +23,8 @@ from crawler.status import number_of, rate
 
 _LINES_BESIDE_HOSTS = 8
 _MIN_WIDTH = 20
+_MAX_INTERVAL_S = 240.0
+"""A crawl drops who says nothing for 300 s."""
 _WIDE = 1000
 """Columns where nobody looks at a screen."""
 
@@ -30,7 +33,13 @@ _WIDE = 1000
 @directory
 @click.option("--match", default="", metavar="TEXT", help="Only hosts that contain TEXT.")
 @click.option("--limit", type=click.IntRange(1, MAX_ITEMS), metavar="N", help="Hosts; by default, as many as fit.")
-@click.option("--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, metavar="SECONDS")
+@click.option(
+    "--interval",
+    type=NumberRange(min=0.1, max=_MAX_INTERVAL_S),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+)
 @click.option("--once", is_flag=True, help="Print it once. So it is if stdout is not a terminal.")
 @part
 @as_json

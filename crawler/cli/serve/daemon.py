@@ -8,6 +8,7 @@ import click
 
 from config import parse_size
 from crawler.cli.codes import REFUSED
+from crawler.cli.options import NumberRange
 from crawler.cli.run.streams import say
 from crawler.cli.serve.listening import listen_options
 from crawler.library.log_form import Form
@@ -46,7 +47,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, value: str | Non
 )
 @click.option(
     "--restart-delay",
-    type=click.FloatRange(min=0.0, max=3600.0),
+    type=NumberRange(min=0.0, max=3600.0),
     default=Restarts().first_delay_s,
     show_default=True,
     metavar="S",
