@@ -11,6 +11,8 @@ VERSION: Final = 1
 MAX_REQUEST_BYTES: Final = 1 << 20
 MAX_REPLY_BYTES: Final = 1 << 26
 END: Final = b"\n"
+_SHOWN: Final = 200
+"""Characters of a wrong text."""
 
 _Reply = TypeVar("_Reply")
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -41,8 +43,11 @@ WORKING: Final = _encode({"version": VERSION, "working": True}) + END
 
 
 def encode_request(request: Request) -> bytes:
-    """The line of a request. Raises `ValueError` if it is longer than a crawl accepts."""
-    line = _encode({"version": VERSION, "request": request}) + END
+    """The line of a request. Raises `ValueError` if it is longer than a crawl accepts, or a text has no UTF-8."""
+    try:
+        line = _encode({"version": VERSION, "request": request}) + END
+    except UnicodeEncodeError as error:  # as of an argument of the command line in another encoding
+        raise ValueError(f"expected text in UTF-8, found {error.object[:_SHOWN]!r}") from error
     if len(line) > MAX_REQUEST_BYTES:
         raise ValueError(f"a request has at most {MAX_REQUEST_BYTES:,} bytes; this one has {len(line):,}")
     return line

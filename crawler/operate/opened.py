@@ -15,7 +15,7 @@ from crawler.operate.answers import answer
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.opening import open_parts
-from crawler.operate.refused import checked
+from crawler.operate.refused import check_request, checked
 from crawler.operate.stored import StoredCrawl, open_crawl
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
@@ -31,6 +31,7 @@ class StoredReached:
         self._runner = runner
 
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+        check_request(request)
         reply = checked(self._runner.run(answer(self._crawl, request)))
         assert isinstance(reply, expected)
         return reply
@@ -51,6 +52,7 @@ class PartsReached:
         return self._crawl.parts.is_running
 
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+        check_request(request)
         reply = checked(self._runner.run(answer_by_parts(self._crawl, request)))
         assert isinstance(reply, expected)
         return reply

@@ -17,7 +17,7 @@ from crawler.control.client import Connection, ConnectionLost, NoAnswer
 from crawler.control.process import why_stopped
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryInUse, DirectoryRefused
-from crawler.operate.refused import Refused, checked
+from crawler.operate.refused import check_request, checked
 
 WAIT_S: Final = 10.0
 """How long a crawl may take to listen after it has locked its directory, and to unlock it when it has ended."""
@@ -111,10 +111,9 @@ class _Running:
         self._connection = connection
 
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+        check_request(request)
         try:
             return checked(self._connection.ask(request, expected))
-        except ValueError as error:
-            raise Refused(f"this can't be sent to the crawl: {error}") from error
         except ConnectionLost as error:
             raise CrawlEnded(
                 "the crawl ended before it answered, or dropped the connection; look with `onceover status`, then try "

@@ -3,6 +3,8 @@
 from typing import Final, TypeVar
 
 from crawler.control.replies import Refusal
+from crawler.control.requests import Request
+from crawler.control.wire import encode_request
 
 FAILED: Final = 1
 """The exit code of what was asked rightly, and can't be done."""
@@ -14,6 +16,14 @@ class Refused(Exception):
     def __init__(self, message: str, exit_code: int = 2) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+def check_request(request: Request) -> None:
+    """Raise `Refused` for what can't be sent to a running crawl, so that one that does not run takes the same."""
+    try:
+        encode_request(request)
+    except ValueError as error:
+        raise Refused(f"this can't be sent to the crawl: {error}") from error
 
 
 _Checked = TypeVar("_Checked")

@@ -53,3 +53,28 @@ def test_of_a_file_with_too_long_a_url_nothing_is_taken(tmp_path: Path) -> None:
     assert (refused.code, refused.out) == (USAGE, "")
     assert "expected URLs of at most" in refused.err
     assert ledger(crawl) == {}
+
+
+NOT_TEXT = "a\udcff"
+"""What an argument in another encoding than UTF-8 becomes."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["add", "--json", NOT_TEXT],
+        ["forget", NOT_TEXT],
+        ["forget", "--matching", NOT_TEXT],
+        ["pause", "--reason", NOT_TEXT],
+        ["retire", NOT_TEXT],
+        ["top", "--match", NOT_TEXT],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_stopped_crawl_is_asked_nothing_that_is_not_utf_8(arguments: list[str], tmp_path: Path) -> None:
+    crawl = made(tmp_path / "crawl", hosts=1, fetched=1)
+    before = ledger(crawl)
+    refused = command_here(arguments[0], str(crawl), *arguments[1:])
+    assert (refused.code, refused.out) == (USAGE, "")
+    assert refused.err == "onceover: this can't be sent to the crawl: expected text in UTF-8, found 'a\\udcff'\n"
+    assert ledger(crawl) == before
