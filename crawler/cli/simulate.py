@@ -57,5 +57,5 @@ def _params(hosts: int | None, pages_per_host: int | None, params: str | None) -
 def _decode(params: str) -> dict[str, object]:
     try:
         return msgspec.json.decode(params, type=dict[str, object])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
         raise click.UsageError(f'--params: expected a JSON object such as {{"redirects": 0.1}}: {error}') from error

@@ -68,6 +68,11 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
         (["top", "crawl", "--interval", "300"], "onceover: invalid value for '--interval': 300.0 is not in the range"),
         (["daemon", "crawls", "--restart-delay", "nan"], "onceover: invalid value for '--restart-delay': 'nan' is"),
         (["compare", "--advise", "--loss", "nan"], "onceover: invalid value for '--loss': 'nan' is not a number"),
+        (
+            ["budget", "crawl", "a.test", "9" * 5000],
+            "onceover: invalid value for 'COST': expected a cost of 0 to 9,007,199,254,740,992, or `default` for",
+        ),
+        (["simweb", "--params", "a\udcff"], "onceover: --params: expected a JSON object such as"),
         (["config", "show", "--for", "a"], "onceover: --for: URL 'a' has no scheme; write 'https://a/'"),
         (
             ["simweb", "--expected", "--params", '{"traps": 1.0, "traps_disallowed": false}'],

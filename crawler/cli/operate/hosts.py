@@ -11,6 +11,9 @@ from crawler.control.requests import MAX_BUDGET, AnyRequest, Retire, SetBudget, 
 from crawler.operate.reach import reach
 from crawler.status import number_of
 
+_SHOWN = 100
+"""Characters of a wrong argument."""
+
 _host = click.argument("host")
 
 
@@ -18,10 +21,11 @@ def _cost(_context: click.Context, _argument: click.Parameter, value: str) -> in
     """The budget; None for `default`."""
     if value == "default":
         return None
-    if value.isascii() and value.isdigit() and int(value) <= MAX_BUDGET:
+    # Python converts no text of more than 4,300 digits.
+    if value.isascii() and value.isdigit() and len(value) <= _SHOWN and int(value) <= MAX_BUDGET:
         return int(value)
     raise click.BadParameter(
-        f"expected a cost of 0 to {MAX_BUDGET:,}, or `default` for frontier.total_budget, found {value!r}"
+        f"expected a cost of 0 to {MAX_BUDGET:,}, or `default` for frontier.total_budget, found {value[:_SHOWN]!r}"
     )
 
 
