@@ -24,6 +24,7 @@ from crawler.cli import onceover as command_line
 from crawler.simweb.params import demo_params
 from crawler.url.urls import UrlReader, host_of
 from tests.e2e.crawling import (
+    AWAY,
     COMPLETE,
     FAILED,
     LIMIT,
@@ -278,7 +279,7 @@ def test_a_first_start_that_is_refused_fixes_no_setting(tmp_path: Path, web: Web
     )
     rules = setting('urls.rules=["lower-case"]')
     refused = onceover("crawl", *web.options, *nowhere, *rules, "--parts", first, "--dir", "crawl", cwd=tmp_path)
-    assert_told(refused, USAGE, "visited.backend: Redis at ")
+    assert_told(refused, AWAY, "visited.backend: Redis at ")
     assert any((tmp_path / "crawl").rglob("frontier/CURRENT"))
     ended = onceover("crawl", *web.options, "--parts", parts, "--dir", "crawl", cwd=tmp_path)
     assert_told(ended, COMPLETE)

@@ -58,7 +58,7 @@ def test_a_crawl_that_is_stopped_and_resumed_is_complete_with_a_set_of_its_own(
     assert_sound(tmp_path / "crawl")
     server.kill()
     refused = onceover("crawl", *options, "--dir", "another", cwd=tmp_path)
-    assert_told(refused, USAGE, "visited.backend: Redis at unix:", "be reached", "start it")
+    assert_told(refused, AWAY, "visited.backend: Redis at unix:", "be reached", "start it")
     assert interrupted(options, tmp_path) == STOPPED
     with (tmp_path / "stderr").open("wb") as err:
         waiting = subprocess.Popen([ONCEOVER, "crawl", *options], cwd=tmp_path, env=environment(), stderr=err)
