@@ -9,10 +9,11 @@ from crawler.write.cdxj.lines import REVISIT
 
 
 class Needs:
-    """Finds archives to which others refer. As long as no archive has revisit records, each is looked at once."""
+    """Finds archives to which others refer. Whether an archive has revisit records is looked up once."""
 
     def __init__(self) -> None:
-        self._without_revisits: set[tuple[Path, int]] = set()
+        self._has_revisits: dict[tuple[Path, int], bool] = {}
+        """By path and size: an archive that is still open grows."""
 
     def needed(
         self, archives: Sequence[OutputFile], chosen: Collection[OutputFile], places: Mapping[OutputFile, Place | None]
@@ -23,7 +24,7 @@ class Needs:
         The archives of a cycle need only each other. So they go together, and nothing has to be read. References of
         archives before the first cycle are followed."""
         kept = self._of_kept_cycles(archives, chosen, places)
-        goes = [each for each in chosen if each not in kept]
+        goes = set(chosen) - kept
         others = [each for each in archives if places[each] is None or each in goes]
         if not goes or len(others) == len(goes) or not any(map(self._may_refer, others)):
             return kept
@@ -36,18 +37,20 @@ class Needs:
     ) -> set[OutputFile]:
         """The chosen archives of cycles of which others are kept that may refer to them."""
         asked = {places[each] for each in chosen} - {None}
-        left = (each for each in archives if places[each] in asked and each not in chosen)
-        kept = {places[each] for each in left if self._may_refer(each)}
+        kept: set[Place | None] = set()
+        for each in reversed(archives):  # the newest one goes last, so that the next look need not read others
+            place = places[each]
+            if place in asked and place not in kept and each not in chosen and self._may_refer(each):
+                kept.add(place)
         return {each for each in chosen if places[each] in kept}
 
     def _may_refer(self, archive: OutputFile) -> bool:
         identity = archive.path, archive.bytes
-        if identity in self._without_revisits:
-            return False
-        try:
-            if any(REVISIT.encode() in line for line in sound_lines(archive.path)):
-                return True
-        except FileNotFoundError:
-            return False
-        self._without_revisits.add(identity)
-        return False
+        found = self._has_revisits.get(identity)
+        if found is None:
+            try:
+                found = any(REVISIT.encode() in line for line in sound_lines(archive.path))
+            except FileNotFoundError:
+                return False
+            self._has_revisits[identity] = found
+        return found

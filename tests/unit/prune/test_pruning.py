@@ -187,6 +187,20 @@ def test_to_delete_archives_of_cycles_none_is_read_for_what_it_has(
     assert prune(crawl, Keep(bytes=sum(sizes) - 1)) == [("warc", 0), ("warc", 1)]
 
 
+def test_archives_of_a_kept_cycle_are_not_read_at_each_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = write(tmp_path, [whole(number, BODY) for number in range(6)], revisits=10)
+    shutil.rmtree(crawl.records)
+    _begin_cycles(crawl, 0)
+    needs = Needs()
+    looks = [make_plan([crawl], Keep(seconds=8.5 * DAY_S), now=NOW, needs=needs)]
+    monkeypatch.delattr(finished, "_index_lines")
+    looks.append(make_plan([crawl], Keep(seconds=7.5 * DAY_S), now=NOW, needs=needs))
+    assert [(look.chosen, serials(look.needed)) for look in looks] == [
+        ({}, [("warc", 0), ("warc", 1)]),
+        ({}, [("warc", 0), ("warc", 1), ("warc", 2)]),
+    ]
+
+
 def test_an_archive_before_all_cycles_stays_while_one_of_them_refers_to_it(tmp_path: Path) -> None:
     crawl = write(tmp_path, [whole(0, BODY), whole(1), whole(2, BODY), whole(3), whole(4)], revisits=10)
     shutil.rmtree(crawl.records)
