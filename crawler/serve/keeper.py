@@ -159,7 +159,7 @@ class Keeper:
                 self._log(logging.INFO, f"{how}, in process {found[0]}")
                 return
         report = self._output.report()
-        self.facts = changes.missed_end(self.facts, None if report is None else report.ending, time.time())
+        self.facts = changes.missed_end(self.facts, None if report is None else report.ended(), time.time())
 
     def _hold(self, pid: int, status: CrawlStatus | None, directory: str) -> bool:
         """Take over a process, which says that of itself. False if it has just ended, or can't be held now."""

@@ -36,11 +36,20 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL)
 """A crawl finishes what is in flight at the first signal, and ends at once at the second."""
 
 
+class _ReportedStatus(msgspec.Struct):
+    pages: int
+
+
 class _Report(msgspec.Struct):
     """What a crawl prints at its end, as far as it is of interest."""
 
     ending: str
     exit_code: int
+    status: _ReportedStatus | None = None
+
+    def ended(self) -> Ended:
+        pages = None if self.status is None else self.status.pages
+        return Ended(exit_code=self.exit_code, ending=self.ending, pages=pages)
 
 
 class _LastStatus(msgspec.Struct):
@@ -191,7 +200,7 @@ def how_it_ended(process: CrawlProcess, output: Output, directory: str, *, is_fo
     report = output.report()
     code = process.exit_code
     if report is not None:
-        return Ended(exit_code=report.exit_code, ending=report.ending)
+        return report.ended()
     lines = output.last_lines(CrawlDirectory(Path(directory)).log)
     # Where the disk has no room for messages, either, there is none.
     is_told = bool(lines) and DISK_IS_FULL in lines[-1]

@@ -210,3 +210,21 @@ def test_a_view_that_fails_says_what_to_do_and_works_again(tmp_path: Path, wide_
         page.unroute("**/hosts?*")
         expect(page.get_by_role("region", name="Hosts").get_by_role("row").first).to_be_visible()
         assert complaints == []
+
+
+@needs_chromium
+def test_who_waits_for_a_view_can_open_another_one(tmp_path: Path, wide_web: Web) -> None:
+    home = tmp_path / "home"
+    write(home, "a", wide_web, "politeness.max_delay_s = 3000", delay_s=3000.0)
+    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
+        expect.set_options(timeout=WAIT_MS)
+        served.wait_for_pid("a")
+        page.route("**/crawls/a/report*", lambda _: None)  # never answered
+        page.goto("/#/crawls/a/report")
+        page.get_by_label("Token").fill((home / "token").read_text().strip())
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Loading …")).to_be_visible()
+        expect(page.get_by_role("button", name="Pause a")).to_be_visible()
+        open_tab(page, "Log")
+        expect(page.get_by_role("main").get_by_text("File:")).to_be_visible()
+        assert complaints == []

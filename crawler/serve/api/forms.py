@@ -16,6 +16,8 @@ class RunForm(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: str | None
     how: str | None
     """How it ended; null while it runs."""
+    pages: int | None
+    """Pages that it had fetched at its end; null while it runs, and if that is not known."""
 
 
 class CrawlForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +34,7 @@ class CrawlForm(msgspec.Struct, frozen=True, kw_only=True):
     directory: str | None
     pid: int | None
     pages: int
-    """Pages of its process."""
+    """Pages of its process, or of the last one."""
     memory_bytes: int
     open_files: int
     crashes: int
@@ -85,6 +87,7 @@ def crawl_details(keeper: Keeper) -> CrawlDetails:
             began_at=moment_text(run.began_at) or "",
             ended_at=moment_text(run.ended_at),
             how=run.how,
+            pages=run.pages,
         )
         for run in keeper.facts.record.runs
     )
@@ -102,7 +105,7 @@ def _values(keeper: Keeper) -> dict[str, object]:
         "until": now.until,
         "directory": facts.directory_now,
         "pid": None if process is None else process.pid,
-        "pages": 0 if process is None else process.pages,
+        "pages": facts.pages,
         "memory_bytes": 0 if process is None else process.memory_bytes,
         "open_files": 0 if process is None else process.open_files,
         "crashes": len(facts.record.falls),

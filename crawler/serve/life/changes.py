@@ -177,7 +177,7 @@ def ended(facts: Facts, how: Ended, now: float, *, restarts: Restarts) -> Facts:
     """The process has ended."""
     process = facts.process
     assert process is not None
-    record = _finished(facts.record, process, how_text(how, process), now)
+    record = _finished(facts.record, process, how, now)
     facts = _replace(facts, process=None, excess=None, record=record)
     rest = rest_after(how, now)
     if rest is not None and rest.why is Why.COMPLETE and process.is_foreign and _comes_back(facts):
@@ -216,9 +216,10 @@ def _with_run(record: Record, entry: RunEntry) -> Record:
     return _replace(record, runs=(*record.runs, entry)[-MAX_RUNS:])
 
 
-def _finished(record: Record, process: Process, how: str, now: float) -> Record:
-    runs = tuple(_replace(run, ended_at=now, how=how) if _is_of(run, process) else run for run in record.runs)
-    return _replace(record, runs=runs)
+def _finished(record: Record, process: Process, how: Ended, now: float) -> Record:
+    text, pages = how_text(how, process), process.pages if how.pages is None else how.pages
+    runs = (_replace(run, ended_at=now, how=text, pages=pages) if _is_of(run, process) else run for run in record.runs)
+    return _replace(record, runs=tuple(runs))
 
 
 def _is_of(run: RunEntry, process: Process) -> bool:
@@ -233,15 +234,15 @@ def not_started(facts: Facts, error: OSError, now: float, *, restarts: Restarts)
     return _fallen(facts, now, (reason, ()), now, restarts)
 
 
-def missed_end(facts: Facts, ending: str | None, now: float) -> Facts:
-    """No process runs it when the daemon starts. If the history has a process that ran, it ended meanwhile; `ending` is
+def missed_end(facts: Facts, how: Ended | None, now: float) -> Facts:
+    """No process runs it when the daemon starts. If the history has a process that ran, it ended meanwhile; `how` is
     what it reported. A crawl that was stopped meanwhile is started, because the whole machine may have been."""
     runs, rest = facts.record.runs, facts.record.rest
     if not runs or runs[-1].how is not None:
         return facts
+    ending, pages = (None, None) if how is None else (how.ending, how.pages)
     text = "ended while no daemon ran" if ending is None else f"{ending}, while no daemon ran"
-    runs = tuple(run if run.how is not None else _replace(run, how=text) for run in runs)
-    code = {"complete": 0, "limit": 3}.get(ending or "")
-    if ending == "limit" or (ending in ("complete", "incomplete") and not _comes_back(facts)):
-        rest = rest_after(Ended(exit_code=code, ending=ending), now)
+    runs = tuple(run if run.how is not None else _replace(run, how=text, pages=pages) for run in runs)
+    if how is not None and (ending == "limit" or (ending in ("complete", "incomplete") and not _comes_back(facts))):
+        rest = rest_after(how, now)
     return _replace(facts, record=_replace(facts.record, runs=runs, rest=rest))

@@ -27,6 +27,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """The last lines of its messages."""
     is_disk_full: bool = False
     """Whether it failed because the disk is full."""
+    pages: int | None = None
+    """Pages that it reported."""
 
 
 def rest_after(how: Ended, now: float) -> Rest | None:

@@ -61,6 +61,8 @@ class RunEntry(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float | None = None
     how: str | None = None
     """How it ended, for people."""
+    pages: int | None = None
+    """Pages that it had fetched at its end; None while it runs, and if that is not known."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,6 +167,13 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     def crawl_process(self) -> Process | None:
         """Its process, unless that may be a command."""
         return None if self.process is None or self.process.may_be_command else self.process
+
+    @property
+    def pages(self) -> int:
+        """Pages of its process, or of the last one; 0 if that is not known."""
+        if (process := self.crawl_process) is not None:
+            return process.pages
+        return next((run.pages for run in self.record.runs[-1:] if run.pages is not None), 0)
 
     @property
     def is_between_runs(self) -> bool:

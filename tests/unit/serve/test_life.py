@@ -41,6 +41,10 @@ def after(
     return changes.ended(facts, Ended(exit_code=code, ending=ending, lines=lines), at, restarts=RESTARTS)
 
 
+def reported(ending: str, code: int) -> Ended:
+    return Ended(exit_code=code, ending=ending, pages=12)
+
+
 def step(facts: Facts, at: float) -> Start | End | Look | Wait:
     return next_step(settle(facts, at)[0], at, timeouts=TIMEOUTS)
 
@@ -425,7 +429,9 @@ def test_a_crawl_that_comes_back_to_its_pages_is_complete_only_if_its_own_proces
     assert isinstance(step(changes.looked(by_hand, Looked(waiting_urls=0), START_S + 5), START_S + 5), Start)
     by_hand = after(changes.started(facts, process(foreign=True)), 0, START_S + 5)
     assert isinstance(step(by_hand, START_S + 5), Start)
-    missed = changes.missed_end(changes.configured(Facts(record=running().record), plan), "complete", START_S)
+    missed = changes.missed_end(
+        changes.configured(Facts(record=running().record), plan), reported("complete", 0), START_S
+    )
     assert isinstance(step(missed, START_S), Start)
 
 
@@ -551,14 +557,29 @@ def test_a_broken_configuration_ends_no_process_and_starts_none() -> None:
     assert step(changes.broke(Facts(), ("a.toml:3: no",)), START_S) == Wait(None)
 
 
+def test_what_a_process_fetched_is_remembered_after_its_end() -> None:
+    facts = running()
+    assert facts.pages == 0
+    usage = changes.Usage(paused=None, waiting=None, pages=5, memory_bytes=1, open_files=1)
+    facts = changes.used(facts, 7, usage)
+    assert facts.pages == 5
+    killed = changes.ended(facts, Ended(exit_code=-9), START_S, restarts=RESTARTS)
+    assert killed.pages == 5  # as it last said
+    complete = changes.ended(facts, reported("complete", 0), START_S, restarts=RESTARTS)
+    assert complete.pages == 12
+    assert changes.started(complete, process(8)).pages == 0
+    missed = changes.missed_end(Facts(record=running().record), reported("complete", 0), START_S)
+    assert missed.pages == 12
+
+
 def test_a_crawl_that_completed_while_no_daemon_ran_is_not_started() -> None:
     record = running().record
-    complete = changes.missed_end(changes.configured(Facts(record=record), PLAN), "complete", START_S)
+    complete = changes.missed_end(changes.configured(Facts(record=record), PLAN), reported("complete", 0), START_S)
     assert summarize(complete).state == "complete"
     killed = changes.missed_end(changes.configured(Facts(record=record), PLAN), None, START_S)
     assert isinstance(step(killed, START_S), Start)
     assert killed.record.runs[-1].how == "ended while no daemon ran"
-    stopped = changes.missed_end(changes.configured(Facts(record=record), PLAN), "signal", START_S)
+    stopped = changes.missed_end(changes.configured(Facts(record=record), PLAN), reported("signal", 4), START_S)
     assert isinstance(step(stopped, START_S), Start)
 
 

@@ -41,14 +41,16 @@ async function run(view, signal) {
   const again = () => wake();
   document.addEventListener("visibilitychange", again, { signal });
   signal.addEventListener("abort", again, { once: true });
-  const slow = setTimeout(() => {
-    if (isNew && !signal.aborted) show(content, h("h1", { tabindex: "-1" }, view.title), h("p", { class: "empty" }, "Loading …"));
+  const slow = setInterval(() => {
+    if (!isNew || signal.aborted) return clearInterval(slow);
+    const head = view.waiting?.(again) ?? h("h1", { tabindex: "-1" }, view.title);
+    show(content, head, h("p", { class: "empty" }, "Loading …"));
   }, SLOW_MS);
   while (!signal.aborted) {
     try {
       const found = await view.load?.(signal);
       if (signal.aborted) return;
-      clearTimeout(slow);
+      clearInterval(slow);
       show(content, view.render(found, again));
       if (isNew) content.querySelector("h1")?.focus({ preventScroll: true });
       view.shown?.(content, found);
@@ -62,7 +64,7 @@ async function run(view, signal) {
         return;
       }
       if (error instanceof Refused && isNew) {
-        clearTimeout(slow);
+        clearInterval(slow);
         show(content, h("h1", { tabindex: "-1" }, view.title), h("p", { class: "problem" }, told(error)));
         content.querySelector("h1").focus({ preventScroll: true });
       } else {

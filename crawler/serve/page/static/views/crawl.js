@@ -43,13 +43,17 @@ export function crawl(name, wanted, search) {
   const chosen = Object.hasOwn(TABS, wanted) ? wanted : "progress";
   const [title, make] = TABS[chosen];
   const tab = make(name, search);
+  let known = null;
   return {
     title: `${name}: ${title.toLowerCase()}`,
     every: tab.every ?? 2000,
     load: async (signal) => {
-      const [about, found] = await Promise.all([get(crawlPath(name), signal), loaded(tab, signal)]);
+      const asked = get(crawlPath(name), signal).then((about) => (known = about));
+      const [about, found] = await Promise.all([asked, loaded(tab, signal)]);
       return { about, found };
     },
+    // What takes long keeps nobody from another tab.
+    waiting: (again) => [known ? head(known, again) : h("h1", { tabindex: "-1" }, name), tabs(name, chosen)],
     render: ({ about, found }, again) => [
       head(about, again),
       tabs(name, chosen),

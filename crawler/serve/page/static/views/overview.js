@@ -46,7 +46,7 @@ function row(crawl, perSecond, again) {
       crawl.until && h("p", { class: "why" }, `until ${moment(crawl.until)}`)),
     h("dl", { class: "figures" },
       figure("Rate", rate(crawl.state === "running" ? perSecond : null)),
-      figure("Pages", crawl.pid ? count(crawl.pages) : "–"),
+      figure("Pages", count(crawl.pid || crawl.pages ? crawl.pages : null)),
       figure("Memory", crawl.pid ? size(crawl.memory_bytes) : "–")),
     h("div", { class: "actions" }, controls(crawl, again)));
 }

@@ -22,7 +22,7 @@ export function progress(name, search) {
     render: (history, about, again) => [
       h("dl", { class: "tiles" },
         tile("Rate", rate(about.state === "running" ? measure(about) : null)),
-        tile("Pages", about.pid ? count(about.pages) : "–", "of this process"),
+        tile("Pages", count(about.pid || about.pages ? about.pages : null), about.pid ? "of this process" : "of the last process"),
         tile("Memory", about.pid ? size(about.memory_bytes) : "–"),
         tile("Open files", about.pid ? count(about.open_files) : "–")),
       filters(choice("The last", span(), SPANS, (value) => {
@@ -54,6 +54,6 @@ export function tile(name, value, hint) {
 
 function runs(found) {
   if (found.length === 0) return h("p", { class: "empty" }, "It has not run yet.");
-  return scrolling("Processes", [["Process", "number"], ["Began"], ["Ended"], ["How it ended", "wide"]],
-    [...found].reverse().slice(0, 10).map((run) => [String(run.pid), moment(run.began_at), moment(run.ended_at), run.how ?? "runs"]));
+  return scrolling("Processes", [["Process", "number"], ["Began"], ["Ended"], ["Pages", "number"], ["How it ended", "wide"]],
+    [...found].reverse().slice(0, 10).map((run) => [String(run.pid), moment(run.began_at), moment(run.ended_at), count(run.pages), run.how ?? "runs"]));
 }
