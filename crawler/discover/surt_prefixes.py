@@ -12,14 +12,19 @@ A place has one of these forms:
 """
 
 import re
+import string
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from typing import Final
+from urllib.parse import quote
 
 from crawler.url.hosts import surt_host
 from crawler.url.urls import Target, UrlReader
 
 _HERITRIX = re.compile(r"(?:https?://)?\(?", re.IGNORECASE)
 _HOST = re.compile(r"[\w.-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
+_DEFAULT_PORTS: Final = ("80", "443")
+_ASCII: Final = string.printable
 
 
 class SurtPrefixes:
@@ -125,9 +130,7 @@ def prefixes_of(entry: str, /) -> Iterator[str]:
         yield directory(UrlReader().seed(entry, called="place"))
         return
     if "," in entry or "(" in entry:
-        host, bracket, path = entry[_match_end(entry) :].partition(")")
-        host = host.lower().replace(",:", ":")  # Heritrix writes a comma before a port, too
-        yield from (f"{host.rstrip(',')}){path}",) if bracket else _domain(host)
+        yield from _surt_prefixes(entry)
         return
     is_domain = entry.startswith("*.")
     if not _HOST.fullmatch(entry.removeprefix("*.")):
@@ -135,8 +138,33 @@ def prefixes_of(entry: str, /) -> Iterator[str]:
             f"{entry!r} is not a place: expected a host, *.domain, a URL or a SURT prefix, "
             "as 'www.example.org', '*.example.org', 'https://example.org/docs/' or 'org,example,'"
         )
-    target = UrlReader().seed(f"https://{entry.removeprefix('*.')}/", called="place")
+    # With a default port, a URL needs the scheme of that port. SURTs have neither.
+    scheme = "http" if entry.endswith(":80") else "https"
+    target = UrlReader().seed(f"{scheme}://{entry.removeprefix('*.')}/", called="place")
     yield from _domain(f"{surt_host(target.host)},") if is_domain else (f"{target.site})",)
+
+
+def _surt_prefixes(entry: str) -> Iterator[str]:
+    host, bracket, path = entry[_match_end(entry) :].partition(")")
+    name, colon, port = host.lower().partition(":") if "[" not in host else (host.lower(), "", "")
+    name = ",".join(label if label.isascii() else _ascii_label(label, entry) for label in name.split(","))
+    if colon:
+        name = name.rstrip(",")  # Heritrix writes a comma before a port
+    is_default = port in _DEFAULT_PORTS
+    if bracket:
+        place = name if is_default else f"{name}{colon}{port}"
+        yield f"{place.rstrip(',')}){quote(path, safe=_ASCII)}"
+        return
+    yield from _domain(f"{name}{colon}{port}")
+    if is_default:
+        yield f"{name})"
+
+
+def _ascii_label(label: str, entry: str) -> str:
+    try:
+        return UrlReader().seed(f"https://{label}/").host
+    except ValueError:
+        raise ValueError(f"{entry!r} is not a place: {label!r} can't be part of the name of a host") from None
 
 
 def _domain(prefix: str) -> Iterator[str]:

@@ -37,11 +37,37 @@ URLS = (
         ("https://(org,example,www,)/docs/", [0, 1, 0, 0, 0, 0]),
         ("https://(org,example,www,:8443)/docs/", [0, 0, 0, 1, 0, 0]),
         ("https://(org,example,www,:84", [0, 0, 0, 1, 0, 0]),
+        ("http://(org,example,www,:80)/docs", [0, 1, 1, 0, 0, 0]),
+        ("http://(org,example,www,:443", [0, 1, 1, 0, 0, 0]),
+        ("www.example.org:80", [0, 1, 1, 0, 0, 0]),
+        ("www.example.org:443", [0, 1, 1, 0, 0, 0]),
         ("192.0.2.1", [0, 0, 0, 0, 0, 1]),
+        ("192.0.2.1:80", [0, 0, 0, 0, 0, 1]),
     ],
 )
 def test_a_place_covers_what_it_says(entry: str, covered: list[int]) -> None:
     assert cover(entry, *URLS) == list(map(bool, covered))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "münchen.example",
+        "*.münchen.example",
+        "example,münchen,",
+        "example,xn--mnchen-3ya,",
+        "http://(example,MÜNCHEN,)/straße",
+        "https://münchen.example/straße/",
+    ],
+)
+def test_names_and_paths_of_places_may_be_written_in_any_script(entry: str) -> None:
+    assert cover(entry, "https://münchen.example/straße/a", "https://xn--mnchen-3ya.example/stra%C3%9Fe/") == [True] * 2
+    assert cover(entry, "https://munchen.example/straße/a") == [False]
+
+
+def test_a_label_that_no_host_can_have_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"'example,m ü,' is not a place: 'm ü' can't be part of the name of a host"):
+        SurtPrefixes(["example,m ü,"])
 
 
 @pytest.mark.parametrize("entry", ["", "two words", "example.org/docs", "https://", "*"])
