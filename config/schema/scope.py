@@ -171,6 +171,10 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "pages"})] | None,
         Meta(description="Pages fetched from one host."),
     ] = None
+    pages_per_domain: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "pages"})] | None,
+        Meta(description="Pages fetched from one registered domain, all its hosts together."),
+    ] = None
     pages_per_pattern: Annotated[
         Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "pages"})] | None,
         Meta(
@@ -186,6 +190,14 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=0, le=10**18, description="Bytes received of all sitemaps of one host.", extra=BYTES),
     ] = 1_000_000_000
+    sitemaps_per_domain: Annotated[
+        int,
+        Meta(ge=0, le=MOST, description="Sitemaps fetched from one registered domain.", extra={"unit": "sitemaps"}),
+    ] = 100_000
+    domain_sitemap_bytes: Annotated[
+        int,
+        Meta(ge=0, le=10**18, description="Bytes received of all sitemaps of one registered domain.", extra=BYTES),
+    ] = 10_000_000_000
 
 
 class Focus(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,5 @@
-"""Limits the pages and sitemaps of a host, and the pages of one pattern on it. This ends traps that no URL shows.
+"""Limits the pages and sitemaps of a host and of a registered domain, and the pages of one pattern on a host. This ends
+traps that no URL shows. A server may answer under any number of names of its domain, which limits for hosts do not end.
 
 A pattern is a URL without its numbers, long hexadecimal names and values of parameters: that of `/a/17.html?p=2` is
 `/a/0.html?p`. Counts are durable, so a restart does not reset them.
@@ -7,7 +8,7 @@ A pattern is a URL without its numbers, long hexadecimal names and values of par
 import re
 import struct
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -15,40 +16,48 @@ import msgspec
 
 from crawler.notes import NoteKind, Notes, read_note
 from crawler.url.hosts import split_port
-from crawler.url.urls import host_of, origin_of, path_of
+from crawler.url.urls import domain_of, host_of, origin_of, path_of
 
 _NUMBER: Final = re.compile(r"[0-9]+")
 _NAME_OF_HEX: Final = re.compile(r"(?i)(?<![0-9a-z])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*(?![0-9a-z])")
 _VALUE: Final = re.compile(r"=[^&]*")
 _COUNT: Final = struct.Struct(">Q")
 _REMEMBERED: Final = 100_000
+_EACH_HOST: Final = "*."
 
 
 class OverQuota(StrEnum):
     """Why a URL is not fetched any more. Users read these words in records."""
 
     HOST = "pages-per-host"
+    DOMAIN = "pages-per-domain"
     PATTERN = "pages-per-pattern"
     SITEMAPS = "sitemaps-per-host"
     SITEMAP_BYTES = "sitemap-bytes-per-host"
+    DOMAIN_SITEMAPS = "sitemaps-per-domain"
+    DOMAIN_SITEMAP_BYTES = "sitemap-bytes-per-domain"
 
 
 class PageLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The most pages. None means no limit, and no counting."""
 
     per_host: int | None = None
+    per_domain: int | None = None
     per_pattern: int | None = None
 
 
 class SitemapLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The most sitemaps of a host, and the most bytes received for them."""
+    """The most sitemaps of a host and of a registered domain, and the most bytes received for them. None means no
+    limit."""
 
-    per_host: int
-    bytes_per_host: int
+    per_host: int | None = None
+    bytes_per_host: int | None = None
+    per_domain: int | None = None
+    bytes_per_domain: int | None = None
 
 
 class PageQuota:
-    """Counts fetched pages per host and per pattern. `limits` returns the limits for a URL."""
+    """Counts fetched pages per host, domain and pattern. `limits` returns the limits for a URL."""
 
     def __init__(self, notes: Notes, limits: Callable[[str], PageLimits]) -> None:
         self._counts = _Counts(notes)
@@ -56,39 +65,45 @@ class PageQuota:
 
     def refusal(self, url: str, /) -> OverQuota | None:
         """Why the URL must not be fetched; None if it may."""
-        limits = self._limits(url)
-        if limits.per_host is not None and self._counts.count(PAGES.key(host_of(url))) >= limits.per_host:
-            return OverQuota.HOST
-        if limits.per_pattern is not None and self._counts.count(_pattern_key(url)) >= limits.per_pattern:
-            return OverQuota.PATTERN
-        return None
+        return next((why for key, most, why in self._limited(url) if self._counts.count(key) >= most), None)
 
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
+        for key, _, _ in self._limited(url):
+            self._counts.add(key)
+
+    def _limited(self, url: str) -> Iterator[tuple[str, int, OverQuota]]:
+        """What the URL counts for: the key of the count, its limit, and the reason beyond it."""
         limits = self._limits(url)
         if limits.per_host is not None:
-            self._counts.add(PAGES.key(host_of(url)))
+            yield PAGES.key(_host(url)), limits.per_host, OverQuota.HOST
+        if limits.per_domain is not None:
+            yield PAGES.key(_domain(url)), limits.per_domain, OverQuota.DOMAIN
         if limits.per_pattern is not None:
-            self._counts.add(_pattern_key(url))
+            yield _pattern_key(url), limits.per_pattern, OverQuota.PATTERN
 
 
 class SitemapQuota:
-    """Counts the requests for sitemaps and the bytes received for them. `limits` returns the limits for a URL."""
+    """Counts the requests for sitemaps and the bytes received for them, per host and domain. `limits` returns the
+    limits for a URL."""
 
     def __init__(self, notes: Notes, limits: Callable[[str], SitemapLimits]) -> None:
         self._counts = _Counts(notes)
         self._limits = limits
 
     def refusal(self, url: str, /) -> OverQuota | None:
-        limits = self._limits(url)
-        if self._counts.count(SITEMAPS.key(host_of(url))) >= limits.per_host:
-            return OverQuota.SITEMAPS
-        if self._counts.count(SITEMAP_BYTES.key(host_of(url))) >= limits.bytes_per_host:
-            return OverQuota.SITEMAP_BYTES
-        return None
+        limits, host, domain = self._limits(url), _host(url), _domain(url)
+        limited = (
+            (SITEMAPS.key(host), limits.per_host, OverQuota.SITEMAPS),
+            (SITEMAP_BYTES.key(host), limits.bytes_per_host, OverQuota.SITEMAP_BYTES),
+            (SITEMAPS.key(domain), limits.per_domain, OverQuota.DOMAIN_SITEMAPS),
+            (SITEMAP_BYTES.key(domain), limits.bytes_per_domain, OverQuota.DOMAIN_SITEMAP_BYTES),
+        )
+        return next((why for key, most, why in limited if most is not None and self._counts.count(key) >= most), None)
 
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
-        self._counts.add(SITEMAPS.key(host_of(url)))
-        self._counts.add(SITEMAP_BYTES.key(host_of(url)), received_bytes)
+        for place in (_host(url), _domain(url)):
+            self._counts.add(SITEMAPS.key(place))
+            self._counts.add(SITEMAP_BYTES.key(place), received_bytes)
 
 
 class _Counts:
@@ -125,15 +140,30 @@ def _read_count(noted: bytes) -> int:
     return int(_COUNT.unpack(noted)[0])
 
 
+def _host(url: str) -> str:
+    return host_of(url).rstrip(".")
+
+
+def _domain(url: str) -> str:
+    """The registered domain, in a form that no host has."""
+    return f"{_EACH_HOST}{domain_of(url)}"
+
+
 def _pattern_key(url: str) -> str:
-    return PAGES.key(f"{origin_of(url).partition('://')[2]}{pattern_of(path_of(url))}")
+    port = split_port(origin_of(url).partition("://")[2])[1]
+    return PAGES.key(f"{_host(url)}{port}{pattern_of(path_of(url))}")
+
+
+def _host_of_key(place: str) -> str:
+    return split_port(place.partition("/")[0])[0].removeprefix(_EACH_HOST)
 
 
 def _add_counts(note: bytes, other: bytes) -> bytes:
     return _COUNT.pack(_read_count(note) + _read_count(other))
 
 
-PAGES: Final = NoteKind(word="pages", host_of=lambda place: split_port(place.partition("/")[0])[0], add=_add_counts)
-"""By host, and by pattern."""
-SITEMAPS: Final = NoteKind(word="sitemaps", host_of=str, add=_add_counts)
-SITEMAP_BYTES: Final = NoteKind(word="sitemap-bytes", host_of=str, add=_add_counts)
+PAGES: Final = NoteKind(word="pages", host_of=_host_of_key, add=_add_counts)
+"""By host, by domain as `*.example.org`, and by pattern."""
+SITEMAPS: Final = NoteKind(word="sitemaps", host_of=_host_of_key, add=_add_counts)
+SITEMAP_BYTES: Final = NoteKind(word="sitemap-bytes", host_of=_host_of_key, add=_add_counts)
+"""These by host, and by domain."""

@@ -9,6 +9,8 @@ from crawler.discover.quota import (
     OverQuota,
     PageLimits,
     PageQuota,
+    SitemapLimits,
+    SitemapQuota,
     pattern_of,
 )
 from crawler.discover.traps import Trap, Traps, _repeats
@@ -214,3 +216,29 @@ def test_the_pages_of_a_host_are_counted_together_whatever_port_they_come_from()
     quota.spend("http://a.test:8080/2")
     assert quota.refusal("https://a.test:8443/") is OverQuota.HOST
     assert quota.refusal("https://b.test:8443/") is None
+
+
+def test_a_host_with_a_trailing_dot_is_the_same_host() -> None:
+    quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=2, per_pattern=1))
+    quota.spend("https://a.test./1")
+    assert quota.refusal("https://a.test/2") is OverQuota.PATTERN
+    quota.spend("https://a.test/x")
+    assert quota.refusal("https://a.test./y") is OverQuota.HOST
+
+
+def test_pages_and_sitemaps_are_counted_per_domain_whatever_names_its_hosts_have() -> None:
+    notes = MemoryNotes()
+    pages = PageQuota(notes, lambda _: PageLimits(per_domain=3))
+    sitemaps = SitemapQuota(notes, lambda _: SitemapLimits(per_domain=2))
+    sizes = SitemapQuota(MemoryNotes(), lambda _: SitemapLimits(bytes_per_domain=10))
+    for number in range(3):
+        url = f"https://w{number}.example.org/sitemap.xml"
+        assert pages.refusal(url) is None
+        assert sitemaps.refusal(url) is (OverQuota.DOMAIN_SITEMAPS if number == 2 else None)
+        assert sizes.refusal(url) is (OverQuota.DOMAIN_SITEMAP_BYTES if number == 2 else None)
+        pages.spend(url)
+        sitemaps.spend(url)
+        sizes.spend(url, 5)
+    assert pages.refusal("https://example.org/") is OverQuota.DOMAIN
+    assert pages.refusal("https://example.net/") is None
+    assert sitemaps.refusal("https://example.net/") is None

@@ -231,9 +231,16 @@ def _focus(config: Config) -> Focus:
 
 def sitemap_limits(loaded: Loaded) -> SitemapLimits:
     traps = loaded.config.traps
-    return SitemapLimits(per_host=traps.sitemaps_per_host, bytes_per_host=traps.host_sitemap_bytes)
+    return SitemapLimits(
+        per_host=traps.sitemaps_per_host,
+        bytes_per_host=traps.host_sitemap_bytes,
+        per_domain=traps.sitemaps_per_domain,
+        bytes_per_domain=traps.domain_sitemap_bytes,
+    )
 
 
 def page_limits(loaded: Loaded) -> PageLimits:
     traps = loaded.config.traps
-    return PageLimits(per_host=traps.pages_per_host, per_pattern=traps.pages_per_pattern)
+    return PageLimits(
+        per_host=traps.pages_per_host, per_domain=traps.pages_per_domain, per_pattern=traps.pages_per_pattern
+    )
