@@ -24,7 +24,7 @@ from crawler.url.hosts import registered_domain
 MAX_BYTES: Final = 4096
 """Per header: RFC 6265, section 6.1, requires no more."""
 MAX_PER_SITE: Final = 50
-"""From the same section."""
+"""From the same section. Which ones make way: RFC 6265bis, section 5.7."""
 NOTES: Final = NoteKind(word="cookies", host_of=str)
 """By registered domain, or address."""
 _REMEMBERED: Final = 10_000
@@ -75,7 +75,7 @@ class _Site:
         return sorted(found, key=lambda cookie: -len(cookie.path))
 
     def add(self, stored: StoredCookie, now: float) -> None:
-        """Add a cookie, if it is allowed and there is space."""
+        """Add a cookie, if it is allowed. If there is no space, the oldest one makes way, `Secure` ones last."""
         cookie = _read(stored)
         if cookie is None or self._is_under_secure(cookie, stored):
             return
@@ -85,7 +85,8 @@ class _Site:
         if cookie.identity not in self._cookies and len(self._cookies) >= MAX_PER_SITE:
             self._drop_ended(now)
             if len(self._cookies) >= MAX_PER_SITE:
-                return
+                open_ones = (key for key, (known, _) in self._cookies.items() if not known.is_secure)
+                del self._cookies[next(open_ones, next(iter(self._cookies)))]
         self._cookies[cookie.identity] = cookie, stored
 
     def _is_under_secure(self, cookie: Cookie, stored: StoredCookie) -> bool:

@@ -83,10 +83,11 @@ class StrictTransport:
 
 
 def _read(header: str, now: float) -> Policy | None:
-    """Parse the header, by section 6.1; None if it is invalid."""
-    directives = [directive.strip() for directive in header.split(";")]
+    """Parse the header, by section 6.1; None if it is invalid, also because a directive is repeated."""
+    directives = [directive.strip() for directive in header.split(";") if directive.strip()]
+    names = {directive.partition("=")[0].rstrip().lower() for directive in directives}
     ages = [match for directive in directives if (match := _MAX_AGE.fullmatch(directive))]
-    if len(ages) != 1:
+    if len(ages) != 1 or len(names) < len(directives):
         return None
     age_s = min(int((ages[0][1] or ages[0][2])[:12]), _LONGEST_S)
     return Policy(now + age_s, any(directive.lower() == "includesubdomains" for directive in directives))

@@ -187,7 +187,16 @@ async def test_what_a_site_may_have_kept_is_bounded() -> None:
     await told(cookies, "http://a.test/", "c0=2; Path=/", "garbage", "=", ";;;", "a=\x00")
     sent = cookies.header(URL("http://a.test/"))
     assert sent is not None
-    assert sent.startswith("c0=2; ")
+    assert sent.endswith("; c299=1; c0=2")
+
+
+async def test_the_oldest_cookie_of_a_full_jar_makes_way_and_secure_ones_last() -> None:
+    cookies = Cookies(MemoryNotes())
+    await told(cookies, "https://a.test/", "safe=1; Secure; Path=/")
+    for number in range(MAX_PER_SITE):
+        await told(cookies, "https://a.test/", f"c{number}=1; Path=/")
+    sent = cookies.header(URL("https://a.test/"))
+    assert sent == "; ".join(["safe=1", *(f"c{number}=1" for number in range(1, MAX_PER_SITE))])
 
 
 @pytest.mark.parametrize(

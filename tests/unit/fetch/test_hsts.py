@@ -52,7 +52,18 @@ def test_subdomains_follow_where_that_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["", "max-age=", "max-age=x", "includeSubDomains", "max-age=1; max-age=2", "max-age=-1", "max-age=0"]
+    "header",
+    [
+        "",
+        "max-age=",
+        "max-age=x",
+        "includeSubDomains",
+        "max-age=1; max-age=2",
+        "max-age=60; Max-Age=x; includeSubDomains",
+        "max-age=60; includeSubDomains; INCLUDESUBDOMAINS",
+        "max-age=-1",
+        "max-age=0",
+    ],
 )
 def test_what_says_nothing_or_too_much_changes_nothing(header: str) -> None:
     assert after(header).upgrade("http://www.a.test/") is None
