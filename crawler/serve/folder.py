@@ -11,14 +11,28 @@ from typing import Final
 import msgspec
 
 from config import ConfigError, Loaded, Problem, parse_toml, render_toml
+from config.schema.render import Render
 from crawler.serve.life.facts import Plan
-from crawler.serve.records import FOLDER
+from crawler.serve.records import FOLDER, OWNERS_FILE
 from crawler.wiring.configuration import load
 from crawler.wiring.schedule import next_tick
 
 log = logging.getLogger(__name__)
 
 SUFFIX: Final = ".toml"
+_PATHS: Final = (
+    "crawl.directory",
+    "crawl.seed_files",
+    "scope.place_files",
+    "scope.exclude_place_files",
+    "fetch.authorities",
+    "identity.keys",
+    "output.dedupe_against",
+)
+_BY_HAND: Final = ("exchange", "fetch.logins")
+"""They name a server, and a file or a variable that is sent there."""
+_SECRET_OPTIONS: Final = ("password_file", "password_env", "tls_ca", "tls_cert", "tls_key")
+"""The same in the options of backends."""
 _UNNAMABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and bytes that are no UTF-8: what the API and logs can't show."""
 
@@ -50,7 +64,7 @@ def read_names(home: Path) -> list[str]:
 
 def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
     """What is wrong with the configuration of a crawl that a program wants to create. It may not name files outside the
-    folder, nor a server for the links of parts."""
+    folder, nor programs, nor secrets, nor a server for the links of parts."""
     outside = tuple(_outside(home, text))
     if outside:
         return outside
@@ -72,20 +86,39 @@ def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
 
 
 def _outside(home: Path, text: bytes) -> Iterator[str]:
-    """Which paths of a configuration lie outside the folder. Nothing is read from them before this."""
+    """What a configuration may not name: paths outside the folder, programs, and what is a secret of the daemon's user.
+    Nothing is read or started before this."""
     try:
         given = parse_toml(text.decode())
     except (ValueError, RecursionError):
         return  # told when it is read, with the line
-    if "exchange" in given:
-        # It names a server, and a file or a variable that is sent there.
-        yield f"exchange: expected in files that were put into {home} by hand, found in one that a program sends"
-    for section, key in (("crawl", "directory"), ("crawl", "seed_files"), ("output", "dedupe_against")):
-        table = given.get(section)
-        paths = table.get(key) if isinstance(table, dict) else None
+    for key, paths in _values(given, _PATHS):
         for path in paths if isinstance(paths, list) else [paths]:
             if isinstance(path, str) and not _is_within(home, path):
-                yield f"{section}.{key}: expected a path within {home}, found {path}"
+                yield f"{key}: expected a path within {home}, found {path}"
+            elif isinstance(path, str) and key != "crawl.directory" and _is_own(home, path):
+                yield f"{key}: expected no file that the daemon has for itself, found {path}"
+    by_hand = [key for key, value in _values(given, _BY_HAND) if value]
+    by_hand += [key for key, value in _values(given, ("render.browser",)) if value != Render().browser]
+    for key, options in _values(given, ("visited.options", "output.sink.options")):
+        by_hand += [f"{key}.{name}" for name in _SECRET_OPTIONS if isinstance(options, dict) and name in options]
+    for key in by_hand:
+        yield f"{key}: expected in files that were put into {home} by hand, found in one that a program sends"
+
+
+def _values(given: object, keys: Iterable[str]) -> Iterator[tuple[str, object]]:
+    """The values that a configuration has for keys, of a key in blocks that of each."""
+    for key in keys:
+        found = [given]
+        for name in key.split("."):
+            blocks = (block for each in found for block in (each if isinstance(each, list) else [each]))
+            found = [block[name] for block in blocks if isinstance(block, dict) and name in block]
+        yield from ((key, value) for value in found)
+
+
+def _is_own(home: Path, path: str) -> bool:
+    place = (home / path).resolve()
+    return any(place.is_relative_to((home / own).resolve()) for own in (FOLDER, OWNERS_FILE))
 
 
 def _is_within(home: Path, path: str) -> bool:

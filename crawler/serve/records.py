@@ -12,6 +12,8 @@ from crawler.disk.durable_file import replace_file
 from crawler.serve.life.facts import Record
 
 FOLDER: Final = "daemon"
+OWNERS_FILE: Final = "token"
+"""The file with the token of the owner, beside that folder."""
 
 
 class HomeInUse(Exception):

@@ -51,13 +51,27 @@ def test_a_new_configuration_may_not_leave_the_folder_nor_use_the_directory_of_a
 ) -> None:
     (tmp_path / "a.toml").write_bytes(GOOD)
     (tmp_path / "link").symlink_to("/")
-    assert problems_of_new(tmp_path, "b", GOOD) == ()
+    for more in ("", "[render]\nbrowser = 'chromium'\n[fetch]\nlogins = {}"):
+        assert problems_of_new(tmp_path, "b", GOOD + more.encode()) == ()
     for more, word in (
         ("directory = '/tmp/x'", "crawl.directory: expected a path within"),
         ("directory = '../x'", "crawl.directory: expected a path within"),
         ("directory = 'link/x'", "crawl.directory: expected a path within"),
         ("seed_files = ['/etc/hostname']", "crawl.seed_files: expected a path within"),
+        ("seed_files = ['token']", "crawl.seed_files: expected no file that the daemon has for itself, found token"),
+        ("seed_files = ['daemon/api']", "crawl.seed_files: expected no file that the daemon has for itself"),
+        ("[scope]\nplace_files = ['/etc/hostname']", "scope.place_files: expected a path within"),
+        ("[scope]\nexclude_place_files = ['../x']", "scope.exclude_place_files: expected a path within"),
+        ("[fetch]\nauthorities = ['/etc/hostname']", "fetch.authorities: expected a path within"),
+        ("[identity]\nkeys = '/etc'", "identity.keys: expected a path within"),
         ("[exchange]\npassword_file = '/etc/hostname'", "exchange: expected in files that were put into"),
+        ("[fetch.logins]\n'a.test' = 'file:/etc/hostname'", "fetch.logins: expected in files that were put into"),
+        ("[render]\nbrowser = '/bin/true'", "render.browser: expected in files that were put into"),
+        ("[visited.options]\npassword_file = 'x'", "visited.options.password_file: expected in files that were put"),
+        (
+            "[[output.sink]]\nbackend = 'postgres'\noptions.password_file = 'x'",
+            "output.sink.options.password_file: expected in files that were put into",
+        ),
         ("directory = 'crawls/a'", "a.toml uses"),
         ("directory = 'crawls/a/records'", "a.toml uses"),
         ("directory = 'crawls'", "a.toml uses"),

@@ -23,7 +23,7 @@ from typing import Final
 import msgspec
 
 from crawler.disk.durable_file import replace_file
-from crawler.serve.records import FOLDER
+from crawler.serve.records import FOLDER, OWNERS_FILE
 
 OWNER: Final = "owner"
 """The name of the token in `DIR/token`."""
@@ -59,7 +59,7 @@ class Tokens:
     """The tokens of a folder."""
 
     def __init__(self, home: Path) -> None:
-        self.owner_path = home / "token"
+        self.owner_path = home / OWNERS_FILE
         self._folder = home / FOLDER
         self._path = self._folder / "tokens.json"
 
