@@ -211,22 +211,21 @@ class ActiveQueues:
     def _activate(self, keys: Sequence[str], now: float) -> None:
         """Activate stored queues. Queues that are not to be served now are written to another position instead."""
         found = self._store.reads.queues_of([key for key in keys if self.schedule.get(key) is None])
-        counters = self.copy_counters(now)
-        updates: list[QueueUpdate] = []
+        detours: list[tuple[QueueRecord, QueueRecord]] = []
         activated: dict[str, int] = {}
         for record in found.values():
             if not record.size:
                 continue
             queue = Queue(self._rest_record_after_crash(record))
-            update = self._plan_detour(queue, counters, now)
-            if update is not None:
-                updates.append(update)
+            after = self._detour(queue, now)
+            if after is not None:
+                detours.append((queue.record, after))
             else:
                 self.prefetch.begin(queue.key, record.drained_to)
                 self.schedule.activate(queue, now=now)
                 activated[queue.key] = record.size
-        if updates:
-            self._write_detours(updates, counters)
+        if detours:
+            self._write_detours(detours, now)
         if activated:
             self.prefetch.preload(activated)
 
@@ -236,19 +235,22 @@ class ActiveQueues:
         rest_s = max(record.pace_s, self._rest_after_crash_s)
         return msgspec.structs.replace(record, wake_at=max(record.wake_at, self._crashed_at + rest_s))
 
-    def _plan_detour(self, queue: Queue, counters: Counters, now: float) -> QueueUpdate | None:
-        """The update of a queue that can't be active now: it is retired, or memory is full. None if it can."""
-        record, budgets = queue.record, self.settings.budgets
-        if is_retired(record, budgets):
-            return plan_update(record, record, counters, budgets)
-        after = record
+    def _detour(self, queue: Queue, now: float) -> QueueRecord | None:
+        """The record of a queue that can't be active now: it is retired, or memory is full. None if it can."""
+        record = queue.record
+        if is_retired(record, self.settings.budgets):
+            return record
         if self.schedule.must_spill(queue):
-            after = msgspec.structs.replace(record, wake_at=max(record.wake_at, now + SPILL_S))
-        elif not (record.wake_at > now and self.schedule.is_snoozed_full()):
-            return None
-        return plan_update(record, after, counters, budgets, send_to=SNOOZED)
+            return msgspec.structs.replace(record, wake_at=max(record.wake_at, now + SPILL_S))
+        return record if record.wake_at > now and self.schedule.is_snoozed_full() else None
 
-    def _write_detours(self, updates: Sequence[QueueUpdate], counters: Counters) -> None:
+    def _write_detours(self, detours: Iterable[tuple[QueueRecord, QueueRecord]], now: float) -> None:
+        # The counters are copied only now: activating other queues may have set damaged records aside.
+        counters, budgets = self.copy_counters(now), self.settings.budgets
+        updates = [
+            plan_update(before, after, counters, budgets, send_to=SNOOZED)  # a retired queue has no position
+            for before, after in detours
+        ]
         try:
             self._store.update_queues(updates, counters)
         except StoreFull:

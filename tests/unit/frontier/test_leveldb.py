@@ -20,11 +20,13 @@ from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.group_sync import GroupSync
 from frontier.leveldb.journal import LevelDBJournal
 from frontier.leveldb.store import LevelDBStore
+from frontier.queues.grouping import Grouping
 from frontier.queues.settings import QueueSettings
 from frontier.records import JournalDamaged
 from frontier.shell import QueueFrontier
 from frontier.snapshots.saving import Snapshots, allocate_buffer
 from frontier.terms import Terms
+from frontier.transitions import budgeting
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
 from frontier.values import Budgets, StoreFull
@@ -247,6 +249,41 @@ async def test_a_damaged_queue_record_is_counted_anew_and_its_urls_are_served(tm
         assert frontier.describe().pending == 5
         assert len(await drain(frontier)) == 5
         assert frontier.describe().quarantined == 2
+    await check(tmp_path)
+
+
+@in_virtual_time
+async def test_a_damaged_record_that_is_found_while_queues_become_active_stays_counted(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    async with crawl.opened() as frontier:
+        await frontier.add([page("h0", "first")])
+        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+        await frontier.add([page("h0:8080", "a"), page("h1", "a"), page("h1", "b")])
+    damage(tmp_path, b"Qtest,h0")
+    budgets = Budgets(total_of=lambda key: 0 if key == "test,h1" else None)
+    crawl.settings = QueueSettings(budgets=budgets, grouping=Grouping(host_of_key=lambda key: key.partition(":")[0]))
+    async with crawl.opened() as frontier:
+        assert await drain(frontier) == ["http://h0:8080.test/a"]
+        assert frontier.describe().quarantined == 1
+
+
+@in_virtual_time
+async def test_a_damaged_record_that_others_replace_while_queues_are_reconsidered_is_set_aside_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgeting, "READ_AT_ONCE", 2)
+    crawl = Crawl(tmp_path)
+    crawl.settings = QueueSettings(budgets=Budgets(total=0))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(5, 1))
+        store = frontier._store
+        assert isinstance(store, LevelDBStore)
+        store._database._db.put(b"Qtest,h4", b"\xc1")
+        reconsidering = asyncio.ensure_future(frontier.set_budgets(Budgets(total=5)))
+        await asyncio.sleep(0)
+        store.reads.queue("test,h4")
+        await reconsidering
+        assert frontier.describe().quarantined == 1
     await check(tmp_path)
 
 
