@@ -4,6 +4,7 @@ We read XML as a stream, since a sitemap may have fifty megabytes, and as far as
 The parser loads nothing from elsewhere.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, cast
 
@@ -11,8 +12,8 @@ import lxml.etree
 import msgspec
 
 from crawler.page import CHANGE_FREQUENCIES, Link, LinkKind
+from crawler.read.feeds.feed_elements import feed_links
 from crawler.read.feeds.json_feed import ReadHtml
-from crawler.read.feeds.links import link_to
 from crawler.read.feeds.sitemap_elements import sitemap_links
 from crawler.read.feeds.sitemaps import (
     MAX_LINKS,
@@ -33,9 +34,11 @@ _WRAPPERS: Final = 50
 """Elements that we put around the document. A surplus end tag closes one of them, and the parser reads on; without
 them it would stop there, and before a second root."""
 _MAX_DATE_CHARACTERS: Final = 40
-_RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 _SITEMAP_ENTRIES: Final = frozenset({"url", "sitemap"})
 _FEED_ENTRIES: Final = frozenset({"item", "entry"})
+_FEED_ENTRY: Final = re.compile(rb"(?=<(?:[\w.-]{1,32}:)?(?:item|entry)[\s>])", re.IGNORECASE)
+_MAX_DRIFT: Final = 20
+"""Elements. Entries may lie in others, a little deeper."""
 _ENTRIES: Final = _SITEMAP_ENTRIES | _FEED_ENTRIES
 _SITEMAP_ROOTS: Final = ("urlset", "sitemapindex", "sitemaps", "sitemap")
 _HINTS: Final = frozenset({"lastmod", "changefreq"})
@@ -77,32 +80,27 @@ class _XmlReader:
         self._entries = 0
         self._entry_start = 0
         """Where the links of the current entry begin."""
+        self._entry_depth: int | None = None
+        """That of the first entry."""
         self._elements = self._freed = 0
         """Elements with their attributes; and what was freed."""
         self._held_before: dict[int, int] = {}
         """What was held when the entry of a depth began."""
-        self._depth = -_WRAPPERS
+        self._depth = 0
         self._bases = Bases(url)
 
     def read(self) -> str | None:
         """Read the document; returns why if it did not read to the end."""
-        parser = lxml.etree.XMLPullParser(
-            events=("start", "end"),
-            recover=True,
-            resolve_entities=False,
-            no_network=True,
-            remove_comments=True,
-            remove_pis=True,
-            encoding="utf-8",
-            huge_tree=True,
-        )
-        parser.feed(b"<document>" * _WRAPPERS)
+        parser = _new_parser(_WRAPPERS)
         for piece in self._document:
-            parser.feed(piece)
-            for event, element in cast("Iterator[tuple[str, lxml.etree._Element]]", parser.read_events()):
-                trouble = self._begin(element) if event == "start" else self._end(element)
-                if trouble is not None:
-                    return trouble
+            for part in self._split(piece):
+                if self._has_drifted(part):
+                    parser = self._begin_anew()
+                parser.feed(part)
+                for event, element in cast("Iterator[tuple[str, lxml.etree._Element]]", parser.read_events()):
+                    trouble = self._begin(element) if event == "start" else self._end(element)
+                    if trouble is not None:
+                        return trouble
             if self._held > MAX_HELD:
                 return f"has more than {MAX_HELD} elements and attributes in one entry or in none; the rest is not read"
         if self._reader is not None and self._depth > 0 and not self._document.has_end:
@@ -110,6 +108,25 @@ class _XmlReader:
         if self._depth <= -_WRAPPERS:
             return "has too many end tags; the rest is not read"
         return None if self._reader is None or _reads_on(parser) else "has broken markup; the rest is not read"
+
+    def _split(self, piece: bytes) -> list[bytes]:
+        """The piece, divided before each entry if it may be one of a feed."""
+        return [piece] if self._entry_names is _SITEMAP_ENTRIES else _FEED_ENTRY.split(piece)
+
+    def _has_drifted(self, part: bytes) -> bool:
+        """Whether the part begins with an entry that lies much deeper or higher than the first one. In some feeds,
+        descriptions have HTML without escapes, with tags that are not closed, or closed but not open."""
+        drift = 0 if self._entry_depth is None else self._depth + 1 - self._entry_depth
+        return abs(drift) > _MAX_DRIFT and _FEED_ENTRY.match(part) is not None
+
+    def _begin_anew(self) -> lxml.etree.XMLPullParser:
+        """A parser in which the next entry has the depth of the first one. What lies around it is forgotten."""
+        self._entries += 1  # the one before, which has no end
+        self._depth = (self._entry_depth or 1) - 1
+        self._held_before.clear()
+        self._freed = self._elements + self._document.unknown_references
+        self._bases.forget_elements()
+        return _new_parser(_WRAPPERS + self._depth)
 
     @property
     def _held(self) -> int:
@@ -128,9 +145,11 @@ class _XmlReader:
             self._reader = self._readers[name]
             self._entry_names = _SITEMAP_ENTRIES if name in _SITEMAP_ROOTS else _FEED_ENTRIES
         elif name in self._entry_names:
-            if self._entries == MAX_LINKS:
+            if self._entries >= MAX_LINKS:
                 return f"lists more than {MAX_LINKS} URLs; the rest is not read"
             self._entry_start = len(self.links)
+            if self._entry_depth is None:
+                self._entry_depth = self._depth
             self._held_before[self._depth] = self._held - own
         self._bases.begin(element)
         return None
@@ -183,6 +202,24 @@ class _XmlReader:
                     return
 
 
+def _new_parser(depth: int) -> lxml.etree.XMLPullParser:
+    """A parser within that many elements."""
+    parser = lxml.etree.XMLPullParser(
+        events=("start", "end"),
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        remove_comments=True,
+        remove_pis=True,
+        encoding="utf-8",
+        huge_tree=True,
+    )
+    parser.feed(b"<document>" * depth)
+    for _ in parser.read_events():
+        pass
+    return parser
+
+
 def _reads_on(parser: lxml.etree.XMLPullParser) -> bool:
     """Whether the parser has not stopped: at an error beyond repair, it ignores the rest and reports nothing."""
     parser.feed(b"<end/>")
@@ -216,65 +253,6 @@ def _free(entry: lxml.etree._Element) -> None:
         del parent[0]
 
 
-def _feed_links(element: lxml.etree._Element, name: str) -> Iterator[Link]:
-    match name:
-        case "link":
-            href = element.get("href")
-            if href is None:
-                yield from link_to(text_of(element), LinkKind.FEED)
-                return
-            rel = (element.get("rel") or "alternate").lower()
-            if rel in ("hub", "edit", "edit-media", "replies-edit", "search"):
-                return
-            yield from link_to(href, LinkKind.EMBED if rel == "enclosure" else LinkKind.FEED, rel=rel)
-        case "enclosure" | "content" | "thumbnail" if (url := element.get("url")) is not None:
-            yield from link_to(url, LinkKind.EMBED)
-        case "image" if (href := element.get("href") or _of_rdf(element, "resource")) is not None:
-            yield from link_to(href, LinkKind.EMBED)
-        case "icon" | "logo":
-            yield from link_to(text_of(element), LinkKind.EMBED)
-        case "player" if (url := element.get("url")) is not None:
-            yield from link_to(url, LinkKind.FRAME)
-        case "source" if (url := element.get("url")) is not None:
-            yield from link_to(url, LinkKind.FEED)
-        case "uri" if (parent := element.getparent()) is not None and local_name(parent) in ("author", "contributor"):
-            yield from link_to(text_of(element), LinkKind.FEED)
-        case "content" if (src := element.get("src")) is not None:
-            yield from link_to(src, LinkKind.FEED)
-        case "url" if (parent := element.getparent()) is not None and local_name(parent) == "image":
-            yield from link_to(text_of(element), LinkKind.EMBED)
-        case "guid" if _is_link(element):
-            yield from _guid_link(element)
-        case "item":
-            # Without a link, the identifier is all there is, even if it claims not to be a link.
-            children = {local_name(child): child for child in element}
-            if "link" in children:
-                return
-            if (guid := children.get("guid")) is not None and not _is_link(guid):
-                yield from _guid_link(guid)
-            elif guid is None:
-                yield from link_to(_of_rdf(element, "about"), LinkKind.FEED)
-        case "li":
-            yield from link_to(_of_rdf(element, "resource"), LinkKind.FEED)
-        case "comments" | "commentrss":
-            yield from link_to(text_of(element), LinkKind.FEED)
-
-
-def _of_rdf(element: lxml.etree._Element, name: str) -> str | None:
-    """The value of an RDF attribute, in which RSS 1.0 keeps its URLs."""
-    return element.get(f"{_RDF}{name}") or element.get(f"rdf:{name}")
-
-
-def _is_link(guid: lxml.etree._Element) -> bool:
-    return (guid.get("isPermaLink") or "true").lower() == "true"
-
-
-def _guid_link(guid: lxml.etree._Element) -> Iterator[Link]:
-    text = (guid.text or "").strip()
-    if text.startswith(("http://", "https://")):
-        yield from link_to(text, LinkKind.FEED)
-
-
 def _readers(url: str) -> dict[str, Reader]:
     """Readers by the local name of the root. Name spaces do not count, because many documents get them wrong."""
     add_scheme = scheme_adder(url)
@@ -283,4 +261,4 @@ def _readers(url: str) -> dict[str, Reader]:
         return sitemap_links(element, name, add_scheme)
 
     by_root: dict[str, Reader] = dict.fromkeys(_SITEMAP_ROOTS, read_sitemap)
-    return by_root | dict.fromkeys(("rss", "rdf", "feed"), _feed_links)
+    return by_root | dict.fromkeys(("rss", "rdf", "feed"), feed_links)

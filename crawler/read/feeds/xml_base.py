@@ -41,6 +41,10 @@ class Bases:
         if self._open and self._open[-1][0] is element:
             self._open.pop()
 
+    def forget_elements(self) -> None:
+        """The open elements are gone without an end. Only the outermost base still holds."""
+        self._open = [(lxml.etree.Element("document"), base) for _, base in self._open[:1]]
+
     def of(self, element: lxml.etree._Element, /, *, default: str | None = None) -> str | None:
         """The base for the contents of an element within the open one; `default` if no element names a base."""
         outer = self._open[-1][1] if self._open else None

@@ -141,6 +141,27 @@ def test_what_feeds_name_beside_their_entries_is_found() -> None:
     ) == [("/favicon.ico", EMBED), ("/logo.png", EMBED), ("/joe", FEED)]
 
 
+@pytest.mark.parametrize("html", ["a<br>b", "<p>a<p>b", "<img src=x> a", "a</b></i>c", "<br/><ul><li>a</p>"])
+def test_a_feed_is_read_on_whatever_html_its_entries_have_without_escapes(html: str) -> None:
+    entries = "".join(
+        f"<item><title>t</title><link>/{number}</link><description>{html}</description></item>\n"
+        for number in range(3000)
+    )
+    # Surplus end tags also end the element that names the base.
+    base = "" if "</b>" in html else "http://b.test"
+    body = f"<rss xml:base='{base}'><channel>{entries}</channel></rss>".encode()
+    pieces = [body[start : start + PIECE_BYTES] for start in range(0, len(body), PIECE_BYTES)]
+    listing = xml_links(pieces)
+    assert [link.href for link in listing.links] == [f"{base}/{number}" for number in range(3000)]
+    assert listing.trouble is None
+
+
+def test_entries_without_an_end_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "MAX_LINKS", 100)
+    entry = b"<item><link>a</link>" + b"<a>" * 30
+    assert xml_links([b"<rss><channel>" + entry * 300]).trouble == "lists more than 100 URLs; the rest is not read"
+
+
 @pytest.mark.parametrize(
     ("written", "url"),
     [
