@@ -12,11 +12,12 @@ MAX_BYTES: Final = 64_000_000
 """Default limit of what open connections take."""
 _WEIGHT: Final = 0.05
 """Of the last interval, in the typical one."""
-_MAX_PEERS = 10_000
+_MAX_SERVERS = 10_000
 _MAX_REUSE_FAILURES = 2
 """After so many failures in a row, connections to this server are not kept any more."""
 
-Peer = tuple[str, int]
+Server = tuple[str, int]
+"""Address and port; behind a proxy the host and the port."""
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +35,6 @@ class Connection(Protocol):
     """About what it takes."""
     interval_s: float | None
     """The time between its last two requests; None if there was only one."""
-    peer: Peer | None
 
     def is_idle(self) -> bool:
         """Whether it waits for another request."""
@@ -77,7 +77,7 @@ class Connections:
         """About what the open ones take."""
         self._open: dict[int, _Open] = {}
         self._typical_s = 1.0
-        self._reuse_failures: dict[Peer, int] = {}
+        self._reuse_failures: dict[Server, int] = {}
 
     def __len__(self) -> int:
         return len(self._open)
@@ -112,24 +112,23 @@ class Connections:
         self.reused += 1
         self._typical_s += _WEIGHT * (interval_s - self._typical_s)
 
-    def note_reuse(self, peer: Peer, *, answered: bool) -> None:
+    def note_reuse(self, server: Server, *, answered: bool) -> None:
         """Remember whether the server answered another request over a kept connection."""
         if answered:
-            self._reuse_failures.pop(peer, None)
+            self._reuse_failures.pop(server, None)
             return
-        if len(self._reuse_failures) >= _MAX_PEERS:
+        if len(self._reuse_failures) >= _MAX_SERVERS:
             self._reuse_failures.clear()
-        self._reuse_failures[peer] = self._reuse_failures.get(peer, 0) + 1
+        self._reuse_failures[server] = self._reuse_failures.get(server, 0) + 1
 
-    def may_keep(self, connection: Connection, now: float) -> bool:
+    def may_keep(self, connection: Connection, now: float, server: Server | None) -> bool:
         """Whether a connection, which is being answered, may be kept for another request. Closes others for it that are
         less useful.
 
         A server that again and again closes a kept connection upon a request gets a new one each time; otherwise half
         of the requests would be lost.
         """
-        peer = connection.peer
-        if peer is not None and self._reuse_failures.get(peer, 0) >= _MAX_REUSE_FAILURES:
+        if server is not None and self._reuse_failures.get(server, 0) >= _MAX_REUSE_FAILURES:
             return False
         if not self.is_crowded:
             return True

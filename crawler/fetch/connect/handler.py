@@ -12,7 +12,7 @@ from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 
 from crawler.fetch.connect.bodies import BodyEnd, Overhead, PlainBody
-from crawler.fetch.connect.connections import Connections, Peer
+from crawler.fetch.connect.connections import Connections, Server
 from crawler.fetch.connect.failures import TOO_MUCH, BodyBroken, NoResponse
 from crawler.fetch.connect.keeping import memory_of
 from crawler.fetch.connect.response_heads import PlainHead, end_of_head, fix_head, may_be_head, read_plain_head
@@ -40,7 +40,7 @@ class TolerantHandler(ResponseHandler):
         super().__init__(loop)
         self._connections = connections
         self.body_end = BodyEnd()
-        self.peer: Peer | None = None
+        self.peer: Server | None = None
         """The server at its other end."""
         self.requests = 0
         """How many requests went over it, including the current one."""

@@ -168,14 +168,13 @@ class Network:
             head_timeout_s=limits.head_timeout_s,
             deadline=deadline,
             prefer=self._names.prefer,
+            through_proxy=proxy is not None,
         )
         if proxy_url is not None and url.origin.scheme == "http" and response.status == _LOGIN_WANTED:
             response.close()
             raise aiohttp.ClientHttpProxyError(
                 request.request_info, (), status=response.status, message=response.reason
             )
-        if proxy is not None:
-            response.peer = None  # it is that of the proxy
         return response
 
     async def _connect(self, request: HttpRequest, timeout_s: float) -> Taken:

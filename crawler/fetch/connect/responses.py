@@ -107,6 +107,8 @@ class Response:
         message: RawResponseMessage | PlainHead,
         headers: Headers,
         content: StreamReader | PlainBody,
+        *,
+        through_proxy: bool,
     ) -> None:
         handler: TolerantHandler = connection.handler
         self._connection: Taken | None = connection
@@ -117,7 +119,7 @@ class Response:
         self.headers = headers
         self.content = content
         self.body_end = handler.body_end
-        self.peer = handler.peer
+        self.peer = None if through_proxy else handler.peer
         content.on_eof(self._release)
 
     @property
@@ -148,9 +150,11 @@ async def exchange(
     head_timeout_s: float,
     deadline: float,
     prefer: Callable[[str, str], None],
+    through_proxy: bool = False,
 ) -> Response:
     """Send a request and receive the head of its response, before `deadline` by the loop's clock. Calls `prefer` with
-    the host and the address to which it went. Whatever it raises, the connection is closed."""
+    the host and the address to which it went, unless `through_proxy`: then the connection's peer is the proxy, and says
+    nothing about the server. Whatever it raises, the connection is closed."""
     handler: TolerantHandler = connection.handler
     try:
         head = request.serialized()
@@ -158,11 +162,11 @@ async def exchange(
         if handler.transport is None or handler.transport.is_closing():
             raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
         handler.transport.write(head)
-        peer = handler.peer
-        if peer is not None:
-            prefer(request.host, peer[0])
+        server = (request.host, request.port or 0) if through_proxy else handler.peer
+        if server is not None and not through_proxy:
+            prefer(request.host, server[0])
         now = handler.asked_at
-        if not connections.may_keep(handler, now):
+        if not connections.may_keep(handler, now, server):
             handler.force_close()
         try:
             if deadline < now + head_timeout_s:
@@ -174,13 +178,13 @@ async def exchange(
             finally:
                 timeouts.stop(handler)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if handler.requests > 1 and peer is not None:
-                connections.note_reuse(peer, answered=False)
+            if handler.requests > 1 and server is not None:
+                connections.note_reuse(server, answered=False)
             if handler.body_end.alert is not None:
                 raise TlsRefused(handler.body_end.alert) from error
             raise ClosedEarly("closed without a response") from error
-        if handler.requests > 1 and peer is not None:
-            connections.note_reuse(peer, answered=True)
+        if handler.requests > 1 and server is not None:
+            connections.note_reuse(server, answered=True)
         headers = Headers(message.raw_headers, message.named if isinstance(message, PlainHead) else None)
         kept_s = keep_alive_s(headers.first(b"keep-alive"))
         handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
@@ -188,7 +192,7 @@ async def exchange(
             size = sum(map(len, chain.from_iterable(headers.lines)))
             if size > _MAX_HEADERS_BYTES:
                 raise HeadersTooLarge(f"{size} bytes of headers, at most {_MAX_HEADERS_BYTES} are read")
-        return Response(request, connection, message, headers, content)
+        return Response(request, connection, message, headers, content, through_proxy=through_proxy)
     except BaseException:
         connection.close()
         raise

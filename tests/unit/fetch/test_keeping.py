@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.fetch.connect.connections import ConnectionLimits, Connections, Peer
+from crawler.fetch.connect.connections import ConnectionLimits, Connections
 from crawler.fetch.connect.keeping import Idle, memory_of, to_close
 from crawler.fetch.connect.responses import keep_alive_s
 from crawler.page import Request
@@ -20,7 +20,6 @@ class Kept:
     def __init__(self, connections: Connections, memory_bytes: int = 1000) -> None:
         self.memory_bytes = memory_bytes
         self.interval_s: float | None = None
-        self.peer: Peer | None = None
         self.asked_at = 0.0
         self.closed = False
         self._connections = connections
@@ -54,7 +53,7 @@ def hits(connections: Connections, visits: Sequence[tuple[float, str]], memory: 
         else:
             found += 1
         connection.ask(now)
-        if not connections.may_keep(connection, now):
+        if not connections.may_keep(connection, now, None):
             connection.close()
         assert len(connections) <= connections.limit
         assert connections.memory_bytes <= connections.max_bytes

@@ -14,7 +14,7 @@ from crawler.page import Failure, FailureKind, Fetched, Page, Request
 from tests.certificates import issued
 from tests.fetchers import http_fetcher
 from tests.proxies import connect_proxy, socks_proxy
-from tests.servers import page, raw_server
+from tests.servers import CLOSE, Script, Seen, page, raw_server
 from tests.unit.fetch.test_names import FakeDns
 
 LOGIN = ("anna", "correct horse")
@@ -178,6 +178,27 @@ def test_a_socks_proxy_is_told_an_address_or_where_it_is_to_find_it_the_name(
             assert [seen.header("Host") for seen in server.seen] == ["www.far.test"] * 2
 
     run_on(loop, main)
+
+
+async def test_behind_a_proxy_a_host_that_closes_kept_connections_spoils_no_other() -> None:
+    connections: set[int] = set()
+
+    def script(seen: Seen) -> Script:
+        is_kept = seen.connection in connections
+        connections.add(seen.connection)
+        return [CLOSE] if is_kept and seen.header("Host") == "bad.test" else [page(b"x")]
+
+    async with raw_server(script) as server, socks_proxy(server.port) as proxy:
+        fetcher = http_fetcher(routes=Routes(proxies={"*": f"socks5h://127.0.0.1:{proxy.port}"}))
+        try:
+            for host in ("bad.test", "good.test"):
+                for _ in range(8):
+                    await fetcher.fetch(Request(url=f"http://{host}/"))
+        finally:
+            await fetcher.aclose()
+        assert proxy.targets.count(("good.test", 80)) == 1
+        # Two failures suffice, then each request of that host has a connection of its own.
+        assert proxy.targets.count(("bad.test", 80)) == 2 + 4
 
 
 async def test_a_socks_proxy_gets_its_login_and_nobody_else_does(
