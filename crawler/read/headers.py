@@ -14,7 +14,7 @@ _PARAMETER = re.compile(r';\s*([^\s=;,"]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"?|([^\
 
 
 class Headers(msgspec.Struct, frozen=True, kw_only=True):
-    """The headers that we need to read a page, decoded as Latin-1."""
+    """The headers that we need to read a page."""
 
     media_type: str | None
     """The declared type without its parameters, in lower case."""
@@ -32,7 +32,7 @@ def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
     for name, value in headers:
         lower = name.lower()
         if lower in _WANTED:
-            wanted.setdefault(lower, []).append(value.decode("latin-1").strip())
+            wanted.setdefault(lower, []).append(_text(value).strip())
     declared = extract_media_type(wanted.get(b"content-type", ()))
     return Headers(
         media_type=declared.essence,
@@ -42,6 +42,14 @@ def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
         language=wanted.get(b"content-language", [None])[0],
         refresh=wanted.get(b"refresh", [None])[0],
     )
+
+
+def _text(value: bytes) -> str:
+    """A header as its sender meant it: UTF-8, else Latin-1."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _links(value: str) -> Iterator[tuple[str, str]]:

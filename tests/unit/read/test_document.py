@@ -108,6 +108,14 @@ def test_headers_are_read_whatever_their_case_and_the_last_type_counts() -> None
     assert read_headers([]).media_type is None
 
 
+def test_headers_are_read_as_utf8_if_they_are_that() -> None:
+    for encoding in ("utf-8", "latin-1"):
+        headers = read_headers(
+            [(b"Link", "</müller>; rel=canonical".encode(encoding)), (b"Refresh", "0; /grün".encode(encoding))]
+        )
+        assert (headers.links, headers.refresh) == ((("/müller", "canonical"),), "0; /grün")
+
+
 @pytest.mark.parametrize(
     ("value", "links"),
     [
