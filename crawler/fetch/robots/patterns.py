@@ -11,7 +11,7 @@ import msgspec
 _PATTERN_BYTES: Final = 290
 """What an indexed pattern takes beside its text."""
 _PIECE_BYTES: Final = 58
-_TO_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
+_TO_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^!-~]+")
 
 
 class Pattern(msgspec.Struct, frozen=True, gc=False):

@@ -137,6 +137,7 @@ def test_real_files_are_judged_as_google_does_but_for_named_differences(corpora:
         ("User-agent: foo\nDisallow: /", "/x", True),
         ("User-agent: foobots\nDisallow: /", "/x", True),
         ("User-agent: *\nDisallow: /é", "/%C3%A9", False),
+        ("User-agent: *\nDisallow: /Media Library/*.pdf", "/Media%20Library/a.pdf", False),
         ("User-agent: *\nDisallow: /", "/robots.txt", True),
         ("User-agent: *\nDisallow: /\nAllow: /x/index.html", "/x/", True),
         ("User-agent: *\nDisallow: /\nAllow: /x/index.html", "/x/y", False),
