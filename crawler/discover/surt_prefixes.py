@@ -138,6 +138,8 @@ def prefixes_of(entry: str, /) -> Iterator[str]:
             f"{entry!r} is not a place: expected a host, *.domain, a URL or a SURT prefix, "
             "as 'www.example.org', '*.example.org', 'https://example.org/docs/' or 'org,example,'"
         )
+    if is_domain and ":" in entry:
+        raise ValueError(f"{entry!r} is not a place: a domain has all ports of its hosts; leave the port out")
     # With a default port, a URL needs the scheme of that port. SURTs have neither.
     scheme = "http" if entry.endswith(":80") else "https"
     target = UrlReader().seed(f"{scheme}://{entry.removeprefix('*.')}/", called="place")

@@ -70,6 +70,12 @@ def test_a_label_that_no_host_can_have_is_refused_by_name() -> None:
         SurtPrefixes(["example,m ü,"])
 
 
+@pytest.mark.parametrize("entry", ["*.example.org:8080", "*.example.org:80"])
+def test_a_domain_with_a_port_is_refused_because_it_would_cover_all_ports(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"a domain has all ports of its hosts; leave the port out"):
+        SurtPrefixes([entry])
+
+
 @pytest.mark.parametrize("entry", ["", "two words", "example.org/docs", "https://", "*"])
 def test_what_is_no_place_is_refused_by_name(entry: str) -> None:
     with pytest.raises(ValueError, match=r"place|seed|URL"):

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.discover.quota import (
+    PAGES,
     OverQuota,
     PageLimits,
     PageQuota,
@@ -241,4 +242,9 @@ def test_pages_and_sitemaps_are_counted_per_domain_whatever_names_its_hosts_have
         sizes.spend(url, 5)
     assert pages.refusal("https://example.org/") is OverQuota.DOMAIN
     assert pages.refusal("https://example.net/") is None
+    assert [PAGES.host_of(key) for key in ("*.example.org", "a.test:8080/x", "a.test")] == [
+        "example.org",
+        "a.test",
+        "a.test",
+    ]
     assert sitemaps.refusal("https://example.net/") is None
