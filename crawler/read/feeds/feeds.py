@@ -136,7 +136,8 @@ class _XmlReader:
         self._depth += 1
         if self._depth <= 0:
             return None
-        if self._depth > MAX_DEPTH:
+        # The parser itself stops at 2048. Unclosed tags of an entry don't keep the next one from being read.
+        if self._depth > MAX_DEPTH and (self._entry_depth is None or self._entry_names is not _FEED_ENTRIES):
             return f"is nested deeper than {MAX_DEPTH} elements; the rest is not read"
         name = local_name(element)
         own = 1 + len(element.attrib)

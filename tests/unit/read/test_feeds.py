@@ -156,6 +156,15 @@ def test_a_feed_is_read_on_whatever_html_its_entries_have_without_escapes(html: 
     assert listing.trouble is None
 
 
+def test_an_entry_with_very_many_unclosed_tags_keeps_no_other_from_being_read() -> None:
+    entries = "".join(
+        f"<item><description>{'a<br>' * breaks}</description><link>{breaks}</link></item>"
+        for breaks in (feeds.MAX_DEPTH, 0, 3000, 1)
+    )
+    listing = xml_links([f"<rss><channel>{entries}</channel></rss>".encode()])
+    assert [link.href for link in listing.links] == [str(feeds.MAX_DEPTH), "0", "1"]
+
+
 def test_entries_without_an_end_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "MAX_LINKS", 100)
     entry = b"<item><link>a</link>" + b"<a>" * 30
