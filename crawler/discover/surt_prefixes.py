@@ -157,9 +157,9 @@ def _surt_prefixes(entry: str) -> Iterator[str]:
         place = name if is_default else f"{name}{colon}{port}"
         yield f"{place.rstrip(',')}){quote(path, safe=_ASCII)}"
         return
-    yield from _domain(f"{name}{colon}{port}")
     if is_default:
-        yield f"{name})"
+        yield f"{name})"  # the first one names the queue
+    yield from _domain(f"{name}{colon}{port}")
 
 
 def _ascii_label(label: str, entry: str) -> str:

@@ -157,3 +157,9 @@ def test_urls_of_the_longest_listed_place_share_a_queue_and_others_that_of_their
 def test_queues_that_are_named_alike_are_of_one_identity() -> None:
     assert QueuePrefixes(["*.a.test", "b.test"]).identity == QueuePrefixes(["b.test", "test,a,"]).identity
     assert QueuePrefixes(["*.a.test"]).identity != QueuePrefixes(["a.test"]).identity
+
+
+@pytest.mark.parametrize("entry", ["a.test:80", "http://(test,a,:80)/", "http://(test,a,:80"])
+def test_a_place_with_a_default_port_has_the_queue_of_its_host(entry: str) -> None:
+    reader = UrlReader(queue_of=QueuePrefixes([entry]).key)
+    assert reader.seed("http://a.test/x").queue_key == "test,a"
