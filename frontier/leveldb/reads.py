@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from itertools import islice
 
 import msgspec
 
@@ -36,6 +37,7 @@ from frontier.queues.queue import Position, QueueRecord
 from frontier.records import PendingUrl, PostponedUrl
 from frontier.values import LedgerEntry, UrlState
 
+QUEUES_AT_ONCE = 500
 DAMAGED = "its record in the ledger was damaged"
 
 
@@ -184,8 +186,14 @@ class LevelDBReads:
         }
 
     def queues(self, after: str = "", /) -> Iterator[QueueRecord]:
-        for key, value in self._database.items(queue_key(after) + b"\0" if after else b"Q", b"R"):
-            yield self._decode_queue(key, value)
+        start = queue_key(after) + b"\0" if after else b"Q"
+        # In pieces, as callers let others run meanwhile: these may open the database again, or replace a record.
+        while piece := [
+            (key, self._decode_queue(key, value))
+            for key, value in islice(self._database.items(start, b"R"), QUEUES_AT_ONCE)
+        ]:
+            yield from (record for _, record in piece)
+            start = piece[-1][0] + b"\0"
 
     def _decode_queue(self, stored_key: bytes, value: bytes) -> QueueRecord:
         key = untext(stored_key[1:])

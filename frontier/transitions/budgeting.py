@@ -2,7 +2,6 @@
 
 import asyncio
 from functools import partial
-from itertools import islice
 
 from frontier.queues.budgets import is_retired
 from frontier.store import Store
@@ -38,12 +37,11 @@ class Budgeting:
     async def reconsider(self) -> int:
         """Serve the queues again whose budgets now allow it, and return their number. Reads every queue."""
         keys: list[str] = []
-        after = ""
-        # Each piece is read anew: while others run, the store may be opened again, and records may be replaced.
-        while records := list(islice(self._store.reads.queues(after), READ_AT_ONCE)):
-            keys += (record.key for record in records if record.size and record.position is None)
-            after = records[-1].key
-            await asyncio.sleep(0)
+        for number, record in enumerate(self._store.reads.queues()):
+            if record.size and record.position is None:
+                keys.append(record.key)
+            if number % READ_AT_ONCE == READ_AT_ONCE - 1:
+                await asyncio.sleep(0)
         served = 0
         for key in keys:
             served += await self._commit.run(partial(self._operator.reconsider, key))

@@ -16,6 +16,7 @@ import pytest
 
 from crawler.testing.disks import mounted
 from frontier import Lease, StoreFailed, StoreRefused, UrlState
+from frontier.leveldb import reads
 from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.group_sync import GroupSync
 from frontier.leveldb.journal import LevelDBJournal
@@ -272,6 +273,7 @@ async def test_a_damaged_record_that_others_replace_while_queues_are_reconsidere
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budgeting, "READ_AT_ONCE", 2)
+    monkeypatch.setattr(reads, "QUEUES_AT_ONCE", 2)
     crawl = Crawl(tmp_path)
     crawl.settings = QueueSettings(budgets=Budgets(total=0))
     async with crawl.opened() as frontier:
