@@ -52,6 +52,10 @@ PAGES: dict[str, tuple[str, bytes]] = {
         b"undisturbed",
     ),
     "/away": ("<body>stays<script>location='/elsewhere'</script>", b"stays"),
+    "/posts": (
+        "<body>stays<form method=post action=/posted></form><script>document.forms[0].submit()</script>",
+        b"stays",
+    ),
     "/refresh": ("<meta http-equiv=refresh content='0;url=/refreshed'><body>stays", b"stays"),
     "/unwilling": (
         "<body>stays<script>onbeforeunload=e=>{e.preventDefault();return 'x'};location='/x'</script>",
@@ -156,6 +160,7 @@ async def test_pages_become_what_their_scripts_make_of_them(web: Rendering) -> N
         assert b"root:" not in pages[path].body
     assert {link.href for link in pages["/away"].links} == {"http://www.site.test/elsewhere"}
     assert pages["/away"].links[0].kind is LinkKind.REFRESH
+    assert pages["/posts"].links == ()
     assert {link.href for link in pages["/refresh"].links} == {"http://www.site.test/refreshed"}
     assert {link.href for link in pages["/popups"].links} == {f"http://www.site.test/popup{n}" for n in range(30)}
     asked = {target.partition("?")[0] for target in web.server.targets}
