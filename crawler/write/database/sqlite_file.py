@@ -16,6 +16,8 @@ VERSION: Final = 1
 """Of the schema. A change that needs more than new columns raises it, and adds a step to `_migrate`."""
 LOCK_WAIT_S: Final = 5.0
 """How long to wait for another process that has locked the file, before the crawl is told to wait."""
+LOG_BYTES: Final = 64_000_000
+"""The write-ahead log is cut to this size, after a reader that let it grow has gone."""
 
 _TYPES: Final = {
     Kind.INTEGER: "INTEGER",
@@ -60,6 +62,7 @@ class SqliteFile:
         try:
             with self._os_errors():
                 database.execute("PRAGMA journal_mode = WAL")
+                database.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
                 database.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
                 with _transaction(database):
                     self._migrate(database)

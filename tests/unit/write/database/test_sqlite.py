@@ -57,6 +57,23 @@ async def test_a_row_has_every_field_of_the_record_and_what_the_options_ask_for(
     assert (failed["number"], failed["reason"], failed["body"]) == (9, "timeout", None)
 
 
+async def test_the_log_is_cut_once_a_reader_that_let_it_grow_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_file, "LOG_BYTES", 100_000)
+    sink = open_sink(tmp_path)
+    log = tmp_path / f"{FILE_NAME}-wal"
+    with database(tmp_path) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM pages").fetchone()
+        while log.stat().st_size < 6_000_000:  # SQLite looks for what it may cut each thousand pages of 4 KB
+            await write(sink, log.stat().st_size)
+    for number in range(3):
+        await write(sink, number)
+    assert log.stat().st_size <= 100_000
+    await sink.aclose()
+
+
 async def test_links_have_a_row_each_and_are_replaced_with_their_page(tmp_path: Path) -> None:
     sink = open_sink(tmp_path)
     await sink.write(*rich_page(1))
