@@ -256,6 +256,13 @@ def test_the_adviser_says_what_it_needs(wrong: list[str], tmp_path: Path) -> Non
     assert ended.err.startswith("onceover: ")
 
 
+@pytest.mark.parametrize("given", [["--urls", "u"], ["--crawl", "c"], ["site.toml"], ["--set", "compare.rounds=5"]])
+def test_the_adviser_refuses_what_only_a_measurement_can_use(given: list[str], tmp_path: Path) -> None:
+    ended = onceover("compare", "--advise", "--urls-expected", "9", *given, cwd=tmp_path)
+    assert ended.code == USAGE
+    assert "--advise measures nothing, so it can't use " in ended.err
+
+
 @pytest.mark.parametrize("loss", ["2.0", "0.999999", "1e-13"])
 def test_the_adviser_takes_a_share_that_may_be_lost(loss: str, tmp_path: Path) -> None:
     ended = onceover("compare", "--advise", "--urls-expected", "9", "--loss", loss, cwd=tmp_path)

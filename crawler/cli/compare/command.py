@@ -98,6 +98,7 @@ def compare(**given: Any) -> int:
         if asked.urls_expected is not None or asked.memory is not None:
             raise click.UsageError("--urls-expected and --memory go with --advise, which measures nothing")
         return _run(asked)
+    _refuse_what_measures(asked)
     if asked.urls_expected is None:
         raise click.UsageError("--advise needs the expected number of URLs: --urls-expected 2e8, for example")
     return advise_on(
@@ -107,6 +108,22 @@ def compare(**given: Any) -> int:
         backends=asked.backends,
         as_json=asked.as_json,
     )
+
+
+def _refuse_what_measures(asked: _Asked) -> None:
+    given = {
+        "a configuration": asked.configuration is not None,
+        "--urls": asked.urls,
+        "--crawl": asked.crawls,
+        "--preset": asked.preset is not None,
+        "--dir": asked.directory is not None,
+        "--fresh": asked.fresh,
+        "--set": asked.settings,
+    }
+    if names := [name for name, is_given in given.items() if is_given]:
+        raise click.UsageError(
+            f"--advise measures nothing, so it can't use {', '.join(names)}: leave out one or the other"
+        )
 
 
 def _run(asked: _Asked) -> int:
