@@ -1,7 +1,8 @@
 """Opens the crawl in a directory for commands that inspect, change or repair it.
 
-A database can't be opened without writing. So a directory without write permission is read through a shadow: a
-temporary directory with copies of the files of frontier and visited set, and links to the tables of LevelDB.
+A database can't be opened without writing. So a directory without write permission, or on a full disk, is read
+through a shadow: a temporary directory with copies of the files of frontier and visited set, and links to the tables of
+LevelDB.
 """
 
 import fcntl
@@ -11,15 +12,20 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
+from crawler.disk.free_space import free_bytes
 from crawler.disk.layout import output_directories, part_at
 from crawler.disk.permissions import why_not_lockable
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.storage import open_state
 from frontier.state import FrontierState
+
+_ROOM_BYTES: Final = 1_000_000
+"""For what a frontier writes when it is opened, besides its logs."""
 
 
 @contextmanager
@@ -108,8 +114,7 @@ def lock_directory(path: Path, *, to_change: bool) -> Iterator[None]:
 
 @contextmanager
 def _shadow(directory: CrawlDirectory, *, needed: bool) -> Iterator[CrawlDirectory]:
-    """A shadow of a directory without write permission; the directory itself if it is writable or no shadow is
-    `needed`."""
+    """A shadow of a directory that can't be written to; the directory itself if it can, or no shadow is `needed`."""
     if not needed or _is_writable(directory):
         yield directory
         return
@@ -130,8 +135,12 @@ def _shadow(directory: CrawlDirectory, *, needed: bool) -> Iterator[CrawlDirecto
 
 
 def _is_writable(directory: CrawlDirectory) -> bool:
+    """Whether the frontier can be opened here: LevelDB then writes its logs anew, as tables."""
     paths = (directory.path, directory.frontier, directory.lock)
-    return all(os.access(path, os.W_OK) for path in paths if path.exists())
+    if not all(os.access(path, os.W_OK) for path in paths if path.exists()):
+        return False
+    logs = sum(path.stat().st_size for path in directory.frontier.glob("*.log"))
+    return not directory.path.exists() or free_bytes(directory.path) >= logs + _ROOM_BYTES
 
 
 @contextmanager

@@ -2,12 +2,13 @@
 
 import re
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from crawler.testing.disks import mounted
-from tests.e2e.crawling import COMPLETE, LIMIT, REFUSED, Web, assert_told, onceover, setting, started, tree
+from tests.e2e.crawling import COMPLETE, FAILED, LIMIT, REFUSED, Web, assert_told, onceover, setting, started, tree
 
 LOOKS = (
     ("inspect", "DIR", "queues", "--json"),
@@ -40,6 +41,22 @@ def test_a_crawl_that_cannot_be_written_to_tells_what_it_told_before(tmp_path: P
         assert tree(directory) == files
         refused = onceover("frontier", "pause", directory, "--reason", "no", cwd=tmp_path)
         assert_told(refused, REFUSED, "can't be used", "Read-only file system")
+
+
+def test_a_crawl_on_a_full_disk_tells_what_it_told_before(tmp_path: Path, web: Web) -> None:
+    with mounted("-o", "size=20m", at=tmp_path / "mount") as mount:
+        directory = mount / "crawl"
+        options = [*web.options, "--dir", str(directory), "--max-pages", "20", *setting("output.min_free_bytes=0")]
+        assert onceover("crawl", *options, cwd=tmp_path).code == LIMIT
+        before = looks(directory, tmp_path)
+        with suppress(OSError), (mount / "rest").open("wb", buffering=0) as rest:
+            while rest.write(bytes(4096)):
+                pass
+        files = tree(directory)
+        assert looks(directory, tmp_path) == before
+        assert_told(onceover("status", directory, cwd=tmp_path), COMPLETE)
+        assert tree(directory) == files
+        assert_told(onceover("pause", directory, cwd=tmp_path), FAILED, "the disk is full")
 
 
 def test_a_crawl_that_runs_answers_through_a_path_that_cannot_be_written_to(tmp_path: Path, web: Web) -> None:
