@@ -146,7 +146,9 @@ def waits_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -
             raise DirectoryRefused(_still_held(held, stopped))
         if not has_told:
             has_told = True
-            on_wait(f"Waiting for parts of an earlier run, which finish what is in flight: {_pids(held)}")
+            are_commands = all(error.is_command for error in held)
+            earlier = "parts of an earlier run, which finish what is in flight"
+            on_wait(f"Waiting for {'commands that use parts' if are_commands else earlier}: {_pids(held)}")
         yield _LOOK_AGAIN_S
 
 
@@ -169,6 +171,8 @@ def _still_held(held: list[DirectoryInUse], stopped: list[DirectoryInUse]) -> st
             f"parts of an earlier run are stopped (by Ctrl-Z, SIGSTOP or a debugger): {_pids(stopped)}. "
             f"`kill -CONT {pids}` lets them end; then start the crawl again"
         )
+    if commands := [error for error in held if error.is_command]:
+        return str(commands[0])
     pids = " ".join(str(error.pid) for error in held if error.pid is not None)
     return (
         f"parts of an earlier run still use their directories: {_pids(held)}. Start the crawl again when they have "
