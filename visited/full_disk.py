@@ -27,16 +27,16 @@ def raise_disk_full() -> Iterator[None]:
         yield
     except OSError as error:
         if _is_full_disk(error):
-            raise DiskFull(f"the visited set can't be opened because the disk is full: {_message(error)}") from error
+            raise DiskFull(f"the visited set can't be opened because the disk is full: {message_of(error)}") from error
         raise
 
 
 def _is_full_disk(error: OSError) -> bool:
     # LevelDB's errors have no number, only the system's text.
-    return error.errno in _DISK_FULL or any(os.strerror(number) in _message(error) for number in _DISK_FULL)
+    return error.errno in _DISK_FULL or any(os.strerror(number) in message_of(error) for number in _DISK_FULL)
 
 
-def _message(error: OSError) -> str:
+def message_of(error: Exception) -> str:
     """The text of an error; LevelDB's is bytes."""
-    text = error.args[0] if error.args and error.strerror is None else error
+    text = error.args[0] if error.args and getattr(error, "strerror", None) is None else error
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)

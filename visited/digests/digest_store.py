@@ -11,7 +11,7 @@ import plyvel
 from visited.digests import undo_log
 from visited.digests.leveldb_memory import WRITE_BUFFER_BYTES, LevelDBMemory
 from visited.digests.undo_log import Batch, Meta
-from visited.full_disk import raise_disk_full
+from visited.full_disk import message_of, raise_disk_full
 from visited.protocol import SnapshotRefused
 
 _CACHE_BYTES = 16 << 20
@@ -52,11 +52,13 @@ class DigestStore:
         try:
             db = plyvel.DB(str(self._directory), create_if_missing=False, paranoid_checks=True)
         except plyvel.Error as error:
-            raise SnapshotRefused(f"the store {self._directory} can't be opened: {error}; rebuild it") from error
+            raise SnapshotRefused(
+                f"the store {self._directory} can't be opened: {message_of(error)}; rebuild it"
+            ) from error
         try:
             meta = undo_log.roll_back(db, identity, sequence)
         except plyvel.CorruptionError as error:
-            raise SnapshotRefused(f"the store {self._directory} is damaged: {error}; rebuild it") from error
+            raise SnapshotRefused(f"the store {self._directory} is damaged: {message_of(error)}; rebuild it") from error
         finally:
             db.close()
         self._db = self._open_database(self._directory)
@@ -157,7 +159,7 @@ class DigestStore:
         except plyvel.CorruptionError as error:
             self.close()
             plyvel.destroy_db(str(self._directory))
-            message = f"the visited set is damaged, and is rebuilt by the next start: {error}"
+            message = f"the visited set is damaged, and is rebuilt by the next start: {message_of(error)}"
             raise OSError(errno.EIO, message, str(self._directory)) from error
 
     def _write(self, change: bytes, digests: list[bytes]) -> None:
