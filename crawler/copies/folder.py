@@ -43,6 +43,12 @@ def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
         os.close(descriptor)
 
 
+def check_no_file(path: Path) -> None:
+    """Raise `CopyRefused` if a file is where a folder is to be."""
+    if path.exists() and not path.is_dir():
+        raise CopyRefused(f"expected a folder, or a new name for one; found a file: {path}")
+
+
 def is_open_as(descriptor: int, path: Path) -> bool:
     """Whether an open file or folder still has this name."""
     try:

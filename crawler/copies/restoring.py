@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crawler.copies.content import CopiedFile, Folder, stream
-from crawler.copies.folder import CopyRefused, is_open_as
+from crawler.copies.folder import CopyRefused, check_no_file, is_open_as
 from crawler.copies.writing import Progress
 from crawler.disk.directory import RESTORING
 from crawler.disk.permissions import why_not_lockable
@@ -19,6 +19,7 @@ from crawler.write.appending import sync_directory
 def restoring(directory: Path) -> Iterator[None]:
     """A context in which the files of a crawl come into a directory. Until it has ended well, no crawl opens there.
     Raises `CopyRefused` if the directory holds other files, or another process restores into it."""
+    check_no_file(directory)
     mark = directory / RESTORING
     if not mark.exists():
         _check_is_empty(directory)

@@ -13,6 +13,7 @@ def export_index(directory: Path, part: int | None, to: Path, *, overwrite: bool
     folders = dict.fromkeys(archive.path.parent for archive in archives_of(directory, part))
     if not folders:
         raise nothing_to("list", directory, part)
+    to.parent.mkdir(parents=True, exist_ok=True)
     lines = 0
     with written_aside(to, may_replace=overwrite) as file:
         for line in merged_index(*folders):

@@ -71,7 +71,11 @@ def export_table(export: TableExport, to: Path, say: Say, on_damage: OnDamage) -
         if export.partition_by:
             raise ExportRefused(f"a partitioned table has many files: expected a folder, found {to}")
         return _export_file(export, to, make, on_damage)
-    to.mkdir(parents=True, exist_ok=True)
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        expected = f"a folder, or a new file whose name ends with .{export.format}"
+        raise ExportRefused(f"expected {expected}; found {to}, which is or lies in a file of another kind") from error
     with locked_folder(to):
         return _Folder(export, to, partitions, make, say, on_damage).export()
 

@@ -97,12 +97,12 @@ def test_a_crawl_in_parts_is_compared_with_an_earlier_one_and_its_wacz_is_whole(
     assert ended.code == COMPLETE, ended
     ended = command_here("export", str(crawl), "--format", "wacz", "--to", str(tmp_path / "a.wacz"))
     assert ended.code == COMPLETE, ended
-    ended = command_here("export", str(crawl), "--format", "cdxj", "--to", str(tmp_path / "a.cdxj"))
+    ended = command_here("export", str(crawl), "--format", "cdxj", "--to", str(tmp_path / "new" / "a.cdxj"))
     assert ended.code == COMPLETE, ended
-    lines = (tmp_path / "a.cdxj").read_bytes().splitlines()
+    lines = (tmp_path / "new" / "a.cdxj").read_bytes().splitlines()
     assert lines == sorted(line for each in crawl.glob("part-*/warc/*.cdxj") for line in each.read_bytes().splitlines())
     assert len(lines) > 20
-    ended = command_here("export", str(crawl), "--format", "cdxj", "--to", str(tmp_path / "a.cdxj"))
+    ended = command_here("export", str(crawl), "--format", "cdxj", "--to", str(tmp_path / "new" / "a.cdxj"))
     assert (ended.code, "--overwrite" in ended.err) == (REFUSED, True), ended
 
     [archive] = (earlier / "warc").glob("*.warc.gz")

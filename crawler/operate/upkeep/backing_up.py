@@ -12,7 +12,7 @@ import msgspec
 from crawler.control.frozen import Frozen, FrozenState
 from crawler.control.requests import Freeze
 from crawler.copies.content import CopiedPart, CopyList, Folder
-from crawler.copies.folder import CopyRefused, frozen_folder
+from crawler.copies.folder import CopyRefused, check_no_file, frozen_folder
 from crawler.copies.freezing import FrozenFile, files_of, read_frozen
 from crawler.copies.writing import CopyWriter, Progress
 from crawler.disk.directory import CrawlDirectory
@@ -119,6 +119,7 @@ def _check_places(source: _Source, folder: Folder) -> None:
     crawl, copy = source.whole.resolve(), folder.path.resolve()
     if crawl == copy or crawl in copy.parents or copy in crawl.parents:
         raise CopyRefused(f"{folder.path} and {source.whole} lie in each other: give the copy a folder of its own")
+    check_no_file(folder.path)
     if folder.is_strange():
         raise CopyRefused(
             f"{folder.path} holds other files than those of a copy, and was not touched: give the copy a new folder"

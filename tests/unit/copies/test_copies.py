@@ -304,6 +304,16 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     assert not copy.exists()
 
 
+def test_a_file_where_a_folder_is_expected_is_told(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path)
+    file = tmp_path / "file"
+    file.write_text("mine")
+    why = f"expected a folder, or a new name for one; found a file: {file}"
+    assert_told(command_here("backup", str(crawl), "--to", str(file)), REFUSED, why)
+    assert_told(command_here("restore", str(copy), "--to", str(file)), REFUSED, why)
+    assert file.read_text() == "mine"
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     crawl, copy = copied(tmp_path)
     taken = tmp_path / "taken"

@@ -122,6 +122,14 @@ def test_what_cannot_be_divided_is_refused(tmp_path: Path, options: tuple[str, .
         run(crawl, form, tmp_path / to, *rest)
 
 
+@pytest.mark.parametrize("place", ["file", "file/tables", "/dev/full"])
+def test_a_file_where_a_folder_is_expected_is_told(tmp_path: Path, place: str) -> None:
+    crawl = write_crawl(tmp_path / "crawl", [linking(1, "http://a.test/")])
+    (tmp_path / "file").touch()
+    with pytest.raises(ExportRefused, match=r"expected a folder, or a new file whose name ends with \.csv; found .*"):
+        run(crawl, "csv", tmp_path / place)
+
+
 @given(st.lists(st.tuples(st.sampled_from(["a/b", "..", "ü =%", "", None, "2026"]), st.integers(0, 3)), max_size=30))
 def test_any_value_names_one_folder_below_and_no_row_is_lost(rows: list[tuple[str | None, int]]) -> None:
     table = Table(name="t", version=1, columns=[Column("crawl"), Column("n", "integer")], rows=lambda _: [])
