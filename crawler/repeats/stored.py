@@ -45,12 +45,19 @@ class StoredFingerprints:
     """Fingerprints of pages that repeat nothing, each with its URL. A `Sink`: it takes them from records."""
 
     def __init__(
-        self, directory: Path, *, only_archived: bool = False, name_of: Callable[[str], str] = lambda url: url
+        self,
+        directory: Path,
+        *,
+        only_archived: bool = False,
+        name_of: Callable[[str], str] = lambda url: url,
+        distance: int = 0,
     ) -> None:
         """With `only_archived` it does not take pages that the archive does not get for another reason. Nothing may be
         left out because of these. `name_of` tells the canonical form of a URL: a page may be found by another one at
-        its next visit."""
+        its next visit. One that has changed by at most `distance` bits since an earlier visit is not stored again: else
+        a page with the time of day would add a fingerprint at each visit."""
         self._name_of = name_of
+        self._distance = distance
         directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / _LINES
         self._only_archived = only_archived
@@ -77,7 +84,7 @@ class StoredFingerprints:
     def add(self, fingerprint: int, /, *, number: int, url: str) -> None:
         """Store the fingerprint of a page that repeats no other. Raises `OSError`, and then leaves nothing behind."""
         if self._has(fingerprint, self._name_of(url)):
-            return  # it was in flight when the crawl was killed, or has not changed since its last visit
+            return  # it was in flight when the crawl was killed, or has hardly changed since an earlier visit
         line = f"{fingerprint:016x} {number} {url}\n".encode()
         end = self._end + len(line)
         try:
@@ -103,7 +110,7 @@ class StoredFingerprints:
         self._closing.close()
 
     def _has(self, fingerprint: int, name: str) -> bool:
-        found = (self._url_at(place) for _, place in self._index.near(fingerprint, 0)[-_LOOKED_AT:])
+        found = (self._url_at(place) for _, place in self._index.near(fingerprint, self._distance)[-_LOOKED_AT:])
         return any(url is not None and self._name_of(url) == name for url in found)
 
     def _url_at(self, place: int) -> str | None:

@@ -16,14 +16,20 @@ def fingerprints(
     config: Config, directory: Path, urls: UrlReader, stack: AsyncExitStack
 ) -> Sequence[StoredFingerprints]:
     """The fingerprints of the crawl, which `stack` closes; nothing if near duplicates are not looked for."""
-    if config.duplicates.near == "off":
+    duplicates = config.duplicates
+    if duplicates.near == "off":
         return ()
 
     def name_of(url: str) -> str:
         target = urls.read(url, url)
         return url if isinstance(target, BadUrl) else target.canonical
 
-    known = StoredFingerprints(directory, only_archived=config.duplicates.near == "no-keep", name_of=name_of)
+    known = StoredFingerprints(
+        directory,
+        only_archived=duplicates.near == "no-keep",
+        name_of=name_of,
+        distance=duplicates.near_distance,
+    )
     stack.push_async_callback(known.aclose)
     return (known,)
 

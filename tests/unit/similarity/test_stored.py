@@ -50,6 +50,17 @@ async def test_a_page_that_is_fetched_again_is_no_near_duplicate_of_itself(tmp_p
     await known.aclose()
 
 
+async def test_a_page_that_hardly_changes_is_stored_once(tmp_path: Path) -> None:
+    known = StoredFingerprints(tmp_path, distance=3)
+    for number in range(50):
+        known.add(0xFF00 ^ 1 << number % 3, number=number, url="http://a.test/clock")
+    known.add(0xFF00, number=50, url="http://b.test/")
+    known.add(0x00FF, number=51, url="http://a.test/clock")
+    assert len(known) == 3
+    assert known.find(0xFF00 ^ 1 << 2, 3, url="http://c.test/") == Near("http://b.test/", 1)
+    await known.aclose()
+
+
 async def test_a_page_that_is_fetched_again_by_another_form_of_its_url_is_no_near_duplicate_of_itself(
     tmp_path: Path,
 ) -> None:
