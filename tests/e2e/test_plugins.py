@@ -63,6 +63,12 @@ BROKEN = """
             pass
 
 
+    class Exiting(Raising):
+        async def write(self, page, record):
+            if record.number > 3:
+                raise SystemExit(0)
+
+
     class Unreachable(Raising):
         async def write(self, page, record):
             from pathlib import Path
@@ -292,6 +298,11 @@ def test_a_sink_that_raises_ends_the_crawl_by_a_line_that_names_it_and_loses_not
     assert_told(crawl(web, *setting("output.sinks=[]"), site=site, cwd=tmp_path), COMPLETE, "Resuming")
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
     assert_sound(tmp_path / "crawl")
+
+
+def test_a_sink_that_calls_exit_has_failed_and_the_crawl_is_not_complete(site: str, web: Web, tmp_path: Path) -> None:
+    ended = crawl(web, *setting("output.sinks=broken:Exiting"), site=site, cwd=tmp_path)
+    assert_told(ended, FAILED, 'the sink "broken:Exiting" failed: SystemExit: 0 (broken.py, line ')
 
 
 def test_a_sink_that_can_not_write_now_holds_the_crawl(site: str, web: Web, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from crawler.library.result import CrawlResult
 from crawler.operate.settings.start import Start
 from crawler.progress import summary
 from crawler.status import number_of
+from crawler.wiring.plugins.blame import blaming, plugins_of
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,10 @@ def run_crawl(
     form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name)
     with lock_crawl(loaded, fresh=fresh) as directory, logging_to(directory.log, form, console):
         warn_of_address_space()
-        result = in_event_loop(_run(loaded, directory, console, rebuild=rebuild, start=start, changed=changed))
+        # Outside of the loop too, because a task that raises SystemExit ends it at once.
+        with blaming(plugins_of(loaded.config)):
+            running = _run(loaded, directory, console, rebuild=rebuild, start=start, changed=changed)
+            result = in_event_loop(running)
     print_result(result, as_json=as_json, again=again)
     return result
 

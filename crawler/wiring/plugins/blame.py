@@ -43,11 +43,11 @@ def blaming(plugins: Sequence[NamedBackend]) -> Iterator[None]:
     """A context in which an error that one of the plug-ins has raised becomes a `PluginFailed`.
 
     The last code that ran, of ours and theirs, has raised it: libraries that this code called are not to blame. A full
-    disk is not the fault of a plug-in.
+    disk is not the fault of a plug-in. So does a `SystemExit`, whose code would pass for how the crawl has ended.
     """
     try:
         yield
-    except (Exception, BaseExceptionGroup) as error:
+    except (Exception, BaseExceptionGroup, SystemExit) as error:
         for leaf in _leaves(error):
             if isinstance(leaf, PluginFailed):
                 log.info("%s", leaf, exc_info=error)

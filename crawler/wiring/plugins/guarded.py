@@ -37,7 +37,11 @@ class GuardedExtractor:
             if not isinstance(extract, Extract):
                 raise TypeError(f"expected an Extract, found {type(extract).__name__}")
             return _checked(extract, Extract)
-        except (Exception, asyncio.CancelledError) as error:  # nothing awaits, so nobody can have cancelled it
+        except (
+            Exception,
+            SystemExit,
+            asyncio.CancelledError,
+        ) as error:  # nothing awaits, so nobody can have cancelled it
             log.warning("%s failed: %s (%s)", self._title, in_one_line(error), page.url)
             log.info("the traceback", exc_info=error)
             return Extract(
@@ -65,7 +69,7 @@ class GuardedFetcher:
             if not isinstance(fetched, Fetched):
                 raise TypeError(f"expected a page or a failure, found {type(fetched).__name__}")
             return _with_enums(fetched, _checked(fetched, type(fetched)))
-        except (Exception, asyncio.CancelledError) as error:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
             log.warning("%s failed: %s (%s)", self._title, in_one_line(error), request.url)

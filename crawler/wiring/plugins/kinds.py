@@ -33,6 +33,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     descriptor: type[msgspec.Struct]
     methods: tuple[str, ...]
     """What a component of this kind must have."""
+    coroutines: tuple[str, ...] = ()
+    """Which methods, also of those that it may have, must be coroutines."""
     adopt: Callable[[str, Callable[..., Any]], msgspec.Struct]
     """The descriptor for a class or a function without one, with this name."""
     raises: tuple[type[Exception], ...] = ()
@@ -59,6 +61,7 @@ VISITED: Final = Kind(
     ours={**BACKENDS, **REMOTE, **PEERS},
     descriptor=VisitedDescriptor,
     methods=("add_many", "forget_many", "has_many", "describe", "dump", "load", "__len__", "aclose"),
+    coroutines=("add_many", "forget_many", "aclose"),
     adopt=_adopt(VisitedDescriptor),
     raises=(DiskFull, Unavailable),
     needs=frozenset(get_args(Need)),
@@ -70,6 +73,7 @@ FRONTIER: Final = Kind(
     ours=FRONTIERS,
     descriptor=FrontierDescriptor,
     methods=("knows_many", "describe", "restore", "open_frontier", "close"),
+    coroutines=("restore", "open_frontier"),
     adopt=_adopt(FrontierDescriptor),
     raises=(StoreFailed, StoreRefused),
     needs=frozenset(get_args(FrontierNeed)),
@@ -85,6 +89,7 @@ SINK: Final = Kind(
     },
     descriptor=SinkDescriptor,
     methods=("write", "aclose"),
+    coroutines=("begin", "write", "write_exchange", "aclose"),
     adopt=_adopt(SinkDescriptor),
     needs=frozenset(get_args(SinkNeed)),
 )
@@ -102,6 +107,7 @@ FETCHER: Final = Kind(
     ours={"http": "crawler.fetch.descriptor:HTTP"},
     descriptor=FetcherDescriptor,
     methods=("fetch", "aclose"),
+    coroutines=("fetch", "aclose"),
     adopt=_adopt(FetcherDescriptor),
 )
 CANONICAL_RULE: Final = Kind(

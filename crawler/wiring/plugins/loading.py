@@ -4,6 +4,8 @@ import errno
 from collections.abc import Callable
 from functools import reduce, wraps
 from importlib import import_module
+from inspect import iscoroutinefunction, isfunction
+from types import MethodType
 from typing import Any
 
 import msgspec
@@ -123,9 +125,17 @@ def _checked_maker(backend: NamedBackend, make: Callable[..., Any]) -> Callable[
         if missing:
             found = f"its maker returned {type(component).__name__}, which has no {', '.join(missing)}"
             raise backend.refuse(f"expected a {backend.kind.noun}, but {found}", what="can't be made")
+        if plain := [name for name in backend.kind.coroutines if _is_plain(getattr(component, name, None))]:
+            why = f"expected `async def {plain[0]}` in {type(component).__name__}, found `def {plain[0]}`"
+            raise backend.refuse(why, what="can't be made")
         return component
 
     return make_component
+
+
+def _is_plain(method: object) -> bool:
+    """Whether a method is written in Python, and not as a coroutine. Its result could not be awaited."""
+    return isinstance(method, MethodType) and isfunction(method.__func__) and not iscoroutinefunction(method)
 
 
 def _refuse_errors(backend: NamedBackend, call: Callable[..., Any], *, what: str) -> Callable[..., Any]:
@@ -138,7 +148,7 @@ def _refuse_errors(backend: NamedBackend, call: Callable[..., Any], *, what: str
             return call(*arguments)
         except passed:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if isinstance(error, OSError) and error.errno in _DISK_FULL:
                 raise
             raise backend.refuse(error, what=what) from error

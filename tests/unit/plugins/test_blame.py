@@ -21,6 +21,8 @@ FAILING = f"""{SETS}
         if kind == "ours":
             from visited.descriptor import checked_options
             checked_options(None, {{}})
+        if kind == "exit":
+            raise SystemExit(0)
         raise OSError(errno.ENOSPC, "full") if kind == "disk" else KeyError(kind)
 """
 
@@ -63,6 +65,11 @@ def test_the_error_of_a_plug_in_names_it_and_the_log_has_the_traceback(
 def test_a_library_that_a_plug_in_calls_is_its_own_affair(plugins: list[NamedBackend]) -> None:
     with pytest.raises(PluginFailed, match=r"failed: Expecting property name"), blaming(plugins):
         fail("library")
+
+
+def test_a_plug_in_that_calls_exit_has_failed(plugins: list[NamedBackend]) -> None:
+    with pytest.raises(PluginFailed, match=r"failed: SystemExit: 0 \(failing_sets\.py, "), blaming(plugins):
+        fail("exit")
 
 
 def test_code_of_ours_that_a_plug_in_calls_is_not_blamed_on_it(plugins: list[NamedBackend]) -> None:

@@ -61,6 +61,10 @@ def cancelled() -> Any:
     raise asyncio.CancelledError
 
 
+def exiting() -> Any:
+    raise SystemExit(0)
+
+
 def test_what_a_plug_in_reads_is_passed_on() -> None:
     assert extract(lambda: EXTRACT) == EXTRACT
 
@@ -89,6 +93,10 @@ def test_a_wrong_value_in_an_extract_is_the_error_of_the_page(wrong: dict[str, A
 
 def test_an_extractor_that_is_cancelled_by_nobody_costs_the_page() -> None:
     assert extract(cancelled).error == "the extractor x failed: CancelledError"
+
+
+def test_an_extractor_that_calls_exit_costs_the_page() -> None:
+    assert extract(exiting).error == "the extractor x failed: SystemExit: 0"
 
 
 @pytest.mark.parametrize("fetched", [PAGE, REDIRECT, FAILURE])
@@ -131,6 +139,12 @@ async def test_a_fetcher_that_is_cancelled_by_nobody_costs_the_url() -> None:
     found = await fetch(cancelled)
     assert isinstance(found, Failure)
     assert found.message == "the fetcher x failed: CancelledError"
+
+
+async def test_a_fetcher_that_calls_exit_costs_the_url() -> None:
+    found = await fetch(exiting)
+    assert isinstance(found, Failure)
+    assert found.message == "the fetcher x failed: SystemExit: 0"
 
 
 async def test_a_fetch_that_is_cancelled_ends() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from config import ConfigError
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.wiring.components.processing import open_sinks
@@ -34,6 +35,57 @@ SINKS = """
         def __init__(self, parameters):
             raise OSError("the shelf is locked")
 """
+
+
+PLAIN = """
+    class PlainWrite:
+        def __init__(self, parameters):
+            pass
+
+        def write(self, page, record):
+            pass
+
+        async def aclose(self):
+            pass
+
+
+    class PlainBegin:
+        def __init__(self, parameters):
+            pass
+
+        def begin(self):
+            pass
+
+        async def write(self, page, record):
+            pass
+
+        async def aclose(self):
+            pass
+
+
+    class Exiting:
+        def __init__(self, parameters):
+            raise SystemExit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("PlainWrite", "expected `async def write` in PlainWrite, found `def write`"),
+        ("PlainBegin", "expected `async def begin` in PlainBegin, found `def begin`"),
+        ("Exiting", "SystemExit: 0"),
+    ],
+)
+async def test_a_sink_that_can_not_be_awaited_or_calls_exit_is_refused(
+    name: str, why: str, site: Site, tmp_path: Path
+) -> None:
+    site.add("plain-sinks", "plain", PLAIN)
+    settings = ['crawl.seeds=["http://a.test/"]', f'output.sinks=["plain:{name}"]']
+    full_disk = FullDiskRetry(pause=lambda _: None, resume=lambda: None)
+    with pytest.raises(ConfigError) as refused:
+        await open_sinks(load(None, overrides=settings), CrawlDirectory(tmp_path / "crawl"), full_disk)
+    assert str(refused.value).endswith(f'the sink "plain:{name}" of plain-sinks 1.0 can\'t be made: {why}')
 
 
 async def test_sinks_that_are_open_are_closed_when_another_can_not_be_opened(
