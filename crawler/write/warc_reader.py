@@ -6,12 +6,14 @@ from pathlib import Path
 
 import msgspec
 
+from crawler.page import Link, LinkKind
 from crawler.write.cdxj.making import archives
 from crawler.write.gzip_members import HEAD_BYTES, contents, members_from
 from crawler.write.warc_opening import is_ours
-from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
+from crawler.write.warc_records import NUMBER_FIELD, OUTLINK, PURPOSE_FIELD, TEXT
 
 _END = b"\r\n\r\n"
+_KINDS = frozenset(map(str, LinkKind))
 _MOST_DIGITS = 18
 """Of a number. More are damage, and beyond 4,300 Python does not read them."""
 
@@ -46,10 +48,19 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
         return int(words[1]), "".join(words[2:]), headers, body
 
     def metadata_fields(self) -> dict[str, str]:
-        """The fields of a metadata record."""
+        """The fields of a metadata record; of several with one name the last."""
+        return dict(self._fields())
+
+    def outlinks(self) -> tuple[Link, ...]:
+        """The links that a metadata record names; none of those that are damaged."""
+        words = (f"{value}   ".split(" ", 3) for name, value in self._fields() if name == OUTLINK)
+        return tuple(Link(url, LinkKind(kind), rel=rel.strip()) for url, _, kind, rel in words if kind in _KINDS)
+
+    def _fields(self) -> Iterator[tuple[str, str]]:
         # Values may contain other line ends, such as U+0085.
-        lines = self.block.decode("utf-8", "replace").split("\r\n")
-        return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        for line in self.block.decode("utf-8", "replace").split("\r\n"):
+            name, _, value = line.partition(":")
+            yield name, value.strip()
 
 
 def whole_number(text: str) -> int | None:

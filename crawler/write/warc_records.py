@@ -11,6 +11,8 @@ import msgspec
 from crawler.page import (
     WITH_DOCUMENT,
     Failure,
+    Link,
+    LinkKind,
     NotModified,
     Page,
     PageRecord,
@@ -31,6 +33,9 @@ PURPOSE_FIELD = "X-Onceover-Purpose"
 """The header of records that belong to no page: what was asked for, such as `robots`."""
 FAILURE = "failure"
 """The field of a metadata record that says why there is no usable response."""
+OUTLINK = "outlink"
+"""The field for each link that only a browser found: URL, `L` or `E` (what the page needs to be shown), kind, and rel.
+The form is that of Heritrix."""
 
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
@@ -270,7 +275,14 @@ def _facts(fetched: Answer | Failure, record: PageRecord) -> list[Field]:
         facts.append(("preference", f"{each.signal} ({each.source}): {each.value}"))
     if record.refused_for:
         facts.append(("refusedFor", " ".join(record.refused_for)))
+    if isinstance(fetched, Page):
+        facts += [(OUTLINK, _outlink(each)) for each in fetched.links]
     return facts
+
+
+def _outlink(link: Link) -> str:
+    hop = "E" if link.kind in (LinkKind.EMBED, LinkKind.FRAME) else "L"
+    return f"{link.href} {hop} {link.kind} {link.rel}".rstrip()
 
 
 def _facts_of_fetch(fetched: Answer | Failure) -> list[Field]:

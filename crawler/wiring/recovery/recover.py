@@ -257,9 +257,13 @@ class _Output:
                 facts = _facts(found)
                 if documents and FAILURE not in facts:
                     self._note_read(number)
-                    yield from self._links_of(documents, facts)
+                    outlinks = found["metadata"].outlinks() if "metadata" in found else ()
+                    yield from self._links_of(documents, facts, outlinks)
 
-    def _links_of(self, documents: list[Capture], facts: dict[str, str]) -> Iterator[CrawlUrl]:
+    def _links_of(
+        self, documents: list[Capture], facts: dict[str, str], outlinks: tuple[Link, ...]
+    ) -> Iterator[CrawlUrl]:
+        """`outlinks` are links that only the browser has found."""
         depth = facts.get("depth", "0")
         parent = self._urls.of_url(
             documents[0].url,
@@ -276,7 +280,7 @@ class _Output:
                 response = page
             elif page is not None and response is not None:
                 # The crawl has read the rendered document with the headers of the response.
-                page = msgspec.structs.replace(page, headers=response.headers)
+                page = msgspec.structs.replace(page, headers=response.headers, links=outlinks)
             if page is not None and (location := page.header("location")) and 300 <= page.status < 400:
                 yield from self._redirect_target(page.url, location, parent)
             elif page is not None and page.status < 300:

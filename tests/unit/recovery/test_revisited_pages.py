@@ -44,6 +44,20 @@ def test_links_are_read_from_the_bodies_to_which_revisits_refer(tmp_path: Path) 
     assert (code, told) == (1, "2 URLs, 0 pending\n")
 
 
+async def crawl_shadow(crawl: Path) -> None:
+    script = b"document.body.attachShadow({mode: 'open'}).innerHTML = '<a href=/1></a><a href=/2 rel=nofollow>'"
+    async with raw_server(lambda _: [page(b"<body><script>%b</script>" % script, HTML)]) as server:
+        settings = {"crawl.seeds": ["http://a.test/"], "scope.nofollow": True, "render.patterns": ["a.test/$"]}
+        await crawled(server, crawl, {**settings, "limits.pages": 1})
+
+
+@needs_chromium
+def test_links_that_only_a_browser_found_are_in_the_archive(tmp_path: Path) -> None:
+    asyncio.run(crawl_shadow(tmp_path / "crawl"))
+    shutil.rmtree(tmp_path / "crawl" / "records")
+    assert rebuilt(tmp_path / "crawl") == (0, "2 URLs, 1 pending\n")
+
+
 async def crawl_rendered(crawl: Path) -> None:
     async with raw_server(
         lambda _: [page(b"<body><script>document.body.innerHTML='<a href=/1>'</script>", HTML, NOFOLLOW)]
