@@ -1,5 +1,6 @@
 """Files beside an export: the one that is written, until it is complete, and temporary ones."""
 
+import errno
 import fcntl
 import os
 import sqlite3
@@ -12,6 +13,7 @@ from crawler.export.writers import ExportRefused
 from crawler.write.appending import sync_directory
 
 _OPEN: Final = ".open"
+_DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
@@ -20,7 +22,8 @@ def written_aside(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]
     an error it is removed. Raises `ExportRefused` if another process writes it, or if it exists and may not be
     replaced."""
     aside = path.with_name(path.name + _OPEN)
-    with os.fdopen(os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "w+b") as file:
+    descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    with _named_if_full(path), os.fdopen(descriptor, "w+b") as file:
         lock(file.fileno(), path)
         if not _is_same(file.fileno(), aside):
             raise ExportRefused(f"another export has just written {path}: begin anew with --overwrite")
@@ -36,6 +39,17 @@ def written_aside(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]
             aside.unlink(missing_ok=True)
             raise
     sync_directory(path.parent)
+
+
+@contextmanager
+def _named_if_full(path: Path) -> Iterator[None]:
+    """A context in which the error of a full disk names the file: the crawl may lie on another disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _DISK_FULL and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 @contextmanager
