@@ -245,7 +245,7 @@ class Visit:
         if request.kind != "frame" or params["frameId"] != self._frame:
             self._interceptor.respond(request, request_id, session, task_group=self._tasks)
         elif self._is_served:
-            # A script wants to navigate: that URL is a link, unless it sends a form there. This error keeps the document
+            # A script wants to navigate: that URL is a link, unless a form is sent there. This error keeps the document
             # in its place.
             if request.method == "GET":
                 self._add_link(request.url, LinkKind.REFRESH)
