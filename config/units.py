@@ -24,6 +24,7 @@ _SECONDS = {
     "min": Decimal(60),
     "h": Decimal(3600),
     "d": Decimal(86400),
+    "w": Decimal(604800),
 }
 _SIZES = tuple(
     zip(
@@ -51,7 +52,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of a duration such as "500 ms", "5 s", "10 min", "1.5 h" or "2 d". Raises `ValueError`."""
+    """Seconds of a duration such as "500 ms", "5 s", "10 min", "1.5 h", "2 d" or "1 w". Raises `ValueError`."""
     number, unit = _quantity(text)
     if unit not in _SECONDS:
         raise ValueError(f"no unit of time: {unit!r}")

@@ -18,7 +18,7 @@ from config.loading.options import options_of
 from config.schema import Config
 from config.settings import Setting, section_meaning, sections, settings
 from config.toml import toml_value
-from config.units import size_text
+from config.units import duration_text, size_text
 
 _HEAD = """\
 # A configuration of onceover: every setting with its meaning and, in brackets, its valid values.
@@ -85,9 +85,11 @@ def value_of(config: Config, setting: Setting) -> object:
 
 
 def value_text(setting: Setting, value: object) -> str:
-    """A value as TOML, with a unit for sizes; `unset` for None."""
+    """A value as TOML, with a unit for sizes, and for durations in whole minutes; `unset` for None."""
     if value is None:
         return "unset"
+    if setting.kind == "seconds" and isinstance(value, float) and value and value % 60 == 0:
+        return toml_value(duration_text(value))
     if setting.kind == "bytes" and isinstance(value, int) and not size_text(value).isdigit():
         return toml_value(size_text(value))
     return toml_value(value)

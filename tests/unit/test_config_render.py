@@ -167,7 +167,7 @@ def test_a_written_configuration_tells_of_each_setting_what_it_means_and_what_it
         line = re.search(rf"^(# )?{setting.name} =.*$", text, re.MULTILINE)
         assert line is not None
         assert " ".join(setting.meaning.split()) in text.replace("\n# ", " ")
-    assert "# Longest duration of a fetch. [0.001 s to 1 d]\ntimeout_s = 60.0\n" in text
+    assert '# Longest duration of a fetch. [0.001 s to 1 d]\ntimeout_s = "1 min"\n' in text
     assert (
         '# Longer bodies are cut at this size; their record says so. [1 B to 1 TB]\nmax_body_bytes = "20 MB"\n' in text
     )

@@ -43,7 +43,16 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "duration_s"),
-    [("500 ms", 0.5), ("5 s", 5.0), ("5s", 5.0), ("7", 7.0), ("10 min", 600.0), ("1.5 h", 5400.0), ("2 d", 172_800.0)],
+    [
+        ("500 ms", 0.5),
+        ("5 s", 5.0),
+        ("5s", 5.0),
+        ("7", 7.0),
+        ("10 min", 600.0),
+        ("1.5 h", 5400.0),
+        ("2 d", 172_800.0),
+        ("1w", 604_800.0),
+    ],
 )
 def test_durations_have_a_unit_or_are_seconds(text: str, duration_s: float) -> None:
     assert parse_duration(text) == duration_s
