@@ -142,6 +142,8 @@ def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> 
         ("URLs", urls),
         *_common_rows(status),
     ]
+    if frontier.next_visit_s is not None and not waits:
+        rows.append(("next visit", f"due in {duration(frontier.next_visit_s)}"))
     lines = [ending]
     for name, value in rows:
         head = f"{name:>10}  "

@@ -132,13 +132,14 @@ def number_of(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration as people write it: 4.2 s, 3 min 20 s, 2 h 5 min."""
+    """A duration as people write it: 4.2 s, 3 min 20 s, 2 h 5 min, 6 d 23 h."""
     if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
 
 
 def rate(per_s: float) -> str:

@@ -82,6 +82,16 @@ def test_pages_are_asked_for_again_and_forgotten_ones_are_found_again(tmp_path: 
     assert_sound(crawl)
 
 
+def test_a_crawl_with_a_schedule_says_at_its_end_when_the_next_visit_is_due(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "crawl", *setting('recrawl.schedule="fixed"', "recrawl.interval_s=1 w")]
+    first, second = (onceover("crawl", *options, cwd=tmp_path) for _ in range(2))
+    assert_told(first, COMPLETE)
+    assert "next visit  due in 6 d 23 h\n" in first.out
+    assert "next visit  due in 6 d 23 h\n" in second.out
+    assert "nothing was left to fetch" in second.out
+    assert "next visit" not in onceover("crawl", *web.options, "--dir", "once", cwd=tmp_path).out
+
+
 CHANGING = WorldParams(
     seed=5,
     hosts=2,

@@ -156,7 +156,8 @@ def test_a_status_is_a_copy_that_later_counts_do_not_change() -> None:
         (3599.0, "59 min 59 s"),
         (3599.7, "1 h 0 min"),
         (7500.0, "2 h 5 min"),
-        (200_000.0, "55 h 33 min"),
+        (172_799.0, "47 h 59 min"),
+        (200_000.0, "2 d 7 h"),
     ],
 )
 def test_seconds_are_said_as_a_person_says_them(seconds: float, text: str) -> None:

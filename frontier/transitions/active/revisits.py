@@ -15,6 +15,7 @@ class Revisits:
         self._next_ms = next_ms
         self._has_plan = has_plan
         self._plan: RevisitPlan | None = None
+        self._was_served = False
         self._stays = False
         self.are_planned = True
         """Whether all visits are known, so that none that is due now can be missing."""
@@ -23,12 +24,12 @@ class Revisits:
 
     @property
     def next_ms(self) -> int | None:
-        """When the first visit is due, in milliseconds since 1970."""
-        return None if self._plan is None else self._next_ms
+        """When the first visit is due, in milliseconds since 1970. After `end` it is still known."""
+        return self._next_ms if self._was_served else None
 
     def serve(self, plan: RevisitPlan, *, stay: bool) -> None:
         """From now on visits are served. The crawl does not end while one is due; with `stay`, not at all."""
-        self._plan, self._stays = plan, stay
+        self._plan, self._stays, self._was_served = plan, stay, True
 
     def end(self) -> None:
         self._plan, self._stays = None, False
