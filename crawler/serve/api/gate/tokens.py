@@ -153,6 +153,7 @@ class Tokens:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         lock = os.open(self._folder / "tokens.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
         try:
+            self._give_to_daemon(self._folder, lock)
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield self._others()
         finally:
@@ -160,6 +161,14 @@ class Tokens:
 
     def _save(self, tokens: list[Token]) -> None:
         replace_file(self._path, msgspec.json.format(msgspec.json.encode(tokens)), mode=_MODE)
+        self._give_to_daemon(self._path)
+
+    def _give_to_daemon(self, *files: Path | int) -> None:
+        """Let the owner of the folder have these files if root has made them: the daemon runs as that user."""
+        if os.geteuid() == 0:
+            home = self.owner_path.parent.stat()
+            for file in files:
+                os.chown(file, home.st_uid, home.st_gid)
 
 
 def _read_private(path: Path, *, then: str) -> bytes | None:

@@ -1,5 +1,6 @@
 """Tokens: their files, their rights, the commands, and the audit."""
 
+import os
 import re
 import stat
 from pathlib import Path
@@ -53,6 +54,15 @@ def test_a_token_that_others_know_is_refused(tmp_path: Path) -> None:
     path.mkdir()
     with pytest.raises(TokenRefused, match="can't be read"):
         tokens.known()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can work for another user")
+def test_tokens_that_root_adds_can_be_read_by_the_daemon_of_another_user(tmp_path: Path) -> None:
+    os.chown(tmp_path, 4711, 4712)
+    Tokens(tmp_path).add("ci", Rights.READ)
+    made = [tmp_path / "daemon", *(tmp_path / "daemon").iterdir()]
+    assert {each.name for each in made} == {"daemon", "tokens.json", "tokens.lock"}
+    assert {(each.stat().st_uid, each.stat().st_gid) for each in made} == {(4711, 4712)}
 
 
 def test_of_further_tokens_only_digests_are_stored_for_their_owner(tmp_path: Path) -> None:
