@@ -11,7 +11,7 @@ import msgspec
 from jsonschema import Draft202012Validator
 
 from crawler.serve.life.facts import Wish
-from tests.e2e.crawling import TIMEOUT_S, Web, assert_sound
+from tests.e2e.crawling import TIMEOUT_S, Web, assert_sound, onceover
 from tests.e2e.test_daemon import Served, serving, write
 
 BASE = "/api/v1"
@@ -105,6 +105,18 @@ def on_port(home: Path) -> Iterator[tuple[Served, Api, int]]:
     with serving(home, "--listen", "127.0.0.1:0") as served:
         port = int(served.daemon.err.partition("http://127.0.0.1:")[2].partition("/")[0])
         yield served, Api(lambda: HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)), port
+
+
+def test_a_port_that_is_in_use_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        ended = onceover("daemon", "home", "--listen", f"127.0.0.1:{port}", cwd=tmp_path)
+    assert (ended.code, ended.out) == (1, "")
+    assert (
+        f"onceover: can't listen on 127.0.0.1:{port}: Address already in use; give --listen another address or port\n"
+        in ended.err
+    )
 
 
 def test_a_program_creates_steers_and_deletes_a_crawl(tmp_path: Path, slow_web: Web) -> None:

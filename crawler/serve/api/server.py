@@ -1,6 +1,7 @@
 """Listens for requests to the API."""
 
 import logging
+import os
 import socket
 from asyncio import TaskGroup
 from collections.abc import AsyncIterator, Callable
@@ -131,7 +132,12 @@ def _port(daemon: Daemon, listen: Listen, limits: Limits) -> tuple[_Way, int]:
     tokens = Tokens(daemon.home)
     tokens.make_owner()
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
-    listening = socket.create_server((listen.host, listen.port), family=family)
+    try:
+        listening = socket.create_server((listen.host, listen.port), family=family)
+    except OSError as error:
+        where = f"[{listen.host}]" if family is socket.AF_INET6 else listen.host
+        why = f"can't listen on {where}:{listen.port}: {os.strerror(error.errno or 0)}"
+        raise OSError(error.errno, f"{why}; give --listen another address or port") from error
     port: int = listening.getsockname()[1]
     names = names_of(listen.host, port, is_tls=listen.certificate is not None, remote=listen.remote_names)
     if listen.certificate is not None:
