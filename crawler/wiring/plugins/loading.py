@@ -68,11 +68,23 @@ def load(backend: NamedBackend) -> Any:
     except PluginRefused:
         raise
     except (Exception, SystemExit) as error:
-        raise backend.refuse(error) from error
+        raise backend.refuse(_is_missing(error, backend.place) or error) from error
     changes = {"name": backend.name, "make": _checked_maker(backend, descriptor.make)}
     if getattr(descriptor, "cost", None) is not None:
         changes["cost"] = _refuse_errors(backend, descriptor.cost, what="can't tell its cost")
     return msgspec.structs.replace(descriptor, **changes)
+
+
+def _is_missing(error: BaseException, place: str) -> str | None:
+    """What to do if the module of the plug-in itself is not there."""
+    module = place.partition(":")[0]
+    if (
+        not isinstance(error, ModuleNotFoundError)
+        or error.name is None
+        or not f"{module}.".startswith(f"{error.name}.")
+    ):
+        return None
+    return f"there is no module {error.name}: install its package, or put its folder on PYTHONPATH"
 
 
 def _import(place: str) -> Any:

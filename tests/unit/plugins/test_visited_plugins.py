@@ -142,8 +142,8 @@ def test_a_broken_plug_in_is_refused_in_one_line_that_names_its_package(code: st
 def test_a_path_that_leads_nowhere_is_refused(site: Site) -> None:
     problem = refusal("visited.backend=no_such.module:Set")
     assert problem == (
-        '--set: visited.backend: the visited set "no_such.module:Set" can\'t be used: ModuleNotFoundError: No module '
-        "named 'no_such'"
+        '--set: visited.backend: the visited set "no_such.module:Set" can\'t be used: there is no module no_such: '
+        "install its package, or put its folder on PYTHONPATH"
     )
 
 
