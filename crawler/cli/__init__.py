@@ -3,7 +3,8 @@
 Each command has a module, which is imported when it is called: all of them together take a second.
 
 Exit codes: 0 the crawl is complete; 1 failed; 2 wrong usage or configuration; 3 stopped by a limit; 4 stopped by a
-signal, with the state saved; 5 the crawl directory is locked, paused or of another version.
+signal, with the state saved; 5 the crawl directory is locked, paused or of another version; 6 a server that the
+configuration names can't be reached.
 """
 
 import faulthandler

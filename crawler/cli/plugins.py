@@ -29,15 +29,16 @@ def plugins(as_json: bool) -> int:
 
 
 def _show(found: list[ListedBackend]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1))
     for name in ("kind", "name", "from", "options"):
         table.add_column(name, no_wrap=name != "options")
     for each in found:
         options = "can't be used" if each.broken else ", ".join(option.name for option in each.options)
         table.add_row(each.kind, each.name, f"{each.package} {each.version}", options)
     stdout = results_console()
-    # The table is never narrower than its names, whatever the width of the terminal.
-    results_console(width=max(stdout.width, columns_of(table))).print(table, highlight=False)
+    # The table is never narrower than its names. Where nobody looks, a backend is a line, so that grep finds it.
+    width = max(stdout.width, columns_of(table, minimum=stdout.is_terminal))
+    results_console(width=width).print(table, highlight=False)
     for each in found:
         if each.broken:
             click.echo(f"{each.broken} ({each.place})")

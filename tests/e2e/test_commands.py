@@ -20,6 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from config import load, render_show
+from crawler.cli import codes
 from crawler.cli import onceover as command_line
 from crawler.simweb.params import demo_params
 from crawler.url.urls import UrlReader, host_of
@@ -82,6 +83,22 @@ def on_terminal(*arguments: str, cwd: Path, columns: int = 80, term: str = "xter
 
 def without_escapes(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
+
+
+def test_the_help_of_crawl_names_each_exit_code(tmp_path: Path) -> None:
+    text = " ".join(onceover("crawl", "--help", cwd=tmp_path).out.split())
+    for name, code in vars(codes).items():
+        assert not name.isupper() or re.search(rf"Exit codes:.* {code} [a-z]", text), name
+
+
+def test_the_list_of_backends_fits_a_terminal_and_is_one_line_each_elsewhere(tmp_path: Path) -> None:
+    code, told = on_terminal("plugins", cwd=tmp_path)
+    lines = without_escapes(told).splitlines()
+    assert code == COMPLETE
+    assert max(len(line) for line in lines) <= 80
+    assert all(line.strip() for line in lines)
+    [line] = [each for each in onceover("plugins", cwd=tmp_path).out.splitlines() if " redis-dsbf " in each]
+    assert line.rstrip().endswith("prefix, share, leaf_bits, shards")
 
 
 # crawl

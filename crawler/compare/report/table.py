@@ -68,10 +68,11 @@ def _table(rows: Sequence[Row], figures: Sequence[_Figure]) -> Table:
     return table
 
 
-def columns_of(table: Table) -> int:
-    """The width of the table without any wrapping."""
+def columns_of(table: Table, *, minimum: bool = False) -> int:
+    """The width of the table without any wrapping, or with all that its columns allow."""
     console = Console(width=_ANY_COLUMNS, markup=False, emoji=False)
-    return Measurement.get(console, console.options, table).maximum
+    measured = Measurement.get(console, console.options, table)
+    return measured.minimum if minimum else measured.maximum
 
 
 def _memory(row: Row) -> str:
