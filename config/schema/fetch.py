@@ -43,7 +43,7 @@ Secret = Annotated[
     str,
     Meta(
         pattern=rf"^(env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x1f\x7f]+){END}",
-        extra={"form": '{ "www.example.org" = "env:EXAMPLE_LOGIN" } or "file:/run/secrets/example"'},
+        extra={"form": '{ "www.example.org" = "env:LOGIN" } or "file:/run/secrets/login", with hosts without ports'},
     ),
 ]
 HeaderName = Annotated[str, Meta(pattern=rf"^[!#$%&'*+.^_`|~0-9A-Za-z-]+{END}")]

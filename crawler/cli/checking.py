@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from config import ConfigError, Problem
+from config import ConfigError, Loaded, Problem
 from crawler.serve.folder import check_kind, overlaps, read_names
 from crawler.wiring.components import signing
 from crawler.wiring.configuration import load
@@ -76,9 +76,20 @@ def _check(place: Place, settings: Sequence[str]) -> Checked:
         return Checked(valid=False, problems=error.problems)
     return Checked(
         valid=True,
-        warnings=(*filter_warnings(loaded), *signing.warnings(loaded)),
+        warnings=(*filter_warnings(loaded), *signing.warnings(loaded), *_secret_headers(loaded)),
         seeds=len(loaded.seeds),
         directory=loaded.config.crawl.directory,
         purpose=loaded.config.crawl.purpose or None,
         respects_preferences=loaded.config.crawl.respect_preferences,
     )
+
+
+def _secret_headers(loaded: Loaded) -> Iterator[Problem]:
+    """Logins that every host would get to see."""
+    for name in loaded.config.fetch.headers:
+        if name.lower() in ("authorization", "cookie"):
+            instead = "in a block [[site]]" if name.lower() == "cookie" else "in fetch.logins, or in a block [[site]],"
+            yield loaded.problem(
+                "fetch.headers",
+                f"{name} is sent to every host that the crawl asks: give it {instead} to the hosts that need it",
+            )

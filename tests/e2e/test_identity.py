@@ -137,3 +137,13 @@ def test_a_configuration_that_cannot_sign_is_refused_and_one_that_hides_is_warne
     valid, told = check(tmp_path, disguised)
     assert (valid, "begins like a browser" in told, "names no page" in told) == (True, True, True)
     assert check(tmp_path, '[fetch]\nuser_agent = "our/1.0 (+https://our.site/bot)"\n') == (True, "")
+
+
+def test_a_login_that_every_host_would_see_is_warned_of(tmp_path: Path) -> None:
+    valid, told = check(tmp_path, '[fetch]\nheaders = { "authorization" = "Basic YTpi", "X-Key" = "1" }\n')
+    assert valid
+    assert told.startswith("authorization is sent to every host that the crawl asks: give it in fetch.logins")
+    valid, told = check(tmp_path, '[fetch]\nheaders = { "Cookie" = "sid=1" }\n')
+    assert (valid, "give it in a block [[site]] to the hosts that need it" in told) == (True, True)
+    block = '[[site]]\nmatch = ["a.test"]\nfetch.headers = { "Cookie" = "sid=1" }\n'
+    assert check(tmp_path, block) == (True, "")

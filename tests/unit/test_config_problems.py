@@ -259,6 +259,11 @@ def test_a_default_gives_way_where_lowering_its_upper_limit_is_meant() -> None:
     ]
 
 
+def test_a_login_for_a_host_with_a_port_is_told_that_hosts_have_none() -> None:
+    [problem] = problems_of(None, overrides=[SEED, 'fetch.logins={ "a.test:8080" = "env:LOGIN" }'])
+    assert "with hosts without ports, found" in problem
+
+
 def test_two_values_are_not_compared_when_one_of_them_is_refused_already() -> None:
     [problem] = problems_of(None, overrides=[SEED, "politeness.max_delay_s=-1", "politeness.min_delay_s=60"])
     assert problem.startswith("--set: politeness.max_delay_s: expected a duration")
