@@ -43,7 +43,7 @@ frontier.add_command(rebuild)
 @click.option("--pending", is_flag=True, help="Only waiting URLs.")
 @part
 def export(directory: Path, after: str, pending: bool, part: int | None) -> None:
-    """Print the URLs of the crawl in DIRECTORY as JSON Lines, in the order of their canonical forms.
+    """Print the URLs of the crawl in DIRECTORY as JSON Lines. They are in the order of their canonical forms.
 
     Those of all parts are merged in this order.
     """
@@ -65,7 +65,7 @@ def export(directory: Path, after: str, pending: bool, part: int | None) -> None
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("lines", type=click.File("rb"), default="-")
 def import_(directory: Path, lines: BinaryIO) -> None:
-    """Add the URLs of LINES, as `export` prints them, to the crawl in DIRECTORY.
+    """Add the URLs of LINES to the crawl in DIRECTORY. LINES has them as `export` prints them.
 
     URLs that the crawl knows do not change, so you can simply repeat an interrupted import. Pending URLs are queued.
     All others are only entered in the ledger, and are not fetched.

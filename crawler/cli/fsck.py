@@ -36,7 +36,7 @@ def _say(text: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, as_json: bool) -> int:
-    """Check every invariant of the stored state, and that state and output agree.
+    """Check the stored state, and that state and output agree.
 
     Of a crawl in parts, it checks each part, and that they agree with each other.
     """
@@ -74,7 +74,7 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, a
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
-    """Prove, record by record, that ledger, records, archive and databases agree.
+    """Prove that ledger, records, archive and databases agree. They are compared record by record.
 
     Every settled URL has its record, with the same status and digest; every page is in the archive, with that body; and
     so in each database. The crawl must not run. Of a crawl in parts, all are read.

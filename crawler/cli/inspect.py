@@ -174,7 +174,7 @@ def _visit_lines(visits: UrlVisits) -> Iterator[tuple[str, object]]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
 @click.pass_obj
 def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
-    """List what traps and quotas have refused, by rule and host, with examples."""
+    """List what traps and quotas have refused. It is listed by rule and host, with examples."""
     with reach(path) as crawl:
         found = crawl.ask(InspectRefused(match=match, limit=limit), RefusedList)
     if as_json:

@@ -21,7 +21,7 @@ from crawler.status import number_of
 @settings_option()
 @as_json
 def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool) -> int:
-    """Divide the crawl in DIR among N processes, or among fewer than before.
+    """Divide the crawl in DIR among N processes.
 
     The crawl must not run. Its URLs keep all that is known of them; old output stays where it is. If this is
     interrupted, run it again, or with the number that the crawl had to leave it as it was.

@@ -14,7 +14,7 @@ from crawler.wiring.plugins.listing import ListedBackend, list_backends
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the options in full.")
 def plugins(as_json: bool) -> int:
-    """List the backends that are installed, and what is wrong with those that can't be used.
+    """List the installed backends, and why some can't be used.
 
     Other packages register theirs as entry points: onceover.visited, for example.
 

@@ -8,6 +8,7 @@ import select
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from signal import SIGTERM
@@ -89,6 +90,24 @@ def test_the_help_of_crawl_names_each_exit_code(tmp_path: Path) -> None:
     text = " ".join(onceover("crawl", "--help", cwd=tmp_path).out.split())
     for name, code in vars(codes).items():
         assert not name.isupper() or re.search(rf"Exit codes:.* {code} [a-z]", text), name
+
+
+def commands_of(group: click.Group, path: str) -> Iterator[tuple[str, str]]:
+    """The name of each command in a group, and its line in the help of the group at 80 columns."""
+    context = click.Context(group, info_name=path, terminal_width=80)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands_of(command, f"{path} {name}")
+    for line in group.get_help(context).partition("Commands:\n")[2].splitlines():
+        yield path, line
+
+
+def test_the_list_of_commands_has_a_whole_sentence_for_each() -> None:
+    lines = list(commands_of(command_line, "onceover"))
+    assert len(lines) > 50
+    assert not [(path, line) for path, line in lines if line.endswith("...") or not line.endswith(".")]
 
 
 def test_the_list_of_backends_fits_a_terminal_and_is_one_line_each_elsewhere(tmp_path: Path) -> None:

@@ -34,8 +34,7 @@ def adopt(
     yes: bool,
     as_json: bool,
 ) -> int:
-    """Give up the lost directory of each PART of a crawl on many machines: it begins anew, or goes on from an older
-    copy."""
+    """Give up the lost directory of each PART of the crawl. The part begins anew, or goes on from an older copy."""
     loaded = settings_of_server(directory, url, settings)
     if not yes:
         texts = asyncio.run(adopting.losses(loaded, parts, directory))

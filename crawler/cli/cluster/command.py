@@ -10,7 +10,7 @@ from crawler.cli.cluster.stopping import stop
 
 @click.group()
 def cluster() -> None:
-    """Make, watch and stop a crawl on many machines, which meet at a server of Redis."""
+    """Make, watch and stop a crawl on many machines. These meet at a server of Redis."""
 
 
 for _command in (init, status, stop, adopt):

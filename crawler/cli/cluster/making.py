@@ -45,7 +45,7 @@ def init(
     fresh: bool,
     as_json: bool,
 ) -> int:
-    """Make the crawl of CONFIGURATION in N parts, which any number of machines may then run."""
+    """Make the crawl of CONFIGURATION in N parts. Any number of machines may then run them."""
     options = options_of(url)
     if directory is not None:
         if configuration is not None or parts is not None:

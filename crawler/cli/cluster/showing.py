@@ -43,7 +43,7 @@ def status(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Show the parts of a crawl on many machines, who runs them, and what to do.
+    """Show who runs the parts of a crawl on many machines. Also show what to do.
 
     DIR is the directory of any machine of the crawl; instead, --url names the server.
     """

@@ -22,7 +22,7 @@ from crawler.status import number_of
 @click.option("--now", is_flag=True, help="Drop the URLs in flight; the next run fetches them again.")
 @as_json
 def stop(directory: Path | None, url: str | None, settings: tuple[str, ...], now: bool, as_json: bool) -> int:
-    """Stop a crawl on all machines: they finish the URLs in flight, and end.
+    """Stop a crawl on all machines. They finish the URLs in flight, and end.
 
     DIR is the directory of any machine of the crawl; instead, --url names the server. `onceover stop DIR` stops one
     machine alone.

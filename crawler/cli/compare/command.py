@@ -85,7 +85,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
     help='With --advise: the available memory, for example "1 GiB". The default is a quarter of what this machine has.',
 )
 def compare(**given: Any) -> int:
-    """Compare visited sets on the same work: their speed, memory and losses.
+    """Compare speed, memory and losses of visited sets.
 
     Each set is measured in its own process, in several rounds. After Ctrl-C there is a report of what was measured so
     far. Run the same command again to continue.

@@ -42,7 +42,7 @@ class ShownIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.group()
 def identity() -> None:
-    """Make and renew the keys with which a crawl signs its requests (Web Bot Auth)."""
+    """Make and renew the keys for signed requests (Web Bot Auth)."""
 
 
 @identity.command()
@@ -73,7 +73,7 @@ def init(folder: Path, days: int) -> None:
     help="The key signs after so many days: servers keep a copy of the directory.",
 )
 def renew(folder: Path, days: int, lead_days: int) -> None:
-    """Make the next key in FOLDER, beside the present one, and the directory to publish again.
+    """Make the next key in FOLDER, beside the present one. The directory changes too: publish it again.
 
     The present key signs until the next one begins, and stays in the directory for a week after that. A crawl that runs
     changes to the next key by itself.
@@ -90,7 +90,7 @@ def renew(folder: Path, days: int, lead_days: int) -> None:
 @_folder
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(folder: Path, as_json: bool) -> None:
-    """Show the keys in FOLDER, which of them signs now, and where their directory belongs."""
+    """Show the keys in FOLDER, and which of them signs now. Also show where their directory belongs."""
     keys, known = _open(folder)
     found = _doing(lambda: known.directory().keys)
     signs = keys.signing_now(found, time())

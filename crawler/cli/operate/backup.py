@@ -24,7 +24,7 @@ from crawler.status import number_of, size
 @part
 @as_json
 def backup(directory: Path, to: Path, part: int | None, as_json: bool) -> None:
-    """Copy the crawl in DIR, with state and output, as it is at one moment. A running crawl goes on meanwhile.
+    """Copy the crawl in DIR as it is at one moment. The copy has state and output. A running crawl goes on meanwhile.
 
     COPY holds one whole copy at a time; until the new one is whole, the last one stays. `onceover restore` makes a
     crawl of it. Each part of a crawl in parts has a moment of its own, and no link between them is lost.

@@ -17,7 +17,7 @@ from crawler.status import number_of, size
 @part
 @as_json
 def checkpoint(directory: Path, part: int | None, as_json: bool) -> None:
-    """Bring what the crawl in DIR has done onto the disk, its output included, so that it survives a power failure.
+    """Bring all that the crawl in DIR has done onto the disk. It then survives a power failure, and so does the output.
 
     A running crawl goes on meanwhile.
     """

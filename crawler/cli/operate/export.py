@@ -94,7 +94,7 @@ def _columns(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option("--overwrite", is_flag=True, help="Replace what an earlier export has written there.")
 @part
 def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **options: Any) -> None:
-    """Copy what the crawl in DIR has written into a form that other tools read, whether it runs or not.
+    """Copy output of the crawl in DIR into tables or one archive. Other tools read these. The crawl may run meanwhile.
 
     A page that was written twice is there once; of a URL that was fetched again, each visit is there. To continue an
     interrupted export to a folder, repeat the command.

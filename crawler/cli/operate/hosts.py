@@ -53,7 +53,7 @@ def unretire(directory: Path, host: str, as_json: bool) -> None:
 @click.argument("cost", callback=_cost)
 @as_json
 def budget(directory: Path, host: str, cost: int | None, as_json: bool) -> None:
-    """Set the total budget of HOST to COST, instead of frontier.total_budget. With `default`, that applies again.
+    """Set the total budget of HOST to COST. It replaces frontier.total_budget. With `default`, that applies again.
 
     A fetch costs 1, or what frontier.cost says.
     """

@@ -26,7 +26,7 @@ _WIDTH = 80
 @part
 @as_json
 def status(directory: Path, part: int | None, as_json: bool) -> None:
-    """Show whether the crawl in DIR runs, how far it is, and why it waits."""
+    """Show how far the crawl in DIR is, and why it waits. Also show whether it runs."""
     directory = place(directory, part)
     note_elsewhere(directory)
     with reach(directory) as crawl:
@@ -121,7 +121,7 @@ def _check_reason(_context: click.Context, _parameter: click.Parameter, value: s
 @part
 @as_json
 def pause(directory: Path, reason: str, part: int | None, as_json: bool) -> None:
-    """Pause the crawl in DIR: until you resume it, it fetches nothing, whoever starts it.
+    """Pause the crawl in DIR. Until you resume it, it fetches nothing, whoever starts it.
 
     A running crawl finishes the URLs in flight, and then waits.
     """
@@ -157,7 +157,7 @@ def resume(directory: Path, part: int | None, as_json: bool) -> None:
 @click.option("--no-wait", is_flag=True, help="Do not wait until the crawl has stopped.")
 @as_json
 def stop(directory: Path, now: bool, no_wait: bool, as_json: bool) -> None:
-    """Stop the crawl in DIR, as Ctrl-C does: it finishes the URLs in flight, and exits with 4.
+    """Stop the crawl in DIR, as Ctrl-C does. It finishes the URLs in flight, and exits with 4.
 
     The command waits for that.
     """

@@ -43,7 +43,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, value: str | Non
 @click.option("--dry-run", is_flag=True, help="Only tell what would be deleted, also of a crawl that runs.")
 @as_json
 def prune(directory: Path, keep: float | None, keep_bytes: int | None, dry_run: bool, as_json: bool) -> None:
-    """Delete the oldest records and archives of the crawl in DIR, and note in pruned.json what they were.
+    """Delete the oldest records and archives of the crawl in DIR. What they were is noted in pruned.json.
 
     Without --keep and --keep-bytes, output.keep_s and output.keep_bytes of the crawl hold. A running crawl does this by
     itself, by these settings. Archives stay to which later ones refer.

@@ -28,7 +28,7 @@ from crawler.status import number_of, size
 @click.option("--check", "checks", is_flag=True, help="Only read COPY, and tell what is damaged.")
 @as_json
 def restore(copy: Path, to: Path | None, part: int | None, checks: bool, as_json: bool) -> int:
-    """Make a crawl in DIR of what `onceover backup` has copied to COPY.
+    """Make a crawl in DIR of the COPY that `onceover backup` made.
 
     The crawl then goes on from the moment of the copy, as after a crash. It gives other record numbers than the one
     that was copied, so both may live on. If this is interrupted, run it again.

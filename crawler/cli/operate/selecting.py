@@ -44,7 +44,8 @@ def recrawl(
     whole: bool,
     as_json: bool,
 ) -> None:
-    """Fetch the URLs again that the crawl in DIR has fetched or given up: all, or those to which all options apply.
+    """Queue again what the crawl in DIR has fetched or given up. Without options, these are all URLs; with several,
+    those to which all of them apply.
 
     Servers are asked whether the crawl's copies are still current. You can repeat an interrupted command: what waits
     already is not queued twice.

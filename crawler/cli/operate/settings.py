@@ -25,7 +25,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Only check it, and say 
 def set(  # noqa: A001 - the name of the command
     directory: Path, settings: tuple[str, ...], dry_run: bool, as_json: bool
 ) -> None:
-    """Change settings of the crawl in DIR: all of them, or none if one is wrong.
+    """Change settings of the crawl in DIR. All of them change, or none if one is wrong.
 
     Limits, delays, scope and many others hold at once; the command says which hold from the next start, and why. They
     last until the crawl is started with a configuration file again.
@@ -40,7 +40,8 @@ def set(  # noqa: A001 - the name of the command
 @_dry_run
 @as_json
 def reload(directory: Path, dry_run: bool, as_json: bool) -> None:
-    """Read the configuration of the crawl in DIR again, and change what is different: all of it or nothing.
+    """Read the configuration of the crawl in DIR again. What is different changes: all of it, or nothing if anything is
+    wrong.
 
     It is the file with which the crawl was started last; after a start with --dir alone, DIR/crawl.toml.
     """

@@ -19,7 +19,7 @@ from visited import Sharer
 @click.option("--gone", multiple=True, metavar="ID", help="First say that this crawl is gone for good. Repeatable.")
 @as_json
 def sharing(directory: Path, refill: bool, gone: tuple[str, ...], as_json: bool) -> None:
-    """List the crawls that share the visited set of the crawl in DIR, and whether the server has the URLs of each.
+    """List the crawls that share the visited set of that in DIR. Also tell whether the server has the URLs of each.
 
     After a server has lost URLs, no crawl asks it before all of them have added their URLs again. Crawls that run do so
     by themselves. For one that has ended, --refill does it. --gone ends the waiting for a crawl whose directory no

@@ -46,7 +46,7 @@ _WIDE = 1000
 def top(
     directory: Path, match: str, limit: int | None, interval: float, once: bool, part: int | None, as_json: bool
 ) -> None:
-    """Show which hosts the crawl in DIR serves, and why each waits, until Ctrl-C or the end of the crawl."""
+    """Show the hosts of the crawl in DIR, and why each waits. This goes on until Ctrl-C or the end of the crawl."""
     directory = place(directory, part)
     console = results_console()
     with reach(directory) as crawl:

@@ -74,7 +74,7 @@ def add(
 def forget(
     directory: Path, urls: tuple[str, ...], file: BinaryIO | None, host: str | None, matching: str | None, as_json: bool
 ) -> int:
-    """Forget each URL, as if the crawl in DIR had never met it: when a page links to it, it is fetched again.
+    """Forget each URL, as if the crawl in DIR had never met it. When a page links to it, it is fetched again.
 
     URLs that are still to be fetched are kept; then the command exits with 1.
     """

@@ -66,7 +66,7 @@ def daemon(
     restart_delay: float,
     log_format: Form,
 ) -> int:
-    """Run the crawls of the folder DIR: each file NAME.toml in it is one.
+    """Run the crawls of the folder DIR. Each file NAME.toml in it is one.
 
     The daemon restarts crawls that crash, begins those anew that have a schedule, and keeps those that have finished.
     It tells on stderr what it does. SIGHUP makes it read the folder again. SIGTERM ends it, and its crawls in order;
