@@ -68,8 +68,7 @@ def lock_stored(
         )
     if not configuration.exists() or not (has_state or has_output or is_part):
         raise DirectoryRefused(
-            f"there is no crawl in {path}: expected {configuration} and {directory.frontier}; "
-            "name the directory of a crawl whose frontier.backend is not memory"
+            f"there is no crawl in {path}: expected {configuration} and {directory.frontier}; {_named_instead(path)}"
         )
     with _shadow(directory, needed=not to_repair and not to_change) as directory, directory:
         loaded = stored_configuration(path)
@@ -110,6 +109,12 @@ def lock_directory(path: Path, *, to_change: bool) -> Iterator[None]:
     directory = CrawlDirectory(path, to="change" if to_change else "read")
     with directory if to_change or _is_writable(directory) else _check_unused(directory):
         yield
+
+
+def _named_instead(path: Path) -> str:
+    if (path / "daemon").is_dir():
+        return f"this is the folder of a daemon: name the directory of one of its crawls, as {path}/crawls/NAME"
+    return "name the directory of a crawl whose frontier.backend is not memory"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from crawler.operate.report.activity import ActivityCount
 from crawler.operate.report.html.page import html_page
 from crawler.operate.report.html.svg import Line, bars, line_plot
 from crawler.operate.report.html.tables import table, text, url
+from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import HOSTS, PARTS, SETTLED, make
 from tests.unit.operate.test_report import report_of, visit
 
@@ -93,6 +94,14 @@ def test_a_crawl_that_is_not_there_is_not_said_to_lack_records(tmp_path: Path) -
         told = crawl.do("report", *arguments)
         assert told.code != 0
         assert "there is no crawl in" in told.err
+
+
+def test_the_folder_of_a_daemon_is_told_from_a_crawl(tmp_path: Path) -> None:
+    (tmp_path / "daemon").mkdir()
+    for command in (["status"], ["report"]):
+        told = command_here(*command, str(tmp_path))
+        assert told.code == 5
+        assert f"name the directory of one of its crawls, as {tmp_path}/crawls/NAME" in told.err
 
 
 def test_the_page_is_for_all_sections_and_for_a_place_that_can_be_written(tmp_path: Path) -> None:
