@@ -25,7 +25,7 @@ from crawler.cli.codes import COMPLETE, STOPPED
 from crawler.cli.run.current_directory import deleted_directory
 from crawler.cli.run.streams import drop_unprinted, open_missing_streams, say
 
-_OF_CLICK = ("No such command", "Got unexpected extra argument")
+_OF_CLICK = ("No such command", "Got unexpected extra argument", "Missing command")
 _MODULES: Final = {
     "add": "operate.urls",
     "ask": "operate.ask",
@@ -154,10 +154,22 @@ def _complain_of_usage(error: click.ClickException) -> None:
     text = error.format_message().rstrip(".")
     is_clicks = type(error) is not click.UsageError or text.startswith(_OF_CLICK)
     if is_clicks and isinstance(error, click.UsageError) and error.ctx is not None:
-        text = " ".join(map(str.strip, text.splitlines()))  # it lists choices on a line each
+        text = _set_instead(error) or " ".join(map(str.strip, text.splitlines()))  # it lists choices on a line each
         then = "" if text.endswith(("?", ")")) else ";"
         text = f"{text[0].lower()}{text[1:]}{then} `{error.ctx.command_path} --help` shows the usage"
     _complain(text)
+
+
+def _set_instead(error: click.UsageError) -> str | None:
+    """What to write for an option that is a setting, as other crawlers have --max-depth."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return None
+    name = error.option_name.lstrip("-").replace("-", "_")
+    found = [key for key in import_module("config").settings() if key.endswith((f".{name}", f".{name}_s"))]
+    if not found or all(param.name != "settings" for param in error.ctx.command.params):
+        return None
+    instead = " or ".join(f"`--set {key}=VALUE`" for key in found)
+    return f"no such option '{error.option_name}': write {instead}"
 
 
 def _complain_of_directory(told: str = "") -> None:

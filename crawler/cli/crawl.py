@@ -92,6 +92,9 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         raise click.UsageError("--max-parts belongs to --cluster; `--parts N` divides a crawl on one machine")
     options: Options = {} if directory is None else {"crawl.directory": ("--dir", directory)}
     settings = settings_with_parts(settings, parts)
+    if configuration is not None and configuration.parts[:1] in (("http:",), ("https:",)):
+        url = str(configuration).replace(":/", "://", 1)
+        raise click.UsageError(f"expected a configuration file, found the URL {url}: give it as `--seed {url}`")
     if configuration is None:
         loaded = _without_file(seeds, settings, options, preset, fresh=fresh)
     else:

@@ -92,6 +92,29 @@ def test_the_help_of_crawl_names_each_exit_code(tmp_path: Path) -> None:
         assert not name.isupper() or re.search(rf"Exit codes:.* {code} [a-z]", text), name
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["crawl", "https://a.test/b"], "found the URL https://a.test/b: give it as `--seed https://a.test/b`"),
+        (["inspect", "crawl"], "missing command; `onceover inspect --help` shows the usage"),
+        (
+            ["crawl", "--max-depth", "2"],
+            "option '--max-depth': write `--set scope.max_depth=VALUE`; `onceover crawl --help` shows the usage",
+        ),
+        (["crawl", ""], "can't read the configuration"),
+        (["crawl", "--delay-factor=2"], "write `--set politeness.delay_factor=VALUE`;"),
+        (["crawl", "--interval", "2"], "write `--set recrawl.interval_s=VALUE` or `--set progress.interval_s=VALUE`;"),
+        (["status", "--max-depth", "2"], "no such option '--max-depth'; `onceover status --help` shows the usage"),
+    ],
+)
+def test_what_users_of_other_crawlers_try_is_answered_with_what_to_write(
+    arguments: list[str], told: str, tmp_path: Path
+) -> None:
+    ended = onceover(*arguments, cwd=tmp_path)
+    assert (ended.code, ended.out) == (USAGE, "")
+    assert told in ended.err
+
+
 def commands_of(group: click.Group, path: str) -> Iterator[tuple[str, str]]:
     """The name of each command in a group, and its line in the help of the group at 80 columns."""
     context = click.Context(group, info_name=path, terminal_width=80)
