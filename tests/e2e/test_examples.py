@@ -491,7 +491,7 @@ def check_status_in_parts(block: Block, folder: Path, shell: Shell) -> None:
 SLOW = f"{SITE}[politeness]\nmax_delay_s = 900.0\n"
 """A crawl that does not end by itself while a test looks at it."""
 DOCS_BEFORE = f"{SLOW}min_delay_s = 500.0\n[output]\nwarc_level = 2\n"
-DOCS_AFTER = f'{SLOW}min_delay_s = 600.0\n[output]\nwarc_level = 5\n[daemon]\nmax_memory_bytes = "4 GB"\n'
+DOCS_AFTER = f'{SLOW}min_delay_s = 550.0\n[output]\nwarc_level = 5\n[daemon]\nmax_memory_bytes = "4 GB"\n'
 
 
 def check_daemon(block: Block, folder: Path, shell: Shell) -> None:

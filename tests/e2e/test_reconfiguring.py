@@ -45,7 +45,7 @@ def test_a_new_pace_holds_for_the_rests_that_begin_after_it(tmp_path: Path) -> N
         here.crawl.wait_until(lambda: len(here.requests()) > 8, "requests")
         slowed = here.do("set", "politeness.min_delay_s=600", "politeness.max_delay_s=600", "--json")
         assert changes(slowed.json()) == {"politeness.min_delay_s": "now", "politeness.max_delay_s": "now"}
-        assert "min_delay_s = 600.0" in recorded(here.directory)
+        assert 'min_delay_s = "10 min"' in recorded(here.directory)
 
         def all_rest() -> bool:
             frontier = msgspec.convert(here.status()["frontier"], FrontierStats)
@@ -231,7 +231,7 @@ def test_a_crawl_that_does_not_run_is_changed_with_the_same_words(tmp_path: Path
     assert onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "5", cwd=tmp_path).code == LIMIT
     directory = str(tmp_path / "crawl")
     told = command_here("set", directory, "limits.pages=3", "fetch.timeout_s=9")
-    assert told.out == "fetch.timeout_s is 9.0; it was 60.0\nlimits.pages is 3; it was unset\n"
+    assert told.out == 'fetch.timeout_s is 9.0; it was "1 min"\nlimits.pages is 3; it was unset\n'
     assert_told(command_here("set", directory, "urls.rules=[]"), USAGE, "urls.rules: can't be changed in this crawl")
     assert_told(command_here("set", directory, 'scope.include=["("]'), USAGE, "scope.include")
     assert command_here("set", directory, "limits.pages=3").out == "nothing has changed\n"

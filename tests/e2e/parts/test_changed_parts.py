@@ -59,7 +59,7 @@ def test_settings_reach_all_parts_or_none_also_if_one_is_killed_meanwhile(tmp_pa
             send(killed, signal.SIGKILL)
             told = setting.result()
         assert_told(told, COMPLETE)
-        assert told.out == "fetch.timeout_s is 31.0; it was 60.0\nlimits.pages is 500; it was 1000\n"
+        assert told.out == 'fetch.timeout_s is 31.0; it was "1 min"\nlimits.pages is 500; it was 1000\n'
 
         file.write_text(
             '[limits]\npages = 200\n[frontier]\nmax_attempts = 7\n[fetch]\nuser_agent = "us/2.0 (us@our.site)"\n'
