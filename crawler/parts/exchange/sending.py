@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from crawler.parts.agreement import Agreement
+from crawler.parts.exchange.conversing import converse
 from crawler.parts.exchange.protocol import Connection, Exchange, ExchangeBroken, Unreachable
 from crawler.parts.messages import Confirm, ProtocolBroken, Refused, Welcome
 from crawler.parts.sender import Sender
@@ -94,17 +95,7 @@ class Sending:
     async def _converse(self, connection: Connection) -> None:
         """Send and listen until the connection ends."""
         await connection.send(self.sender.hello(self._agreement.values))
-        sending = asyncio.create_task(self._send(connection))
-        listening = asyncio.create_task(self._listen(connection))
-        try:
-            await asyncio.wait({sending, listening}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sending, listening):
-                task.cancel()
-            await asyncio.wait({sending, listening})
-        for task in (listening, sending):
-            if not task.cancelled() and (error := task.exception()) is not None:
-                raise error
+        await converse(self._listen(connection), self._send(connection))
 
     async def _send(self, connection: Connection) -> None:
         sender = self.sender

@@ -89,25 +89,15 @@ class Desk:
 
     async def _serve(self, connection: RedisConnection[Any]) -> None:
         line: Line = AgentLine(connection)
-        sending = asyncio.create_task(line.run())
-        receiving = asyncio.create_task(self._receive(line))
         try:
-            await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
+            await line.run(self._receive(line))
+        except ExchangeBroken as error:
+            log.info("the line to %s has ended: %s", self._agents.get(line), error)
         finally:
-            for task in (sending, receiving):
-                task.cancel()
-            await asyncio.wait({sending, receiving})
-            agent = self._agents.pop(line, None)
-            line.close()
+            self._agents.pop(line, None)
             for part in [part for part, each in self._lines.items() if each is line]:
                 del self._lines[part]
                 self.whole.lose(part)
-        for task in (sending, receiving):
-            error = None if task.cancelled() else task.exception()
-            if isinstance(error, ExchangeBroken):
-                log.info("the line to %s has ended: %s", agent, error)
-            elif error is not None:
-                raise error
 
     async def _receive(self, line: Line) -> None:
         hello = await line.receive()

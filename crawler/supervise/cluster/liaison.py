@@ -149,24 +149,15 @@ class Liaison:
         line.send(Hello(agent=self._name, after=self.after, run=self.run_state))
         for part in self._parts.values():
             part.send(Connect(self._number))
-        sending, listening = asyncio.create_task(line.run()), asyncio.create_task(self._listen(line))
         try:
-            await asyncio.wait({sending, listening}, return_when=asyncio.FIRST_COMPLETED)
+            await line.run(self._listen(line))
+        except ExchangeBroken as error:
+            log.info("the line to the coordinator has ended: %s", error)
         finally:
-            for task in (sending, listening):
-                task.cancel()
-            await asyncio.wait({sending, listening})
-            self._disconnect(line)
-        for task in (sending, listening):
-            error = None if task.cancelled() else task.exception()
-            if isinstance(error, ExchangeBroken):
-                log.info("the line to the coordinator has ended: %s", error)
-            elif error is not None:
-                raise error
+            self._disconnect()
 
-    def _disconnect(self, line: Line) -> None:
+    def _disconnect(self) -> None:
         self._line = None
-        line.close()
         self._attached.clear()
         for part in self._parts.values():
             part.send(Disconnect())

@@ -1,8 +1,10 @@
 """One end of a connection between an agent and the coordinator."""
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any, Final, Generic, TypeVar
 
+from crawler.parts.exchange.conversing import converse
 from crawler.parts.exchange.redis_connection import RedisConnection
 
 _Incoming = TypeVar("_Incoming")
@@ -33,10 +35,13 @@ class AgentLine(Generic[_Incoming, _Outgoing]):
         message: _Incoming | None = await self._connection.receive()
         return message
 
-    async def run(self) -> None:
-        """Send until cancelled. Raises `ExchangeBroken`."""
+    async def run(self, listen: Coroutine[Any, Any, None]) -> None:
+        """Send while `listen` runs, which receives; then close. Raises `ExchangeBroken`."""
+        try:
+            await converse(listen, self._send())
+        finally:
+            self._connection.close()
+
+    async def _send(self) -> None:
         while True:
             await self._connection.send(await self._waiting.get())
-
-    def close(self) -> None:
-        self._connection.close()
