@@ -13,8 +13,8 @@ reservations of addresses. It is two objects with the same `name`:
 
 - `PartService` in each part. Wiring makes it where it knows what the service needs (the state, the engine), and lists
   it in `OpenedCrawl.services`. The process of the part connects it to the line once the crawl is open.
-- `SupervisorService` in the supervisor. `crawler.supervise.whole.services.make_services` makes it from the
-  configuration. It can end the crawl by the `stop` that it is given.
+- `SupervisorService` in the supervisor. Wiring makes it from the configuration
+  (`crawler.wiring.components.part_limits`). It can end the crawl by the `stop` that it is given.
 
 Each side is given a `send` when it is connected, and gets each message of the other by `receive`, decoded as the type
 that it names as `messages`: a tagged union of msgspec structs, or one struct. `connect` and `disconnect` come in pairs,

@@ -4,7 +4,6 @@ coordinator   hears all parts, and ends them together
 watched_part  what it knows of a part, over all its processes
 ending        asks the parts whether the crawl is complete
 limits        bytes and seconds, which are limits of the crawl and not of a part
-services      what parts and coordinator do together besides
 given         the configuration that parts get, and what the coordinator does by it
 openings      which parts are being opened
 """

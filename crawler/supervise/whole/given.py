@@ -12,7 +12,7 @@ from crawler.parts.sharing.page_bank import PageBank
 from crawler.supervise.preparing import Plan
 from crawler.supervise.whole.limits import CrawlLimits
 from crawler.supervise.whole.openings import Openings
-from crawler.supervise.whole.services import make_services
+from crawler.wiring.components.part_limits import supervisor_services
 
 
 class GivenConfiguration:
@@ -25,7 +25,7 @@ class GivenConfiguration:
         self.giver = ConfigurationGiver()
         self.openings = Openings()
         self._watch_run: Callable[[], object] = lambda: None
-        services = make_services(plan.loaded, plan.parts, stop, begun=self._begin)
+        services = supervisor_services(plan.loaded.config, plan.parts, stop, begun=self._begin)
         self._bank = next((each for each in services if isinstance(each, PageBank)), None)
         self.services = SupervisorServices([*services, self.giver])
 

@@ -55,7 +55,7 @@ async def _end(task: asyncio.Task[None]) -> None:
 
 
 def supervisor_services(
-    config: Config, parts: int, stop: Callable[[Ending], None], *, begun: Callable[[], object] = lambda: None
+    config: Config, parts: int, stop: Callable[[Ending], None], *, begun: Callable[[], object]
 ) -> list[SupervisorService]:
     """The supervisor's side. A limit that is reached calls `stop`, and one of pages calls `begun` before it hands out
     any."""
