@@ -6,7 +6,7 @@ work; the supervisor fetches nothing and stores nothing.
 
 What ends what:
 
-- The coordinator finds out when the crawl is complete (`whole.ending`), and tells the parts.
+- The coordinator finds out when the crawl is complete (`coordination.ending`), and tells the parts.
 - A signal, a command or a limit: the supervisor tells all parts to finish what is in flight, or to drop it.
 - A part that dies is started again, later each time (`restarts`). A part that says why it can't go on, or has died too
   often, ends the crawl: the others finish what is in flight.
@@ -21,7 +21,7 @@ on. SIGTERM lets a part finish; if nobody has stopped the crawl, the supervisor 
     keeping       starts and restarts the processes of a part
     process       a process of a part, and the line to it
     restarts      when a part that has died starts again; pure
-    whole         the room of the coordinator, which decides for the crawl as a whole
+    coordination  the room of the coordinator, which decides for the crawl as a whole
     cluster       the room for one crawl on many machines
     operating     answers commands for the whole crawl
     settings      changes the configuration of all parts, or of none

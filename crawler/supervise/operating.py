@@ -14,25 +14,27 @@ from crawler.control.server import ControlServer
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts, RunningPart
+from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.settings import SettingsOfParts, reconfigure
-from crawler.supervise.whole.coordinator import Coordinator
 
 log = logging.getLogger(__name__)
 
 
-async def answer_operator(whole: Coordinator, settings: SettingsOfParts, *, stop: Callable[[bool], object]) -> None:
+async def answer_operator(
+    coordinator: Coordinator, settings: SettingsOfParts, *, stop: Callable[[bool], object]
+) -> None:
     """Answer until cancelled. `stop` ends the crawl: it lets URLs in flight finish, or, if called with True, drops
     them. A crawl whose directory takes no socket goes on without."""
-    plan = whole.plan
+    plan = coordinator.plan
     parts = Parts({number: RunningPart(path) for number, path in enumerate(plan.directories)})
     crawl = CrawlInParts(plan.directory.path, plan.loaded, parts, pid=os.getpid())
 
     async def answer(request: AnyRequest) -> msgspec.Struct | Refusal:
         if isinstance(request, Set | Reload):
-            return await reconfigure(whole, settings, request)
+            return await reconfigure(coordinator, settings, request)
         if not isinstance(request, Stop):
             return await answer_by_parts(crawl, request)
-        status = whole.status()
+        status = coordinator.status()
         stop(request.now)
         return Stopping(was_running=True, in_flight=0 if status is None else status.frontier.in_process)
 

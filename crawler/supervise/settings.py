@@ -19,10 +19,10 @@ from crawler.operate.settings.plan import Plan, make_plan
 from crawler.operate.settings.start import Start
 from crawler.parts.sharing.configuration_giver import ANSWER_S, Answers
 from crawler.parts.sharing.configuration_taker import Judged
+from crawler.supervise.coordination.coordinator import Coordinator
+from crawler.supervise.coordination.given import counts_pages
+from crawler.supervise.coordination.watched_part import lacks_of_all
 from crawler.supervise.preparing import configuration_for_parts
-from crawler.supervise.whole.coordinator import Coordinator
-from crawler.supervise.whole.given import counts_pages
-from crawler.supervise.whole.watched_part import lacks_of_all
 from crawler.wiring.crawl import check_configuration
 
 log = logging.getLogger(__name__)
@@ -37,18 +37,18 @@ class SettingsOfParts:
 
     def __init__(
         self,
-        whole: Coordinator,
+        coordinator: Coordinator,
         *,
         store: Callable[[Loaded], Awaitable[None]] | None = None,
         on_adopted: Callable[[Sequence[int]], object] = lambda _: None,
     ) -> None:
         """`store` keeps the configuration for later, by default in the directory of the crawl; it raises `OSError`.
         `on_adopted` hears which parts have taken over a changed one."""
-        self._whole = whole
+        self._coordinator = coordinator
         self._store = self._write if store is None else store
         self._on_adopted = on_adopted
-        self._given = whole.given
-        self._recorded = whole.plan.loaded
+        self._given = coordinator.given
+        self._recorded = coordinator.plan.loaded
 
     @property
     def start(self) -> Start | None:
@@ -61,7 +61,7 @@ class SettingsOfParts:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        await self._whole.all_open.wait()
+        await self._coordinator.all_open.wait()
         async with self._given.openings.held():
             try:
                 yield
@@ -69,7 +69,7 @@ class SettingsOfParts:
                 self._given.giver.drop()
 
     async def prepare(self, read: Read) -> Prepared:
-        if self._whole.is_stopping:
+        if self._coordinator.is_stopping:
             raise Refused("the crawl ends now; repeat the command when it does not run", _FAILED)
         # Files are read and patterns compiled beside the event loop: lists of places may be long.
         plan = await asyncio.to_thread(self._plan, read)
@@ -85,7 +85,7 @@ class SettingsOfParts:
         return plan
 
     def _lacks(self, running: Config, new: Config) -> Mapping[str, str]:
-        lacks = lacks_of_all(self._whole.parts)
+        lacks = lacks_of_all(self._coordinator.parts)
         if counts_pages(running) != counts_pages(new):
             lacks["limits.pages"] = _COUNTED_TOGETHER
         return lacks
@@ -93,12 +93,12 @@ class SettingsOfParts:
     def _check(self, answers: Answers[Judged]) -> None:
         """Raises `Refused` unless all parts that run accept the settings."""
         reasons = {part: answer.refusal for part, answer in answers.given.items() if answer.refusal is not None}
-        silent = {part: why_silent(self._whole.parts[part].pid, ANSWER_S) for part in answers.silent}
+        silent = {part: why_silent(self._coordinator.parts[part].pid, ANSWER_S) for part in answers.silent}
         if not reasons and not silent:
             return
-        plan = self._given.plan
+        plan, parts = self._given.plan, self._coordinator.parts
         told = [
-            f"part {part} ({place_of(part, plan.layout, plan.directory.path, self._whole.parts[part].agent)}): {reason}"
+            f"part {part} ({place_of(part, plan.layout, plan.directory.path, parts[part].agent)}): {reason}"
             for part, reason in sorted({**reasons, **silent}.items())
         ]
         raise Refused(f"nothing was changed: {'; '.join(told)}", _USAGE if reasons else _FAILED)
@@ -124,10 +124,12 @@ def place_of(part: int, layout: Layout, path: Path, agent: str | None) -> str:
     return str(here[part]) if part in here else f"on {agent or 'another machine'}"
 
 
-async def reconfigure(whole: Coordinator, settings: SettingsOfParts, request: Set | Reload) -> Reconfigured | Refusal:
+async def reconfigure(
+    coordinator: Coordinator, settings: SettingsOfParts, request: Set | Reload
+) -> Reconfigured | Refusal:
     """Change all that a request asks for in all parts, or nothing."""
     try:
-        return await change_settings(settings, whole.plan.directory, request, is_running=True)
+        return await change_settings(settings, coordinator.plan.directory, request, is_running=True)
     except Refused as error:
         return Refusal(str(error), error.exit_code)
     except ConfigError as error:

@@ -10,11 +10,11 @@ from crawler.engine import Ending
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.parts.line.messages import Begin, Ended, FromPart
 from crawler.status import number_of
+from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.keeping import PartFailed, PartKeeper
 from crawler.supervise.preparing import Plan
 from crawler.supervise.process import PartProcess
 from crawler.supervise.restarts import Restarts
-from crawler.supervise.whole.coordinator import Coordinator
 from crawler.wiring.components.exchanging import check_exchange
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class Supervisor:
     ) -> None:
         """`tell` gets what people should know while the crawl runs."""
         self._tell = tell
-        self.whole = Coordinator(plan, tell=tell, on_all_open=self._write)
+        self.coordinator = Coordinator(plan, tell=tell, on_all_open=self._write)
         self._keepers = [
             PartKeeper(number, CrawlDirectory(directory).log, self, restarts=restarts(), tell=tell)
             for number, directory in enumerate(plan.directories)
@@ -44,12 +44,12 @@ class Supervisor:
 
     def stop(self, ending: Ending, *, now: bool = False) -> None:
         """Let all parts finish what is in flight, or drop it; the second time, kill them."""
-        if now and self.whole.drops.is_set():
+        if now and self.coordinator.drops.is_set():
             self.kill()
-        self.whole.stop(ending, now=now)
+        self.coordinator.stop(ending, now=now)
 
     def _write(self) -> None:
-        self.whole.plan.write_configuration()
+        self.coordinator.plan.write_configuration()
 
     def kill(self) -> None:
         """End all processes at once. What they have stored is kept."""
@@ -60,13 +60,13 @@ class Supervisor:
 
     async def run(self) -> CrawlResult:
         """Run the crawl until it is complete, stopped, or a part fails. Raises `PartFailed` and `ConfigError`."""
-        plan = self.whole.plan
+        plan = self.coordinator.plan
         has_begun = any(CrawlDirectory(each).has_state() for each in plan.directories)
         await check_exchange(plan.loaded, has_begun=has_begun, tell=self._tell)
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = [group.create_task(self._keep(keeper)) for keeper in self._keepers]
-                beside = [group.create_task(self.whole.run()), group.create_task(self._kill_in_time())]
+                beside = [group.create_task(self.coordinator.run()), group.create_task(self._kill_in_time())]
                 await asyncio.wait(keeping)
                 for each in beside:
                     each.cancel()
@@ -77,36 +77,36 @@ class Supervisor:
         return self._result()
 
     def _result(self) -> CrawlResult:
-        whole = self.whole
-        ending = whole.ending or Ending.STOPPED
-        lasts = [part.last for part in whole.parts if isinstance(part.last, Ended)]
+        coordinator = self.coordinator
+        ending = coordinator.ending or Ending.STOPPED
+        lasts = [part.last for part in coordinator.parts if isinstance(part.last, Ended)]
         if ending is Ending.COMPLETE and any(last.ending == Ending.INCOMPLETE for last in lasts):
             ending = Ending.INCOMPLETE
-        status = whole.status()
+        status = coordinator.status()
         if status is None:
             raise asyncio.CancelledError  # by a signal, before the crawl began
-        opened = [part.opened for part in whole.parts if part.opened is not None]
+        opened = [part.opened for part in coordinator.parts if part.opened is not None]
         fields = {"ending": ending, "pages": status.pages}
         log.info("ended: %s, %s in this run", ending, number_of(status.pages, "page"), extra={"fields": fields})
         return CrawlResult(
             ending=ending,
             exit_code=EXIT_CODES[ending],
-            directory=str(whole.plan.directory.path),
+            directory=str(coordinator.plan.directory.path),
             new_seeds=sum(each.new_seeds for each in opened),
-            resumed=whole.is_resumed,
+            resumed=coordinator.is_resumed,
             status=status,
         )
 
     async def _kill_in_time(self) -> None:
         """A part that does not even drop what is in flight, such as one that is stopped by SIGSTOP, must not hold the
         others' end for ever."""
-        await self.whole.drops.wait()
+        await self.coordinator.drops.wait()
         await asyncio.sleep(KILL_AFTER_S)
         self.kill()
 
     async def _keep(self, keeper: PartKeeper) -> None:
         """If a part can't go on, the others finish what is in flight."""
-        failure = await keeper.keep(self.whole.ends)
+        failure = await keeper.keep(self.coordinator.ends)
         if failure is not None:
             log.info("%s", failure)
             self._failure = self._failure or failure
@@ -115,17 +115,17 @@ class Supervisor:
     # the processes
 
     async def prepare(self, number: int, /) -> Begin:
-        await self.whole.given.openings.begin(number)
-        return self.whole.plan.begin(number, again=self.whole.parts[number].opened is not None)
+        await self.coordinator.given.openings.begin(number)
+        return self.coordinator.plan.begin(number, again=self.coordinator.parts[number].opened is not None)
 
     def begin(self, number: int, process: PartProcess, /) -> None:
-        self.whole.begin(number, process.line.send, pid=process.pid)
+        self.coordinator.begin(number, process.line.send, pid=process.pid)
 
     def take(self, number: int, message: FromPart, /) -> None:
-        self.whole.take(number, message)
+        self.coordinator.take(number, message)
 
     def end(self, number: int, /) -> None:
-        self.whole.end(number)
+        self.coordinator.end(number)
 
     def is_replaced(self, _number: int, /) -> bool:
         return False  # a change of settings reaches all parts, or none

@@ -20,11 +20,11 @@ from crawler.operate.settings.lines import log_reload
 from crawler.operate.settings.start import Start
 from crawler.progress import GaugeOfParts
 from crawler.status import number_of
+from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.operating import answer_operator
 from crawler.supervise.preparing import Plan, lock_parts
 from crawler.supervise.settings import SettingsOfParts, reconfigure
 from crawler.supervise.supervisor import Supervisor
-from crawler.supervise.whole.coordinator import Coordinator
 
 log = logging.getLogger(__name__)
 
@@ -61,13 +61,13 @@ async def _run(plan: Plan, console: Diagnostics) -> CrawlResult:
             raise asyncio.CancelledError
         supervisor = Supervisor(plan, tell=console.tell)
         stop_by_command = _stop_on_signals(supervisor, acting, console)
-        settings, reload_wanted = SettingsOfParts(supervisor.whole), asyncio.Event()
+        settings, reload_wanted = SettingsOfParts(supervisor.coordinator), asyncio.Event()
         acting.reload = reload_wanted.set
         running = asyncio.create_task(supervisor.run())
         beside = [
-            asyncio.create_task(_show(supervisor.whole, console)),
-            asyncio.create_task(answer_operator(supervisor.whole, settings, stop=stop_by_command)),
-            asyncio.create_task(_reload_when_wanted(supervisor.whole, settings, reload_wanted)),
+            asyncio.create_task(_show(supervisor.coordinator, console)),
+            asyncio.create_task(answer_operator(supervisor.coordinator, settings, stop=stop_by_command)),
+            asyncio.create_task(_reload_when_wanted(supervisor.coordinator, settings, reload_wanted)),
         ]
         try:
             await asyncio.wait([running])
@@ -79,12 +79,12 @@ async def _run(plan: Plan, console: Diagnostics) -> CrawlResult:
         return running.result()
 
 
-async def _reload_when_wanted(whole: Coordinator, settings: SettingsOfParts, wanted: asyncio.Event) -> None:
+async def _reload_when_wanted(coordinator: Coordinator, settings: SettingsOfParts, wanted: asyncio.Event) -> None:
     """Read the configuration again at each SIGHUP, and log what has changed, or why nothing has."""
     while True:
         await wanted.wait()
         wanted.clear()
-        log_reload(await reconfigure(whole, settings, Reload()))
+        log_reload(await reconfigure(coordinator, settings, Reload()))
 
 
 class _StopByCommand:
@@ -96,7 +96,7 @@ class _StopByCommand:
         self._console = console
 
     def drain(self, name: str) -> None:
-        status = self._supervisor.whole.status()
+        status = self._supervisor.coordinator.status()
         in_flight = 0 if status is None else status.frontier.in_process
         urls = number_of(in_flight, "URL in flight is done", "URLs in flight are done")
         log.info("%s: stopping when %s", name, urls)
@@ -119,14 +119,14 @@ def _stop_on_signals(supervisor: Supervisor, acting: Interrupts, console: Diagno
     return stopping
 
 
-async def _show(whole: Coordinator, console: Diagnostics) -> None:
+async def _show(coordinator: Coordinator, console: Diagnostics) -> None:
     """Show how the crawl begins, and its progress."""
-    plan, gauge = whole.plan, GaugeOfParts(whole.status)
-    await whole.all_open.wait()
-    for choice in whole.choices:
+    plan, gauge = coordinator.plan, GaugeOfParts(coordinator.status)
+    await coordinator.all_open.wait()
+    for choice in coordinator.choices:
         console.tell(f"{choice}.")
-    log_beginning(plan.loaded.config, str(plan.directory.path), resumed=whole.is_resumed)
-    if whole.is_resumed:
+    log_beginning(plan.loaded.config, str(plan.directory.path), resumed=coordinator.is_resumed)
+    if coordinator.is_resumed:
         print_resumed(gauge.status().frontier, console)
     interval_s = plan.loaded.config.progress.interval_s
     async with asyncio.TaskGroup() as group:

@@ -2,7 +2,7 @@
 
 On each machine runs an *agent*. It holds the leases of the parts that are here (`crawler.cluster`), and runs a process
 for each of them, as a supervisor does. One agent holds the lease of the *coordinator*, too. It decides for the whole
-crawl (`crawler.supervise.whole`): it knows each part by what the part's agent passes on.
+crawl (`crawler.supervise.coordination`): it knows each part by what the part's agent passes on.
 
 Agents connect to the coordinator over the exchange of links (`crawler.parts.exchange.redis`). When a connection breaks,
 nobody knows what of the last messages has arrived. So both sides begin again: the agent tells its parts that they are
@@ -12,7 +12,7 @@ they are allowed, and ask no address that others may ask.
 
 What outlives a coordinator:
 
-- Agents remember how far the *run* is (`crawler.supervise.whole.run_state`), and tell it the next coordinator.
+- Agents remember how far the *run* is (`crawler.supervise.coordination.run_state`), and tell it the next coordinator.
 - The *ending mark* in the register ends the run for all. The coordinator writes it when the crawl is complete or a
   limit is reached, only while it holds its lease; `onceover cluster stop` writes it, too. An agent obeys the first mark
   that was not there when it started. So an agent that is started later begins the next run.
@@ -21,17 +21,17 @@ What outlives a coordinator:
 An agent that is stopped, or whose part can't go on, leaves: its parts finish what is in flight, and their leases are
 released. Their directories may move to another machine then.
 
-    messages     what agents and coordinator say to each other
-    line         one end of a connection between them
-    desk         the coordinator's side
-    deciding     whether this machine is the coordinator's, and its desk then
-    liaison      the agent's side
-    parts_here   the processes of the parts on this machine
-    choosing     which parts a machine would run; pure
+    messages               what agents and coordinator say to each other
+    line                   one end of a connection between them
+    coordinator_server     the coordinator's side
+    deciding               whether this machine is the coordinator's, and its server then
+    coordinator_client     the agent's side
+    parts_here             the processes of the parts on this machine
+    choosing               which parts a machine would run; pure
     stored_configuration   replaces the configuration in the register
-    agent        leases, processes and the way to the coordinator together, from start to end
-    goodbyes     gives leases back at the end
-    settings     changes of the configuration
-    operating    answers commands on this machine
-    joining      from the URL of a server to an agent that may run
+    agent                  leases, processes and the way to the coordinator together, from start to end
+    releasing              gives leases back at the end
+    settings               changes of the configuration
+    operating              answers commands on this machine
+    joining                from the URL of a server to an agent that may run
 """

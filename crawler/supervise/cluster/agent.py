@@ -21,14 +21,14 @@ from crawler.parts.line.messages import End, Stop
 from crawler.redis.client import FAILURES
 from crawler.status import Status, number_of
 from crawler.supervise.cluster.choosing import choose
+from crawler.supervise.cluster.coordinator_client import CoordinatorClient
 from crawler.supervise.cluster.deciding import Deciding
-from crawler.supervise.cluster.goodbyes import Goodbyes
 from crawler.supervise.cluster.joining import Joined
-from crawler.supervise.cluster.liaison import Liaison
 from crawler.supervise.cluster.parts_here import KILL_AFTER_S, PartsHere
+from crawler.supervise.cluster.releasing import Releasing
+from crawler.supervise.coordination.watched_part import status_of_all
 from crawler.supervise.keeping import PartFailed
 from crawler.supervise.preparing import Plan
-from crawler.supervise.whole.watched_part import status_of_all
 
 log = logging.getLogger(__name__)
 
@@ -50,13 +50,13 @@ class CrawlAgent:
         lease_s = joined.cluster.identity.lease_s
         home = joined.home(self._choose)
         self._leases = LeaseKeeper(self._register, home, joined.name, lease_s=lease_s)
-        self.liaison = Liaison(
+        self.client = CoordinatorClient(
             self._leases.holder, exchange, look_again=self._leases.look_again, adopted=self._hear_adopted
         )
-        self.liaison.after = self._after
+        self.client.after = self._after
         self.here = PartsHere(
             lambda: joined.plan,
-            self.liaison,
+            self.client,
             until=self._leases.until,
             version=lambda: joined.version,
             options=joined.options,
@@ -68,7 +68,7 @@ class CrawlAgent:
         self._failure: PartFailed | None = None
         self._unusable = ""
         """Why the settings that hold now can't be used here."""
-        self._goodbyes = Goodbyes(tell, lease_s=lease_s)
+        self._releasing = Releasing(tell, lease_s=lease_s)
         self._surplus: set[int] = set()
         """Parts that have directories here, beyond those that this machine may run."""
         self._leaves = asyncio.Event()
@@ -96,7 +96,7 @@ class CrawlAgent:
 
     async def change(self, settings: list[str], *, dry_run: bool) -> Reconfigured | Refusal:
         """Change settings of the whole crawl."""
-        return await self.liaison.change(settings, dry_run=dry_run)
+        return await self.client.change(settings, dry_run=dry_run)
 
     def stop(self, ending: Ending, *, now: bool = False) -> None:
         """Leave: let the parts of this machine finish what is in flight, or drop it; the second time, kill them. Other
@@ -121,7 +121,7 @@ class CrawlAgent:
                     for each in (
                         self._leases.run(),
                         self._follow_leases(),
-                        self.liaison.run(),
+                        self.client.run(),
                         self._tell_others(),
                         self._kill_in_time(),
                     )
@@ -132,7 +132,7 @@ class CrawlAgent:
         finally:
             self.here.kill()
             await self._deciding.end()
-            await self._goodbyes.say(self._leases.aclose())
+            await self._releasing.wait_for(self._leases.aclose())
         if self._failure is not None:
             raise self._failure
         return self._result()
@@ -147,7 +147,7 @@ class CrawlAgent:
         """A part has no process any more."""
         if failure is not None:
             self._fail(failure)
-        await self._goodbyes.say(self._leases.release(part))
+        await self._releasing.wait_for(self._leases.release(part))
 
     def _fail(self, failure: PartFailed) -> None:
         log.info("%s", failure)
@@ -245,7 +245,7 @@ class CrawlAgent:
             match await self._leases.next_change():
                 case Held(part=part) if part == COORDINATOR:
                     if not self._leaves.is_set():
-                        await self._deciding.begin(run=self.liaison.run_state, after=self._after)
+                        await self._deciding.begin(run=self.client.run_state, after=self._after)
                 case Held(part=part):
                     self.here.run(part)
                 case Renewed(part=part, until=until) if part != COORDINATOR:

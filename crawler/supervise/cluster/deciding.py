@@ -1,4 +1,4 @@
-"""The desk of the coordinator, while this machine holds its lease."""
+"""The server of the coordinator, while this machine holds its lease."""
 
 import asyncio
 import logging
@@ -11,14 +11,14 @@ from crawler.cluster.values import COORDINATOR, Cluster, EndingMark
 from crawler.engine import Ending
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.redis.client import FAILURES, reason_of
-from crawler.supervise.cluster.desk import Desk
+from crawler.supervise.cluster.coordinator_server import CoordinatorServer
 from crawler.supervise.cluster.joining import Joined
 from crawler.supervise.cluster.messages import COORDINATOR as ADDRESS
 from crawler.supervise.cluster.messages import WIRE
 from crawler.supervise.cluster.settings import ClusterSettings
+from crawler.supervise.coordination.coordinator import Coordinator
+from crawler.supervise.coordination.run_state import RunState
 from crawler.supervise.keeping import PartFailed
-from crawler.supervise.whole.coordinator import Coordinator
-from crawler.supervise.whole.run_state import RunState
 
 log = logging.getLogger(__name__)
 
@@ -33,47 +33,47 @@ class Deciding:
         self._joined = joined
         self._leases = leases
         self._on_failure = on_failure
-        self._desk: Desk | None = None
+        self._server: CoordinatorServer | None = None
         self._working: asyncio.Task[None] | None = None
 
     def look(self, cluster: Cluster) -> None:
         """The register was read."""
-        if self._desk is not None:
-            self._desk.look(cluster)
+        if self._server is not None:
+            self._server.look(cluster)
 
     async def begin(self, *, run: RunState, after: str) -> None:
         """The lease is held. `run` is how far the run is, and `after` the ending mark of the one before."""
         log.info("this machine decides for the crawl from now on")
         prefix = self._joined.exchange_prefix
         exchange = await RedisExchange.begin(self._joined.server, ADDRESS, prefix=prefix, wire=WIRE)
-        desk = self._desk = Desk(
+        server = self._server = CoordinatorServer(
             self._joined.plan, exchange, run=run, after=after, end=self._end_for_all, settings=self._settings_of
         )
-        self._working = asyncio.create_task(self._work(desk, exchange))
+        self._working = asyncio.create_task(self._work(server, exchange))
 
     async def end(self) -> None:
         """Another machine may decide from now on. Ending twice is harmless."""
-        working, self._desk, self._working = self._working, None, None
+        working, self._server, self._working = self._working, None, None
         if working is not None:
             log.info("this machine does not decide for the crawl any more")
             working.cancel()
             await asyncio.wait({working})
 
-    async def _work(self, desk: Desk, exchange: RedisExchange[Any]) -> None:
+    async def _work(self, server: CoordinatorServer, exchange: RedisExchange[Any]) -> None:
         try:
-            await desk.run()
+            await server.run()
         except Exception as error:
             log.exception("this machine can't decide for the crawl any more; another one may")
             self._on_failure(PartFailed(f"this machine can't decide for the crawl any more: {error!r}", 1))
         finally:
             await exchange.aclose()
 
-    def _settings_of(self, whole: Coordinator) -> ClusterSettings:
+    def _settings_of(self, coordinator: Coordinator) -> ClusterSettings:
         def tell(version: int, parts: list[int]) -> None:
-            if self._desk is not None:
-                self._desk.tell_adopted(version, parts)
+            if self._server is not None:
+                self._server.tell_adopted(version, parts)
 
-        return ClusterSettings(whole, self._joined.register, self._joined.version, tell)
+        return ClusterSettings(coordinator, self._joined.register, self._joined.version, tell)
 
     async def _end_for_all(self, ending: Ending) -> bool:
         """Write the ending mark, unless another machine decides by now."""

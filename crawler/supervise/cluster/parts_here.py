@@ -25,13 +25,13 @@ from crawler.parts.line.messages import (
     Warned,
 )
 from crawler.status import number_of
-from crawler.supervise.cluster.liaison import Liaison
+from crawler.supervise.cluster.coordinator_client import CoordinatorClient
+from crawler.supervise.coordination.watched_part import WatchedPart
 from crawler.supervise.keeping import PartFailed, PartKeeper
 from crawler.supervise.part_log import Warnings
 from crawler.supervise.preparing import Plan
 from crawler.supervise.process import PartProcess
 from crawler.supervise.restarts import Restarts
-from crawler.supervise.whole.watched_part import WatchedPart
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class PartsHere:
     def __init__(
         self,
         plan: Callable[[], Plan],
-        liaison: Liaison,
+        client: CoordinatorClient,
         *,
         until: Callable[[int], float],
         version: Callable[[], int],
@@ -69,7 +69,7 @@ class PartsHere:
         """`plan` and `version` are those of the configuration that holds now, `until` says when the lease of a part
         ends, and `options` are settings of this machine alone. `tell` gets what people should know."""
         self._plan = plan
-        self._liaison = liaison
+        self._client = client
         self._until = until
         self._version = version
         self._options = options
@@ -194,7 +194,7 @@ class PartsHere:
             case Opened():
                 part.open(message)
                 self.first_open.set()
-                self._liaison.open(number, part)
+                self._client.open(number, part)
                 if self._ending is not None:
                     part.send(self._ending)
             case Progress(status=status):
@@ -208,11 +208,11 @@ class PartsHere:
                 part.last = message
             case _:
                 pass
-        self._liaison.take(number, message)
+        self._client.take(number, message)
 
     def end(self, number: int, /) -> None:
         self.watched[number].end()
-        self._liaison.end(number)
+        self._client.end(number)
 
     def ended(self, number: int) -> Ending | None:
         """How the last process of a part has ended, if in order."""

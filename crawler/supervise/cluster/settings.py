@@ -8,8 +8,8 @@ from crawler.cluster.register import Register
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Set
 from crawler.supervise.cluster.stored_configuration import StoredConfiguration
+from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.settings import SettingsOfParts, reconfigure
-from crawler.supervise.whole.coordinator import Coordinator
 
 FAILED: Final = 1
 
@@ -18,18 +18,18 @@ class ClusterSettings:
     """Works for the coordinator."""
 
     def __init__(
-        self, whole: Coordinator, register: Register, version: int, on_adopted: Callable[[int, list[int]], object]
+        self, coordinator: Coordinator, register: Register, version: int, on_adopted: Callable[[int, list[int]], object]
     ) -> None:
         """`version` is that of the configuration with which this coordinator begins. Calls `on_adopted` with each new
         one, and the parts that have taken it over."""
-        self._whole = whole
+        self._coordinator = coordinator
         self._stored = StoredConfiguration(register, version)
         self._on_adopted = on_adopted
-        self._settings = SettingsOfParts(whole, store=self._store, on_adopted=self._tell)
+        self._settings = SettingsOfParts(coordinator, store=self._store, on_adopted=self._tell)
 
     async def change(self, settings: Sequence[str], *, dry_run: bool) -> Reconfigured | Refusal:
         """Change all that an operator asks for in all parts, or nothing."""
-        silent = [number for number, part in enumerate(self._whole.parts) if not part.is_open]
+        silent = [number for number, part in enumerate(self._coordinator.parts) if not part.is_open]
         if silent:
             names = ", ".join(map(str, silent))
             return Refusal(
@@ -37,7 +37,7 @@ class ClusterSettings:
                 "`onceover cluster status` says where they are; try again when they run",
                 FAILED,
             )
-        return await reconfigure(self._whole, self._settings, Set(settings=list(settings), dry_run=dry_run))
+        return await reconfigure(self._coordinator, self._settings, Set(settings=list(settings), dry_run=dry_run))
 
     async def _store(self, recorded: Loaded) -> None:
         await self._stored.replace(render_toml(recorded.lasting))

@@ -9,7 +9,7 @@ import msgspec
 
 from crawler.parts.ending import Answer, Report
 from crawler.parts.line.messages import Ask
-from crawler.supervise.whole.ending import EndSearch
+from crawler.supervise.coordination.ending import EndSearch
 from crawler.testing.loops import in_virtual_time
 
 ANSWER_S = 0.1

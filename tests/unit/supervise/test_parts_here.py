@@ -5,7 +5,7 @@ from pathlib import Path
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.parts.exchange.redis import RedisExchange
-from crawler.supervise.cluster.liaison import Liaison
+from crawler.supervise.cluster.coordinator_client import CoordinatorClient
 from crawler.supervise.cluster.parts_here import PartsHere
 from crawler.supervise.preparing import Plan
 from crawler.testing.loops import in_event_loop
@@ -21,10 +21,10 @@ async def test_no_process_is_started_and_no_directory_made_for_a_part_whose_leas
     with CrawlDirectory(tmp_path / "crawl") as directory:
         plan = Plan(loaded=loaded, directory=directory, layout=begin(directory).layout, version="1")
         exchange: RedisExchange[object] = object.__new__(RedisExchange)  # nobody connects
-        liaison = Liaison("a", exchange, look_again=lambda: None, adopted=lambda _version, _parts: None)
+        client = CoordinatorClient("a", exchange, look_again=lambda: None, adopted=lambda _version, _parts: None)
         told: list[str] = []
         here = PartsHere(
-            lambda: plan, liaison, until=lambda _: float("-inf"), version=lambda: 1, options={}, tell=told.append
+            lambda: plan, client, until=lambda _: float("-inf"), version=lambda: 1, options={}, tell=told.append
         )
         here.run(1)
         for _ in range(10):

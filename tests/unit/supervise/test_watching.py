@@ -10,10 +10,10 @@ from config import Limits, load
 from crawler.counters import Counters
 from crawler.parts.line.messages import Opened, Warned
 from crawler.status import Status, status_of
+from crawler.supervise.coordination.limits import CrawlLimits
+from crawler.supervise.coordination.watched_part import WatchedPart, status_of_all
 from crawler.supervise.part_log import REPORTED_PER_KIND, TellingHandler
 from crawler.supervise.preparing import for_parts
-from crawler.supervise.whole.limits import CrawlLimits
-from crawler.supervise.whole.watched_part import WatchedPart, status_of_all
 from crawler.testing.loops import in_virtual_time
 from tests.unit.test_status import stats
 from visited import VisitedStats

@@ -9,9 +9,9 @@ from crawler.engine import Ending
 from crawler.parts.line.services import SupervisorServices
 from crawler.parts.sharing.configuration_giver import ConfigurationGiver
 from crawler.parts.sharing.page_bank import PageBank
+from crawler.supervise.coordination.limits import CrawlLimits
+from crawler.supervise.coordination.openings import Openings
 from crawler.supervise.preparing import Plan
-from crawler.supervise.whole.limits import CrawlLimits
-from crawler.supervise.whole.openings import Openings
 from crawler.wiring.components.part_limits import supervisor_services
 
 

@@ -25,8 +25,8 @@ from crawler.supervise.cluster.messages import (
     Tell,
     ToAgent,
 )
-from crawler.supervise.whole.run_state import RunState
-from crawler.supervise.whole.watched_part import WatchedPart
+from crawler.supervise.coordination.run_state import RunState
+from crawler.supervise.coordination.watched_part import WatchedPart
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ _LAST_RETRY_S: Final = 1.0
 Line = AgentLine[ToAgent, FromAgent]
 
 
-class Liaison:
+class CoordinatorClient:
     """Keeps the parts of this machine connected to whoever decides for the crawl, while `run` runs."""
 
     def __init__(

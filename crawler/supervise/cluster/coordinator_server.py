@@ -29,9 +29,9 @@ from crawler.supervise.cluster.messages import (
     ToAgent,
 )
 from crawler.supervise.cluster.settings import ClusterSettings
+from crawler.supervise.coordination.coordinator import Coordinator
+from crawler.supervise.coordination.run_state import RunState
 from crawler.supervise.preparing import Plan
-from crawler.supervise.whole.coordinator import Coordinator
-from crawler.supervise.whole.run_state import RunState
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ _AGAIN_S: Final = 0.5
 Line = AgentLine[FromAgent, ToAgent]
 
 
-class Desk:
+class CoordinatorServer:
     """Lets a `Coordinator` decide for the parts of all agents, while `run` runs. It does so only as long as the
     coordinator's lease lasts: whoever has it then cancels `run`."""
 
@@ -57,8 +57,8 @@ class Desk:
     ) -> None:
         """`run` is how far the run is, as this machine knows it. `after` is the ending mark of the run before. `end`
         ends the run for all machines: it returns False if somebody else decides by now, and then nothing has ended."""
-        self.whole = Coordinator(plan, tell=log.info, confirm_end=partial(self._end_for_all, Ending.COMPLETE))
-        self.settings = settings(self.whole)
+        self.coordinator = Coordinator(plan, tell=log.info, confirm_end=partial(self._end_for_all, Ending.COMPLETE))
+        self.settings = settings(self.coordinator)
         self._exchange = exchange
         self._after = after
         self._end = end
@@ -67,13 +67,13 @@ class Desk:
         self._lines: dict[int, Line] = {}
         """Of each attached part."""
         self._changes: set[asyncio.Task[None]] = set()
-        self.whole.given.watch_run(self._tell_run)
-        self.whole.go_on(run)
+        self.coordinator.given.watch_run(self._tell_run)
+        self.coordinator.go_on(run)
 
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.whole.run())
+            group.create_task(self.coordinator.run())
             group.create_task(self._end_at_limit())
             group.create_task(self._keep_telling())
             while (connection := await self._exchange.accept()) is not None:
@@ -83,7 +83,7 @@ class Desk:
         """The register was read. A part that nobody holds has no process."""
         for state in cluster.parts:
             if state.lease is None and state.number not in self._lines:
-                self.whole.end(state.number)
+                self.coordinator.end(state.number)
 
     # lines
 
@@ -97,7 +97,7 @@ class Desk:
             self._agents.pop(line, None)
             for part in [part for part, each in self._lines.items() if each is line]:
                 del self._lines[part]
-                self.whole.lose(part)
+                self.coordinator.lose(part)
 
     async def _receive(self, line: Line) -> None:
         hello = await line.receive()
@@ -106,17 +106,17 @@ class Desk:
         self._agents[line] = hello.agent
         log.info("%s is connected", hello.agent)
         if hello.after == self._after:
-            self.whole.go_on(hello.run)
-        line.send(Remember(run=self.whole.run_state))
+            self.coordinator.go_on(hello.run)
+        line.send(Remember(run=self.coordinator.run_state))
         while (message := await line.receive()) is not None:
             match message:
                 case Attached(part=part):
                     self._attach(line, hello.agent, message)
                 case Says(part=part, message=said) if self._lines.get(part) is line:
-                    self.whole.take(part, said)
+                    self.coordinator.take(part, said)
                 case Detached(part=part) if self._lines.get(part) is line:
                     del self._lines[part]
-                    self.whole.end(part)
+                    self.coordinator.end(part)
                 case Change():
                     task = asyncio.create_task(self._change(line, message))
                     self._changes.add(task)
@@ -125,9 +125,9 @@ class Desk:
     def _attach(self, line: Line, agent: str, message: Attached) -> None:
         part = message.part
         if part in self._lines:
-            self.whole.lose(part)
+            self.coordinator.lose(part)
         self._lines[part] = line
-        self.whole.attach(part, partial(_tell, line, part), message.opened, message.status, agent=agent)
+        self.coordinator.attach(part, partial(_tell, line, part), message.opened, message.status, agent=agent)
 
     async def _change(self, line: Line, message: Change) -> None:
         reply = await self.settings.change(message.settings, dry_run=message.dry_run)
@@ -143,7 +143,7 @@ class Desk:
         self._tell_all(Adopted(version=version, parts=parts))
 
     def _tell_run(self) -> None:
-        self._tell_all(Remember(run=self.whole.run_state))
+        self._tell_all(Remember(run=self.coordinator.run_state))
 
     async def _keep_telling(self) -> None:
         while True:
@@ -162,9 +162,9 @@ class Desk:
         return has_ended
 
     async def _end_at_limit(self) -> None:
-        await self.whole.ends.wait()
-        if self.whole.ending is not Ending.COMPLETE:
-            await self._end_for_all(self.whole.ending or Ending.LIMIT)
+        await self.coordinator.ends.wait()
+        if self.coordinator.ending is not Ending.COMPLETE:
+            await self._end_for_all(self.coordinator.ending or Ending.LIMIT)
 
 
 def _tell(line: Line, part: int, message: ToPart) -> None:

@@ -23,12 +23,12 @@ from crawler.parts.line.messages import (
     Warned,
 )
 from crawler.status import Status, number_of
+from crawler.supervise.coordination.ending import EndSearch
+from crawler.supervise.coordination.given import GivenConfiguration
+from crawler.supervise.coordination.run_state import RunState
+from crawler.supervise.coordination.watched_part import SendToPart, WatchedPart, status_of_all
 from crawler.supervise.part_log import Warnings
 from crawler.supervise.preparing import Plan
-from crawler.supervise.whole.ending import EndSearch
-from crawler.supervise.whole.given import GivenConfiguration
-from crawler.supervise.whole.run_state import RunState
-from crawler.supervise.whole.watched_part import SendToPart, WatchedPart, status_of_all
 
 log = logging.getLogger(__name__)
 

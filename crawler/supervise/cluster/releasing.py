@@ -10,8 +10,8 @@ _WAIT_S: Final = 2.0
 _WAIT_AGAIN_S: Final = 0.2
 
 
-class Goodbyes:
-    """Says goodbye to Redis. Leases end by themselves, so that may fail, and must not take long."""
+class Releasing:
+    """Waits while leases are given back. They end by themselves, so that may fail, and must not take long."""
 
     def __init__(self, tell: Callable[[str], object], *, lease_s: float) -> None:
         """`tell` gets what people should know."""
@@ -20,10 +20,10 @@ class Goodbyes:
         self._is_heard = True
         """Whether Redis has answered so far."""
 
-    async def say(self, goodbye: Awaitable[None]) -> None:
+    async def wait_for(self, release: Awaitable[None]) -> None:
         try:
             async with asyncio.timeout(_WAIT_S if self._is_heard else _WAIT_AGAIN_S):
-                await goodbye
+                await release
         except FAILURES as error:
             if self._is_heard:
                 self._is_heard = False
