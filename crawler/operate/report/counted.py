@@ -7,7 +7,8 @@ from pathlib import Path
 from crawler.operate.report.activity import ActivityCount
 from crawler.operate.report.counting import Checks, Hosts, Totals
 from crawler.operate.report.lists.current import Current
-from crawler.operate.report.lists.endings import Canonical, temporary_database
+from crawler.operate.report.lists.endings import Canonical
+from crawler.operate.report.lists.temporary import temporary_database
 from crawler.operate.report.visits import Visit, may_have_repeats, recorded_visits
 from crawler.page import LinkKind
 from crawler.write.records import written_now

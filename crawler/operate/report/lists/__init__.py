@@ -5,10 +5,10 @@
     endings     where each URL ends: at a page, an error, or a redirect to one of them; on disk
     dead_links  every page that links to an error
     broken_anchors  links to parts of pages that are not there
-    redirects   where each redirect leads
     duplicates  pages that are the same, or almost, or that say so
     most        the slowest and the largest URLs
     refusals    why links were refused, with examples
+    temporary   tables in a temporary file
     making      reads the records, several times, and makes the lists that are wanted
 
 All of them take memory for what they show, not for what they read: endings and digests lie in a temporary file.

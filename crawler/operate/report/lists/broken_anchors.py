@@ -8,9 +8,9 @@ from typing import Final
 from crawler.operate.report.forms import BrokenAnchor
 from crawler.operate.report.lists.endings import Canonical, Endings
 from crawler.operate.report.lists.listed import Listed
+from crawler.operate.report.lists.temporary import Rows
 from crawler.page.anchors import Anchors
 
-_BATCH: Final = 1_000
 _REMEMBERED: Final = 256
 """Pages whose anchors are kept in memory."""
 
@@ -22,7 +22,7 @@ class BrokenAnchors:
         self._database = database
         self._canonical = canonical
         self._endings = endings
-        self._batch: list[tuple[str, str]] = []
+        self._rows = Rows(database, "INSERT OR REPLACE INTO anchors VALUES (?, ?)")
         self._anchors_at = lru_cache(_REMEMBERED)(self._find)
         self.pages = 0
         """How many tell their anchors."""
@@ -31,13 +31,11 @@ class BrokenAnchors:
     def add(self, listed: Listed) -> None:
         if listed.anchors is not None:
             self.pages += 1
-            self._batch.append((self._canonical(listed.url), listed.anchors))
-            if len(self._batch) >= _BATCH:
-                self._write()
+            self._rows.add(self._canonical(listed.url), listed.anchors)
 
     def rows(self, records: Iterable[Listed]) -> Iterator[BrokenAnchor]:
         """Page by page, as they were written."""
-        self._write()
+        self._rows.write()
         for listed in records:
             for own in listed.broken_fragments or ():
                 yield BrokenAnchor(url=f"{listed.url}#{own}", page=listed.url, anchor=None, kind="link")
@@ -58,10 +56,3 @@ class BrokenAnchors:
         name = self._canonical(self._endings.follow(url).url)
         found = self._database.execute("SELECT anchors FROM anchors WHERE name = ?", (name,)).fetchone()
         return None if found is None else Anchors(found[0])
-
-    def _write(self) -> None:
-        if self._batch:
-            self._database.execute("BEGIN")
-            self._database.executemany("INSERT OR REPLACE INTO anchors VALUES (?, ?)", self._batch)
-            self._database.execute("COMMIT")
-            self._batch.clear()

@@ -2,11 +2,10 @@
 
 import sqlite3
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Protocol
 
 from crawler.operate.report.lists.endings import Canonical
-
-_BATCH: Final = 1_000
+from crawler.operate.report.lists.temporary import Rows
 
 
 class Visited(Protocol):
@@ -32,16 +31,17 @@ class Current:
         self._with_not_modified = with_not_modified
         self._database = database
         self._canonical = canonical
-        self._batch: list[tuple[str, int]] = []
+        self._rows = Rows(
+            database,
+            "INSERT INTO visits VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET number = max(number, excluded.number)",
+        )
         self._has_any = False
         database.execute("CREATE TABLE visits (name TEXT PRIMARY KEY, number INTEGER) WITHOUT ROWID")
 
     def add(self, listed: Visited) -> None:
         if listed.visit > 1 and not self._is_passed_over(listed):
             self._has_any = True
-            self._batch.append((self._canonical(listed.url), listed.number))
-            if len(self._batch) >= _BATCH:
-                self._write()
+            self._rows.add(self._canonical(listed.url), listed.number)
 
     def has(self, listed: Visited) -> bool:
         """Whether this visit counts."""
@@ -49,7 +49,7 @@ class Current:
             return False
         if not self._has_any:
             return True
-        self._write()
+        self._rows.write()
         found = self._database.execute(
             "SELECT number FROM visits WHERE name = ?", (self._canonical(listed.url),)
         ).fetchone()
@@ -57,12 +57,3 @@ class Current:
 
     def _is_passed_over(self, listed: Visited) -> bool:
         return listed.status == HTTPStatus.NOT_MODIFIED and not self._with_not_modified
-
-    def _write(self) -> None:
-        if self._batch:
-            self._database.executemany(
-                "INSERT INTO visits VALUES (?, ?) "
-                "ON CONFLICT (name) DO UPDATE SET number = max(number, excluded.number)",
-                self._batch,
-            )
-            self._batch.clear()

@@ -8,13 +8,13 @@ from crawler.operate.report.counting import is_page
 from crawler.operate.report.forms import Duplicate
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.listed import Listed
+from crawler.operate.report.lists.temporary import Rows
 
 _TABLE: Final = """
     CREATE TABLE pages (
         digest TEXT, number INTEGER, url TEXT, bytes INTEGER, canonical TEXT, near TEXT, distance INTEGER
     )
 """
-_BATCH: Final = 1_000
 _SAME_BODY: Final = """
     SELECT url, first_value(url) OVER same, bytes, count(*) OVER (PARTITION BY digest), number = min(number) OVER same
     FROM pages WHERE digest IS NOT NULL
@@ -29,7 +29,7 @@ class Duplicates:
     def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
         self._database = database
         self._canonical = canonical
-        self._batch: list[tuple[str | int | None, ...]] = []
+        self._rows = Rows(database, "INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?)")
         database.execute(_TABLE)
 
     def add(self, listed: Listed) -> None:
@@ -39,16 +39,14 @@ class Duplicates:
         if canonical is not None and self._canonical(canonical) == self._canonical(listed.url):
             canonical = None
         near = listed.near_duplicate_of if listed.duplicate_of is None else None
-        self._batch.append(
-            (listed.digest, listed.number, listed.url, listed.size_bytes, canonical, near, listed.near_distance)
+        self._rows.add(
+            listed.digest, listed.number, listed.url, listed.size_bytes, canonical, near, listed.near_distance
         )
-        if len(self._batch) >= _BATCH:
-            self._write()
 
     def rows(self) -> Iterator[Duplicate]:
         """Those with the same body, together; then those that name another page; then others with almost the same
         text."""
-        self._write()
+        self._rows.write()
         for url, first, size, count, is_first in self._database.execute(_SAME_BODY):
             if count > 1 and not is_first:
                 yield Duplicate(url=url, of=first, by="body", bytes=size)
@@ -60,10 +58,3 @@ class Duplicates:
             "SELECT url, near, bytes, distance FROM pages WHERE near IS NOT NULL ORDER BY near, number"
         ):
             yield Duplicate(url=url, of=near, by="text", bytes=size, distance=distance)
-
-    def _write(self) -> None:
-        if self._batch:
-            self._database.execute("BEGIN")
-            self._database.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?)", self._batch)
-            self._database.execute("COMMIT")
-            self._batch.clear()

@@ -8,13 +8,14 @@ import msgspec
 
 from crawler.discover.link_filter import LinkRefusal
 from crawler.operate.report.counting import has_failed
+from crawler.operate.report.forms import RedirectRow
 from crawler.operate.report.lists.listed import Listed
+from crawler.operate.report.lists.temporary import Rows
 from crawler.page import LinkKind
 from crawler.url.urls import join
 
 MAX_HOPS: Final = 50
 LOOP: Final = "redirect-loop"
-_BATCH: Final = 1_000
 _TABLE: Final = """
     CREATE TABLE endings (
         name TEXT PRIMARY KEY, url TEXT, status INTEGER, reason TEXT, target TEXT, is_dead INTEGER,
@@ -41,47 +42,35 @@ class Ending(msgspec.Struct, frozen=True):
     """Whether there is no page but an error, or only redirects."""
 
 
-def temporary_database() -> sqlite3.Connection:
-    """A database in a file without a name, which is gone when it is closed."""
-    database = sqlite3.connect("", isolation_level=None)
-    database.execute("PRAGMA journal_mode = OFF")
-    database.execute("PRAGMA synchronous = OFF")
-    return database
-
-
 class Endings:
     """URLs by the names under which the crawl knows them. `add` all of them first."""
 
     def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
         self._database = database
         self._canonical = canonical
-        self._batch: list[tuple[str | int | None, ...]] = []
+        self._rows = Rows(database, "INSERT OR REPLACE INTO endings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         database.execute(_TABLE)
 
     def add(self, listed: Listed) -> None:
         """Of a URL that redirects to itself, as to set a cookie, what comes later counts."""
         name = self._canonical(listed.url)
         target = None if listed.redirect is None else self._canonical(_absolute(listed.redirect, listed.url))
-        self._batch.append(
-            (
-                name,
-                listed.url,
-                listed.status,
-                listed.reason,
-                target,
-                has_failed(listed),
-                listed.kind,
-                listed.via,
-                listed.anchor,
-                target is not None and LinkRefusal.TOO_MANY_REDIRECTS in (listed.refused or ()),
-            )
+        self._rows.add(
+            name,
+            listed.url,
+            listed.status,
+            listed.reason,
+            target,
+            has_failed(listed),
+            listed.kind,
+            listed.via,
+            listed.anchor,
+            target is not None and LinkRefusal.TOO_MANY_REDIRECTS in (listed.refused or ()),
         )
-        if len(self._batch) >= _BATCH:
-            self._write()
 
     def follow(self, url: str) -> Ending:
         """Where a URL leads, which is itself if it is no redirect."""
-        self._write()
+        self._rows.write()
         name, shown = self._canonical(url), url
         seen: set[str] = set()
         is_cut = 0
@@ -100,17 +89,25 @@ class Endings:
             name, shown = target, target
         return Ending(shown, len(seen), None, LOOP, is_dead=True)
 
-    def redirects(self) -> Iterator[tuple[str, int | None, Ending]]:
-        """Each redirect with its status, and where it leads, in the order of their names."""
-        self._write()
+    def redirects(self) -> Iterator[RedirectRow]:
+        """Where each redirect leads, in the order of their names."""
+        self._rows.write()
         for url, status in self._database.execute(
             "SELECT url, status FROM endings WHERE target IS NOT NULL ORDER BY name"
         ):
-            yield url, status, self.follow(url)
+            ending = self.follow(url)
+            yield RedirectRow(
+                url=url,
+                status=status,
+                hops=ending.hops,
+                leads_to=ending.url,
+                end_status=ending.status,
+                end_reason=ending.reason,
+            )
 
     def dead(self) -> Iterator[tuple[str, Ending, "FirstLink"]]:
         """The names of URLs that lead to an error, in order, with the ends, and how each URL was found first."""
-        self._write()
+        self._rows.write()
         for name, url, is_dead, kind, via, anchor in self._database.execute(
             "SELECT name, url, is_dead, kind, via, anchor FROM endings "
             "WHERE is_dead OR target IS NOT NULL ORDER BY name"
@@ -120,15 +117,6 @@ class Endings:
                 continue  # too far from where the crawl came; for who begins here it may be near enough
             if is_dead or ending.is_dead:
                 yield name, ending, FirstLink(url, kind, via, anchor)
-
-    def _write(self) -> None:
-        if self._batch:
-            self._database.execute("BEGIN")
-            self._database.executemany(
-                "INSERT OR REPLACE INTO endings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._batch
-            )
-            self._database.execute("COMMIT")
-            self._batch.clear()
 
 
 def _absolute(href: str, base: str) -> str:

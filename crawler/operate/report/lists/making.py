@@ -12,11 +12,11 @@ from crawler.operate.report.lists.broken_anchors import BrokenAnchors
 from crawler.operate.report.lists.current import Current
 from crawler.operate.report.lists.dead_links import DeadLinks
 from crawler.operate.report.lists.duplicates import Duplicates
-from crawler.operate.report.lists.endings import Canonical, Endings, temporary_database
+from crawler.operate.report.lists.endings import Canonical, Endings
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.most import Most
-from crawler.operate.report.lists.redirects import redirect_rows
 from crawler.operate.report.lists.refusals import Refusals
+from crawler.operate.report.lists.temporary import temporary_database
 from crawler.write.records import Written, read_written, written_now
 
 SECTIONS: Final[tuple[ListName, ...]] = get_args(ListName)
@@ -70,7 +70,7 @@ def make_lists(
                 pages=broken.pages,
                 links=first(broken.rows(filter(current.has, _read(written))), "broken-anchors"),
             ),
-            redirects=first(redirect_rows(endings), "redirects")
+            redirects=first(endings.redirects(), "redirects")
             if endings is not None and "redirects" in sections
             else None,
             duplicates=None if duplicates is None else first(duplicates.rows(), "duplicates"),
