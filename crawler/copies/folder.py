@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crawler.disk.directory import COPYING, CrawlDirectory
+from crawler.disk.durable_file import is_open_as
 from crawler.disk.permissions import why_not_lockable, why_not_writable
 
 
@@ -47,14 +48,6 @@ def check_no_file(path: Path) -> None:
     """Raise `CopyRefused` if a file is where a folder is to be."""
     if path.exists() and not path.is_dir():
         raise CopyRefused(f"expected a folder, or a new name for one; found a file: {path}")
-
-
-def is_open_as(descriptor: int, path: Path) -> bool:
-    """Whether an open file or folder still has this name."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def delete_leftovers(directory: CrawlDirectory) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crawler.copies.content import CopiedFile, Folder, stream
-from crawler.copies.folder import CopyRefused, check_no_file, is_open_as
+from crawler.copies.folder import CopyRefused, check_no_file
 from crawler.copies.writing import Progress
 from crawler.disk.directory import RESTORING
+from crawler.disk.durable_file import is_open_as
 from crawler.disk.permissions import why_not_lockable
 from crawler.write.appending import sync_directory
 

@@ -1,4 +1,4 @@
-"""Files of a crawl: replaces one as a whole, and tells whether one has anything but empty tables of SQLite."""
+"""Files of a crawl: replaces one as a whole, and tells what it holds and whether it still has its name."""
 
 import os
 from contextlib import closing
@@ -30,6 +30,14 @@ def sync_directory(path: Path) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def is_open_as(descriptor: int, path: Path) -> bool:
+    """Whether an open file or folder still has this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def has_rows(path: Path) -> bool:

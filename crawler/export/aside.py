@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from crawler.disk.durable_file import is_open_as
 from crawler.export.writers import ExportRefused
 from crawler.write.appending import sync_directory
 
@@ -25,7 +26,7 @@ def written_aside(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]
     descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     with _named_if_full(path), os.fdopen(descriptor, "w+b") as file:
         lock(file.fileno(), path)
-        if not _is_same(file.fileno(), aside):
+        if not is_open_as(file.fileno(), aside):
             raise ExportRefused(f"another export has just written {path}: begin anew with --overwrite")
         file.truncate(0)
         try:
@@ -68,14 +69,6 @@ def ensure_writable(path: Path, *, may_replace: bool) -> None:
     """Raises `ExportRefused` if there is something that may not be replaced."""
     if path.is_dir() or (path.exists() and not may_replace):
         raise ExportRefused(f"{path} exists: name another file, or replace a file with --overwrite")
-
-
-def _is_same(fd: int, path: Path) -> bool:
-    """Whether an open file still has this name."""
-    try:
-        return os.path.samestat(os.fstat(fd), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 @contextmanager
