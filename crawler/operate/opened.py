@@ -15,7 +15,7 @@ from crawler.operate.answers import answer
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.opening import open_parts
-from crawler.operate.refused import check_request, checked
+from crawler.operate.refused import check_request, reply_or_raise
 from crawler.operate.stored import StoredCrawl, open_crawl
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
@@ -32,7 +32,7 @@ class StoredReached:
 
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         check_request(request)
-        reply = checked(self._runner.run(answer(self._crawl, request)))
+        reply = reply_or_raise(self._runner.run(answer(self._crawl, request)))
         assert isinstance(reply, expected)
         return reply
 
@@ -53,7 +53,7 @@ class PartsReached:
 
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         check_request(request)
-        reply = checked(self._runner.run(answer_by_parts(self._crawl, request)))
+        reply = reply_or_raise(self._runner.run(answer_by_parts(self._crawl, request)))
         assert isinstance(reply, expected)
         return reply
 

@@ -17,7 +17,7 @@ from crawler.control.client import Connection, ConnectionLost, NoAnswer
 from crawler.control.process import why_stopped
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryInUse, DirectoryRefused
-from crawler.operate.refused import check_request, checked
+from crawler.operate.refused import check_request, reply_or_raise
 
 WAIT_S: Final = 10.0
 """How long a crawl may take to listen after it has locked its directory, and to unlock it when it has ended."""
@@ -113,7 +113,7 @@ class _Running:
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         check_request(request)
         try:
-            return checked(self._connection.ask(request, expected))
+            return reply_or_raise(self._connection.ask(request, expected))
         except ConnectionLost as error:
             raise CrawlEnded(
                 "the crawl ended before it answered, or dropped the connection; look with `onceover status`, then try "

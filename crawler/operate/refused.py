@@ -9,6 +9,8 @@ from crawler.control.wire import encode_request
 FAILED: Final = 1
 """The exit code of what was asked rightly, and can't be done."""
 
+_Reply = TypeVar("_Reply")
+
 
 class Refused(Exception):
     """A request can't be carried out. Nothing has changed. The message says what to do."""
@@ -26,11 +28,8 @@ def check_request(request: Request) -> None:
         raise Refused(f"this can't be sent to the crawl: {error}") from error
 
 
-_Checked = TypeVar("_Checked")
-
-
-def checked(reply: _Checked | Refusal) -> _Checked:
-    """A reply that is none of a request that was refused. Raises `Refused`."""
+def reply_or_raise(reply: _Reply | Refusal) -> _Reply:
+    """The reply. Raises `Refused` if it is a refusal."""
     if isinstance(reply, Refusal):
         raise Refused(reply.message, reply.exit_code)
     return reply

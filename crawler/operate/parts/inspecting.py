@@ -35,9 +35,10 @@ from crawler.operate.actions.robots import newest_robots
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.exporting import merge_exports
 from crawler.operate.parts.hosts import ask_of_host
-from crawler.operate.parts.members import divide_replies, reply_or_raise
+from crawler.operate.parts.members import divide_replies
 from crawler.operate.parts.merging import merge_hosts, merge_queues, merge_refused
 from crawler.operate.parts.sums import same_of_all, sum_frontiers, sum_statuses, sum_visited
+from crawler.operate.refused import reply_or_raise
 from visited import VisitedStats
 
 

@@ -13,7 +13,7 @@ from crawler.control.client import SILENCE_S, ConnectionLost, NoAnswer
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
 from crawler.operate.answers import answer
-from crawler.operate.refused import Refused
+from crawler.operate.refused import reply_or_raise
 from crawler.operate.stored import StoredCrawl
 
 FAILED = 1
@@ -138,12 +138,6 @@ class Parts:
     async def all(self, request: AnyRequest, expected: type[_Reply]) -> dict[int, _Reply]:
         """The replies of all parts. Raises `Refused` if one of them refuses."""
         return {number: reply_or_raise(reply) for number, reply in (await self.each(request, expected)).items()}
-
-
-def reply_or_raise(reply: _Reply | Refusal) -> _Reply:
-    if isinstance(reply, Refusal):
-        raise Refused(reply.message, reply.exit_code)
-    return reply
 
 
 def divide_replies(replies: Mapping[int, _Reply | Refusal]) -> tuple[dict[int, _Reply], dict[int, Refusal]]:
