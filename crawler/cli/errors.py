@@ -6,7 +6,6 @@ import os
 import msgspec
 
 from config import ConfigError, ServerAway
-from crawler.cli.codes import AWAY, FAILED, REFUSED, USAGE
 from crawler.cli.run.current_directory import deleted_directory
 from crawler.cluster.values import RegisterDamaged
 from crawler.compare.measure.folder import FolderRefused
@@ -15,6 +14,7 @@ from crawler.control.client import NoAnswer
 from crawler.copies.folder import CopyRefused
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.free_space import DISK_IS_FULL
+from crawler.exit_codes import AWAY, FAILED, REFUSED, USAGE
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from crawler.operate.refused import Refused

@@ -10,7 +10,6 @@ import click
 import msgspec
 from rich.table import Table
 
-from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.fsck import fsck, verify
 from crawler.cli.operate.options import part, place
 from crawler.cli.run.terminal import results_console
@@ -26,6 +25,7 @@ from crawler.control.requests import (
     QueueOrder,
 )
 from crawler.disk.layout import part_directories, record_directories
+from crawler.exit_codes import COMPLETE, FAILED
 from crawler.operate.reach import reach
 from crawler.operate.stored import open_crawl
 from crawler.record import rfc3339

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from crawler.cli.codes import COMPLETE
 from crawler.cli.operate.options import as_json, directory
 from crawler.cli.options import settings_option
 from crawler.disk.layout import ClusterPlace, read_layout
+from crawler.exit_codes import COMPLETE
 from crawler.operate.upkeep.dividing import Divided, divide
 from crawler.status import number_of
 

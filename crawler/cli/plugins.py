@@ -5,9 +5,9 @@ import msgspec
 from rich import box
 from rich.table import Table
 
-from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.run.terminal import results_console
 from crawler.compare.report.table import columns_of
+from crawler.exit_codes import COMPLETE, FAILED
 from crawler.wiring.plugins.listing import ListedBackend, list_backends
 
 

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from crawler.course.forms import CoursePoint, Remaining
+from crawler.exit_codes import USAGE
 from crawler.status import Status
 from frontier import FrontierStats
 
@@ -18,7 +19,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
     message: str
     """What was expected, what was found, and what to do."""
-    exit_code: int = 2
+    exit_code: int = USAGE
     """The exit code of a command that gets this."""
 
 

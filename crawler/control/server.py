@@ -16,6 +16,7 @@ import msgspec
 from crawler.control.replies import Refusal
 from crawler.control.requests import Add, AnyRequest, Forget
 from crawler.control.wire import END, MAX_REQUEST_BYTES, WORKING, decode_request, encode_reply
+from crawler.exit_codes import FAILED
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,6 @@ Answer = Callable[[AnyRequest], Awaitable[msgspec.Struct | Refusal]]
 _NO_DESCRIPTOR_S: Final = 1.0
 _READ_BYTES: Final = 1 << 16
 _MAX_DISCARDED_BYTES: Final = 4 * MAX_REQUEST_BYTES
-_FAILED: Final = 1
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +142,7 @@ class ControlServer:
             # A bug in an answer must not end the crawl.
             log.exception("a request could not be answered: %s", type(request).__name__)
             why = str(error) or type(error).__name__
-            return encode_reply(Refusal(f"{why}; the log of the crawl says more", _FAILED))
+            return encode_reply(Refusal(f"{why}; the log of the crawl says more", FAILED))
 
 
 class _Client:

@@ -5,14 +5,15 @@ from typing import Final
 import msgspec
 
 from crawler.engine import Ending
+from crawler.exit_codes import COMPLETE, FAILED, LIMIT, STOPPED
 from crawler.status import Status
 
 EXIT_CODES: Final = {
-    Ending.COMPLETE: 0,
-    Ending.INCOMPLETE: 1,
-    Ending.LIMIT: 3,
-    Ending.SIGNAL: 4,
-    Ending.STOPPED: 4,
+    Ending.COMPLETE: COMPLETE,
+    Ending.INCOMPLETE: FAILED,
+    Ending.LIMIT: LIMIT,
+    Ending.SIGNAL: STOPPED,
+    Ending.STOPPED: STOPPED,
 }
 """The exit code with which the command tells each ending."""
 

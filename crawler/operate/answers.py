@@ -34,6 +34,7 @@ from crawler.control.requests import (
     Top,
     Unretire,
 )
+from crawler.exit_codes import FAILED, USAGE
 from crawler.operate.actions import (
     checkpoint,
     copying,
@@ -51,9 +52,6 @@ from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, adding
 from frontier import StoreFailed
 
-_FAILED = 1
-_USAGE = 2
-
 
 async def answer(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struct | Refusal:
     """Carry out a request. It does not hold the event loop for long."""
@@ -62,9 +60,9 @@ async def answer(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struct | 
     except Refused as error:
         return Refusal(str(error), error.exit_code)
     except ConfigError as error:
-        return Refusal(str(error), _USAGE)
+        return Refusal(str(error), USAGE)
     except StoreFailed as error:
-        return Refusal(str(error), _FAILED)
+        return Refusal(str(error), FAILED)
 
 
 async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struct:

@@ -1,13 +1,11 @@
 """Why a request of an operator is not carried out."""
 
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from crawler.control.replies import Refusal
 from crawler.control.requests import Request
 from crawler.control.wire import encode_request
-
-FAILED: Final = 1
-"""The exit code of what was asked rightly, and can't be done."""
+from crawler.exit_codes import USAGE
 
 _Reply = TypeVar("_Reply")
 
@@ -15,7 +13,7 @@ _Reply = TypeVar("_Reply")
 class Refused(Exception):
     """A request can't be carried out. Nothing has changed. The message says what to do."""
 
-    def __init__(self, message: str, exit_code: int = 2) -> None:
+    def __init__(self, message: str, exit_code: int = USAGE) -> None:
         super().__init__(message)
         self.exit_code = exit_code
 

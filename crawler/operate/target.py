@@ -13,7 +13,8 @@ from crawler.counters import InFlight
 from crawler.discover.scope import Scope
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
-from crawler.operate.refused import FAILED, Refused
+from crawler.exit_codes import FAILED
+from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate
 from crawler.protocols import Discovery

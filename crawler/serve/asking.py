@@ -26,6 +26,7 @@ from crawler.control.requests import AnyRequest, InspectQueues, Top
 from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.unlocking import lock_changes
+from crawler.exit_codes import FAILED, REFUSED
 from crawler.serve.inspection import MOST_PROCESSES, SILENCE_S, run_command
 
 MAX_KEPT: Final = 64
@@ -36,8 +37,6 @@ SLOW_S: Final = 0.05
 """A reply of a running crawl that took longer is kept."""
 KEPT_TIMES: Final = 10
 MAX_KEPT_RUNNING_S: Final = 5.0
-REFUSED: Final = 5
-_FAILED: Final = 1
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 _Locks = tuple[int | None, ...]
@@ -88,9 +87,9 @@ class Asker:
         except NoAnswer as error:
             raise Unanswered(str(error), None) from error
         except SocketRefused as error:
-            raise Unanswered(str(error), _FAILED) from error
+            raise Unanswered(str(error), FAILED) from error
         except ConnectionLost as error:
-            raise Unanswered("the crawl ended before it answered; try again", _FAILED) from error
+            raise Unanswered("the crawl ended before it answered; try again", FAILED) from error
         except (DirectoryRefused, ValueError) as error:
             raise Unanswered(str(error), REFUSED) from error
         if isinstance(reply, Refusal):

@@ -21,6 +21,7 @@ import msgspec
 from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import READS, CrawlDirectory
 from crawler.disk.free_space import DISK_IS_FULL, free_bytes
+from crawler.exit_codes import FAILED
 from crawler.serve.life.endings import Ended
 from crawler.serve.life.facts import Process
 from crawler.status import Status
@@ -31,7 +32,6 @@ MAX_OUTPUT_BYTES: Final = 1 << 20
 KEPT_OUTPUT_BYTES: Final = 1 << 16
 LAST_LINES: Final = 12
 _OF_DAEMON: Final = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
-_FAILED: Final = 1
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL)
 """A crawl finishes what is in flight at the first signal, and ends at once at the second."""
 
@@ -204,7 +204,7 @@ def how_it_ended(process: CrawlProcess, output: Output, directory: str, *, is_fo
     lines = output.last_lines(CrawlDirectory(Path(directory)).log)
     # Where the disk has no room for messages, either, there is none.
     is_told = bool(lines) and DISK_IS_FULL in lines[-1]
-    is_disk_full = code == _FAILED and (is_told or _is_full(Path(directory)) or _is_full(output.messages))
+    is_disk_full = code == FAILED and (is_told or _is_full(Path(directory)) or _is_full(output.messages))
     return Ended(exit_code=code, lines=lines, is_disk_full=is_disk_full)
 
 

@@ -9,8 +9,9 @@ from typing import Final
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory
+from crawler.exit_codes import REFUSED
 from crawler.operate.report.forms import ListName, Report
-from crawler.serve.asking import REFUSED, Unanswered
+from crawler.serve.asking import Unanswered
 from crawler.serve.inspection import run_command
 
 WITHIN_S: Final = 600.0

@@ -6,17 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from crawler.disk.directory import DirectoryRefused
+from crawler.exit_codes import FAILED, REFUSED
 from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
 from crawler.status import number_of
 from crawler.supervise.process import PartProcess, check_still_there, last_lines, start
 from crawler.supervise.restarts import Restarts
 
 log = logging.getLogger(__name__)
-
-_REFUSED: Final = 5
 
 
 class PartFailed(Exception):
@@ -85,7 +84,7 @@ class PartKeeper:
             try:
                 how = await self._run_process(begin)
             except DirectoryRefused as error:
-                return PartFailed(f"part {self._number}: {error}", _REFUSED)
+                return PartFailed(f"part {self._number}: {error}", REFUSED)
             if isinstance(self._last, Failed):
                 return PartFailed(f"part {self._number}: {self._last.message}", self._last.exit_code)
             if not ends.is_set() and (failure := await self._wait_to_restart(how, ends)) is not None:
@@ -134,7 +133,7 @@ class PartKeeper:
             return PartFailed(
                 f"part {number} has died {number_of(self._restarts.deaths, 'time')}, the last time {how}. What was "
                 f"stored is kept; the same command goes on. The end of {self._log_file}:{lines}",
-                1,
+                FAILED,
             )
         self._tell(f"part {number} has died ({how}); it starts again in {wait_s:g} s.")
         log.info("part %d has died (%s); it starts again in %g s", number, how, wait_s)

@@ -12,6 +12,7 @@ from crawler.control.process import why_silent
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload, Set
 from crawler.disk.layout import Layout
+from crawler.exit_codes import FAILED, USAGE
 from crawler.operate.actions.settings import change_settings
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import Prepared, Read, write
@@ -27,8 +28,6 @@ from crawler.wiring.crawl import check_configuration
 
 log = logging.getLogger(__name__)
 
-_FAILED: Final = 1
-_USAGE: Final = 2
 _COUNTED_TOGETHER: Final = "its parts count pages together from their start, or not at all"
 
 
@@ -70,7 +69,7 @@ class SettingsOfParts:
 
     async def prepare(self, read: Read) -> Prepared:
         if self._coordinator.is_stopping:
-            raise Refused("the crawl ends now; repeat the command when it does not run", _FAILED)
+            raise Refused("the crawl ends now; repeat the command when it does not run", FAILED)
         # Files are read and patterns compiled beside the event loop: lists of places may be long.
         plan = await asyncio.to_thread(self._plan, read)
         log.info("asking all parts whether they can take over a changed configuration")
@@ -101,7 +100,7 @@ class SettingsOfParts:
             f"part {part} ({place_of(part, plan.layout, plan.directory.path, parts[part].agent)}): {reason}"
             for part, reason in sorted({**reasons, **silent}.items())
         ]
-        raise Refused(f"nothing was changed: {'; '.join(told)}", _USAGE if reasons else _FAILED)
+        raise Refused(f"nothing was changed: {'; '.join(told)}", USAGE if reasons else FAILED)
 
     async def commit(self, prepared: Prepared) -> int:
         plan = prepared.plan
@@ -133,4 +132,4 @@ async def reconfigure(
     except Refused as error:
         return Refusal(str(error), error.exit_code)
     except ConfigError as error:
-        return Refusal(str(error), _USAGE)
+        return Refusal(str(error), USAGE)

@@ -11,7 +11,6 @@ import msgspec
 from rich.console import Console
 
 from config import CompareSet, CompareWork, Loaded, parse_size
-from crawler.cli.codes import COMPLETE, FAILED, STOPPED
 from crawler.cli.compare.advice import advise_on
 from crawler.cli.compare.backend_names import check_backends, complete_backend
 from crawler.cli.compare.measuring import Plan, compare_sets
@@ -21,6 +20,7 @@ from crawler.compare.measure.preparing import STDIN
 from crawler.compare.report.page import page
 from crawler.compare.report.table import render
 from crawler.compare.report.value import Report
+from crawler.exit_codes import COMPLETE, FAILED, STOPPED
 from crawler.wiring.comparing.checks import check_comparison
 from crawler.wiring.comparing.competitors import DEFAULT_SETS, unique_names
 from crawler.wiring.comparing.works import file_name

@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 
 from config import ConfigError, Loaded, toml_value
-from crawler.cli.codes import COMPLETE
 from crawler.cli.run.running import run_crawl
 from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.process import end_with_parent
@@ -25,6 +24,7 @@ from crawler.compare.measure.trial import (
 )
 from crawler.compare.measure.work import Live
 from crawler.disk.layout import record_directories
+from crawler.exit_codes import COMPLETE
 from crawler.library.result import CrawlResult
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind

@@ -4,11 +4,10 @@ import time
 
 from crawler.control.replies import Checkpoint, WrittenFile
 from crawler.disk.syncing import SyncFailed
+from crawler.exit_codes import FAILED
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl
 from crawler.record import rfc3339
-
-_FAILED = 1
 
 
 async def take_checkpoint(crawl: OperatedCrawl) -> Checkpoint:
@@ -18,7 +17,7 @@ async def take_checkpoint(crawl: OperatedCrawl) -> Checkpoint:
     try:
         await crawl.make_safe()
     except SyncFailed as error:
-        raise Refused(str(error), _FAILED) from error
+        raise Refused(str(error), FAILED) from error
     frontier = status.frontier
     return Checkpoint(
         running=status.running,

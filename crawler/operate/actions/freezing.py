@@ -5,13 +5,12 @@ import time
 
 from crawler.control.frozen import Frozen, FrozenState, Held
 from crawler.copies.freezing import Freezing
+from crawler.exit_codes import FAILED
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl
 from crawler.record import rfc3339
 from crawler.wiring.backends import frontier_backend
 from frontier import InParts, PartLinks
-
-_FAILED = 1
 
 
 async def freeze(crawl: OperatedCrawl) -> Frozen:
@@ -30,7 +29,7 @@ async def freeze(crawl: OperatedCrawl) -> Frozen:
         holds_parcels = links is None or links.holds_parcels
         listed = await asyncio.to_thread(freezing.finish)
     except OSError as error:
-        raise Refused(f"{crawl.directory.path} can't be kept as it is for a copy: {error}", _FAILED) from error
+        raise Refused(f"{crawl.directory.path} can't be kept as it is for a copy: {error}", FAILED) from error
     finally:
         freezing.close()
     state = FrozenState(

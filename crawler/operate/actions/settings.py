@@ -4,11 +4,10 @@ from crawler.control.replies import Reconfigured
 from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
+from crawler.exit_codes import FAILED
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import CrawlSettings, Read, reader_of_settings, reader_of_start
 from crawler.operate.target import OperatedCrawl
-
-_FAILED = 1
 
 
 async def reconfigure(crawl: OperatedCrawl, request: Set | Reload) -> Reconfigured:
@@ -31,7 +30,7 @@ async def change_settings(
                 new_seeds = await settings.commit(prepared)
             except OSError as error:
                 message = f"nothing was changed: {directory.configuration} can't be written: {error.strerror or error}"
-                raise Refused(message, _FAILED) from error
+                raise Refused(message, FAILED) from error
     return Reconfigured(
         running=is_running,
         dry_run=request.dry_run,

@@ -8,11 +8,12 @@ from crawler.cluster.machine import MachineDirectory
 from crawler.cluster.values import Denied
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
+from crawler.exit_codes import FAILED
 from crawler.operate.cluster.forms import ClusterAdopted, ClusterStatus, PartOnMachine
 from crawler.operate.cluster.reaching import reached
 from crawler.operate.cluster.status import read_status
 from crawler.operate.opening import stored_configuration
-from crawler.operate.refused import FAILED, Refused
+from crawler.operate.refused import Refused
 from crawler.wiring.backends import frontier_backend
 
 

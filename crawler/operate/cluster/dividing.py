@@ -9,9 +9,10 @@ from crawler.cluster.machine import MachineDirectory, with_parts_found
 from crawler.cluster.values import Cluster, Forgotten, Retirement
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, read_layout, write_layout
+from crawler.exit_codes import FAILED
 from crawler.operate.cluster.reaching import server_of
 from crawler.operate.opening import lock_directory
-from crawler.operate.refused import FAILED, Refused
+from crawler.operate.refused import Refused
 from crawler.operate.upkeep.dividing import Divided, Progress, check_gathered, divide
 
 

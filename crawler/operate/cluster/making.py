@@ -7,9 +7,10 @@ import msgspec
 
 from config import Loaded, render_toml
 from crawler.cluster.values import Identity
+from crawler.exit_codes import FAILED
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.reaching import server_of
-from crawler.operate.refused import FAILED, Refused
+from crawler.operate.refused import Refused
 from crawler.url.hosts import installed_suffixes
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.parts import number_of_parts

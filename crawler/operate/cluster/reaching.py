@@ -12,7 +12,8 @@ from config import Loaded
 from crawler.cluster.values import Forgotten
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
-from crawler.operate.refused import FAILED, Refused
+from crawler.exit_codes import FAILED
+from crawler.operate.refused import Refused
 from crawler.wiring.components.exchanging import checked_redis
 from crawler.wiring.configuration import load
 

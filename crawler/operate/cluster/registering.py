@@ -19,10 +19,11 @@ from crawler.cluster.values import Cluster, Forgotten, Identity, Retirement
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_division, read_layout, write_layout
 from crawler.disk.lineages import last_lineage, read_lineages
+from crawler.exit_codes import FAILED
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.making import replace_crawl, taken, with_seeds
 from crawler.operate.cluster.reaching import server_of
-from crawler.operate.refused import FAILED, Refused
+from crawler.operate.refused import Refused
 from crawler.operate.upkeep.places import lock_all_parts
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.parts import use_suffixes_of

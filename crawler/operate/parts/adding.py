@@ -8,9 +8,10 @@ import msgspec
 
 from crawler.control.replies import Imported, Judged, JudgedUrl, Refusal
 from crawler.control.requests import Add, Forget, Import
+from crawler.exit_codes import USAGE
 from crawler.operate.actions.exported import read_line
 from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.members import USAGE, divide_replies
+from crawler.operate.parts.members import divide_replies
 from crawler.operate.refused import Refused
 from crawler.status import number_of
 

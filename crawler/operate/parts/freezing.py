@@ -11,8 +11,8 @@ import msgspec
 
 from crawler.control.frozen import Frozen, Held
 from crawler.control.requests import Freeze, HoldParcels
+from crawler.exit_codes import FAILED
 from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.members import FAILED
 from crawler.operate.refused import Refused
 
 _HOLD_S: Final = 1800.0

@@ -7,9 +7,10 @@ import msgspec
 
 from crawler.control.replies import Changed
 from crawler.control.requests import AnyRequest, Retire, SetBudget, Unretire
+from crawler.exit_codes import FAILED, USAGE
 from crawler.operate.actions.queues import is_unknown, no_queue
 from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.members import FAILED, USAGE, divide_replies
+from crawler.operate.parts.members import divide_replies
 from crawler.operate.refused import Refused, reply_or_raise
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)

@@ -12,13 +12,10 @@ from crawler.control.asking import open_channel
 from crawler.control.client import SILENCE_S, ConnectionLost, NoAnswer
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
+from crawler.exit_codes import FAILED
 from crawler.operate.answers import answer
 from crawler.operate.refused import reply_or_raise
 from crawler.operate.stored import StoredCrawl
-
-FAILED = 1
-USAGE = 2
-REFUSED = 5
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 

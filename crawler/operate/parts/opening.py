@@ -8,9 +8,10 @@ from crawler.control import address
 from crawler.control.asking import open_channel
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import Layout
+from crawler.exit_codes import FAILED, REFUSED
 from crawler.operate.opening import lock_directory, stored_configuration
 from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.members import FAILED, REFUSED, BrokenPart, Member, Parts, RunningPart, StoredPart
+from crawler.operate.parts.members import BrokenPart, Member, Parts, RunningPart, StoredPart
 from crawler.operate.stored import open_crawl
 from crawler.wiring.parts import use_suffixes_of
 from frontier import StoreFailed, StoreRefused

@@ -3,9 +3,9 @@
 from crawler.control.replies import Reconfigured
 from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
+from crawler.exit_codes import FAILED
 from crawler.operate.actions.settings import change_settings
 from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.members import FAILED
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import StoredSettings
 

@@ -16,6 +16,7 @@ from crawler.course.remaining import finished, no_estimate, queued
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import record_directories
 from crawler.disk.pruned import read_pruned
+from crawler.exit_codes import REFUSED
 from crawler.operate.course import course_of
 from crawler.operate.missing import notes_of_missing
 from crawler.operate.opening import stored_configuration
@@ -33,7 +34,6 @@ from crawler.write.records import record_files
 
 HOSTS: Final = 10
 """How many hosts each table has, if nobody says."""
-_REFUSED: Final = 5
 
 
 def make_report(
@@ -50,7 +50,7 @@ def make_report(
             raise Refused(
                 f"the crawl in {directory} has no records, from which {', '.join(lists)} would be made: set "
                 "output.records to true before the next crawl",
-                _REFUSED,
+                REFUSED,
             )
         status = crawl.ask(GetStatus(), CrawlStatus)
         counted, waiting = Counted(), ask_who_waits(crawl)

@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from crawler.serve.life.endings import REFUSED, Ended, how_text, rest_after, short
+from crawler.exit_codes import REFUSED
+from crawler.serve.life.endings import Ended, how_text, rest_after, short
 from crawler.serve.life.facts import (
     FINISHED,
     MAX_RUNS,

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from crawler import exit_codes
 from crawler.serve.life.facts import Process, Rest, Why
 
 STOPPED_GRACE_S: Final = 10.0
@@ -12,8 +13,6 @@ somebody has stopped is not taken for one that shall stay stopped."""
 TRY_AGAIN_S: Final = 60.0
 """After which a crawl is tried again that has ended because the disk is full, or for want of a server."""
 _UNKNOWN: Final = "ended; how is not known"
-REFUSED: Final = 5
-_COMPLETE, _USAGE, _LIMIT, _STOPPED, _AWAY = 0, 2, 3, 4, 6
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,16 +38,16 @@ def rest_after(how: Ended, now: float) -> Rest | None:
         reason = "nothing is left to fetch, but URLs were lost to damage or set aside"
         return Rest(why=Why.COMPLETE, reason=reason, since=now, lines=how.lines)
     match how.exit_code:
-        case 0:
+        case exit_codes.COMPLETE:
             return Rest(why=Why.COMPLETE, reason="nothing is left to fetch", since=now)
-        case 2:
+        case exit_codes.USAGE:
             return Rest(why=Why.HELD, reason="its configuration is refused", since=now, lines=how.lines)
-        case 3:
+        case exit_codes.LIMIT:
             return Rest(why=Why.LIMIT, reason="its run has reached a limit", since=now)
-        case 4:
+        case exit_codes.STOPPED:
             reason = "somebody has stopped it"
             return Rest(why=Why.STOPPED, reason=reason, since=now, until=now + STOPPED_GRACE_S)
-        case 6:
+        case exit_codes.AWAY:
             reason = "a server that it needs can't be reached"
             return Rest(why=Why.SHORT, reason=reason, since=now, until=now + TRY_AGAIN_S, lines=how.lines)
         case _:
@@ -78,10 +77,11 @@ def _ending_text(how: Ended) -> str:
         memory = "; the system may have run out of memory" if code == -9 else ""
         return f"killed by signal {-code}{memory}"
     texts = {
-        _COMPLETE: "complete",
-        _USAGE: "refused its configuration",
-        _LIMIT: "limit",
-        _STOPPED: "stopped",
-        _AWAY: "could not reach a server",
+        exit_codes.REFUSED: "refused to start",
+        exit_codes.COMPLETE: "complete",
+        exit_codes.USAGE: "refused its configuration",
+        exit_codes.LIMIT: "limit",
+        exit_codes.STOPPED: "stopped",
+        exit_codes.AWAY: "could not reach a server",
     }
-    return texts.get(code, "refused to start" if code == REFUSED else f"failed with exit code {code}")
+    return texts.get(code, f"failed with exit code {code}")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from crawler.control.replies import Reconfigured, Refusal
+from crawler.exit_codes import FAILED
 from crawler.parts.exchange.protocol import ExchangeBroken, Unreachable
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.line.messages import Answered, Connect, Connected, Disconnect, Ended, FromPart, Progress, ToService
@@ -122,7 +123,7 @@ class CoordinatorClient:
     async def change(self, settings: list[str], *, dry_run: bool) -> Reconfigured | Refusal:
         """Let the coordinator change settings in all parts of the crawl."""
         if self._line is None:
-            return Refusal("no machine decides for the crawl at the moment; try again in a minute", 1)
+            return Refusal("no machine decides for the crawl at the moment; try again in a minute", FAILED)
         self._tickets += 1
         answer: asyncio.Future[Reconfigured | Refusal] = asyncio.get_running_loop().create_future()
         self._answers[self._tickets] = answer
@@ -165,7 +166,9 @@ class CoordinatorClient:
         for answer in answers.values():
             if not answer.done():
                 answer.set_result(
-                    Refusal("the machine that decides for the crawl can't be reached any more; look what holds now", 1)
+                    Refusal(
+                        "the machine that decides for the crawl can't be reached any more; look what holds now", FAILED
+                    )
                 )
 
     async def _listen(self, line: Line) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from crawler.cluster.keeper import LeaseKeeper
 from crawler.cluster.values import COORDINATOR, Cluster, EndingMark
 from crawler.engine import Ending
+from crawler.exit_codes import FAILED
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.redis.client import FAILURES, reason_of
 from crawler.supervise.cluster.coordinator_server import CoordinatorServer
@@ -64,7 +65,7 @@ class Deciding:
             await server.run()
         except Exception as error:
             log.exception("this machine can't decide for the crawl any more; another one may")
-            self._on_failure(PartFailed(f"this machine can't decide for the crawl any more: {error!r}", 1))
+            self._on_failure(PartFailed(f"this machine can't decide for the crawl any more: {error!r}", FAILED))
         finally:
             await exchange.aclose()
 

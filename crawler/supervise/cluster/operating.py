@@ -11,6 +11,7 @@ from crawler.control.address import SocketRefused
 from crawler.control.replies import Refusal, Stopping
 from crawler.control.requests import AnyRequest, Reload, Set, Stop
 from crawler.control.server import ControlServer
+from crawler.exit_codes import FAILED
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts, RunningPart
@@ -39,7 +40,9 @@ async def answer_operator(agent: CrawlAgent, *, stop: Callable[[bool], object]) 
                 return Stopping(was_running=True, in_flight=0 if status is None else status.frontier.in_process)
         here = agent.here.numbers
         if not here:
-            return Refusal("no part of the crawl runs on this machine now; `onceover cluster status` says where", 1)
+            return Refusal(
+                "no part of the crawl runs on this machine now; `onceover cluster status` says where", FAILED
+            )
         directories = agent.plan.directories
         parts = Parts({number: RunningPart(directories[number]) for number in sorted(here)})
         division = len(agent.plan.layout.parts)

@@ -1,17 +1,15 @@
 """Changes the configuration of a crawl on many machines: in the register, and in all parts that run."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from config import Loaded, render_toml
 from crawler.cluster.register import Register
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Set
+from crawler.exit_codes import FAILED
 from crawler.supervise.cluster.stored_configuration import StoredConfiguration
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.settings import SettingsOfParts, reconfigure
-
-FAILED: Final = 1
 
 
 class ClusterSettings:

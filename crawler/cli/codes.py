@@ -1,9 +1,0 @@
-"""Exit codes."""
-
-COMPLETE = 0
-FAILED = 1
-USAGE = 2
-LIMIT = 3
-STOPPED = 4
-REFUSED = 5
-AWAY = 6
