@@ -80,8 +80,6 @@ class ContentReader:
         repeats: Repeats | None = None,
         *,
         preferences: Preferences = NO_PURPOSE,
-        references: bool = False,
-        link_details: bool = False,
     ) -> None:
         self._extractor = extractor
         self._discovery = discovery
@@ -90,8 +88,8 @@ class ContentReader:
         self._preferences = preferences
         self.wanted: Wanted | None = None
         """What to read of the content of pages; None for nothing."""
-        self.references = references
-        self.link_details = link_details
+        self.references = False
+        self.link_details = False
         self._threads = asyncio.Semaphore(_THREADS)
         self._many_links = asyncio.Lock()
         """Held while many links are judged. Otherwise the steps of several pages would run in one turn of the event

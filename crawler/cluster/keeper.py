@@ -93,7 +93,6 @@ class LeaseKeeper:
         holder: str,
         *,
         lease_s: float,
-        clock: Callable[[], float] = boottime,
     ) -> None:
         """`holder` names this process for people, and differs from that of any other. `lease_s` is that of the
         register: all machines must agree on it."""
@@ -101,7 +100,6 @@ class LeaseKeeper:
         self._home = home
         self._holder = f"{holder}:{secrets.token_hex(4)}"
         self._lease_s = lease_s
-        self._clock = clock
         self._leases = Leases(lease_s=lease_s)
         self._changes: asyncio.Queue[Change] = asyncio.Queue()
         self._refused: dict[int, str] = {}
@@ -180,11 +178,11 @@ class LeaseKeeper:
         """Until the next turn: often enough to renew, and in time for what happens to a lease."""
         pause_s = self._lease_s / _RENEWALS
         if (event := self._leases.next_event()) is not None:
-            pause_s = min(pause_s, max(self._lease_s / 100, event - self._clock()))
+            pause_s = min(pause_s, max(self._lease_s / 100, event - boottime()))
         return pause_s
 
     def _let_end(self) -> None:
-        for part in self._leases.ended(self._clock()):
+        for part in self._leases.ended(boottime()):
             self._lose(part, f"it could not be renewed in time: {self._trouble or 'this process was stopped'}")
 
     async def _work(self) -> None:
@@ -200,7 +198,7 @@ class LeaseKeeper:
 
     async def _renew(self) -> None:
         claims = self._leases.claims
-        sent_at = self._clock()
+        sent_at = boottime()
         async with asyncio.timeout(self._lease_s / 2):
             answers = await self._register.renew(claims, lease_s=self._lease_s)
         for (part, claim), holds in zip(claims.items(), answers, strict=True):
@@ -215,7 +213,7 @@ class LeaseKeeper:
         self._let_end()
 
     async def _let_stand(self) -> None:
-        for part in self._leases.ripe(self._clock()):
+        for part in self._leases.ripe(boottime()):
             # It may have been lost while the one before was confirmed.
             if (claim := self._leases.claims.get(part)) is None:
                 continue
@@ -223,14 +221,14 @@ class LeaseKeeper:
             assert found is not None
             if part != COORDINATOR and not await self._store(part, found):
                 continue
-            sent_at = self._clock()
+            sent_at = boottime()
             async with asyncio.timeout(self._lease_s / 2):
                 stands = await self._register.confirm(part, claim=claim, epoch=found.epoch, lease_s=self._lease_s)
             if not stands:
                 self._lose(part, "Redis has lost it, or has given it to another")
                 continue
             self._leases.confirm(part, claim, sent_at=sent_at)
-            if (until := self._leases.until(part)) is not None and until > self._clock():
+            if (until := self._leases.until(part)) is not None and until > boottime():
                 self._refused.pop(part, None)
                 self._changes.put_nowait(Held(part=part, epoch=found.epoch, until=until))
 
@@ -273,7 +271,7 @@ class LeaseKeeper:
             if part in self._leases:
                 continue
             claim = secrets.token_hex(8)
-            sent_at = self._clock()
+            sent_at = boottime()
             answer = await self._register.claim(
                 part,
                 holder=self._holder,
@@ -286,7 +284,7 @@ class LeaseKeeper:
                 self._refuse(part, answer.why)
             else:
                 self._leases.grant(
-                    part, claim, epoch=answer.epoch, lineage=answer.lineage, sent_at=sent_at, now=self._clock()
+                    part, claim, epoch=answer.epoch, lineage=answer.lineage, sent_at=sent_at, now=boottime()
                 )
 
     def _refuse(self, part: int, why: str) -> None:

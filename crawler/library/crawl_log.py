@@ -71,10 +71,10 @@ def log_rebuild() -> Callable[[str, int], None]:
     return progress
 
 
-async def log_progress(gauge: HasStatus, *, interval_s: float = INTERVAL_S) -> None:
+async def log_progress(gauge: HasStatus) -> None:
     """Log a line of progress in each interval, until cancelled."""
     while True:
-        await asyncio.sleep(interval_s)
+        await asyncio.sleep(INTERVAL_S)
         status = gauge.status()
         log.info("%s", line(status), extra={"fields": _fields(status)})
 

@@ -98,16 +98,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def lock_crawl(
-    loaded: Loaded, *, fresh: bool = False, as_part: bool = False, additions: Additions = NO_ADDITIONS
-) -> Iterator[CrawlDirectory]:
+def lock_crawl(loaded: Loaded, *, fresh: bool = False) -> Iterator[CrawlDirectory]:
     """The directory of a crawl, created if it is missing, and locked in this context. With `fresh`, state and output of
     the crawl in it are deleted, unless the new one can't reach a server that it needs.
 
-    Raises `ConfigError` and `DirectoryRefused`, also for the directory of a crawl in parts, and for that of a part
-    unless it is opened `as_part`."""
-    with locked_to_run(_place_of(loaded, fresh=fresh, as_part=as_part)) as directory:
-        _make_ready(directory, loaded, fresh=fresh, as_part=as_part, additions=additions)
+    Raises `ConfigError` and `DirectoryRefused`, also for the directory of a crawl in parts, and for that of a part."""
+    with locked_to_run(_place_of(loaded, fresh=fresh, as_part=False)) as directory:
+        _make_ready(directory, loaded, fresh=fresh, as_part=False, additions=NO_ADDITIONS)
         yield directory
 
 
@@ -115,7 +112,8 @@ def lock_crawl(
 async def lock_crawl_in_loop(
     loaded: Loaded, *, fresh: bool = False, as_part: bool = False, additions: Additions = NO_ADDITIONS
 ) -> AsyncIterator[CrawlDirectory]:
-    """The same as `lock_crawl`. The event loop goes on while a command that uses the crawl is waited for."""
+    """The same as `lock_crawl`, for a part if opened `as_part`, with a program's `additions`. The event loop goes on
+    while a command that uses the crawl is waited for."""
     async with locked_to_run_in_loop(_place_of(loaded, fresh=fresh, as_part=as_part)) as directory:
         _make_ready(directory, loaded, fresh=fresh, as_part=as_part, additions=additions)
         yield directory

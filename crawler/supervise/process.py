@@ -18,6 +18,8 @@ from crawler.parts.line.messages import Begin, FromPart, ToPart
 
 COMMAND: Final = "run-part"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LAST_LINES: Final = 10
+_LAST_BYTES: Final = 8192
 
 
 class PartProcess:
@@ -100,13 +102,13 @@ def take_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
-def last_lines(log: Path, *, lines: int = 10, max_bytes: int = 8192) -> list[str]:
+def last_lines(log: Path) -> list[str]:
     """The end of a log, for people. Empty if there is none."""
     try:
         with log.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - max_bytes))
-            text = file.read(max_bytes).decode("utf-8", "replace")
+            file.seek(max(0, size - _LAST_BYTES))
+            text = file.read(_LAST_BYTES).decode("utf-8", "replace")
     except OSError:
         return []
-    return [line[:500] for line in text.splitlines()[-lines:]]
+    return [line[:500] for line in text.splitlines()[-_LAST_LINES:]]

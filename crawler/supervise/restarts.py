@@ -12,10 +12,8 @@ WITHIN_S: Final = 600.0
 class Restarts:
     """The deaths of one part."""
 
-    def __init__(self, *, max_deaths: int = MAX_DEATHS, within_s: float = WITHIN_S, first_s: float = FIRST_S) -> None:
+    def __init__(self, *, max_deaths: int = MAX_DEATHS) -> None:
         self._max_deaths = max_deaths
-        self._within_s = within_s
-        self._first_s = first_s
         self._deaths: list[float] = []
 
     @property
@@ -26,7 +24,7 @@ class Restarts:
     def wait_s(self, now: float) -> float | None:
         """The part has died. Returns how long to wait before it starts again: twice as long each time. None if it has
         died too often."""
-        self._deaths = [each for each in self._deaths if each > now - self._within_s] + [now]
+        self._deaths = [each for each in self._deaths if each > now - WITHIN_S] + [now]
         if len(self._deaths) > self._max_deaths:
             return None
-        return min(self._first_s * 2.0 ** (len(self._deaths) - 1), LAST_S)
+        return min(FIRST_S * 2.0 ** (len(self._deaths) - 1), LAST_S)

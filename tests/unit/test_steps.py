@@ -137,7 +137,7 @@ async def test_large_bodies_are_read_and_hashed_in_a_thread(monkeypatch: pytest.
     read = Read([])
     async with Rig({}).engine() as engine:
         discovery = engine._components.discovery
-    reads = reading.ContentReader(read, discovery, references=False)
+    reads = reading.ContentReader(read, discovery)
     [parent] = discovery.seeds([SEED])
     for size in (BYTES_AT_ONCE, BYTES_AT_ONCE + 1):
         await reads.read(msgspec.structs.replace(page(SEED), body=b" " * size), parent=parent)

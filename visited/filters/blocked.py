@@ -17,7 +17,6 @@ BACKEND = "blocked"
 
 _MAX_PIECE = 8192
 _LOW_RATE = 0.05
-_BLOCK_BYTES = sizing.BLOCK_BITS // 8
 
 
 class BlockedSet:

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Meta
 
 from visited import sizing
-from visited.bits.kernel import Kernel, best_kernel
+from visited.bits.kernel import best_kernel
 from visited.bits.memory import zeros
 from visited.bits.numpy_kernel import leaf_positions
 from visited.descriptor import Cost, Descriptor, Parameters
@@ -76,11 +76,10 @@ class DsbfForm:
         *,
         capacity: int,
         error_rate: float,
-        leaf_bits: int = LEAF_BITS,
-        kernel: Kernel | None = None,
+        leaf_bits: int,
     ) -> None:
         self._place = place
-        self._kernel = kernel or best_kernel()
+        self._kernel = best_kernel()
         self._set_shape(error_rate, leaf_bits)
         first = sizing.leaf_shape(capacity, leaf_bits, error_rate).first_leaves
         self._tree = Tree(min(first, _MAX_FIRST_LEAVES))

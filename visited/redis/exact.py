@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from visited.bits.kernel import Kernel, best_kernel
+from visited.bits.kernel import best_kernel
 from visited.descriptor import Cost, Descriptor, Parameters
 from visited.redis.form import Accuracy, Place, nothing_to_do
 from visited.redis.making import make_redis_set
@@ -105,10 +105,10 @@ class ExactForm:
 
     name = BACKEND
 
-    def __init__(self, place: Place, *, capacity: int, kernel: Kernel | None = None) -> None:
+    def __init__(self, place: Place, *, capacity: int) -> None:
         """It begins with as many leaves as `capacity` URLs need, so that these split none."""
         self._place = place
-        self._kernel = kernel or best_kernel()
+        self._kernel = best_kernel()
         self._leaves = 1 << max(_FIRST_BITS, (capacity // MEAN).bit_length() - 1)
 
     def probe(self) -> Step | None:

@@ -3,7 +3,7 @@
 import hashlib
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import IO, Any, BinaryIO, Final, Self
@@ -47,11 +47,11 @@ class Member:
 class Package:
     """A WACZ file that is being written. The end of its context ends the file."""
 
-    def __init__(self, file: BinaryIO, *, is_large: bool, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, file: BinaryIO, *, is_large: bool) -> None:
         """`is_large` allows members of 2 GiB and more."""
         self._is_large = is_large
         self._zip = zipfile.ZipFile(file, "w", allowZip64=True)
-        self._made = time.gmtime(clock())[:6]
+        self._made = time.gmtime()[:6]
         self.resources: list[Resource] = []
 
     @contextmanager

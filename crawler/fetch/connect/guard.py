@@ -11,7 +11,6 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
 
 _REFUSED_V4 = tuple(
     (IPv4Network(network), why)

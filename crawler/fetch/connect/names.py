@@ -27,6 +27,7 @@ _NO_SUCH_NAME = frozenset({None, socket.EAI_NONAME, socket.EAI_NODATA})
 """Errors of names that do not exist, or have no addresses. After all others the name servers may know better later."""
 _AHEAD_S = 5.0
 """An answer that is fresh for less than that is looked up again if its host is soon needed."""
+_THREADS = 16
 
 
 class StaticNames:
@@ -218,8 +219,8 @@ class SystemResolver(AbstractResolver):
     """Asks the system's resolver, in threads of its own: the event loop's default pool may have only a few, and a few
     dead names would occupy all of them."""
 
-    def __init__(self, *, threads: int = 16) -> None:
-        self._pool = ThreadPoolExecutor(threads, "names")
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(_THREADS, "names")
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC

@@ -9,7 +9,7 @@ import msgspec
 
 from crawler.control.address import SocketRefused
 from crawler.control.asking import open_channel
-from crawler.control.client import SILENCE_S, ConnectionLost, NoAnswer
+from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
 from crawler.exit_codes import FAILED
@@ -38,13 +38,12 @@ class RunningPart:
 
     is_running = True
 
-    def __init__(self, directory: Path, *, silence_s: float = SILENCE_S) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._silence_s = silence_s
 
     async def ask(self, request: AnyRequest, expected: type[_Reply], /) -> _Reply | Refusal:
         try:
-            async with open_channel(self.directory, silence_s=self._silence_s) as channel:
+            async with open_channel(self.directory) as channel:
                 if channel is None:
                     return Refusal("it does not run at the moment; look with `onceover status`, then try again", FAILED)
                 return await channel.ask(request, expected)

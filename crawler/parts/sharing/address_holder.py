@@ -22,10 +22,9 @@ class AddressHolder:
     name = NAME
     messages = ToHolder
 
-    def __init__(self, *, grant_s: float = GRANT_S, leave_s: float = LEAVE_S) -> None:
+    def __init__(self, *, grant_s: float = GRANT_S) -> None:
         self._holder = Holder()
         self._grant_s = grant_s
-        self._leave_s = leave_s
         self._gate: Gate | None = None
         self._send: Send | None = None
         self._leaving: set[str] = set()
@@ -60,7 +59,7 @@ class AddressHolder:
     def leave(self, group: str, /, *, now: float) -> None:
         self._leaving.add(group)
         if self._leave_timer is None:
-            self._leave_timer = asyncio.get_running_loop().call_later(self._leave_s, self._drop)
+            self._leave_timer = asyncio.get_running_loop().call_later(LEAVE_S, self._drop)
 
     # the supervisor
 
@@ -98,7 +97,7 @@ class AddressHolder:
                 self._leaving.discard(group)
         self._flush()
         if self._leaving:
-            self._leave_timer = asyncio.get_running_loop().call_later(self._leave_s, self._drop)
+            self._leave_timer = asyncio.get_running_loop().call_later(LEAVE_S, self._drop)
 
     def _now(self) -> float:
         return 0.0 if self._gate is None else self._gate.now()

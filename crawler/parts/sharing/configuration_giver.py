@@ -28,8 +28,7 @@ class ConfigurationGiver:
     name = NAME
     messages = Judged | Adopted
 
-    def __init__(self, *, answer_s: float = ANSWER_S) -> None:
-        self._answer_s = answer_s
+    def __init__(self) -> None:
         self._sends: dict[int, Send] = {}
         self._ticket = 0
         self._waiting: dict[int, asyncio.Future[Judged | Adopted | None]] = {}
@@ -76,7 +75,7 @@ class ConfigurationGiver:
         for send in list(self._sends.values()):
             send(question(self._ticket))
         if waiting:
-            await asyncio.wait(waiting.values(), timeout=self._answer_s)
+            await asyncio.wait(waiting.values(), timeout=ANSWER_S)
         answers = {part: each.result() for part, each in waiting.items() if each.done()}
         return Answers(
             {part: each for part, each in answers.items() if isinstance(each, expected)},

@@ -80,17 +80,17 @@ _END_OF: Final = {
 _REFERENCE: Final = re.compile(rb"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z][a-zA-Z0-9]{0,31}));")
 
 
-def fingerprint_in_python(text: bytes, /, *, is_markup: bool, shingle: int = SHINGLE) -> Fingerprint:
+def fingerprint_in_python(text: bytes, /, *, is_markup: bool) -> Fingerprint:
     counts = [0] * BITS
     words = features = 0
     last: list[int] = []
     for word in _words(_text_of(text) if is_markup else text):
         words += 1
-        last = [*last[1 - shingle :], _fnv1a(word)] if shingle > 1 else [_fnv1a(word)]
-        if len(last) == shingle:
+        last = [*last[1 - SHINGLE :], _fnv1a(word)]
+        if len(last) == SHINGLE:
             features += 1
             _count(counts, _mix(last))
-    if 0 < words < shingle:
+    if 0 < words < SHINGLE:
         features = 1
         _count(counts, _mix(last))
     return Fingerprint(sum(1 << bit for bit, count in enumerate(counts) if 2 * count > features), words)

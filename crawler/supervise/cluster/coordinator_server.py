@@ -36,7 +36,6 @@ from crawler.supervise.preparing import Plan
 log = logging.getLogger(__name__)
 
 REMEMBER_S: Final = 2.0
-_AGAIN_S: Final = 0.5
 
 Line = AgentLine[FromAgent, ToAgent]
 

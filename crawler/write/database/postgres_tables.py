@@ -35,6 +35,7 @@ _INDEXES: Final = (
 )
 _LINK_COLUMNS: Final = "crawl text NOT NULL, number bigint NOT NULL, position integer NOT NULL, target text NOT NULL"
 _LINK_NAMES: Final = ("crawl", "number", "position", "target")
+_READ_AT_ONCE: Final = 1000
 
 
 async def prepare(connection: asyncpg.Connection, schema: str) -> None:
@@ -87,16 +88,16 @@ async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: S
 
 
 async def read_pages(
-    connection: asyncpg.Connection, schema: str, crawl: str, columns: Sequence[str], *, at_once: int = 1000
+    connection: asyncpg.Connection, schema: str, crawl: str, columns: Sequence[str]
 ) -> AsyncIterator[list[Sequence[Any]]]:
     """Some columns of all pages of a crawl, by their numbers."""
     names = ", ".join(f'"{name}"' for name in columns)
     query = f'SELECT {names} FROM "{schema}".pages WHERE crawl = $1 ORDER BY number'  # noqa: S608  # our names
     async with connection.transaction(readonly=True):
         batch: list[Sequence[Any]] = []
-        async for row in connection.cursor(query, crawl, prefetch=at_once):
+        async for row in connection.cursor(query, crawl, prefetch=_READ_AT_ONCE):
             batch.append(row)
-            if len(batch) == at_once:
+            if len(batch) == _READ_AT_ONCE:
                 yield batch
                 batch = []
         yield batch

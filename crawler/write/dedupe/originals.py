@@ -19,7 +19,6 @@ from crawler.write.warc_records import Original
 _log = logging.getLogger(__name__)
 _VERSION: Final = 1
 _CACHE_KIB: Final = 16_000
-_BATCH: Final = 10_000
 _TOLD_EVERY: Final = 1_000_000
 _TABLES: Final = """
     CREATE TABLE made_of (version INTEGER, sources BLOB);

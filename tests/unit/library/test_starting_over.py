@@ -9,7 +9,7 @@ import redis
 
 from config import ConfigError, Loaded
 from crawler.disk.directory import CrawlDirectory
-from crawler.library.opening import lock_crawl
+from crawler.library.opening import lock_crawl, lock_crawl_in_loop
 from crawler.supervise.preparing import lock_parts
 from crawler.wiring.additions import Additions
 from crawler.wiring.configuration import load
@@ -133,7 +133,7 @@ async def test_a_program_with_a_set_of_its_own_needs_no_server(tmp_path: Path) -
     with running_redis() as server:
         server.kill()
         mine = configured(tmp_path / "mine", server)
-        with lock_crawl(mine, fresh=True, additions=Additions(visited=ExactSet())) as directory:
+        async with lock_crawl_in_loop(mine, fresh=True, additions=Additions(visited=ExactSet())) as directory:
             assert not directory.visited.exists()
 
 
