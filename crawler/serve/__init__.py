@@ -16,7 +16,7 @@ sockets and locks in their directories.
     inspection  asks running crawls, and looks into the directories of others
     asking      asks crawls whatever programs want to know, whether they run or not
     keeper      keeps one crawl: does what `life` decides
-    machine     what crawls take, and what the machine has left
+    machine     what crawls take, and what the machine has left; `machine_limits` holds them to it
     old_runs    deletes old runs of a schedule
     reloading   what has changed when the folder was read again
     daemon      keeps all crawls: signals, reloads, limits

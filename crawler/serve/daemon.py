@@ -19,11 +19,11 @@ from crawler.serve.life import changes as life
 from crawler.serve.life.facts import KeeperOptions
 from crawler.serve.logs import telling
 from crawler.serve.machine import Limits, Taken, measure, used_system_files
+from crawler.serve.machine_limits import check_excess, check_shortage
 from crawler.serve.measure.recorder import Recorder
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
 from crawler.serve.reloading import Changed, changed_crawl, tell, with_answer
-from crawler.serve.room import check_excess, check_room
 from crawler.status import number_of
 
 log = logging.getLogger(__name__)
@@ -170,7 +170,7 @@ class Daemon:
         self.keepers[name] = keeper
         self._give(keeper, found)
         # Before it starts, not only when all crawls are watched.
-        check_room(keeper, self._options.limits, used_system_files())
+        check_shortage(keeper, self._options.limits, used_system_files())
         self._tasks[name] = self._group.create_task(keeper.run(), name=f"keeps {name}")
 
     async def delete(self, name: str) -> None:
@@ -260,7 +260,7 @@ class Daemon:
         await self.recorder.take({keeper.name: each for keeper, each in known if each is not None}, taken)
         system_files = used_system_files()
         for keeper in keepers:
-            check_room(keeper, self._options.limits, system_files)
+            check_shortage(keeper, self._options.limits, system_files)
             await keeper.delete_old_runs()
         left = {keeper.name: keeper for keeper in keepers if self._keeps(keeper)}
         check_excess(left, self._options.limits, {name: each for name, each in taken.items() if name in left})

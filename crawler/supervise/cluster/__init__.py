@@ -28,10 +28,9 @@ released. Their directories may move to another machine then.
     coordinator_client     the agent's side
     parts_here             the processes of the parts on this machine
     choosing               which parts a machine would run; pure
-    stored_configuration   replaces the configuration in the register
     agent                  leases, processes and the way to the coordinator together, from start to end
     releasing              gives leases back at the end
-    settings               changes of the configuration
+    settings               changes of the configuration: in the register, and in all parts
     operating              answers commands on this machine
     joining                from the URL of a server to an agent that may run
 """

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 
 from config import Loaded, render_toml
 from crawler.cluster.register import Register
+from crawler.cluster.values import Forgotten, RegisterDamaged
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Set
 from crawler.exit_codes import FAILED
-from crawler.supervise.cluster.stored_configuration import StoredConfiguration
+from crawler.redis.client import FAILURES, reason_of
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.settings import SettingsOfParts, reconfigure
 
@@ -42,3 +43,32 @@ class ClusterSettings:
 
     def _tell(self, parts: Sequence[int]) -> None:
         self._on_adopted(self._stored.version, list(parts))
+
+
+class StoredConfiguration:
+    """Replaces the configuration in the register, also after an answer of Redis was lost."""
+
+    def __init__(self, register: Register, version: int) -> None:
+        """`version` is that of the configuration with which this coordinator begins."""
+        self.version = version
+        self._register = register
+        self._is_unsure = False
+        """Whether Redis may have stored a change of which it has said nothing."""
+
+    async def replace(self, text: str) -> None:
+        """Store the next version. Raises `OSError`."""
+        try:
+            is_stored = await self._register.replace_configuration(text, self.version + 1)
+            if not is_stored and self._is_unsure:
+                # Redis had stored what nobody knew of. This takes its place.
+                self.version = (await self._register.read()).identity.configuration_version
+                is_stored = await self._register.replace_configuration(text, self.version + 1)
+        except (*FAILURES, Forgotten, RegisterDamaged) as error:
+            self._is_unsure = True
+            raise OSError(
+                f"it is not known whether Redis has stored the configuration ({reason_of(error)}): repeat the command"
+            ) from error
+        if not is_stored:
+            raise OSError("Redis has a newer configuration, of another machine that decides for the crawl")
+        self.version += 1
+        self._is_unsure = False

@@ -8,7 +8,7 @@ import pytest
 from crawler.cluster.register import Register
 from crawler.redis.client import connected
 from crawler.redis.server import Server
-from crawler.supervise.cluster.stored_configuration import StoredConfiguration
+from crawler.supervise.cluster.settings import StoredConfiguration
 from crawler.testing.loops import in_event_loop
 from tests.redis_server import running_redis
 from tests.unit.cluster.homes import IDENTITY

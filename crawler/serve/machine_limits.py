@@ -1,4 +1,5 @@
-"""Keeps crawls within what they may take of the machine: a crawl without room waits, and the excess of one ends it."""
+"""Keeps crawls within what they may take of the machine: one waits for what the machine lacks, and one that takes too
+much ends."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +10,9 @@ from crawler.serve.keeper import Keeper
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, shortage
 
 
-def check_room(keeper: Keeper, limits: Limits, system_files: float) -> None:
-    """Tell the keeper of a crawl whether the machine has room for it. `system_files`: the share of all open files that
-    the system may have."""
+def check_shortage(keeper: Keeper, limits: Limits, system_files: float) -> None:
+    """Tell the keeper of a crawl whether the machine lacks what it needs. `system_files`: the share of all open files
+    that the system may have."""
     directory = keeper.facts.directory
     if directory is None:
         return
