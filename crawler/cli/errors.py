@@ -1,6 +1,5 @@
 """Errors that a person can do something about: what to say, and the exit code."""
 
-import errno
 import os
 
 import msgspec
@@ -17,6 +16,7 @@ from crawler.disk.free_space import DISK_IS_FULL
 from crawler.exit_codes import AWAY, FAILED, REFUSED, USAGE
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
+from crawler.full_disk import DISK_FULL
 from crawler.operate.refused import Refused
 from crawler.parts.exchange.sending import PartsDisagree
 from crawler.serve.api.gate.tokens import TokenRefused
@@ -89,6 +89,6 @@ def error_text(error: BaseException) -> str:
         return "there is not enough memory; what was written is kept. Run the same command again with more memory"
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror + (f": {error.filename}" if error.filename else "")
-    if os.strerror(errno.ENOSPC) in text or os.strerror(errno.EDQUOT) in text:
+    if any(os.strerror(number) in text for number in DISK_FULL):
         return f"{DISK_IS_FULL}: free some space, then run the same command again; what was saved is kept. ({text})"
     return text

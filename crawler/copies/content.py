@@ -20,6 +20,7 @@ from crawler.copies.folder import CopyRefused
 from crawler.disk.durable_file import replace_file
 from crawler.disk.lineages import Block
 from crawler.disk.permissions import why_not_lockable
+from crawler.full_disk import DISK_FULL
 
 VERSION: Final = 1
 _LIST: Final = "copy.json"
@@ -139,7 +140,7 @@ class Folder:
             if not to_write and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT):
                 yield False
                 return
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno in DISK_FULL:
                 raise
             raise CopyRefused(f"the copy in {self.path} can't be used: {error.strerror} ({error.filename})") from error
         try:

@@ -1,11 +1,11 @@
 """Repeats writes that fail because the disk is full, or because a sink of another package can't write now."""
 
 import asyncio
-import errno
 import logging
 import os
 from collections.abc import Awaitable, Callable
 
+from crawler.full_disk import DISK_FULL
 from crawler.page import Fetched, PageRecord
 from crawler.protocols import Sink
 from crawler.seams import TakesExchanges
@@ -14,7 +14,6 @@ log = logging.getLogger(__name__)
 
 RETRY_INTERVAL_S = 2.0
 """No event announces free space, or a server that answers again, so they must be polled."""
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class FullDiskRetry:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
+from crawler.full_disk import DISK_FULL
+
 Durability = Literal["process", "power"]
 _JOINED_BYTES: Final = 1 << 16
 """Pieces are joined up to this size: copying them takes less time than another call of the system."""
-DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 
 class AppendFile:
@@ -93,7 +94,7 @@ class AppendFile:
     def ensure_intact(self) -> None:
         """Raise the error that left the file in doubt, if there was one. Opening the file again repairs it. If the disk
         was too full to remove half a chunk, this tries again."""
-        if self._damage is not None and self._damage.errno in DISK_FULL_ERRNOS and self._fd is not None:
+        if self._damage is not None and self._damage.errno in DISK_FULL and self._fd is not None:
             self._damage = None
             self._take_back(self._fd)
         if self._damage is not None:
@@ -138,7 +139,7 @@ class AppendFile:
         """Handle a failed sync. The system forgets which pages it failed to store, so another fsync would succeed and
         prove nothing."""
         explained = self._explain(error)
-        if self._fd is None or error.errno not in DISK_FULL_ERRNOS:
+        if self._fd is None or error.errno not in DISK_FULL:
             self._damage = explained
             return explained
         self.size = self._synced
@@ -147,7 +148,7 @@ class AppendFile:
         return explained
 
     def _explain(self, error: OSError) -> OSError:
-        if error.errno in DISK_FULL_ERRNOS:
+        if error.errno in DISK_FULL:
             advice = "free some space, then run the same command again"
         elif error.errno == errno.EFBIG:
             advice = "raise the file size limit (ulimit -f) or lower the rotation size, then run the same command again"

@@ -1,6 +1,5 @@
 """onceover backup: copies a crawl, or one part of it, whether it runs or not."""
 
-import errno
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,7 @@ from crawler.copies.writing import CopyWriter, Progress
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, part_directory, read_division, read_layout
 from crawler.disk.lineages import Block, name_crawl, set_aside
+from crawler.full_disk import DISK_FULL
 from crawler.operate.reach import reach
 from crawler.record import rfc3339
 
@@ -189,7 +189,7 @@ def _explained(folder: Folder, writer: CopyWriter, last: CopyList | None) -> Ite
         if error.filename is not None:
             raise
         kept = "" if last is None else "; a whole one from before is still there"
-        advice = ". Free some space on its disk, then try again" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        advice = ". Free some space on its disk, then try again" if error.errno in DISK_FULL else ""
         raise OSError(
             error.errno,
             f"{error.strerror}: the copy in {folder.path} was not made{kept}{advice}",

@@ -1,11 +1,11 @@
 """What happens to a crawl: from facts to facts."""
 
-import errno
 from typing import Final
 
 import msgspec
 
 from crawler.exit_codes import REFUSED
+from crawler.full_disk import DISK_FULL
 from crawler.serve.life.endings import Ended, how_text, rest_after, short
 from crawler.serve.life.facts import (
     FINISHED,
@@ -22,7 +22,6 @@ from crawler.serve.life.facts import (
     Wish,
 )
 
-_DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _LONG_AGO: Final = 0.0
 _FAULTS: Final = (Why.HELD, Why.CRASHED, Why.SHORT)
 
@@ -229,7 +228,7 @@ def _is_of(run: RunEntry, process: Process) -> bool:
 
 def not_started(facts: Facts, error: OSError, now: float, *, restarts: Restarts) -> Facts:
     """The system could not start a process."""
-    if error.errno in _DISK_FULL:
+    if error.errno in DISK_FULL:
         return _replace(facts, record=_replace(facts.record, rest=short(now)))
     reason = f"its process can't be started: {error.strerror or error}"
     return _fallen(facts, now, (reason, ()), now, restarts)

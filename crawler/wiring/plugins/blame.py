@@ -1,6 +1,5 @@
 """Names the package of a plug-in that fails while the crawl runs."""
 
-import errno
 import logging
 import traceback
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from traceback import FrameSummary
 from types import TracebackType
 
 from config import Config, named_backends
+from crawler.full_disk import DISK_FULL
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.kinds import KINDS
 from crawler.wiring.plugins.loading import NamedBackend, in_one_line
@@ -17,7 +17,6 @@ from crawler.wiring.plugins.loading import NamedBackend, in_one_line
 log = logging.getLogger(__name__)
 
 _OURS = frozenset({"config", "crawler", "frontier", "visited"})
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class PluginFailed(Exception):
@@ -72,7 +71,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_disk_full(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.errno in _DISK_FULL
+    return isinstance(error, OSError) and error.errno in DISK_FULL
 
 
 def _blamed(plugins: Sequence[NamedBackend], trace: TracebackType | None) -> tuple[NamedBackend, FrameSummary] | None:

@@ -1,6 +1,5 @@
 """Imports the descriptor of a backend, and checks it."""
 
-import errno
 from collections.abc import Callable
 from functools import reduce, wraps
 from importlib import import_module
@@ -11,10 +10,10 @@ from typing import Any
 import msgspec
 
 from config import settings_of
+from crawler.full_disk import DISK_FULL
 from crawler.wiring.plugins.kinds import KINDS, Kind
 from crawler.wiring.plugins.packages import Package
 
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _WIDTH = 300
 
 
@@ -161,7 +160,7 @@ def _refuse_errors(backend: NamedBackend, call: Callable[..., Any], *, what: str
         except passed:
             raise
         except (Exception, SystemExit) as error:
-            if isinstance(error, OSError) and error.errno in _DISK_FULL:
+            if isinstance(error, OSError) and error.errno in DISK_FULL:
                 raise
             raise backend.refuse(error, what=what) from error
 
