@@ -2,11 +2,16 @@
 crawl to read its configuration again, as services are asked."""
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from crawler.status import number_of
+
+log = logging.getLogger(__name__)
 
 
 class Interrupt:
@@ -64,6 +69,45 @@ class Interrupts:
 
     def ignore_reloads(self) -> None:
         self.reload = lambda: None
+
+
+class Stopping:
+    """Stops a crawl by a signal or a command: the first lets the URLs in flight finish, the second drops them."""
+
+    def __init__(
+        self,
+        acting: Interrupts,
+        tell: Callable[[str], object],
+        *,
+        in_flight: Callable[[], int],
+        drain: Callable[[], object],
+        drop: Callable[[], object],
+        verb: str = "stopping",
+        announcement: str = "Stopping when {}.",
+    ) -> None:
+        """`verb` is for the log, and the `announcement` for people."""
+        self._acting = acting
+        self._tell = tell
+        self._in_flight = in_flight
+        self._drain = drain
+        self._drop = drop
+        self._verb = verb
+        self._announcement = announcement
+        acting.act = self._finish
+
+    def by_command(self, now: bool) -> None:
+        (self._end if now else self._finish)("onceover stop")
+
+    def _finish(self, name: str) -> None:
+        urls = number_of(self._in_flight(), "URL in flight is done", "URLs in flight are done")
+        log.info("%s: %s when %s", name, self._verb, urls)
+        self._tell(f"{self._announcement.format(urls)} Ctrl-C again stops at once.")
+        self._drain()
+        self._acting.act = self._end
+
+    def _end(self, name: str) -> None:
+        log.info("%s: stopping at once", name)
+        self._drop()
 
 
 def _has_terminal() -> bool:

@@ -1,7 +1,7 @@
 """Runs parts of a crawl on many machines in the foreground: signals, one progress, one summary."""
 
 import asyncio
-import logging
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -9,10 +9,10 @@ import msgspec
 from config import Loaded
 from crawler import __version__
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
-from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
+from crawler.cli.run.interrupts import Interrupts, Stopping, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import warn_of_address_space
-from crawler.cli.run.running import in_event_loop, keep_running, print_result
+from crawler.cli.run.running import in_event_loop, in_flight, keep_running, print_result
 from crawler.cli.run.streams import say
 from crawler.disk.going_on import how_to_go_on
 from crawler.engine import Ending
@@ -21,13 +21,10 @@ from crawler.library.log_form import log_form
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.progress import GaugeOfParts
-from crawler.status import number_of
 from crawler.supervise.cluster.agent import CrawlAgent
 from crawler.supervise.cluster.joining import Joined, join
 from crawler.supervise.cluster.messages import WIRE
 from crawler.supervise.cluster.operating import answer_operator
-
-log = logging.getLogger(__name__)
 
 
 class MachineResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,12 +72,19 @@ async def _work(
     exchange = await RedisExchange.begin(joined.server, address, prefix=joined.exchange_prefix, wire=WIRE)
     try:
         agent = CrawlAgent(joined, exchange, max_parts=max_parts, tell=console.tell)
-        stopping = _Stopping(agent, acting, console)
-        acting.act = stopping.drain
+        stopping = Stopping(
+            acting,
+            console.tell,
+            in_flight=lambda: in_flight(agent.status()),
+            drain=partial(agent.stop, Ending.SIGNAL),
+            drop=partial(agent.stop, Ending.SIGNAL, now=True),
+            verb="leaving",
+            announcement="This machine leaves when {}. Other machines go on.",
+        )
         running = asyncio.create_task(agent.run())
         beside = [
             asyncio.create_task(_show(agent, console)),
-            asyncio.create_task(answer_operator(agent, stop=stopping.stop)),
+            asyncio.create_task(answer_operator(agent, stop=stopping.by_command)),
         ]
         try:
             await asyncio.wait([running])
@@ -95,31 +99,6 @@ async def _work(
         return result
     ending = agent.ending or Ending.STOPPED
     return MachineResult(ending=ending, exit_code=EXIT_CODES[ending], directory=str(joined.plan.directory.path))
-
-
-class _Stopping:
-    """Ends the work of this machine as a signal does: the first time it lets URLs in flight finish."""
-
-    def __init__(self, agent: CrawlAgent, acting: Interrupts, console: Diagnostics) -> None:
-        self._agent = agent
-        self._acting = acting
-        self._console = console
-
-    def drain(self, name: str) -> None:
-        status = self._agent.status()
-        in_flight = 0 if status is None else status.frontier.in_process
-        urls = number_of(in_flight, "URL in flight is done", "URLs in flight are done")
-        log.info("%s: leaving when %s", name, urls)
-        self._console.tell(f"This machine leaves when {urls}. Other machines go on. Ctrl-C again stops at once.")
-        self._agent.stop(Ending.SIGNAL)
-        self._acting.act = self.drop
-
-    def drop(self, name: str) -> None:
-        log.info("%s: stopping at once", name)
-        self._agent.stop(Ending.SIGNAL, now=True)
-
-    def stop(self, now: bool) -> None:
-        (self.drop if now else self.drain)("onceover stop")
 
 
 async def _show(agent: CrawlAgent, console: Diagnostics) -> None:

@@ -3,14 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from config import Loaded
 from crawler import __version__
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
-from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
+from crawler.cli.run.interrupts import Stopping, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import print_resumed, warn_of_address_space
-from crawler.cli.run.running import in_event_loop, keep_running, print_result
+from crawler.cli.run.running import in_event_loop, in_flight, keep_running, print_result
 from crawler.control.requests import Reload
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning, log_progress
@@ -19,7 +20,6 @@ from crawler.library.result import CrawlResult
 from crawler.operate.settings.lines import log_reload
 from crawler.operate.settings.start import Start
 from crawler.progress import GaugeOfParts
-from crawler.status import number_of
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.operating import answer_operator
 from crawler.supervise.preparing import Plan, lock_parts
@@ -60,13 +60,20 @@ async def _run(plan: Plan, console: Diagnostics) -> CrawlResult:
         if interrupted_before:
             raise asyncio.CancelledError
         supervisor = Supervisor(plan, tell=console.tell)
-        stop_by_command = _stop_on_signals(supervisor, acting, console)
+        # The third time, `stop` kills the parts.
+        stopping = Stopping(
+            acting,
+            console.tell,
+            in_flight=lambda: in_flight(supervisor.coordinator.status()),
+            drain=partial(supervisor.stop, Ending.SIGNAL),
+            drop=partial(supervisor.stop, Ending.SIGNAL, now=True),
+        )
         settings, reload_wanted = SettingsOfParts(supervisor.coordinator), asyncio.Event()
         acting.reload = reload_wanted.set
         running = asyncio.create_task(supervisor.run())
         beside = [
             asyncio.create_task(_show(supervisor.coordinator, console)),
-            asyncio.create_task(answer_operator(supervisor.coordinator, settings, stop=stop_by_command)),
+            asyncio.create_task(answer_operator(supervisor.coordinator, settings, stop=stopping.by_command)),
             asyncio.create_task(_reload_when_wanted(supervisor.coordinator, settings, reload_wanted)),
         ]
         try:
@@ -85,38 +92,6 @@ async def _reload_when_wanted(coordinator: Coordinator, settings: SettingsOfPart
         await wanted.wait()
         wanted.clear()
         log_reload(await reconfigure(coordinator, settings, Reload()))
-
-
-class _StopByCommand:
-    """Ends the crawl as a signal does: the first time it lets URLs in flight finish."""
-
-    def __init__(self, supervisor: Supervisor, acting: Interrupts, console: Diagnostics) -> None:
-        self._supervisor = supervisor
-        self._acting = acting
-        self._console = console
-
-    def drain(self, name: str) -> None:
-        status = self._supervisor.coordinator.status()
-        in_flight = 0 if status is None else status.frontier.in_process
-        urls = number_of(in_flight, "URL in flight is done", "URLs in flight are done")
-        log.info("%s: stopping when %s", name, urls)
-        self._console.tell(f"Stopping when {urls}. Ctrl-C again stops at once.")
-        self._supervisor.stop(Ending.SIGNAL)
-        self._acting.act = self.drop
-
-    def drop(self, name: str) -> None:
-        log.info("%s: stopping at once", name)
-        self._supervisor.stop(Ending.SIGNAL, now=True)
-
-    def __call__(self, now: bool) -> None:
-        (self.drop if now else self.drain)("onceover stop")
-
-
-def _stop_on_signals(supervisor: Supervisor, acting: Interrupts, console: Diagnostics) -> _StopByCommand:
-    """The first signal lets the URLs in flight finish, the second drops them, and the third kills the parts."""
-    stopping = _StopByCommand(supervisor, acting, console)
-    acting.act = stopping.drain
-    return stopping
 
 
 async def _show(coordinator: Coordinator, console: Diagnostics) -> None:

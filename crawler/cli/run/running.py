@@ -14,7 +14,7 @@ import msgspec
 from config import Loaded
 from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
-from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
+from crawler.cli.run.interrupts import Interrupts, Stopping, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, warn_of_address_space
 from crawler.cli.run.streams import say
@@ -26,7 +26,7 @@ from crawler.library.opening import Run, lock_crawl, open_run
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.start import Start
 from crawler.progress import summary
-from crawler.status import number_of
+from crawler.status import Status
 from crawler.wiring.plugins.blame import blaming, plugins_of
 
 log = logging.getLogger(__name__)
@@ -111,37 +111,34 @@ async def _run(
 
 
 async def _run_engine(run: Run, console: Diagnostics, acting: Interrupts) -> Ending:
-    """Run the engine. The first signal lets the URLs in flight finish, the second one stops at once. So do commands."""
+    """Run the engine until the crawl or a signal ends it."""
     crawl = run.crawl
     async with asyncio.TaskGroup() as group:
         running = group.create_task(crawl.engine.run())
 
-        def drain(name: str) -> None:
-            urls = number_of(len(crawl.engine.counters.in_flight), "URL in flight is done", "URLs in flight are done")
-            log.info("%s: stopping when %s", name, urls)
-            console.tell(f"Stopping when {urls}. Ctrl-C again stops at once.")
-            crawl.engine.stop(Ending.SIGNAL)
-            acting.act = stop
-
-        def stop(name: str) -> None:
-            log.info("%s: stopping at once", name)
-            running.cancel()
-
-        def stop_by_command(now: bool) -> None:
-            (stop if now else drain)("onceover stop")
-
-        acting.act = drain
+        stopping = Stopping(
+            acting,
+            console.tell,
+            in_flight=lambda: len(crawl.engine.counters.in_flight),
+            drain=lambda: crawl.engine.stop(Ending.SIGNAL),
+            drop=running.cancel,
+        )
         acting.reload = lambda: group.create_task(run.reload())
         interval_s = run.loaded.config.progress.interval_s
         beside = [
             group.create_task(keep_running(console.show_progress(crawl.gauge, interval_s=interval_s))),
             group.create_task(keep_running(log_progress(crawl.gauge))),
             group.create_task(run.course.keep()),
-            group.create_task(run.answer_operator(stop=stop_by_command)),
+            group.create_task(run.answer_operator(stop=stopping.by_command)),
         ]
         running.add_done_callback(lambda _: [each.cancel() for each in beside])
         running.add_done_callback(lambda _: acting.ignore_reloads())
     return Ending.SIGNAL if running.cancelled() else running.result()
+
+
+def in_flight(status: Status | None) -> int:
+    """How many URLs are in flight, as far as that is known."""
+    return 0 if status is None else status.frontier.in_process
 
 
 async def keep_running(display: Coroutine[None, None, None]) -> None:
