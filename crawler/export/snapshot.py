@@ -8,9 +8,8 @@ import msgspec
 
 from crawler.disk.layout import record_directories
 from crawler.export.writers import ExportRefused
+from crawler.number_set import NumberSet
 from crawler.write.records import record_files
-
-_PAGE_BITS: Final = 16
 
 
 class RecordFile(msgspec.Struct, frozen=True):
@@ -106,19 +105,13 @@ class Snapshot:
 
     def _last_of_repeated(self, decoder: msgspec.json.Decoder[_Numbered]) -> dict[int, Position]:
         """Where the last copy is of each record that occurs more than once."""
-        met: dict[int, bytearray] = {}  # bitmaps by the upper bits, so that a stray huge number costs 8 KiB, not more
+        met = NumberSet()
         last: dict[int, Position] = {}
         for line in self._lines(BEGINNING):
             try:
                 number = decoder.decode(line.content).number
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue  # whoever reads the lines reports it
-            upper, lower = number >> _PAGE_BITS, number & ((1 << _PAGE_BITS) - 1)
-            bits = met.get(upper)
-            if bits is None:
-                bits = met[upper] = bytearray(1 << (_PAGE_BITS - 3))
-            mask = 1 << (lower & 7)
-            if bits[lower >> 3] & mask:
+            if not met.add(number):
                 last[number] = line.at
-            bits[lower >> 3] |= mask
         return last

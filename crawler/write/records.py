@@ -13,6 +13,7 @@ from typing import Annotated, Final, Protocol, TypeVar
 import msgspec
 from msgspec import Meta
 
+from crawler.number_set import NumberSet
 from crawler.page import Fetched, PageRecord
 from crawler.write.appending import AppendFile, Durability
 from crawler.write.descriptor import FILES, Descriptor, Parameters
@@ -21,7 +22,6 @@ from crawler.write.record_tails import repair_tail
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"records-(\d{5,})\.jsonl")
 _BLOCK_BYTES = 1 << 16
-_PAGE_BITS = 16
 
 
 class Numbered(Protocol):
@@ -266,18 +266,11 @@ def _read_file(
 
 def _last_copies(written: Written, decoder: msgspec.json.Decoder[_Kind]) -> dict[int, _Place]:
     """Where the last copy of a record is, for the few numbers that occur more than once."""
-    met: dict[int, bytearray] = {}  # bitmaps by the upper bits, so that a stray huge number costs 8 KiB, not more
+    met = NumberSet()
     last: dict[int, _Place] = {}
     for place, record in _read_files(written, decoder, _ignore_damage):
-        upper, lower = record.number >> _PAGE_BITS, record.number & ((1 << _PAGE_BITS) - 1)
-        bits = met.get(upper)
-        if bits is None:
-            bits = met[upper] = bytearray(1 << (_PAGE_BITS - 3))
-        mask = 1 << (lower & 7)
-        if bits[lower >> 3] & mask:
+        if not met.add(record.number):
             last[record.number] = place
-        else:
-            bits[lower >> 3] |= mask
     return last
 
 

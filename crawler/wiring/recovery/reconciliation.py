@@ -9,8 +9,8 @@ import msgspec
 from config import Loaded
 from crawler.discover.external import MARK
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers
+from crawler.number_set import NumberSet
 from crawler.page import REPEAT_REASONS, LinkKind, PageRecord
 from crawler.page.digests import digest_text
 from crawler.record import FILTER_REASONS

@@ -12,9 +12,9 @@ from config import Loaded
 from crawler.discover.external import MARK
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_places
-from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import digest_of_capture
+from crawler.number_set import NumberSet
 from crawler.page import LinkKind, PageRecord, body_digest
 from crawler.page.digests import digest_text
 from crawler.protocols import Sink

@@ -17,13 +17,16 @@ class NumberSet:
         """By the upper bits of the numbers, so that a single huge number takes only 8 KiB."""
         self._count = 0
 
-    def add(self, number: int) -> None:
+    def add(self, number: int) -> bool:
+        """Returns whether it is new."""
         page = self._pages.get(number >> _PAGE_BITS)
         if page is None:
             page = self._pages[number >> _PAGE_BITS] = bytearray(_PAGE_BYTES)
         index, mask = _position(number)
-        self._count += not page[index] & mask
+        is_new = not page[index] & mask
+        self._count += is_new
         page[index] |= mask
+        return is_new
 
     def discard(self, number: int) -> None:
         if number in self:
