@@ -17,7 +17,7 @@ from crawler.disk.layout import part_at, read_layout
 from crawler.disk.unlocking import locked_to_run, locked_to_run_in_loop
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
-from crawler.library.result import EXIT_CODES, CrawlResult
+from crawler.library.result import CrawlResult, end_run
 from crawler.operate.begun import has_begun, is_unbegun
 from crawler.operate.course import CourseKeeper
 from crawler.operate.opening import has_crawl
@@ -84,16 +84,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def result(self, ending: Ending) -> CrawlResult:
         """How this run ended, by its status now."""
-        status = self.crawl.gauge.status()
-        fields = {"ending": ending, "pages": status.pages}
-        log.info("ended: %s, %s in this run", ending, number_of(status.pages, "page"), extra={"fields": fields})
-        return CrawlResult(
-            ending=ending,
-            exit_code=EXIT_CODES[ending],
+        return end_run(
+            ending,
+            self.crawl.gauge.status(),
             directory=self.directory,
             new_seeds=self.crawl.new_seeds,
             resumed=self.resumed,
-            status=status,
         )
 
 
@@ -137,13 +133,18 @@ def _make_ready(directory: CrawlDirectory, loaded: Loaded, *, fresh: bool, as_pa
     _check_output(directory, loaded.config)
 
 
-def _check_is_whole(loaded: Loaded, *, fresh: bool) -> None:
-    path = Path(loaded.config.crawl.directory)
+def check_is_no_part(path: Path) -> None:
+    """Raises `DirectoryRefused` for the directory of a part, which runs with all others."""
     if part_at(path) is not None:
         raise DirectoryRefused(
             f"{path} is one part of the crawl in {path.parent}, which runs all of them: `onceover crawl --dir "
             f"{shlex.quote(str(path.parent))}`"
         )
+
+
+def _check_is_whole(loaded: Loaded, *, fresh: bool) -> None:
+    path = Path(loaded.config.crawl.directory)
+    check_is_no_part(path)
     if number_of_parts(loaded.config) > 1:
         raise loaded.refuse(
             "crawl.parts", "expected 1, found more: only the command `onceover crawl` runs a crawl in parts"

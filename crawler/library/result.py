@@ -1,12 +1,15 @@
 """How a run ended."""
 
+import logging
 from typing import Final
 
 import msgspec
 
 from crawler.engine import Ending
 from crawler.exit_codes import COMPLETE, FAILED, LIMIT, STOPPED
-from crawler.status import Status
+from crawler.status import Status, number_of
+
+log = logging.getLogger(__name__)
 
 EXIT_CODES: Final = {
     Ending.COMPLETE: COMPLETE,
@@ -38,3 +41,19 @@ class CrawlResult(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the crawl was complete before this run."""
         is_idle = not self.status.responses and not self.status.failures
         return self.ending is Ending.COMPLETE and self.resumed and is_idle
+
+
+def end_run(
+    ending: Ending, status: Status, *, directory: str, new_seeds: int, resumed: bool, where: str = "in this run"
+) -> CrawlResult:
+    """Log how a run has ended, and return it."""
+    fields = {"ending": ending, "pages": status.pages}
+    log.info("ended: %s, %s %s", ending, number_of(status.pages, "page"), where, extra={"fields": fields})
+    return CrawlResult(
+        ending=ending,
+        exit_code=EXIT_CODES[ending],
+        directory=directory,
+        new_seeds=new_seeds,
+        resumed=resumed,
+        status=status,
+    )

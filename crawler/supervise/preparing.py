@@ -13,8 +13,9 @@ from config import Config, Loaded, render_toml, values_of
 from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.going_on import how_to_run_machine
-from crawler.disk.layout import ClusterPlace, Layout, part_at, read_layout, write_layout
+from crawler.disk.layout import ClusterPlace, Layout, read_layout, write_layout
 from crawler.disk.unlocking import locked_to_run
+from crawler.library.opening import check_is_no_part
 from crawler.operate.begun import has_begun, has_other_rules, is_unbegun
 from crawler.operate.missing import missing_parts
 from crawler.operate.settings.start import Start
@@ -93,11 +94,7 @@ def lock_parts(
     # This must come before anything is deleted or locked.
     check_configuration(loaded)
     path = Path(loaded.config.crawl.directory)
-    if part_at(path) is not None:
-        raise DirectoryRefused(
-            f"{path} is one part of the crawl in {path.parent}, which runs all of them: `onceover crawl --dir "
-            f"{shlex.quote(str(path.parent))}`"
-        )
+    check_is_no_part(path)
     with locked_to_run(path) as directory:
         before = read_layout(path)
         if before is not None and before.cluster is not None:

@@ -7,9 +7,8 @@ from typing import Final
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
-from crawler.library.result import EXIT_CODES, CrawlResult
+from crawler.library.result import CrawlResult, end_run
 from crawler.parts.line.messages import Begin, Ended, FromPart
-from crawler.status import number_of
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.keeping import PartFailed, PartKeeper
 from crawler.supervise.preparing import Plan
@@ -86,15 +85,12 @@ class Supervisor:
         if status is None:
             raise asyncio.CancelledError  # by a signal, before the crawl began
         opened = [part.opened for part in coordinator.parts if part.opened is not None]
-        fields = {"ending": ending, "pages": status.pages}
-        log.info("ended: %s, %s in this run", ending, number_of(status.pages, "page"), extra={"fields": fields})
-        return CrawlResult(
-            ending=ending,
-            exit_code=EXIT_CODES[ending],
+        return end_run(
+            ending,
+            status,
             directory=str(coordinator.plan.directory.path),
             new_seeds=sum(each.new_seeds for each in opened),
             resumed=coordinator.is_resumed,
-            status=status,
         )
 
     async def _kill_in_time(self) -> None:

@@ -15,7 +15,7 @@ from crawler.cluster.register import Register
 from crawler.cluster.values import COORDINATOR, Agent, Cluster, EndingMark
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.engine import Ending
-from crawler.library.result import EXIT_CODES, CrawlResult
+from crawler.library.result import CrawlResult, end_run
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.line.messages import End, Stop
 from crawler.redis.client import FAILURES
@@ -163,20 +163,13 @@ class CrawlAgent:
         if status is None:
             return None
         opened = [part.opened for part in self.here.watched.values() if part.opened is not None]
-        fields = {"ending": ending, "pages": status.pages}
-        log.info(
-            "ended: %s, %s in this run on this machine",
+        return end_run(
             ending,
-            number_of(status.pages, "page"),
-            extra={"fields": fields},
-        )
-        return CrawlResult(
-            ending=ending,
-            exit_code=EXIT_CODES[ending],
+            status,
             directory=str(self.plan.directory.path),
             new_seeds=sum(each.new_seeds for each in opened),
             resumed=any(each.resumed for each in opened),
-            status=status,
+            where="in this run on this machine",
         )
 
     async def _kill_in_time(self) -> None:
