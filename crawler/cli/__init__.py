@@ -23,7 +23,7 @@ from crawler import __version__
 from crawler.cli.bash_completion import AssignmentBash
 from crawler.cli.run.current_directory import deleted_directory
 from crawler.cli.run.streams import drop_unprinted, open_missing_streams, say
-from crawler.exit_codes import COMPLETE, STOPPED
+from crawler.codes.exit_codes import COMPLETE, STOPPED
 
 _OF_CLICK = ("No such command", "Got unexpected extra argument", "Missing command")
 _MODULES: Final = {

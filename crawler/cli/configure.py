@@ -12,7 +12,7 @@ import msgspec
 from config import Config, ConfigError, Problem, json_schema, preset_text, presets, render_show, render_toml
 from crawler.cli.checking import Checked, check_all, places
 from crawler.cli.options import preset_option, settings_option
-from crawler.exit_codes import COMPLETE, USAGE
+from crawler.codes.exit_codes import COMPLETE, USAGE
 from crawler.status import number_of
 from crawler.wiring.components.discovering import loaded_for
 from crawler.wiring.configuration import load

@@ -11,9 +11,9 @@ from config import Loaded
 from crawler.cli.options import settings_option
 from crawler.cli.run.division import is_in_parts, keep_parts, settings_with_parts
 from crawler.cli.run.running import run_crawl
+from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import record_directories
-from crawler.exit_codes import COMPLETE, FAILED
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import demo_params

@@ -7,16 +7,16 @@ import msgspec
 from config import ConfigError, ServerAway
 from crawler.cli.run.current_directory import deleted_directory
 from crawler.cluster.values import RegisterDamaged
+from crawler.codes.exit_codes import AWAY, FAILED, REFUSED, USAGE
+from crawler.codes.full_disk import DISK_FULL
 from crawler.compare.measure.folder import FolderRefused
 from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
 from crawler.copies.folder import CopyRefused
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.free_space import DISK_IS_FULL
-from crawler.exit_codes import AWAY, FAILED, REFUSED, USAGE
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
-from crawler.full_disk import DISK_FULL
 from crawler.operate.refused import Refused
 from crawler.parts.exchange.sending import PartsDisagree
 from crawler.serve.api.gate.tokens import TokenRefused

@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 from crawler.cli.operate.options import note_elsewhere
 from crawler.cli.run.streams import say
+from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.layout import part_at
-from crawler.exit_codes import COMPLETE, FAILED
 from crawler.operate.upkeep.checking import FoundProblem, check
 from crawler.operate.upkeep.places import Places, lock_places
 from crawler.operate.upkeep.refetching import refetch as fetch_again

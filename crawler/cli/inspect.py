@@ -13,6 +13,7 @@ from rich.table import Table
 from crawler.cli.fsck import fsck, verify
 from crawler.cli.operate.options import part, place
 from crawler.cli.run.terminal import results_console
+from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.known_urls import UrlForm, UrlFound, UrlVisits
 from crawler.control.replies import HealthForm, NextList, QueueForm, QueueList, RefusedList
 from crawler.control.requests import (
@@ -25,7 +26,6 @@ from crawler.control.requests import (
     QueueOrder,
 )
 from crawler.disk.layout import part_directories, record_directories
-from crawler.exit_codes import COMPLETE, FAILED
 from crawler.operate.reach import reach
 from crawler.operate.stored import open_crawl
 from crawler.record import rfc3339

@@ -9,8 +9,8 @@ import msgspec
 
 from crawler.cli.operate.options import as_json, directory
 from crawler.cli.options import settings_option
+from crawler.codes.exit_codes import COMPLETE
 from crawler.disk.layout import ClusterPlace, read_layout
-from crawler.exit_codes import COMPLETE
 from crawler.operate.upkeep.dividing import Divided, divide
 from crawler.status import number_of
 

@@ -6,8 +6,8 @@ from rich import box
 from rich.table import Table
 
 from crawler.cli.run.terminal import results_console
+from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of
-from crawler.exit_codes import COMPLETE, FAILED
 from crawler.wiring.plugins.listing import ListedBackend, list_backends
 
 

@@ -5,8 +5,8 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from crawler.codes.exit_codes import USAGE
 from crawler.course.forms import CoursePoint, Remaining
-from crawler.exit_codes import USAGE
 from crawler.status import Status
 from frontier import FrontierStats
 

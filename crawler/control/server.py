@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import Refusal
 from crawler.control.requests import Add, AnyRequest, Forget
 from crawler.control.wire import END, MAX_REQUEST_BYTES, WORKING, decode_request, encode_reply
-from crawler.exit_codes import FAILED
 
 log = logging.getLogger(__name__)
 

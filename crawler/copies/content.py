@@ -16,11 +16,11 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from crawler.codes.full_disk import DISK_FULL
 from crawler.copies.folder import CopyRefused
 from crawler.disk.durable_file import replace_file
 from crawler.disk.lineages import Block
 from crawler.disk.permissions import why_not_lockable
-from crawler.full_disk import DISK_FULL
 
 VERSION: Final = 1
 _LIST: Final = "copy.json"

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 
-from crawler.full_disk import DISK_FULL
+from crawler.codes.full_disk import DISK_FULL
 from crawler.page import Fetched, PageRecord
 from crawler.protocols import Sink
 from crawler.seams import TakesExchanges

@@ -14,7 +14,7 @@ import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import replace_file
-from crawler.number_set import NumberSet
+from crawler.page.number_set import NumberSet
 
 VERSION: Final = 1
 Output = Literal["records", "warc"]

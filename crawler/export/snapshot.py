@@ -8,7 +8,7 @@ import msgspec
 
 from crawler.disk.layout import record_directories
 from crawler.export.writers import ExportRefused
-from crawler.number_set import NumberSet
+from crawler.page.number_set import NumberSet
 from crawler.write.records import record_files
 
 

@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.exit_codes import COMPLETE, FAILED, LIMIT, STOPPED
 from crawler.engine import Ending
-from crawler.exit_codes import COMPLETE, FAILED, LIMIT, STOPPED
 from crawler.status import Status, number_of
 
 log = logging.getLogger(__name__)

@@ -5,6 +5,7 @@ from typing import assert_never
 import msgspec
 
 from config import ConfigError
+from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.control.replies import Refusal
 from crawler.control.requests import (
     Add,
@@ -34,7 +35,6 @@ from crawler.control.requests import (
     Top,
     Unretire,
 )
-from crawler.exit_codes import FAILED, USAGE
 from crawler.operate.actions import (
     checkpoint,
     copying,

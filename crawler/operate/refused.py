@@ -2,10 +2,10 @@
 
 from typing import TypeVar
 
+from crawler.codes.exit_codes import USAGE
 from crawler.control.replies import Refusal
 from crawler.control.requests import Request
 from crawler.control.wire import encode_request
-from crawler.exit_codes import USAGE
 
 _Reply = TypeVar("_Reply")
 

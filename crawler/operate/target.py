@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from config import Loaded
+from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
 from crawler.discover.scope import Scope
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
-from crawler.exit_codes import FAILED
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate

@@ -12,8 +12,9 @@
     record      a page record, one line of `records/*.jsonl`
     digests     SHA-1 digests of bodies
     moments     moments as records and archives write them
+    number_set  a set of record numbers, with one bit for each
 
-All values are frozen. Every room may import them, from here.
+All values but sets of numbers are frozen. Every room may import them, from here.
 """
 
 from crawler.page.connections import ConnectionCounts

@@ -12,7 +12,7 @@ import msgspec
 from isal import isal_zlib
 
 from crawler.disk.directory import CrawlDirectory
-from crawler.number_set import NumberSet
+from crawler.page.number_set import NumberSet
 from crawler.write.cdxj.lines import parse
 from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of
 from crawler.write.cdxj.sorting import sorted_lines

@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from crawler.codes.exit_codes import FAILED, REFUSED
 from crawler.control.address import SocketRefused
 from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
@@ -26,7 +27,6 @@ from crawler.control.requests import AnyRequest, InspectQueues, Top
 from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.unlocking import lock_changes
-from crawler.exit_codes import FAILED, REFUSED
 from crawler.serve.inspection import MOST_PROCESSES, SILENCE_S, run_command
 
 MAX_KEPT: Final = 64

@@ -18,10 +18,10 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import READS, CrawlDirectory
 from crawler.disk.free_space import DISK_IS_FULL, free_bytes
-from crawler.exit_codes import FAILED
 from crawler.serve.life.endings import Ended
 from crawler.serve.life.facts import Process
 from crawler.status import Status

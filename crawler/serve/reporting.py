@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.exit_codes import REFUSED
 from crawler.disk.directory import CrawlDirectory
-from crawler.exit_codes import REFUSED
 from crawler.operate.report.forms import ListName, Report
 from crawler.serve.asking import Unanswered
 from crawler.serve.inspection import run_command

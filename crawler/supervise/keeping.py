@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from crawler.codes.exit_codes import FAILED, REFUSED
 from crawler.disk.directory import DirectoryRefused
-from crawler.exit_codes import FAILED, REFUSED
 from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
 from crawler.status import number_of
 from crawler.supervise.process import PartProcess, check_still_there, last_lines, start

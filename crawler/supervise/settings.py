@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from config import Config, ConfigError, Loaded
+from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.control.process import why_silent
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload, Set
 from crawler.disk.layout import Layout
-from crawler.exit_codes import FAILED, USAGE
 from crawler.operate.actions.settings import change_settings
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import Prepared, Read, write

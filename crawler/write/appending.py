@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
-from crawler.full_disk import DISK_FULL
+from crawler.codes.full_disk import DISK_FULL
 
 Durability = Literal["process", "power"]
 _JOINED_BYTES: Final = 1 << 16

@@ -13,8 +13,8 @@ from typing import Annotated, Final, Protocol, TypeVar
 import msgspec
 from msgspec import Meta
 
-from crawler.number_set import NumberSet
 from crawler.page import Fetched, PageRecord
+from crawler.page.number_set import NumberSet
 from crawler.write.appending import AppendFile, Durability
 from crawler.write.descriptor import FILES, Descriptor, Parameters
 from crawler.write.record_tails import repair_tail

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import redis
 
-from crawler.exit_codes import AWAY, COMPLETE, LIMIT, STOPPED, USAGE
+from crawler.codes.exit_codes import AWAY, COMPLETE, LIMIT, STOPPED, USAGE
 from crawler.simweb.log import read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running

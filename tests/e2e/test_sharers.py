@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import redis
 
-from crawler.exit_codes import COMPLETE, LIMIT
+from crawler.codes.exit_codes import COMPLETE, LIMIT
 from crawler.simweb.process import running
 from tests.e2e.crawling import SMALL, Web, assert_sound, onceover
 from tests.e2e.test_shared_visited_set import Crawls, wait_until

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.exit_codes import COMPLETE, LIMIT, USAGE
+from crawler.codes.exit_codes import COMPLETE, LIMIT, USAGE
 from tests.e2e.crawling import Web, assert_sound, assert_told, fetched, onceover, setting
 from visited.backends import BACKENDS
 

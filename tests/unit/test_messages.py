@@ -14,8 +14,8 @@ import config
 import crawler
 from config import load, render_toml
 from crawler.cli import main
+from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.disk.directory import CrawlDirectory
-from crawler.exit_codes import FAILED, USAGE
 from crawler.status import number_of
 from tests.unit.test_cli_frontier import made, run
 

@@ -9,7 +9,7 @@ import msgspec
 from crawler.cli.cluster.server import server, settings_of_server
 from crawler.cli.operate.options import as_json
 from crawler.cli.options import settings_option
-from crawler.exit_codes import COMPLETE
+from crawler.codes.exit_codes import COMPLETE
 from crawler.operate.cluster import adopting
 
 

@@ -12,9 +12,9 @@ import msgspec
 from crawler.cli.cluster.server import options_of, server
 from crawler.cli.operate.options import as_json
 from crawler.cli.options import settings_option
+from crawler.codes.exit_codes import COMPLETE
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
-from crawler.exit_codes import COMPLETE
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.making import make_cluster
 from crawler.operate.cluster.registering import register_crawl

@@ -10,7 +10,7 @@ import msgspec
 from crawler.cli.cluster.server import server, settings_of_server
 from crawler.cli.operate.options import as_json
 from crawler.cli.options import settings_option
-from crawler.exit_codes import COMPLETE
+from crawler.codes.exit_codes import COMPLETE
 from crawler.operate.cluster.forms import ClusterStatus, PartOnMachine
 from crawler.operate.cluster.status import read_status
 from crawler.status import number_of

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from config import toml_value
+from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of, share
-from crawler.exit_codes import COMPLETE, FAILED
 from crawler.status import number_of, size
 from crawler.wiring.auto_backend import EXACT_ON_DISK, best_option, candidate, machine_bytes
 from visited.advice import Option, options

@@ -15,12 +15,12 @@ from crawler.cli.compare.advice import advise_on
 from crawler.cli.compare.backend_names import check_backends, complete_backend
 from crawler.cli.compare.measuring import Plan, compare_sets
 from crawler.cli.options import NumberRange, preset_option, settings_option
+from crawler.codes.exit_codes import COMPLETE, FAILED, STOPPED
 from crawler.compare.measure.folder import Folder
 from crawler.compare.measure.preparing import STDIN
 from crawler.compare.report.page import page
 from crawler.compare.report.table import render
 from crawler.compare.report.value import Report
-from crawler.exit_codes import COMPLETE, FAILED, STOPPED
 from crawler.wiring.comparing.checks import check_comparison
 from crawler.wiring.comparing.competitors import DEFAULT_SETS, unique_names
 from crawler.wiring.comparing.works import file_name

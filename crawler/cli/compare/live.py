@@ -14,6 +14,7 @@ import msgspec
 
 from config import ConfigError, Loaded, toml_value
 from crawler.cli.run.running import run_crawl
+from crawler.codes.exit_codes import COMPLETE
 from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.process import end_with_parent
 from crawler.compare.measure.trial import (
@@ -24,7 +25,6 @@ from crawler.compare.measure.trial import (
 )
 from crawler.compare.measure.work import Live
 from crawler.disk.layout import record_directories
-from crawler.exit_codes import COMPLETE
 from crawler.library.result import CrawlResult
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind

@@ -8,7 +8,7 @@ import msgspec
 from crawler.cli.operate.options import as_json
 from crawler.cli.run.progress import bytes_progress
 from crawler.cli.run.streams import say
-from crawler.exit_codes import COMPLETE, FAILED
+from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.operate.upkeep.restoring import Checked, Restored, check_copy
 from crawler.operate.upkeep.restoring import restore as restore_copy
 from crawler.status import number_of, size

@@ -12,11 +12,11 @@ import msgspec
 from config import ConfigError, Problem, read_seeds
 from crawler.cli.operate.options import as_json, directory
 from crawler.cli.operate.selecting import refuse_empty, select
+from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.replies import Judged, JudgedUrl
 from crawler.control.requests import MAX_PRECEDENCE, MAX_URLS, Add, AnyRequest, Forget, ForgetSelected
 from crawler.control.selections import Selection
 from crawler.control.wire import MAX_REQUEST_BYTES
-from crawler.exit_codes import COMPLETE, FAILED
 from crawler.operate.reach import reach
 
 _PIECE_BYTES: Final = MAX_REQUEST_BYTES // 8

@@ -10,7 +10,7 @@ from config import parse_size
 from crawler.cli.options import NumberRange
 from crawler.cli.run.streams import say
 from crawler.cli.serve.listening import listen_options
-from crawler.exit_codes import REFUSED
+from crawler.codes.exit_codes import REFUSED
 from crawler.library.log_form import Form
 from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.serve.api.server import Listen, serving

@@ -2,9 +2,9 @@
 
 import time
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import Checkpoint, WrittenFile
 from crawler.disk.syncing import SyncFailed
-from crawler.exit_codes import FAILED
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl
 from crawler.record import rfc3339

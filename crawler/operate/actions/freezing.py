@@ -3,9 +3,9 @@
 import asyncio
 import time
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control.frozen import Frozen, FrozenState, Held
 from crawler.copies.freezing import Freezing
-from crawler.exit_codes import FAILED
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl
 from crawler.record import rfc3339

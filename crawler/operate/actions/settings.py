@@ -1,10 +1,10 @@
 """set, reload"""
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import Reconfigured
 from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
-from crawler.exit_codes import FAILED
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import CrawlSettings, Read, reader_of_settings, reader_of_start
 from crawler.operate.target import OperatedCrawl

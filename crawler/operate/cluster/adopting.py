@@ -6,9 +6,9 @@ from pathlib import Path
 from config import Loaded
 from crawler.cluster.machine import MachineDirectory
 from crawler.cluster.values import Denied
+from crawler.codes.exit_codes import FAILED
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
-from crawler.exit_codes import FAILED
 from crawler.operate.cluster.forms import ClusterAdopted, ClusterStatus, PartOnMachine
 from crawler.operate.cluster.reaching import reached
 from crawler.operate.cluster.status import read_status

@@ -7,9 +7,9 @@ from typing import Any
 from config import Loaded
 from crawler.cluster.machine import MachineDirectory, with_parts_found
 from crawler.cluster.values import Cluster, Forgotten, Retirement
+from crawler.codes.exit_codes import FAILED
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, read_layout, write_layout
-from crawler.exit_codes import FAILED
 from crawler.operate.cluster.reaching import server_of
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import Refused

@@ -7,7 +7,7 @@ import msgspec
 
 from config import Loaded, render_toml
 from crawler.cluster.values import Identity
-from crawler.exit_codes import FAILED
+from crawler.codes.exit_codes import FAILED
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.reaching import server_of
 from crawler.operate.refused import Refused

@@ -10,9 +10,9 @@ import msgspec
 
 from config import Loaded
 from crawler.cluster.values import Forgotten
+from crawler.codes.exit_codes import FAILED
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
-from crawler.exit_codes import FAILED
 from crawler.operate.refused import Refused
 from crawler.wiring.components.exchanging import checked_redis
 from crawler.wiring.configuration import load

@@ -16,10 +16,10 @@ import msgspec
 from config import Loaded, render_toml
 from crawler.cluster.notes import Note, write_note
 from crawler.cluster.values import Cluster, Forgotten, Identity, Retirement
+from crawler.codes.exit_codes import FAILED
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_division, read_layout, write_layout
 from crawler.disk.lineages import last_lineage, read_lineages
-from crawler.exit_codes import FAILED
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.making import replace_crawl, taken, with_seeds
 from crawler.operate.cluster.reaching import server_of

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import msgspec
 
+from crawler.codes.exit_codes import USAGE
 from crawler.control.replies import Imported, Judged, JudgedUrl, Refusal
 from crawler.control.requests import Add, Forget, Import
-from crawler.exit_codes import USAGE
 from crawler.operate.actions.exported import read_line
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import divide_replies

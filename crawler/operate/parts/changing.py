@@ -2,9 +2,9 @@
 
 import msgspec
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import Checkpoint, CrawlStatus, PauseState, Stopping
 from crawler.control.requests import GetStatus, Pause, Resume, Stop, TakeCheckpoint
-from crawler.exit_codes import FAILED
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.hosts import name_parts
 from crawler.operate.parts.members import divide_replies

@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control.frozen import Frozen, Held
 from crawler.control.requests import Freeze, HoldParcels
-from crawler.exit_codes import FAILED
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.refused import Refused
 

@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import msgspec
 
+from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.control.replies import Changed
 from crawler.control.requests import AnyRequest, Retire, SetBudget, Unretire
-from crawler.exit_codes import FAILED, USAGE
 from crawler.operate.actions.queues import is_unknown, no_queue
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import divide_replies

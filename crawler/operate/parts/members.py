@@ -7,12 +7,12 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control.address import SocketRefused
 from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
-from crawler.exit_codes import FAILED
 from crawler.operate.answers import answer
 from crawler.operate.refused import reply_or_raise
 from crawler.operate.stored import StoredCrawl

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from crawler.codes.exit_codes import FAILED, REFUSED
 from crawler.control import address
 from crawler.control.asking import open_channel
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import Layout
-from crawler.exit_codes import FAILED, REFUSED
 from crawler.operate.opening import lock_directory, stored_configuration
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import BrokenPart, Member, Parts, RunningPart, StoredPart

@@ -1,9 +1,9 @@
 """set, reload: the settings of a crawl in parts that nobody watches over. Its parts get them when they start."""
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import Reconfigured
 from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
-from crawler.exit_codes import FAILED
 from crawler.operate.actions.settings import change_settings
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.refused import Refused

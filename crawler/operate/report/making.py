@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.exit_codes import REFUSED
 from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
 from crawler.control.replies import CrawlStatus
@@ -16,7 +17,6 @@ from crawler.course.remaining import finished, no_estimate, queued
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import record_directories
 from crawler.disk.pruned import read_pruned
-from crawler.exit_codes import REFUSED
 from crawler.operate.course import course_of
 from crawler.operate.missing import notes_of_missing
 from crawler.operate.opening import stored_configuration

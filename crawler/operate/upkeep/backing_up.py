@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.full_disk import DISK_FULL
 from crawler.control.frozen import Frozen, FrozenState
 from crawler.control.requests import Freeze
 from crawler.copies.content import CopiedPart, CopyList, Folder
@@ -17,7 +18,6 @@ from crawler.copies.writing import CopyWriter, Progress
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, part_directory, read_division, read_layout
 from crawler.disk.lineages import Block, name_crawl, set_aside
-from crawler.full_disk import DISK_FULL
 from crawler.operate.reach import reach
 from crawler.record import rfc3339
 

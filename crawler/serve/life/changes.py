@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from crawler.exit_codes import REFUSED
-from crawler.full_disk import DISK_FULL
+from crawler.codes.exit_codes import REFUSED
+from crawler.codes.full_disk import DISK_FULL
 from crawler.serve.life.endings import Ended, how_text, rest_after, short
 from crawler.serve.life.facts import (
     FINISHED,

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from crawler import exit_codes
+from crawler.codes import exit_codes
 from crawler.serve.life.facts import Process, Rest, Why
 
 STOPPED_GRACE_S: Final = 10.0

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import Reconfigured, Refusal
-from crawler.exit_codes import FAILED
 from crawler.parts.exchange.protocol import ExchangeBroken, Unreachable
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.line.messages import Answered, Connect, Connected, Disconnect, Ended, FromPart, Progress, ToService

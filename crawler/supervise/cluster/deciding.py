@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from crawler.cluster.keeper import LeaseKeeper
 from crawler.cluster.values import COORDINATOR, Cluster, EndingMark
+from crawler.codes.exit_codes import FAILED
 from crawler.engine import Ending
-from crawler.exit_codes import FAILED
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.redis.client import FAILURES, reason_of
 from crawler.supervise.cluster.coordinator_server import CoordinatorServer

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import msgspec
 
+from crawler.codes.exit_codes import FAILED
 from crawler.control import address
 from crawler.control.address import SocketRefused
 from crawler.control.replies import Refusal, Stopping
 from crawler.control.requests import AnyRequest, Reload, Set, Stop
 from crawler.control.server import ControlServer
-from crawler.exit_codes import FAILED
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts, RunningPart

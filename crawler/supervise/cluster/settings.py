@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from config import Loaded, render_toml
 from crawler.cluster.register import Register
 from crawler.cluster.values import Forgotten, RegisterDamaged
+from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Set
-from crawler.exit_codes import FAILED
 from crawler.redis.client import FAILURES, reason_of
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.settings import SettingsOfParts, reconfigure

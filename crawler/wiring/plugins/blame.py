@@ -9,7 +9,7 @@ from traceback import FrameSummary
 from types import TracebackType
 
 from config import Config, named_backends
-from crawler.full_disk import DISK_FULL
+from crawler.codes.full_disk import DISK_FULL
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.kinds import KINDS
 from crawler.wiring.plugins.loading import NamedBackend, in_one_line

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from config import settings_of
-from crawler.full_disk import DISK_FULL
+from crawler.codes.full_disk import DISK_FULL
 from crawler.wiring.plugins.kinds import KINDS, Kind
 from crawler.wiring.plugins.packages import Package
 

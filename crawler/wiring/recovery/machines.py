@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from crawler.number_set import NumberSet
+from crawler.page.number_set import NumberSet
 from frontier import LedgerEntry
 
 _NUMBERS: Final = 1 << 64

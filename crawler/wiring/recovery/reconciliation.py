@@ -10,9 +10,9 @@ from config import Loaded
 from crawler.discover.external import MARK
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
-from crawler.number_set import NumberSet
 from crawler.page import REPEAT_REASONS, LinkKind, PageRecord
 from crawler.page.digests import digest_text
+from crawler.page.number_set import NumberSet
 from crawler.record import FILTER_REASONS
 from crawler.status import number_of
 from crawler.wiring.components import discovering

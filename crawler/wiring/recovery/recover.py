@@ -17,8 +17,8 @@ from crawler.discover.external import name_of_page
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import page_of_capture
-from crawler.number_set import NumberSet
 from crawler.page import Link, LinkKind, Page, PageRecord, Redirect
+from crawler.page.number_set import NumberSet
 from crawler.protocols import Discovery, LinkExtractor
 from crawler.steps import at_once
 from crawler.wiring import seeding, storage

@@ -14,9 +14,9 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_places
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import digest_of_capture
-from crawler.number_set import NumberSet
 from crawler.page import LinkKind, PageRecord, body_digest
 from crawler.page.digests import digest_text
+from crawler.page.number_set import NumberSet
 from crawler.protocols import Sink
 from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks

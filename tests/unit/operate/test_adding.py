@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from config import Loaded
+from crawler.codes.exit_codes import COMPLETE
 from crawler.control.replies import Judged
 from crawler.control.requests import MAX_URLS, Add
-from crawler.exit_codes import COMPLETE
 from crawler.library.opening import lock_crawl, open_run
 from crawler.url.urls import Target, UrlReader
 from crawler.wiring import seeding

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.exit_codes import COMPLETE, FAILED, USAGE
+from crawler.codes.exit_codes import COMPLETE, FAILED, USAGE
 from tests.e2e.crawling import assert_told
 from tests.unit.operate.answering import answering
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make

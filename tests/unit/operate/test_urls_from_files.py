@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.codes.exit_codes import COMPLETE, USAGE
 from crawler.control.requests import MAX_URLS
-from crawler.exit_codes import COMPLETE, USAGE
 from tests.e2e.operating import command_here
 from tests.unit.test_cli_frontier import ledger, made
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from crawler.cli import onceover
-from crawler.exit_codes import COMPLETE, FAILED
+from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.wiring.plugins.kinds import KINDS
 from tests.unit.plugins.installing import SETS, Site
 from visited.backends import BACKENDS, PEERS, REMOTE

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from crawler.disk import pruned
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.pruned import Cycle, PrunedNumbers, read_pruned, write_pruned
-from crawler.number_set import NumberSet
+from crawler.page.number_set import NumberSet
 from crawler.prune import finished, following
 from crawler.prune.choosing import Keep
 from crawler.prune.cycles import Place, renumbered, with_next

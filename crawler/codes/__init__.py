@@ -1,0 +1,1 @@
+"""Numbers with a meaning: exit codes of the command, and errors of the system."""
