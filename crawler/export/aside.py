@@ -1,6 +1,5 @@
 """Files beside an export: the one that is written, until it is complete, and temporary ones."""
 
-import errno
 import fcntl
 import os
 import sqlite3
@@ -9,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from crawler.codes.full_disk import DISK_FULL
 from crawler.disk.durable_file import is_open_as
 from crawler.export.writers import ExportRefused
 from crawler.write.appending import sync_directory
 
 _OPEN: Final = ".open"
-_DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
@@ -48,7 +47,7 @@ def _named_if_full(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _DISK_FULL and error.filename is None:
+        if error.errno in DISK_FULL and error.filename is None:
             error.filename = str(path)
         raise
 

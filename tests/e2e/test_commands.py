@@ -21,8 +21,8 @@ import pytest
 from click.testing import CliRunner
 
 from config import load, render_show
-from crawler.cli import codes
 from crawler.cli import onceover as command_line
+from crawler.codes import exit_codes
 from crawler.simweb.params import demo_params
 from crawler.url.urls import UrlReader, host_of
 from tests.e2e.crawling import (
@@ -88,7 +88,7 @@ def without_escapes(text: str) -> str:
 
 def test_the_help_of_crawl_names_each_exit_code(tmp_path: Path) -> None:
     text = " ".join(onceover("crawl", "--help", cwd=tmp_path).out.split())
-    for name, code in vars(codes).items():
+    for name, code in vars(exit_codes).items():
         assert not name.isupper() or re.search(rf"Exit codes:.* {code} [a-z]", text), name
 
 
