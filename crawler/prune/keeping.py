@@ -15,7 +15,7 @@ from crawler.disk.repeating import Repeating
 from crawler.prune.choosing import Keep
 from crawler.prune.cycles import is_over, renumbered, with_next
 from crawler.prune.finished import OutputFile, output_files
-from crawler.prune.needs import Needs
+from crawler.prune.needs import Needs, Unneeded
 from crawler.prune.pruning import Plan, delete, make_plan
 from crawler.record import rfc3339
 from crawler.status import number_of, size
@@ -78,13 +78,16 @@ class Keeping:
         return fetched_at is None or (fetched_at > self.refers_from and not self._is_ending_cycle)
 
     async def prepare(self) -> None:
-        """Begin a cycle if the last one is over. Before the first request, nothing is on its way.
+        """Begin a cycle if the last one is over, and choose files of its own, which the first look deletes unless they
+        are needed. Before the first request, nothing is on its way.
 
         What a cycle promises holds also while everything is kept. Raises `OSError` and `DirectoryRefused`."""
         self._forget_before(self.refers_from)
         await asyncio.to_thread(_renumber_cycles, self._own)
         if self._keep:
             await self._turn_cycle(is_before_requests=True)
+            plan = await self._plan(list(self._outputs()), Unneeded())
+            self._chosen = {each for each in plan.chosen if each.directory == self._own.path} if plan else set()
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """It prunes while this context lasts. Leaving it waits for the file that is being deleted."""
@@ -98,30 +101,35 @@ class Keeping:
     async def prune_once(self) -> None:
         """Look once, and delete what was chosen the last time already. Problems are logged."""
         await self._turn_cycle()
-        now, keep = self._clock(), self._keep
+        outputs = list(self._outputs())
+        plan = await self._plan(outputs, self._needs)
+        if plan is None:
+            return
+        self._note(plan, self._keep)
+        ripe = [each for each in plan.chosen.items() if each[0] in self._chosen]
+        self._chosen = set(plan.chosen)
+        for directory in filter(self._owns, outputs):
+            await asyncio.to_thread(self._delete, directory, ripe)
+
+    async def _plan(self, outputs: Sequence[CrawlDirectory], needs: Needs | Unneeded) -> Plan | None:
+        """None after a problem, which is logged."""
+        keep, now, loop = self._keep, self._clock(), asyncio.get_running_loop()
+
+        def before(moment: float) -> None:
+            asyncio.run_coroutine_threadsafe(self._refer_from(moment), loop).result()
+
         try:
-            outputs = list(self._outputs())
-            loop = asyncio.get_running_loop()
-
-            def before(moment: float) -> None:
-                asyncio.run_coroutine_threadsafe(self._refer_from(moment), loop).result()
-
-            plan = await asyncio.to_thread(
-                make_plan, outputs, keep, now=now, needs=self._needs, before=before, refuses_damage=False
+            return await asyncio.to_thread(
+                make_plan, outputs, keep, now=now, needs=needs, before=before, refuses_damage=False
             )
-            self._note(plan, keep)
-            ripe = [each for each in plan.chosen.items() if each[0] in self._chosen]
-            self._chosen = set(plan.chosen)
         except OSError as error:
             _warn(error)
-            return
-        for directory in filter(self._owns, outputs):
-            await asyncio.to_thread(self._delete, directory, ripe, now)
+            return None
 
-    def _delete(self, directory: CrawlDirectory, ripe: Sequence[tuple[OutputFile, str]], now: float) -> None:
+    def _delete(self, directory: CrawlDirectory, ripe: Sequence[tuple[OutputFile, str]]) -> None:
         mine = [each for each in ripe if each[0].directory == directory.path]
         try:
-            deleted = delete(directory, mine, now=now, goes_on=lambda: not self._repeating.is_ending)
+            deleted = delete(directory, mine, now=self._clock(), goes_on=lambda: not self._repeating.is_ending)
         except (OSError, DirectoryRefused) as error:
             _warn(error)
             return

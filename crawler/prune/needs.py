@@ -54,3 +54,10 @@ class Needs:
                 return False
             self._has_revisits[identity] = found
         return found
+
+
+class Unneeded:
+    """Takes all archives for such as no others refer to, and reads none."""
+
+    def needed(self, *_: object) -> set[OutputFile]:
+        return set()

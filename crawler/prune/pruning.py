@@ -11,7 +11,7 @@ from crawler.disk.pruned import Pruned, PrunedFile, read_pruned, write_numbers, 
 from crawler.prune.choosing import Keep, too_much, too_old
 from crawler.prune.cycles import place_of
 from crawler.prune.finished import OutputFile, output_files, read_content
-from crawler.prune.needs import Needs
+from crawler.prune.needs import Needs, Unneeded
 from crawler.record import rfc3339
 from crawler.write.appending import sync_directory
 from crawler.write.cdxj.making import index_of
@@ -45,7 +45,7 @@ def make_plan(
     keep: Keep,
     *,
     now: float,
-    needs: Needs | None = None,
+    needs: Needs | Unneeded | None = None,
     before: Callable[[float], None] = lambda _: None,
     refuses_damage: bool = True,
 ) -> Plan:

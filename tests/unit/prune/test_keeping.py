@@ -59,6 +59,20 @@ async def test_a_file_goes_at_the_second_look_that_chooses_it(tmp_path: Path) ->
     assert serials(output_files([crawl])) == [("records", 2), ("warc", 2)]
 
 
+async def test_a_run_that_ends_before_the_second_look_deletes_what_was_chosen_before_its_first_request(
+    tmp_path: Path,
+) -> None:
+    crawl = write(tmp_path / "own", [whole(number) for number in range(3)])
+    other = write(tmp_path / "other", [whole(number) for number in range(3)])
+    keep = Keep(seconds=8.5 * DAY_S)
+    kept = Keeping(lambda: [other, crawl], lambda _: True, own=crawl, keep=keep, clock=lambda: NOW)
+    await kept.prepare()
+    assert len(output_files([crawl])) == 6  # a large file takes long, and requests need not wait for that
+    await kept.prune_once()
+    assert serials(output_files([crawl])) == [("records", 2), ("warc", 2)]
+    assert len(output_files([other])) == 6  # requests of other parts are on their way
+
+
 async def test_it_prunes_while_it_runs_and_takes_another_setting_at_once(tmp_path: Path) -> None:
     crawl = write(tmp_path, [whole(number) for number in range(4)])
     kept = keeping(crawl, Keep())
