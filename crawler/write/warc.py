@@ -37,6 +37,9 @@ _OPEN = ".open"
 _PREFIX = re.compile(r"[A-Za-z0-9._-]+")
 _THREAD_BYTES = 256 * 1024
 _THREADS = 2
+_SECOND_CHARACTERS = len("2026-01-31T00:00:00")
+_LONGEST_FETCH_S = 600.0
+"""Nearly no page takes longer from its request, which is its date, to the archive."""
 
 
 class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,10 +169,12 @@ class WarcSink:
         self._refers_from = max(self._refers_from, moment)
         # What was written before that is not to be in one file with what can't refer to it any more.
         self._is_over = self._is_over or (self._file is not None and self._file_began < moment)
-        first = rfc3339(moment)
-        # They come in the order in which they were written, or nearly so.
-        older = takewhile(lambda digest: self._known[digest].date < first, self._known)
-        for digest in list(older):
+        # Dates from an index are in seconds: what may be of the same second counts as older.
+        second = rfc3339(moment)[:_SECOND_CHARACTERS]
+        # They come in the order in which they were written, which is nearly that of their dates.
+        later = rfc3339(moment + _LONGEST_FETCH_S)
+        dates = takewhile(lambda each: each[1] < later, ((digest, each.date) for digest, each in self._known.items()))
+        for digest in [digest for digest, date in dates if date[:_SECOND_CHARACTERS] <= second]:
             del self._known[digest]
 
     async def aclose(self) -> None:

@@ -277,6 +277,35 @@ async def test_an_archive_refers_to_nothing_before_a_moment(tmp_path: Path) -> N
     assert kinds == ["response", "revisit", "response", "revisit"]
 
 
+@pytest.mark.parametrize("dates", [(0.1, 0.9), (0.1, 1.0)])
+async def test_an_archive_refers_to_nothing_before_a_moment_of_the_same_second_after_a_restart(
+    tmp_path: Path, dates: Sequence[float]
+) -> None:
+    """An index has seconds alone."""
+    for number, part in enumerate(dates):
+        fetched = msgspec.structs.replace(whole(0, BODY), fetched_at=NOW + part)
+        sink = WarcSink(tmp_path, WarcOptions(revisits=10))
+        await sink.begin()
+        sink.forget_before(NOW + 0.5)
+        await sink.write(fetched, record_of(fetched, number))
+        await sink.aclose()
+    assert [each.kind for each in archived(tmp_path) if each.kind in {"response", "revisit"}] == ["response"] * 2
+
+
+async def test_an_archive_refers_to_nothing_before_a_moment_also_if_bodies_came_in_another_order(
+    tmp_path: Path,
+) -> None:
+    sink = WarcSink(tmp_path, WarcOptions(revisits=10))
+    visits = [(BODY, NOW), (BODY + b"1", NOW + 10), (BODY + b"2", NOW + 1), (BODY + b"2", NOW + 20)]
+    for number, (body, moment) in enumerate(visits):
+        if moment == NOW + 20:
+            sink.forget_before(NOW + 5)
+        fetched = msgspec.structs.replace(whole(0, body), fetched_at=moment)
+        await sink.write(fetched, record_of(fetched, number))
+    await sink.aclose()
+    assert [each.kind for each in archived(tmp_path) if each.kind in {"response", "revisit"}] == ["response"] * 4
+
+
 async def test_an_archive_begins_anew_with_a_new_file(tmp_path: Path) -> None:
     sink = WarcSink(tmp_path, WarcOptions(revisits=10), clock=lambda: NOW)
     for number, moment in enumerate((NOW - 1, NOW - 1, NOW + 1, NOW + 1)):
