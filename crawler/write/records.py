@@ -174,18 +174,21 @@ def find_record(directory: Path, number: int) -> PageRecord | None:
     record."""
     beginning = b'{"number":%d,' % number
     for path in reversed(record_files(directory)):
-        if not path.exists() or path.stat().st_size == 0:
-            continue
-        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as lines:
-            at = len(lines)
-            while (at := lines.rfind(beginning, 0, at)) >= 0:
-                end = lines.find(b"\n", at)
-                if end < 0 or (at > 0 and lines[at - 1 : at] != b"\n"):
-                    continue
-                try:
-                    return msgspec.json.decode(lines[at:end], type=PageRecord)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                    continue
+        with suppress(FileNotFoundError):  # deleted meanwhile, because it is old
+            if path.stat().st_size and (found := _find_in(path, beginning)) is not None:
+                return found
+    return None
+
+
+def _find_in(path: Path, beginning: bytes) -> PageRecord | None:
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as lines:
+        at = len(lines)
+        while (at := lines.rfind(beginning, 0, at)) >= 0:
+            end = lines.find(b"\n", at)
+            if end < 0 or (at > 0 and lines[at - 1 : at] != b"\n"):
+                continue
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                return msgspec.json.decode(lines[at:end], type=PageRecord)
     return None
 
 

@@ -274,6 +274,23 @@ async def test_the_last_record_of_a_number_is_found_in_whatever_file_it_is(tmp_p
     assert find_record(tmp_path, 3) is None
 
 
+def test_a_record_is_found_while_a_crawl_deletes_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "records-00000.jsonl").write_bytes(msgspec.json.encode(record_of(page(1), 1)) + b"\n")
+    (tmp_path / "records-00001.jsonl").write_bytes(b"{}\n")
+    look = Path.stat
+
+    def look_and_delete(path: Path, **options: bool) -> os.stat_result:
+        found = look(path, **options)
+        if path.name == "records-00001.jsonl":
+            path.unlink()
+        return found
+
+    monkeypatch.setattr(Path, "stat", look_and_delete)
+    found = find_record(tmp_path, 1)
+    assert found is not None
+    assert found.number == 1
+
+
 def test_a_directory_without_records_reads_as_none(tmp_path: Path) -> None:
     assert list(read_records(tmp_path)) == []
 
