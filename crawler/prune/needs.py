@@ -12,8 +12,8 @@ class Needs:
     """Finds archives to which others refer. Whether an archive has revisit records is looked up once."""
 
     def __init__(self) -> None:
-        self._has_revisits: dict[tuple[Path, int], bool] = {}
-        """By path and size: an archive that is still open grows."""
+        self._has_revisits: dict[Path, tuple[int, bool]] = {}
+        """By path, with the size when it was looked up: an archive that is still open grows."""
 
     def needed(
         self, archives: Sequence[OutputFile], chosen: Collection[OutputFile], places: Mapping[OutputFile, Place | None]
@@ -23,6 +23,8 @@ class Needs:
 
         The archives of a cycle need only each other. So they go together, and nothing has to be read. References of
         archives before the first cycle are followed."""
+        paths = {each.path for each in archives}
+        self._has_revisits = {path: found for path, found in self._has_revisits.items() if path in paths}
         kept = self._of_kept_cycles(archives, chosen, places)
         goes = set(chosen) - kept
         others = [each for each in archives if places[each] is None or each in goes]
@@ -45,14 +47,13 @@ class Needs:
         return {each for each in chosen if places[each] in kept}
 
     def _may_refer(self, archive: OutputFile) -> bool:
-        identity = archive.path, archive.bytes
-        found = self._has_revisits.get(identity)
-        if found is None:
+        size, found = self._has_revisits.get(archive.path, (None, False))
+        if size != archive.bytes:
             try:
                 found = any(REVISIT.encode() in line for line in sound_lines(archive.path))
             except FileNotFoundError:
                 return False
-            self._has_revisits[identity] = found
+            self._has_revisits[archive.path] = archive.bytes, found
         return found
 
 

@@ -376,3 +376,12 @@ def test_a_set_of_numbers_is_what_it_was_when_it_is_loaded_and_joined(some: set[
     loaded.add_all(NumberSet.of(others))
     assert len(loaded) == len(some | others)
     assert all(number in loaded for number in some | others)
+
+
+def test_nothing_is_remembered_of_archives_that_are_gone_or_have_grown(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number, BODY) for number in range(6)], revisits=10)
+    needs = Needs()
+    for count in range(2, 5):
+        files = [msgspec.structs.replace(each, bytes=count) for each in output_files([crawl]) if each.is_archive]
+        needs.needed(files[count:], files[count : count + 1], dict.fromkeys(files[count:]))
+        assert 0 < len(needs._has_revisits) <= 6 - count
