@@ -3,12 +3,12 @@ that had it, and `pruned/`, which has the record numbers of each file. `pruned.j
 anew, so that no old file is needed any more (`crawler.prune.cycles`).
 
 A file is listed before it is deleted. So whoever misses a page can tell that it was pruned, and a crash in between
-leaves a file that the next pass deletes.
+leaves a file that the next pass deletes. After many more, it is only counted (`shorten`), so that the list stays short.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -19,6 +19,7 @@ from crawler.page.number_set import NumberSet
 VERSION: Final = 1
 Output = Literal["records", "warc"]
 _NUMBERS: Final = ".numbers"
+_MOST_LISTED: Final = 1000
 
 
 class PrunedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +45,24 @@ class PrunedFile(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.partition("/")[0]
 
 
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """Files of an output that were deleted."""
+
+    files: int = 0
+    records: int = 0
+    bytes: int = 0
+    last: str | None = None
+    """When the newest page was fetched."""
+
+    def add(self, file: PrunedFile) -> "Counted":
+        return Counted(
+            files=self.files + 1,
+            records=self.records + file.records,
+            bytes=self.bytes + file.bytes,
+            last=max(filter(None, (self.last, file.last)), default=None),
+        )
+
+
 class Cycle(msgspec.Struct, frozen=True, kw_only=True):
     """That the archive began anew: nothing that was written since refers to what was before."""
 
@@ -58,8 +77,14 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
     files: Sequence[PrunedFile] = ()
     """In the order in which they were listed."""
+    before: Mapping[Output, Counted] = {}
+    """What was listed before these, by its output."""
     cycles: Sequence[Cycle] = ()
     """The oldest first. Archives before the first one are not divided into cycles."""
+
+    def total(self, output: Output) -> Counted:
+        """All files of an output."""
+        return _sum(self.files, self.before, output)
 
 
 def read_pruned(directory: CrawlDirectory) -> Pruned:
@@ -86,6 +111,46 @@ def write_pruned(directory: CrawlDirectory, pruned: Pruned) -> None:
     replace_file(directory.pruned, msgspec.json.format(msgspec.json.encode(pruned)) + b"\n")
 
 
+def shorten(directory: CrawlDirectory) -> Pruned:
+    """What was pruned. If many files are listed, the oldest half of them is only counted from now on, and its record
+    numbers lie in one file. Raises `OSError` and `DirectoryRefused`."""
+    pruned = read_pruned(directory)
+    if len(pruned.files) <= _MOST_LISTED:
+        return pruned
+    oldest, left = pruned.files[: _MOST_LISTED // 2], pruned.files[_MOST_LISTED // 2 :]
+    if not all(file.is_deleted for file in oldest):
+        return pruned
+    _delete_unlisted(directory, pruned)
+    before = {output: _sum(oldest, pruned.before, output) for output in get_args(Output)}
+    for output in before:
+        numbers = _read_numbers(directory, output) if output in pruned.before else NumberSet()
+        for file in oldest:
+            if file.output == output:
+                numbers.add_all(_read_numbers(directory, file.name))
+        write_numbers(directory, output, numbers)
+    found = msgspec.structs.replace(pruned, files=left, before=before)
+    write_pruned(directory, found)
+    return found
+
+
+def _sum(files: Iterable[PrunedFile], before: Mapping[Output, Counted], output: Output) -> Counted:
+    found = before.get(output, Counted())
+    for file in files:
+        if file.output == output:
+            found = found.add(file)
+    return found
+
+
+def _delete_unlisted(directory: CrawlDirectory, pruned: Pruned) -> None:
+    """Delete the numbers of files that are not listed any more since the last time. They stayed until now, because
+    a copy of the crawl may have been made meanwhile, with an older list."""
+    names = (*get_args(Output), *(file.name for file in pruned.files))
+    kept = {_numbers_of(directory, name) for name in names}
+    for path in directory.pruned_numbers.glob(f"*{_NUMBERS}"):
+        if path not in kept:
+            path.unlink()
+
+
 def write_numbers(directory: CrawlDirectory, name: str, numbers: NumberSet) -> None:
     """Note the record numbers of a file. Raises `OSError`."""
     path = _numbers_of(directory, name)
@@ -100,7 +165,10 @@ class PrunedNumbers:
     def __init__(self, directories: Iterable[CrawlDirectory]) -> None:
         self._numbers: dict[str, NumberSet] = {"records": NumberSet(), "warc": NumberSet()}
         for directory in directories:
-            for file in read_pruned(directory).files:
+            pruned = read_pruned(directory)
+            for output in pruned.before:
+                self._numbers[output].add_all(_read_numbers(directory, output))
+            for file in pruned.files:
                 self._numbers[file.output].add_all(_read_numbers(directory, file.name))
 
     def has(self, output: Output, number: int) -> bool:

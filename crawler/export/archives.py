@@ -43,7 +43,7 @@ def archives_of(directory: Path, part: int | None) -> list[Archive]:
 def nothing_to(purpose: str, directory: Path, part: int | None) -> ExportRefused:
     """Why a crawl without archive can't be exported. Raises `DirectoryRefused`."""
     places = map(CrawlDirectory, _output(directory, part))
-    pruned = sum(file.output == "warc" for place in places for file in read_pruned(place).files)
+    pruned = sum(read_pruned(place).total("warc").files for place in places)
     gone = f"{number_of(pruned, 'file was', 'files were')} pruned, and none is left; pruned.json lists them"
     return ExportRefused(
         f"{directory} has no archive to {purpose}: {gone if pruned else 'crawl with output.warc = true'}"

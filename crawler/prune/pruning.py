@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.pruned import Pruned, PrunedFile, read_pruned, write_numbers, write_pruned
+from crawler.disk.pruned import Pruned, PrunedFile, read_pruned, shorten, write_numbers, write_pruned
 from crawler.prune.choosing import Keep, too_much, too_old
 from crawler.prune.cycles import place_of
 from crawler.prune.finished import OutputFile, output_files, read_content
@@ -135,7 +135,7 @@ def delete(
     """Delete files of one directory, and what a crash has left of those that were listed before. Returns what was
     listed now. After a crash or an error, the next call goes on. Stops between two files when `goes_on` says no. Raises
     `OSError` and `DirectoryRefused`."""
-    before = read_pruned(directory)
+    before = shorten(directory)
     listed = list(before.files)
     known, count = {file.name for file in listed}, len(listed)
     _delete_listed(directory, listed)

@@ -112,12 +112,7 @@ def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -
         failures=totals.failures.counts(),
         exclusions=totals.exclusions.counts(),
         refused=totals.refused.counts() if has_records else None,
-        pruned=sum(
-            file.records
-            for each in source
-            for file in read_pruned(CrawlDirectory(each.parent)).files
-            if file.output == "records"
-        ),
+        pruned=sum(read_pruned(CrawlDirectory(each.parent)).total("records").records for each in source),
         types=totals.types.counts() if has_records else {},
         depths=totals.depths.counts() if has_records else {},
         external=counted.checks.found(),

@@ -93,8 +93,8 @@ def _outputs(own: CrawlDirectory, whole: Path) -> Sequence[CrawlDirectory]:
 
 def _refers_from(own: CrawlDirectory, outputs: Sequence[CrawlDirectory]) -> float:
     """When the present cycle began, or later: after the last page of any archive that was pruned."""
-    pruned = [file.last for each in outputs for file in read_pruned(each).files if file.output == "warc" and file.last]
-    moments = [datetime.fromisoformat(each).timestamp() + 1 for each in pruned]
+    pruned = [read_pruned(each).total("warc").last for each in outputs]
+    moments = [datetime.fromisoformat(each).timestamp() + 1 for each in pruned if each is not None]
     moments += [datetime.fromisoformat(cycle.began).timestamp() for cycle in read_pruned(own).cycles]
     return max(moments, default=0.0)
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.disk import pruned
+from crawler.disk import durable_file, pruned
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.pruned import Cycle, PrunedNumbers, read_pruned, write_pruned
 from crawler.page.number_set import NumberSet
@@ -385,3 +385,48 @@ def test_nothing_is_remembered_of_archives_that_are_gone_or_have_grown(tmp_path:
         files = [msgspec.structs.replace(each, bytes=count) for each in output_files([crawl]) if each.is_archive]
         needs.needed(files[count:], files[count : count + 1], dict.fromkeys(files[count:]))
         assert 0 < len(needs._has_revisits) <= 6 - count
+
+
+def test_the_list_stays_short_and_nothing_that_was_deleted_counts_as_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruned, "_MOST_LISTED", 4)
+    crawl = write(tmp_path, [whole(number) for number in range(10)])
+    for number in range(9):
+        prune(crawl, Keep(seconds=(9.5 - number) * DAY_S))
+        listed = read_pruned(crawl)
+        assert len(listed.files) <= 4 + 2
+        for output in ("records", "warc"):
+            total = listed.total(output)
+            assert (total.files, total.records) == (number + 1, number + 1)
+            assert (total.last or "").removesuffix("Z") in rfc3339(fetched_at(number))
+    numbers = PrunedNumbers([crawl])
+    assert all(numbers.has("records", number) and numbers.has("warc", number) for number in range(9))
+    assert not numbers.has("records", 9)
+    assert len(list(crawl.pruned_numbers.iterdir())) <= 10  # those of the list, twice all others, and some older ones
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_a_crash_while_the_list_is_shortened_loses_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    monkeypatch.setattr(pruned, "_MOST_LISTED", 4)
+    crawl = write(tmp_path, [whole(number) for number in range(10)])
+    for number in range(5):
+        prune(crawl, Keep(seconds=(9.5 - number) * DAY_S))
+    real, steps = durable_file.replace_file, iter(range(100))
+
+    def crashing(path: Path, content: bytes) -> None:
+        if next(steps) == step:
+            raise KeyboardInterrupt
+        real(path, content)
+
+    monkeypatch.setattr(pruned, "replace_file", crashing)
+    with pytest.raises(KeyboardInterrupt):
+        prune(crawl, Keep(seconds=4.5 * DAY_S))
+    for _ in range(2):
+        numbers = PrunedNumbers([crawl])
+        assert all(numbers.has("records", number) and numbers.has("warc", number) for number in range(5))
+        monkeypatch.setattr(pruned, "replace_file", real)
+        prune(crawl, Keep(seconds=3.5 * DAY_S))
+    assert read_pruned(crawl).total("records").records == 7
