@@ -129,7 +129,7 @@ def _make_ready(directory: CrawlDirectory, loaded: Loaded, *, fresh: bool, as_pa
         check_servers(loaded, directory, additions=additions)
     # What a first start made that was refused must not fix the settings of the next one.
     if fresh or (not as_part and is_unbegun(directory, loaded.config)):
-        start_over(directory)
+        start_over(directory, loaded.config)
     _check_output(directory, loaded.config)
 
 

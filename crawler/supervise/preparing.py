@@ -106,7 +106,7 @@ def lock_parts(
             check_servers(loaded, directory)
         # A first start that was refused must not fix the number of parts, or the rules for URLs.
         if fresh or _is_refused_start(directory, before, loaded):
-            start_over(directory)
+            start_over(directory, loaded.config)
         layout = read_layout(path) or _begin(directory, loaded)
         _check_number(directory, layout, loaded)
         _check_places(directory, layout)

@@ -27,14 +27,15 @@ def check_servers(loaded: Loaded, directory: CrawlDirectory, *, additions: Addit
     _run(_check_servers(loaded, directory, additions))
 
 
-def start_over(directory: CrawlDirectory) -> None:
+def start_over(directory: CrawlDirectory, config: Config) -> None:
     """Delete state and output of the crawl in a locked directory, those of its parts included, and the visited sets on
-    servers that belong to it alone. If such a server can't be reached, it keeps them, and the log says so.
+    servers that belong to it alone. If such a server can't be reached, it keeps them, and the log says so. A crawl
+    without a configuration, as one whose first start was refused, has what `config` says.
 
     Raises `DirectoryInUse` if a process still runs a part.
     """
     # The sets go first: a crash in between leaves a crawl, which fills its set again, and not keys that nobody knows.
-    found = list(_own_sets(directory))
+    found = list(_own_sets(directory, config))
     if found:
         _run(_delete_all(found))
     clear_crawl(directory)
@@ -63,7 +64,7 @@ async def _check_servers(loaded: Loaded, directory: CrawlDirectory, additions: A
         await visited.aclose()
 
 
-def _own_sets(directory: CrawlDirectory) -> Iterator[tuple[Path, VisitedSet]]:
+def _own_sets(directory: CrawlDirectory, otherwise: Config) -> Iterator[tuple[Path, VisitedSet]]:
     from visited.redis.making import own_keys  # noqa: PLC0415 - only a crawl that starts over needs sets on servers
 
     for path in dict.fromkeys((directory.path, *output_directories(directory.path))):
@@ -73,9 +74,9 @@ def _own_sets(directory: CrawlDirectory) -> Iterator[tuple[Path, VisitedSet]]:
         chosen = None
         try:
             file = place.earlier_configuration or directory.earlier_configuration
-            config = None if file is None else load(file, require_seeds=False).config
-            chosen = None if config is None else chosen_set(choose_backend(config, place)[0])
-            visited = None if config is None else _own_set(config, place)
+            config = otherwise if file is None else load(file, require_seeds=False).config
+            chosen = chosen_set(choose_backend(config, place)[0])
+            visited = _own_set(config, place)
         except (ConfigError, DirectoryRefused) as error:
             log.warning("if the crawl in %s had its visited set on a server, that keeps it: %s", path, error)
         else:

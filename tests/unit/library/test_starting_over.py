@@ -13,7 +13,7 @@ from crawler.library.opening import lock_crawl, lock_crawl_in_loop
 from crawler.supervise.preparing import lock_parts
 from crawler.wiring.additions import Additions
 from crawler.wiring.configuration import load
-from crawler.wiring.storage import visited_set
+from crawler.wiring.storage import open_state, visited_set
 from tests.postgres import running_postgres
 from tests.redis_server import RedisServer, running_redis
 from visited.digests.exact import ExactSet
@@ -74,6 +74,20 @@ async def test_a_server_that_is_gone_keeps_them_and_the_log_says_so(
             assert not directory.visited.exists()
         assert "{onceover:visited:own-" in caplog.text
         assert "redis-cli" in caplog.text
+
+
+async def test_the_log_names_no_keys_of_a_first_start_that_was_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running_redis() as server:
+        mine = configured(tmp_path / "mine", server)
+        with lock_crawl(mine) as directory:
+            open_state(mine.config, directory).close()
+            await visited_set(mine.config, directory, lambda urls: [False] * len(urls)).aclose()
+            assert directory.visited.exists()
+        with caplog.at_level(logging.WARNING), lock_crawl(mine) as directory:
+            assert not directory.visited.exists()
+        assert not caplog.records
 
 
 @pytest.mark.parametrize("share", [None, "library"])
