@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
-from crawler.disk.permissions import why_not_lockable, why_not_writable
+from crawler.disk.permissions import why_not_lockable, why_not_writable, write_holder
 
 Purpose = Literal["run", "read", "change"]
 COPYING, LINEAGES, RESTORING, READS = "copying", "lineages.json", "restoring", "reads"
@@ -250,8 +250,7 @@ class CrawlDirectory:
 
     def _write(self, lock: int, holder: str) -> None:
         before = os.fstat(lock)
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, holder.encode(), 0)
+        write_holder(lock, holder, must=self._to == "run")
         if self._to == "read":
             os.utime(lock, ns=(before.st_atime_ns, before.st_mtime_ns))
 

@@ -1,5 +1,6 @@
-"""Why a folder can't be written to, or a file can't be locked, and what to do."""
+"""Why a folder can't be written to, or a file can't be locked, and what to do; and who holds a lock."""
 
+import errno
 import os
 import shlex
 from pathlib import Path
@@ -31,3 +32,14 @@ def _owner(folder: Path, number: int) -> str:
         return folder.owner()
     except KeyError:
         return f"user {number}"
+
+
+def write_holder(lock: int, holder: str, *, must: bool) -> None:
+    """Write into an open lock who holds it. Unless it `must`, a full disk is no error: others then learn less, but the
+    holder may be the command that makes room. Raises `OSError`."""
+    os.ftruncate(lock, 0)
+    try:
+        os.pwrite(lock, holder.encode(), 0)
+    except OSError as error:
+        if must or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise

@@ -149,6 +149,11 @@ def test_a_full_disk_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(OSError, match="No space left"):
         CrawlDirectory(tmp_path).__enter__()
+    with (
+        CrawlDirectory(tmp_path, to="change"),  # a command may be what makes room
+        pytest.raises(DirectoryRefused, match="in use by process unknown"),
+    ):
+        CrawlDirectory(tmp_path, to="read").__enter__()
     monkeypatch.undo()
     with CrawlDirectory(tmp_path):
         pass
