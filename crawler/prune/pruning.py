@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.full_disk_retry import DISK_FULL
+from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import Pruned, PrunedFile, read_pruned, shorten, write_numbers, write_pruned
 from crawler.prune.choosing import Keep, too_much, too_old
 from crawler.prune.cycles import place_of
@@ -135,7 +137,7 @@ def delete(
     """Delete files of one directory, and what a crash has left of those that were listed before. Returns what was
     listed now. After a crash or an error, the next call goes on. Stops between two files when `goes_on` says no. Raises
     `OSError` and `DirectoryRefused`."""
-    before = shorten(directory)
+    before = read_pruned(directory)
     listed = list(before.files)
     known, count = {file.name for file in listed}, len(listed)
     _delete_listed(directory, listed)
@@ -155,13 +157,27 @@ def delete(
             reason=reason,
             pruned_at=rfc3339(now),
         )
-        write_numbers(directory, file.name, content.numbers)
         listed = [*map(_deleted, listed), pruned]
-        write_pruned(directory, msgspec.structs.replace(before, files=listed))
+        following = msgspec.structs.replace(before, files=listed)
+        try:
+            _write_list(directory, following, content.numbers)
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            for each, _ in chosen:  # they go with their archives, from which they can be made again until then
+                index_of(each.path).unlink(missing_ok=True)
+            _write_list(directory, following, content.numbers)
         _delete_listed(directory, listed)
     if any(not file.is_deleted for file in listed):
         write_pruned(directory, msgspec.structs.replace(before, files=list(map(_deleted, listed))))
+    shorten(directory)
     return list(map(_deleted, listed[count:]))
+
+
+def _write_list(directory: CrawlDirectory, following: Pruned, numbers: NumberSet) -> None:
+    """Store what was pruned, with a further file that has these record numbers. Raises `OSError`."""
+    write_numbers(directory, following.files[-1].name, numbers)
+    write_pruned(directory, following)
 
 
 def _delete_listed(directory: CrawlDirectory, listed: Iterable[PrunedFile]) -> None:

@@ -1,5 +1,6 @@
 """Old output is deleted whole and in order, what is still needed stays, and the list tells what is gone."""
 
+import errno
 import gzip
 import hashlib
 import os
@@ -430,3 +431,21 @@ def test_a_crash_while_the_list_is_shortened_loses_no_number(
         monkeypatch.setattr(pruned, "replace_file", real)
         prune(crawl, Keep(seconds=3.5 * DAY_S))
     assert read_pruned(crawl).total("records").records == 7
+
+
+def test_on_a_disk_without_a_free_byte_the_indexes_of_what_is_to_go_make_room_for_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    index = index_of(archives(crawl.warc)[0])
+    real = durable_file.replace_file
+
+    def on_full_disk(path: Path, content: bytes) -> None:
+        if index.exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(path, content)
+
+    monkeypatch.setattr(pruned, "replace_file", on_full_disk)
+    assert prune(crawl, Keep(seconds=9.5 * DAY_S)) == [("records", 0), ("warc", 0)]
+    assert all(PrunedNumbers([crawl]).has(output, 0) for output in ("records", "warc"))
+    assert len(list(crawl.warc.glob("*.cdxj"))) == 2
