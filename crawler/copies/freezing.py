@@ -125,18 +125,17 @@ def files_of(directory: CrawlDirectory) -> Iterator[FrozenFile]:
 
 def _folders(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:
     """The folders to copy, with their names below the directory; not that of the frontier. Those that a link leads to
-    lie on another disk."""
-    yield directory.path, ""
-    for top in (
-        directory.records,
-        directory.warc,
-        directory.sinks,
-        directory.pruned_numbers,
-        directory.fingerprints,
-        directory.log.parent,
-    ):
-        for path, _, _ in os.walk(top):
-            yield Path(path), str(Path(path).relative_to(directory.path))
+    lie on another disk.
+
+    The crawl may delete old output meanwhile, which it lists first. So the list in its directory comes after the
+    output, and the record numbers of what is listed come after the list."""
+    output = (directory.records, directory.warc, directory.sinks, directory.fingerprints, directory.log.parent)
+    for top in (*output, directory.path, directory.pruned_numbers):
+        for path, below, _ in os.walk(top):
+            if top == directory.path:
+                below.clear()
+            name = str(Path(path).relative_to(directory.path))
+            yield Path(path), "" if name == "." else name
 
 
 def _files_in(folder: Path) -> list[os.DirEntry[str]]:

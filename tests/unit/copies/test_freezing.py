@@ -11,17 +11,22 @@ from pathlib import Path
 
 import pytest
 
+from crawler.copies import freezing
 from crawler.copies.folder import CopyRefused, frozen_folder
 from crawler.copies.freezing import Freezing, read_frozen
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.lineages import MAX_LINEAGE, read_lineages
+from crawler.disk.pruned import PrunedNumbers
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep.backing_up import back_up
 from crawler.operate.upkeep.restoring import check_copy, restore
+from crawler.prune.finished import output_files
+from crawler.prune.pruning import delete
 from frontier.leveldb.linking import link_database, link_tables
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import PARTS, make
+from tests.unit.prune.written import NOW, whole, write
 
 
 def silent(_done: int, _total: int) -> None:
@@ -168,3 +173,34 @@ def test_who_locks_a_folder_that_another_copy_has_just_deleted_touches_nothing(
     with pytest.raises(CopyRefused, match=r"has just copied .*: try again"), frozen_folder(CrawlDirectory(tmp_path)):
         raise AssertionError
     assert (frozen / "files").exists() == copies_again
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_what_is_deleted_while_a_crawl_is_frozen_is_in_the_copy_or_in_its_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    crawl = write(tmp_path / "crawl", [whole(number) for number in range(3)])
+    crawl.frontier.mkdir()
+    looks, oldest = 0, output_files([crawl])[0]
+    real = freezing._files_in
+
+    def look_and_delete(folder: Path) -> list[os.DirEntry[str]]:
+        nonlocal looks
+        if looks == step:
+            delete(crawl, [(oldest, "old")], now=NOW)
+        looks += 1
+        return real(folder)
+
+    frozen = Freezing(crawl)
+    frozen.prepare(lambda _source, _target: None)
+    monkeypatch.setattr(freezing, "_files_in", look_and_delete)
+    frozen.freeze(lambda _source, _target: {})
+    copied = {each.name: Path(each.place) for each in read_frozen(frozen.finish())}
+    frozen.close()
+    restored = CrawlDirectory(tmp_path / "restored")
+    restored.path.mkdir()
+    for name, place in copied.items():
+        (restored.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (restored.path / name).write_bytes(place.read_bytes())
+    assert oldest.name in copied or PrunedNumbers([restored]).has("records", 0)
+    assert PrunedNumbers([restored]).highest == 0
