@@ -81,6 +81,8 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     """What was listed before these, by its output."""
     cycles: Sequence[Cycle] = ()
     """The oldest first. Archives before the first one are not divided into cycles."""
+    lacks_pages: bool = False
+    """Whether a run since the last cycle began did not archive. The next one that does begins another cycle."""
 
     def total(self, output: Output) -> Counted:
         """All files of an output."""

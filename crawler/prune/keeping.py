@@ -77,13 +77,16 @@ class Keeping:
         fetched_at = None if url.earlier is None else url.earlier.fetched_at
         return fetched_at is None or (fetched_at > self.refers_from and not self._is_ending_cycle)
 
-    async def prepare(self) -> None:
+    async def prepare(self, *, archives: bool = True, is_resumed: bool = False) -> None:
         """Begin a cycle if the last one is over, and choose files of its own, which the first look deletes unless they
         are needed. Before the first request, nothing is on its way.
 
+        `archives` tells whether this run writes an archive, `is_resumed` whether a run before may have fetched pages.
         What a cycle promises holds also while everything is kept. Raises `OSError` and `DirectoryRefused`."""
         self._forget_before(self.refers_from)
         await asyncio.to_thread(_renumber_cycles, self._own)
+        if await asyncio.to_thread(self._lacks_copies, archives=archives, is_resumed=is_resumed):
+            await self._begin_cycle(self._clock())
         if self._keep:
             await self._turn_cycle(is_before_requests=True)
             plan = await self._plan(list(self._outputs()), Unneeded())
@@ -146,15 +149,32 @@ class Keeping:
                 self._is_ending_cycle = is_over(files, self._keep, began=self.refers_from, now=now)
                 if not (self._is_ending_cycle and is_before_requests):
                     return
-            await self._refer_from(now)
-            # From now on, archives are written to new files.
-            first = next_serial(self._own.warc)
-            await asyncio.to_thread(_note_cycle, self._own, Cycle(began=rfc3339(now), first=first))
+            await self._begin_cycle(now)
         except (OSError, DirectoryRefused) as error:
             _log.warning("the archive can't begin anew now, so more of it stays: %s", error)
             return
         self._is_ending_cycle = False
+
+    async def _begin_cycle(self, now: float) -> None:
+        """Raises `OSError` and `DirectoryRefused`."""
+        await self._refer_from(now)
+        # From now on, archives are written to new files.
+        first = next_serial(self._own.warc)
+        await asyncio.to_thread(_note_cycle, self._own, Cycle(began=rfc3339(now), first=first))
         _log.info("the archive begins anew: nothing in it will refer to what was written before")
+
+    def _lacks_copies(self, *, archives: bool, is_resumed: bool) -> bool:
+        """Whether it archives, and a run before did not, so that the archive lacks pages or has old ones. Notes it if
+        this run does not. Raises `OSError` and `DirectoryRefused`."""
+        pruned, outputs = read_pruned(self._own), list(self._outputs())
+        has_archive = any(file.is_archive for file in output_files(outputs)) or any(
+            each.cycles or each.total("warc").files for each in map(read_pruned, outputs)
+        )
+        if archives:
+            return pruned.lacks_pages or (is_resumed and not has_archive)
+        if has_archive and not pruned.lacks_pages:
+            write_pruned(self._own, msgspec.structs.replace(pruned, lacks_pages=True))
+        return False
 
     async def _refer_from(self, moment: float) -> None:
         if moment > self.refers_from:
@@ -187,7 +207,8 @@ def _note_cycle(directory: CrawlDirectory, following: Cycle) -> None:
     """Raises `OSError` and `DirectoryRefused`."""
     pruned, found = read_pruned(directory), archives(directory.warc)
     oldest = serial_of(found[0]) if found else following.first
-    write_pruned(directory, msgspec.structs.replace(pruned, cycles=with_next(pruned.cycles, following, oldest=oldest)))
+    cycles = with_next(pruned.cycles, following, oldest=oldest)
+    write_pruned(directory, msgspec.structs.replace(pruned, cycles=cycles, lacks_pages=False))
 
 
 def _warn(error: OSError | DirectoryRefused) -> None:

@@ -26,6 +26,10 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
     free: FreeSpaceGuard
     used: UsedSpaceGuard
     keeping: Keeping
+    archives: bool
+    """Whether this run writes an archive."""
+    is_resumed: bool
+    """Whether a run before may have fetched pages."""
 
     def set(self, config: Config) -> None:
         """Let the settings of a configuration hold from now on."""
@@ -35,7 +39,7 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
 
     async def start(self, stack: AsyncExitStack) -> None:
         """`stack` ends it. Awaited before the first request."""
-        await self.keeping.prepare()
+        await self.keeping.prepare(archives=self.archives, is_resumed=self.is_resumed)
         await stack.enter_async_context(self.keeping.running())
         await stack.enter_async_context(self.used.running())
         stack.callback(self.free.close)
@@ -68,6 +72,8 @@ def disk_space(
             forget_before=forget_before,
             own=directory,
         ),
+        archives=config.output.warc,
+        is_resumed=CrawlDirectory(whole).configuration.exists(),
     )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -199,6 +200,39 @@ async def test_the_end_of_a_cycle_that_cannot_be_noted_is_told_and_tried_again(
     await kept.prune_once()
     assert kept.may_refer(url(0, NOW + 1))
     assert [cycle.began for cycle in read_pruned(crawl).cycles] == [rfc3339(NOW)]
+
+
+def _prepared(crawl: CrawlDirectory, *, archives: bool, is_resumed: bool = True) -> Keeping:
+    cycles = read_pruned(crawl).cycles
+    began = datetime.fromisoformat(cycles[-1].began).timestamp() if cycles else 0.0
+    kept = keeping(crawl, Keep(), refers_from=began)
+    asyncio.run(kept.prepare(archives=archives, is_resumed=is_resumed))
+    return kept
+
+
+def test_the_archive_begins_anew_after_a_run_that_did_not_archive(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    lately = url(0, NOW - 1)
+    assert _prepared(crawl, archives=True).may_refer(lately)
+    for _ in range(2):
+        _prepared(crawl, archives=False)
+    assert not read_pruned(crawl).cycles
+    for _ in range(2):
+        kept = _prepared(crawl, archives=True)
+        assert [kept.may_refer(each) for each in (lately, url(0, NOW + 1))] == [False, True]
+    assert read_pruned(crawl) == Pruned(files=[], cycles=[Cycle(began=rfc3339(NOW), first=3)])
+
+
+def test_the_archive_begins_anew_if_no_run_before_archived(tmp_path: Path) -> None:
+    crawl, lately = CrawlDirectory(tmp_path), url(0, NOW - 1)
+    crawl.warc.mkdir()
+    for archives, is_resumed in ((False, False), (False, True), (True, False)):
+        _prepared(crawl, archives=archives, is_resumed=is_resumed)
+        assert not crawl.pruned.exists()
+    assert not _prepared(crawl, archives=True).may_refer(lately)
+    assert len(read_pruned(crawl).cycles) == 1
+    _prepared(crawl, archives=True)
+    assert len(read_pruned(crawl).cycles) == 1
 
 
 class _Returning:
