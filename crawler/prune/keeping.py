@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -61,7 +62,7 @@ class Keeping:
         self._needs = Needs()
         self.refers_from = refers_from
         self._is_ending_cycle = False
-        self._chosen: set[OutputFile] = set()
+        self._chosen: set[Path] = set()
         self._said: str | None = None
         self._repeating = Repeating(self._repeat)
 
@@ -90,7 +91,7 @@ class Keeping:
         if self._keep:
             await self._turn_cycle(is_before_requests=True)
             plan = await self._plan(list(self._outputs()), Unneeded())
-            self._chosen = {each for each in plan.chosen if each.directory == self._own.path} if plan else set()
+            self._chosen = {each.path for each in plan.chosen if each.directory == self._own.path} if plan else set()
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """It prunes while this context lasts. Leaving it waits for the file that is being deleted."""
@@ -109,9 +110,9 @@ class Keeping:
         if plan is None:
             return
         self._note(plan, self._keep)
-        ripe = [each for each in plan.chosen.items() if each[0] in self._chosen]
-        self._chosen = set(plan.chosen)
-        for directory in filter(self._owns, outputs):
+        ripe = [each for each in plan.chosen.items() if each[0].path in self._chosen]
+        self._chosen = {each.path for each in plan.chosen}
+        for directory in filter(self._owns, reversed(outputs)):  # the oldest last, to which others refer
             await asyncio.to_thread(self._delete, directory, ripe)
 
     async def _plan(self, outputs: Sequence[CrawlDirectory], needs: Needs | Unneeded) -> Plan | None:

@@ -1,5 +1,6 @@
 """Deletes output files: lists them with their record numbers first, and then deletes them."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from crawler.prune.finished import OutputFile, output_files, read_content
 from crawler.prune.needs import Needs, Unneeded
 from crawler.record import rfc3339
 from crawler.write.appending import sync_directory
-from crawler.write.cdxj.making import index_of
+from crawler.write.cdxj.making import index_of, serial_of
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +142,8 @@ def delete(
     listed = list(before.files)
     known, count = {file.name for file in listed}, len(listed)
     _delete_listed(directory, listed)
-    for file, reason in chosen:
+    # An archive goes before those to which it refers, which are older: so none ever lacks a body.
+    for file, reason in sorted(chosen, key=lambda each: -serial_of(each[0].path) if each[0].is_archive else -math.inf):
         if not goes_on():
             break
         if file.name in known:

@@ -57,7 +57,7 @@ def prune(places: Places, keep: Keep) -> PruneReport:
     now = time.time()
     outputs = [CrawlDirectory(each.original) for each in places.outputs]
     plan = make_plan(outputs, keep, now=now)
-    for directory in outputs:
+    for directory in reversed(outputs):  # the oldest last, to which others refer
         mine = [(file, why) for file, why in plan.chosen.items() if file.directory == directory.path]
         delete(directory, mine, now=now)
     return _report(plan, places.path, list(_named(places.path, plan)), is_dry_run=False)

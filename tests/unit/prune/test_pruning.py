@@ -449,3 +449,14 @@ def test_on_a_disk_without_a_free_byte_the_indexes_of_what_is_to_go_make_room_fo
     assert prune(crawl, Keep(seconds=9.5 * DAY_S)) == [("records", 0), ("warc", 0)]
     assert all(PrunedNumbers([crawl]).has(output, 0) for output in ("records", "warc"))
     assert len(list(crawl.warc.glob("*.cdxj"))) == 2
+
+
+@pytest.mark.parametrize("count", range(5))
+def test_no_archive_lacks_a_body_if_deleting_is_interrupted(tmp_path: Path, count: int) -> None:
+    crawl = write(tmp_path, [whole(0, BODY), whole(1, BODY), unchanged(0, at=2), whole(3)], revisits=10)
+    shutil.rmtree(crawl.records)
+    plan = make_plan([crawl], Keep(seconds=6.5 * DAY_S), now=NOW)
+    assert len(plan.chosen) == 4
+    steps = iter(range(10))
+    delete(crawl, list(plan.chosen.items()), now=NOW, goes_on=lambda: next(steps) < count)
+    assert serials(output_files([crawl])) == [("warc", number) for number in range(4 - count)]
