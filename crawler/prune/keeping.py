@@ -79,8 +79,8 @@ class Keeping:
         return fetched_at is None or (fetched_at > self.refers_from and not self._is_ending_cycle)
 
     async def prepare(self, *, archives: bool = True, is_resumed: bool = False) -> None:
-        """Begin a cycle if the last one is over, and choose files of its own, which the first look deletes unless they
-        are needed. Before the first request, nothing is on its way.
+        """Begin a cycle if the last one is over, and let the first look delete files of its own that it chooses. Before
+        the first request, nothing is on its way.
 
         `archives` tells whether this run writes an archive, `is_resumed` whether a run before may have fetched pages.
         What a cycle promises holds also while everything is kept. Raises `OSError` and `DirectoryRefused`."""
@@ -91,7 +91,8 @@ class Keeping:
         if self._keep:
             await self._turn_cycle(is_before_requests=True)
             plan = await self._plan(list(self._outputs()), Unneeded())
-            self._chosen = {each.path for each in plan.chosen if each.directory == self._own.path} if plan else set()
+            own = [each for each in plan.files if each.directory == self._own.path] if plan else []
+            self._chosen = {each.path for each in own if each.is_finished}
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """It prunes while this context lasts. Leaving it waits for the file that is being deleted."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -72,6 +73,16 @@ async def test_a_run_that_ends_before_the_second_look_deletes_what_was_chosen_be
     await kept.prune_once()
     assert serials(output_files([crawl])) == [("records", 2), ("warc", 2)]
     assert len(output_files([other])) == 6  # requests of other parts are on their way
+
+
+async def test_the_first_look_of_a_run_deletes_no_archive_to_which_one_refers_that_stays(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(0, BODY), whole(1), whole(2, BODY), whole(3)], revisits=10)
+    shutil.rmtree(crawl.records)
+    write_pruned(crawl, Pruned(cycles=[Cycle(began=rfc3339(fetched_at(0)), first=0)]))
+    kept = keeping(crawl, Keep(bytes=sum(each.bytes for each in output_files([crawl])) - 1))
+    await kept.prepare()
+    await kept.prune_once()
+    assert serials(output_files([crawl])) == [("warc", 3)]
 
 
 async def test_it_prunes_while_it_runs_and_takes_another_setting_at_once(tmp_path: Path) -> None:
