@@ -78,6 +78,7 @@ class Freezing:
             if not link.exists() or link.stat().st_ino != status.st_ino:
                 link.unlink(missing_ok=True)
                 link.hardlink_to(source)
+                status = link.stat()  # another thread may just have replaced it
         except FileNotFoundError:
             raise
         except OSError:  # it lies on another disk

@@ -15,6 +15,7 @@ from crawler.copies import freezing
 from crawler.copies.folder import CopyRefused, frozen_folder
 from crawler.copies.freezing import Freezing, read_frozen
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.durable_file import replace_file
 from crawler.disk.lineages import MAX_LINEAGE, read_lineages
 from crawler.disk.pruned import PrunedNumbers
 from crawler.operate.refused import Refused
@@ -204,3 +205,22 @@ def test_what_is_deleted_while_a_crawl_is_frozen_is_in_the_copy_or_in_its_list(
         (restored.path / name).write_bytes(place.read_bytes())
     assert oldest.name in copied or PrunedNumbers([restored]).has("records", 0)
     assert PrunedNumbers([restored]).highest == 0
+
+
+def test_a_list_that_is_replaced_while_a_crawl_is_frozen_is_copied_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = CrawlDirectory(tmp_path)
+    crawl.frontier.mkdir()
+    crawl.pruned.write_bytes(b"short")
+    frozen, link = Freezing(crawl), Path.hardlink_to
+
+    def replace_and_link(path: Path, source: Path) -> None:
+        replace_file(crawl.pruned, b"longer than before")
+        link(path, source)
+
+    monkeypatch.setattr(Path, "hardlink_to", replace_and_link)
+    frozen.freeze(lambda _source, _target: {})
+    [file] = [each for each in read_frozen(frozen.finish()) if each.name == crawl.pruned.name]
+    frozen.close()
+    assert Path(file.place).read_bytes()[: file.bytes] == b"longer than before"
