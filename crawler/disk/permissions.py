@@ -1,9 +1,10 @@
 """Why a folder can't be written to, or a file can't be locked, and what to do; and who holds a lock."""
 
-import errno
 import os
 import shlex
 from pathlib import Path
+
+from crawler.codes.full_disk import DISK_FULL
 
 
 def why_not_writable(folder: Path) -> str | None:
@@ -41,5 +42,5 @@ def write_holder(lock: int, holder: str, *, must: bool) -> None:
     try:
         os.pwrite(lock, holder.encode(), 0)
     except OSError as error:
-        if must or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if must or error.errno not in DISK_FULL:
             raise

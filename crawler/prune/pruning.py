@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from crawler.codes.full_disk import DISK_FULL
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.full_disk_retry import DISK_FULL
-from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import Pruned, PrunedFile, read_pruned, shorten, write_numbers, write_pruned
+from crawler.page.number_set import NumberSet
 from crawler.prune.choosing import Keep, too_much, too_old
 from crawler.prune.cycles import place_of
 from crawler.prune.finished import OutputFile, output_files, read_content
