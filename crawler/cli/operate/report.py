@@ -14,7 +14,7 @@ from crawler.operate.report.html.page import html_page
 from crawler.operate.report.lists.making import SECTIONS as LISTS
 from crawler.operate.report.making import make_report
 from crawler.operate.report.rows import write_csv
-from crawler.operate.report.text import heading, host_lines, host_tables, list_lines, summary_lines
+from crawler.operate.report.text import heading, host_lines, host_tables, list_lines, summary_lines, unknown_orphans
 from crawler.status import size
 
 _SUMMED_UP: Final = ("summary", "hosts")
@@ -50,9 +50,9 @@ def report(
 ) -> None:
     """Tell what the crawl in DIR has found, whether it runs or not.
 
-    SECTION is `summary`, `hosts`, `dead-links`, `broken-anchors`, `redirects`, `duplicates`, `refused`, `slowest`
-    or `largest`; without one, `summary` and `hosts` are shown. All records are read, which takes a while if there
-    are many.
+    SECTION is `summary`, `hosts`, `dead-links`, `broken-anchors`, `orphans`, `redirects`, `duplicates`, `refused`,
+    `slowest` or `largest`; without one, `summary` and `hosts` are shown. All records are read, which takes a while
+    if there are many.
     """
     if html is not None:
         if sections or as_csv or as_json:
@@ -71,6 +71,8 @@ def report(
     found = make_report(directory, wanted, limit=limit)
     if as_csv:
         write_csv(found, wanted[0], sys.stdout)
+        if found.orphans is not None and (unknown := unknown_orphans(found.orphans)):
+            click.echo(unknown, err=True)
     elif as_json:
         left_out = {*_SUMMED_UP} - {*wanted}
         shown = {name: value for name, value in msgspec.to_builtins(found).items() if name not in left_out}

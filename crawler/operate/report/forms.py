@@ -7,7 +7,9 @@ import msgspec
 
 from crawler.course.forms import CoursePoint, Remaining
 
-ListName = Literal["dead-links", "broken-anchors", "redirects", "duplicates", "refused", "slowest", "largest"]
+ListName = Literal[
+    "dead-links", "broken-anchors", "orphans", "redirects", "duplicates", "refused", "slowest", "largest"
+]
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,6 +174,25 @@ class BrokenAnchorList(msgspec.Struct, frozen=True, kw_only=True):
     links: list[BrokenAnchor]
 
 
+class Orphan(msgspec.Struct, frozen=True, kw_only=True):
+    """A page to which no page links."""
+
+    url: str
+    kind: str
+    """How the crawl has found it: `listed` is by a sitemap."""
+    via: str | None
+    """Where: in that sitemap, for example; None for seeds."""
+
+
+class OrphanList(msgspec.Struct, frozen=True, kw_only=True):
+    """All of these."""
+
+    unread: int
+    """HTML pages that were fetched without `output.link_details`. If there are any, nobody knows which pages are
+    orphans, and none is listed."""
+    pages: list[Orphan]
+
+
 class RedirectRow(msgspec.Struct, frozen=True, kw_only=True):
     """A URL that redirects."""
 
@@ -228,6 +249,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     dead_links: DeadLinkList | None = None
     broken_anchors: BrokenAnchorList | None = None
+    orphans: OrphanList | None = None
     redirects: list[RedirectRow] | None = None
     duplicates: list[Duplicate] | None = None
     refused: list[RefusedRow] | None = None

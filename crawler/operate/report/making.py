@@ -29,6 +29,7 @@ from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import ledger_visits
 from crawler.operate.report.waiting import ask_robots, ask_who_waits
 from crawler.record import rfc3339
+from crawler.url.seeds import read_seed
 from crawler.wiring.components.discovering import url_reader
 from crawler.write.records import record_files
 
@@ -58,7 +59,9 @@ def make_report(
             counted.add(ledger_visits(crawl))
     # Nobody has to wait for the crawl while its records are read.
     counted.add_records(directories, _canonical(directory))
-    made = make_lists(directories, lists, _canonical(directory), limit) if lists and directories else Lists()
+    made = Lists()
+    if lists and directories:
+        made = make_lists(directories, lists, _canonical(directory), limit, seeds=_seeds(directory))
     hosts = waiting.add_to(counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)))
     # It may have ended meanwhile, or have begun.
     with suppress(NoAnswer, SocketRefused, DirectoryRefused), reach(directory) as crawl:
@@ -88,6 +91,16 @@ def _canonical(directory: Path) -> Canonical:
             return url
 
     return name
+
+
+def _seeds(directory: Path) -> list[str]:
+    """The names of the seeds in `crawl.seeds` that the rules of the crawl take."""
+    loaded = stored_configuration(directory)
+    urls, names = url_reader(loaded), []
+    for seed in loaded.config.crawl.seeds:
+        with suppress(ValueError):
+            names.append(read_seed(urls, seed)[0].canonical)
+    return names
 
 
 def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -> Summary:

@@ -12,6 +12,7 @@ from crawler.operate.report.forms import (
     Duplicate,
     FetchedRow,
     HostRow,
+    Orphan,
     RedirectRow,
     RefusedExample,
     RefusedRow,
@@ -32,6 +33,7 @@ _ROWS: Mapping[str, type[msgspec.Struct]] = {
     "hosts": HostRow,
     "dead-links": DeadLink,
     "broken-anchors": BrokenAnchor,
+    "orphans": Orphan,
     "redirects": RedirectRow,
     "duplicates": Duplicate,
     "refused": RefusedLine,
@@ -64,6 +66,8 @@ def _rows(report: Report, section: str) -> Iterable[msgspec.Struct]:
         return () if report.dead_links is None else report.dead_links.links
     if section == "broken-anchors":
         return () if report.broken_anchors is None else report.broken_anchors.links
+    if section == "orphans":
+        return () if report.orphans is None else report.orphans.pages
     if section == "refused":
         return (line for row in report.refused or () for line in _refused_lines(row))
     rows: Iterable[msgspec.Struct] | None = getattr(report, section)

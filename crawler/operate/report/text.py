@@ -18,6 +18,8 @@ from crawler.operate.report.forms import (
     HostRow,
     HostTable,
     Lists,
+    Orphan,
+    OrphanList,
     RedirectRow,
     RefusedRow,
     Report,
@@ -125,6 +127,9 @@ def list_lines(report: Lists) -> Iterator[str]:
         yield from _dead_link_lines(report.dead_links)
     if report.broken_anchors is not None:
         yield from _broken_anchor_lines(report.broken_anchors)
+    if report.orphans is not None:
+        unknown = unknown_orphans(report.orphans)
+        yield from _titled("orphans", [unknown] if unknown else map(_orphan_line, report.orphans.pages))
     if report.redirects is not None:
         yield from _titled("redirects", map(_redirect_line, report.redirects))
     if report.duplicates is not None:
@@ -174,6 +179,20 @@ def _broken_anchors(links: Iterable[BrokenAnchor]) -> Iterator[str]:
             yield page
         anchor = "" if link.anchor is None else f'  "{link.anchor}"'
         yield f"    {link.url}{anchor}"
+
+
+def unknown_orphans(found: OrphanList) -> str | None:
+    """Why nobody knows which pages are orphans; None if that is known."""
+    if not found.unread:
+        return None
+    pages = number_of(found.unread, "page was", "pages were")
+    return (
+        f"This needs the links of all pages, but {pages} fetched without output.link_details: set it, and crawl anew."
+    )
+
+
+def _orphan_line(row: Orphan) -> str:
+    return f"{row.url}  {row.kind}" + ("" if row.via is None else f" in {row.via}")
 
 
 def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from crawler.operate.report.forms import DeadLink, FetchedRow, HostRow, Lists, RefusedRow
 from crawler.operate.report.html.tables import Cell, number, table, text, url
-from crawler.operate.report.text import robots_text
+from crawler.operate.report.text import robots_text, unknown_orphans
 from crawler.status import size
 
 _NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
@@ -26,6 +26,12 @@ def sections(report: Lists) -> Iterator[Section]:
         empty = "No link is known to be broken." if report.broken_anchors.pages else _NO_ANCHORS
         rows = table(("Page", "Leads to", "Text of the link"), broken) if links else ""
         yield "broken-anchors", "Links to missing parts of pages", rows, empty
+    if report.orphans is not None:
+        orphans = (
+            (url(each.url), each.kind, "–" if each.via is None else url(each.via)) for each in report.orphans.pages
+        )
+        rows = table(("URL", "Found as", "In"), orphans) if report.orphans.pages else ""
+        yield "orphans", "Orphan pages", rows, unknown_orphans(report.orphans) or "There are none."
     if report.redirects is not None:
         cells = (
             (_answer(each.status, None), url(each.url), url(each.leads_to), _answer(each.end_status, each.end_reason))

@@ -5,6 +5,7 @@
     endings     where each URL ends: at a page, an error, or a redirect to one of them; on disk
     dead_links  every page that links to an error
     broken_anchors  links to parts of pages that are not there
+    orphans     pages to which no page links
     duplicates  pages that are the same, or almost, or that say so
     most        the slowest and the largest URLs
     refusals    why links were refused, with examples

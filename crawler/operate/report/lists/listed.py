@@ -19,6 +19,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     anchor: str | None = None
     redirect: str | None = None
     canonical: str | None = None
+    content_type: str | None = None
     digest: str | None = None
     duplicate_of: str | None = None
     near_duplicate_of: str | None = None

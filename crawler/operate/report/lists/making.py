@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar, get_args
 
-from crawler.operate.report.forms import BrokenAnchorList, DeadLinkList, ListName, Lists
+from crawler.operate.report.forms import BrokenAnchorList, DeadLinkList, ListName, Lists, OrphanList
 from crawler.operate.report.lists.broken_anchors import BrokenAnchors
 from crawler.operate.report.lists.current import Current
 from crawler.operate.report.lists.dead_links import DeadLinks
@@ -15,6 +15,7 @@ from crawler.operate.report.lists.duplicates import Duplicates
 from crawler.operate.report.lists.endings import Canonical, Endings
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.most import Most
+from crawler.operate.report.lists.orphans import Orphans
 from crawler.operate.report.lists.refusals import Refusals
 from crawler.operate.report.lists.temporary import temporary_database
 from crawler.write.records import Written, read_written, written_now
@@ -22,19 +23,26 @@ from crawler.write.records import Written, read_written, written_now
 SECTIONS: Final[tuple[ListName, ...]] = get_args(ListName)
 MOST: Final = 10
 """How many of the slowest and the largest are listed, if nobody says."""
+_WITH_ENDINGS: Final = {"dead-links", "redirects", "broken-anchors", "orphans"}
 _Row = TypeVar("_Row")
 
 
 def make_lists(
-    directories: Collection[Path], sections: Collection[str], canonical: Canonical, limit: int | None
+    directories: Collection[Path],
+    sections: Collection[str],
+    canonical: Canonical,
+    limit: int | None,
+    *,
+    seeds: Collection[str] = (),
 ) -> Lists:
     """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
-    and all of the others."""
+    and all of the others. `seeds` are the names of those that are no orphans."""
     most, written = MOST if limit is None else limit, written_now(*directories)
     with closing(temporary_database()) as database:
-        endings = Endings(database, canonical) if {"dead-links", "redirects", "broken-anchors"} & {*sections} else None
+        endings = Endings(database, canonical) if _WITH_ENDINGS & {*sections} else None
         dead = DeadLinks(database, canonical) if "dead-links" in sections else None
         broken = BrokenAnchors(database, canonical, endings) if endings and "broken-anchors" in sections else None
+        orphans = Orphans(database, canonical, endings, seeds) if endings and "orphans" in sections else None
         duplicates = Duplicates(database, canonical) if "duplicates" in sections else None
         refusals = Refusals() if "refused" in sections else None
         slowest = Most(most, lambda listed: listed.duration_s) if "slowest" in sections else None
@@ -42,7 +50,8 @@ def make_lists(
         current = Current(database, canonical)
         for listed in _read(written):
             current.add(listed)
-        takers = [each.add for each in (endings, broken, duplicates, refusals, slowest, largest) if each is not None]
+        wanted = (endings, broken, orphans, duplicates, refusals, slowest, largest)
+        takers = [each.add for each in wanted if each is not None]
         for listed in filter(current.has, _read(written)):
             for take in takers:
                 take(listed)
@@ -70,6 +79,9 @@ def make_lists(
                 pages=broken.pages,
                 links=first(broken.rows(filter(current.has, _read(written))), "broken-anchors"),
             ),
+            orphans=None
+            if orphans is None
+            else OrphanList(unread=orphans.unread, pages=first(orphans.rows(), "orphans")),
             redirects=first(endings.redirects(), "redirects")
             if endings is not None and "redirects" in sections
             else None,

@@ -16,6 +16,8 @@ const LISTS = {
     (each) => [each.url, answer(each.status, each.reason), each.page ?? "–", each.anchor ?? "–"]],
   "broken-anchors": ["Broken anchors", [["Page", "wide"], ["Leads to", "wide"], ["Text of the link", "wide"]],
     (each) => [each.page, each.url, each.anchor ?? "–"]],
+  orphans: ["Orphan pages", [["URL", "wide"], ["Found as"], ["In", "wide"]],
+    (each) => [each.url, each.kind, each.via ?? "–"]],
   redirects: ["Redirects", [["URL", "wide"], ["Status"], ["Leads to", "wide"], ["Redirects", "number"], ["Answer there"]],
     (each) => [each.url, answer(each.status), each.leads_to, count(each.hops), answer(each.end_status, each.end_reason)]],
   duplicates: ["Duplicates", [["URL", "wide"], ["Same as", "wide"], ["By"], ["Bytes", "number"]],
@@ -60,7 +62,7 @@ export function report(name, search) {
           wish.set("list", value);
           again();
         })),
-        key && h("p", { class: "actions" }, ["CSV", "JSON"].map((form) =>
+        key && !found.orphans?.unread && h("p", { class: "actions" }, ["CSV", "JSON"].map((form) =>
           h("button", { type: "button", onclick: () => saveList(name, key, form) }, `Download as ${form}`))),
         ...(key ? list(found, key) : whole(found)),
       ];
@@ -68,7 +70,10 @@ export function report(name, search) {
   };
 }
 
-const rowsOf = (found, key) => (key === "dead-links" ? found.dead_links : key === "broken-anchors" ? found.broken_anchors : { links: found[key] }).links;
+function rowsOf(found, key) {
+  const rows = found[key.replaceAll("-", "_")];
+  return rows.links ?? rows.pages ?? rows;
+}
 
 /** Save the whole report. */
 async function savePage(name) {
@@ -111,6 +116,9 @@ function whole(found) {
 function list(found, key) {
   const [title, columns, cells] = LISTS[key];
   const rows = rowsOf(found, key);
+  if (key === "orphans" && found.orphans.unread > 0) {
+    return [h("p", { class: "hint" }, `This needs the links of all pages, but ${count(found.orphans.unread)} were fetched without output.link_details: set it, and crawl anew.`)];
+  }
   return [
     rows.length === 0 ? h("p", { class: "empty" }, "None.") : scrolling(title, columns, rows.map(cells)),
     rows.length >= ROWS && h("p", { class: "hint" }, `These are the first ${count(ROWS)}; `, h("code", null, `onceover report ${found.directory} ${key} --csv`), " prints all."),

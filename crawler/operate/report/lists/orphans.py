@@ -1,0 +1,88 @@
+"""Pages that a sitemap or a list of seeds names, and to which no page links."""
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from crawler.operate.report.counting import is_page
+from crawler.operate.report.forms import Orphan
+from crawler.operate.report.lists.endings import Canonical, Endings
+from crawler.operate.report.lists.listed import Listed
+from crawler.operate.report.lists.temporary import Rows
+from crawler.page import LinkKind
+
+_TABLES: Final = """
+    CREATE TABLE named (name TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE linked (name TEXT PRIMARY KEY, page TEXT) WITHOUT ROWID;
+    CREATE TABLE html (name TEXT PRIMARY KEY, url TEXT, kind TEXT, via TEXT) WITHOUT ROWID;
+"""
+_LINK: Final = (
+    "INSERT INTO linked VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET page = NULL WHERE page IS NOT excluded.page"
+)
+"""The page that links there; NULL if several do."""
+_HTML: Final = ("text/html", "application/xhtml+xml")
+_NAMED: Final = (LinkKind.SEED, LinkKind.LISTED)
+_LINKS: Final = (LinkKind.LINK, LinkKind.FRAME, LinkKind.FORM, LinkKind.REFRESH)
+"""What leads a visitor to a page: <link> elements, feeds and what a page embeds do not."""
+
+
+class Orphans:
+    """`add` all records first. Home pages are no orphans, and neither are `seeds`, given by their names."""
+
+    def __init__(
+        self, database: sqlite3.Connection, canonical: Canonical, endings: Endings, seeds: Collection[str]
+    ) -> None:
+        self._database = database
+        self._canonical = canonical
+        self._endings = endings
+        database.executescript(_TABLES)
+        self._named = Rows(database, "INSERT OR IGNORE INTO named VALUES (?)")
+        self._linked = Rows(database, _LINK)
+        self._html = Rows(database, "INSERT OR REPLACE INTO html VALUES (?, ?, ?, ?)")
+        self.unread = 0
+        """HTML pages whose links nobody knows."""
+        for name in seeds:
+            self._linked.add(name, None)
+
+    def add(self, listed: Listed) -> None:
+        name = self._canonical(listed.url)
+        if listed.kind in _NAMED:
+            self._named.add(name)
+        if _is_home(listed.url):
+            self._linked.add(name, None)
+        if is_page(listed) and listed.content_type in _HTML:
+            self.unread += listed.link_details is None
+            self._html.add(name, listed.url, listed.kind, listed.via)
+        for link in listed.link_details or ():
+            if link.kind == LinkKind.LISTED:
+                self._named.add(link.canonical or link.url)
+            elif link.kind in _LINKS:
+                self._linked.add(link.canonical or link.url, name)
+
+    def rows(self) -> Iterator[Orphan]:
+        """In the order of URLs; none if the links of any page are unknown."""
+        if self.unread:
+            return
+        for rows in (self._named, self._linked, self._html):
+            rows.write()
+        self._follow_redirects()
+        for url, kind, via in self._database.execute(
+            "SELECT url, kind, via FROM html JOIN named USING (name) LEFT JOIN linked USING (name) "
+            "WHERE linked.name IS NULL OR linked.page = html.name ORDER BY html.name"
+        ):
+            yield Orphan(url=url, kind=kind, via=via)
+
+    def _follow_redirects(self) -> None:
+        """Where a redirect leads is named and linked as the redirect is."""
+        named = Rows(self._database, "INSERT OR IGNORE INTO named SELECT ? FROM named WHERE name = ?")
+        linked = Rows(self._database, _LINK.replace("VALUES (?, ?)", "SELECT ?, page FROM linked WHERE name = ?"))
+        for redirect in self._endings.redirects():
+            names = self._canonical(redirect.leads_to), self._canonical(redirect.url)
+            named.add(*names)
+            linked.add(*names)
+        named.write()
+        linked.write()
+
+
+def _is_home(url: str) -> bool:
+    return url.endswith("/") and url.count("/") == 3
