@@ -10,6 +10,7 @@ import msgspec
 
 from crawler.disk.directory import COPYING, CrawlDirectory
 from crawler.disk.durable_file import BESIDE_SQLITE
+from crawler.write.cdxj.making import SUFFIX, serial_of
 
 LinkFrontier = Callable[[Path, Path], Mapping[str, int]]
 """Links the files of the frontier into a folder, and returns their lengths."""
@@ -62,7 +63,8 @@ class Freezing:
                 FrozenFile(name=f"{frontier.name}/{name}", bytes=size, modified_ns=modified_ns, place=str(place))
             )
         for folder, name in _folders(self._directory):
-            for entry in _files_in(folder):
+            # Another thread may delete archives: each goes before those to which it refers, which are older.
+            for entry in sorted(_files_in(folder), key=_age):
                 with suppress(FileNotFoundError):  # another thread has just replaced or deleted it
                     self._freeze_file(entry, f"{name}/{entry.name}" if name else entry.name)
 
@@ -159,6 +161,11 @@ def _files_in(folder: Path) -> list[os.DirEntry[str]]:
                 f"{each.path!a} can't be copied: its name is not UTF-8; rename it, or move it away"
             ) from error
     return found
+
+
+def _age(entry: os.DirEntry[str]) -> tuple[int, str]:
+    """Archives come in the order written, each before its index."""
+    return serial_of(Path(entry.name.removesuffix(SUFFIX))), entry.name
 
 
 class _Database(msgspec.Struct, frozen=True):

@@ -6,9 +6,12 @@ import os
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from crawler.copies import freezing
@@ -23,11 +26,13 @@ from crawler.operate.upkeep.backing_up import back_up
 from crawler.operate.upkeep.restoring import check_copy, restore
 from crawler.prune.finished import output_files
 from crawler.prune.pruning import delete
+from crawler.write.cdxj.making import archives, index_of
 from frontier.leveldb.linking import link_database, link_tables
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import PARTS, make
-from tests.unit.prune.written import NOW, whole, write
+from tests.unit.prune.written import NOW, names, whole, write
+from tests.unit.write.samples import archived
 
 
 def silent(_done: int, _total: int) -> None:
@@ -195,16 +200,54 @@ def test_what_is_deleted_while_a_crawl_is_frozen_is_in_the_copy_or_in_its_list(
     frozen = Freezing(crawl)
     frozen.prepare(lambda _source, _target: None)
     monkeypatch.setattr(freezing, "_files_in", look_and_delete)
-    frozen.freeze(lambda _source, _target: {})
-    copied = {each.name: Path(each.place) for each in read_frozen(frozen.finish())}
-    frozen.close()
-    restored = CrawlDirectory(tmp_path / "restored")
-    restored.path.mkdir()
-    for name, place in copied.items():
-        (restored.path / name).parent.mkdir(parents=True, exist_ok=True)
-        (restored.path / name).write_bytes(place.read_bytes())
-    assert oldest.name in copied or PrunedNumbers([restored]).has("records", 0)
+    restored = _frozen_and_restored(frozen, tmp_path / "restored")
+    assert (restored.path / oldest.name).exists() or PrunedNumbers([restored]).has("records", 0)
     assert PrunedNumbers([restored]).highest == 0
+
+
+def _frozen_and_restored(prepared: Freezing, to: Path) -> CrawlDirectory:
+    prepared.freeze(lambda _source, _target: {})
+    for file in read_frozen(prepared.finish()):
+        (to / file.name).parent.mkdir(parents=True, exist_ok=True)
+        (to / file.name).write_bytes(Path(file.place).read_bytes()[: file.bytes])
+    prepared.close()
+    return CrawlDirectory(to)
+
+
+@pytest.mark.parametrize("count", range(1, 4))
+def test_archives_that_are_deleted_while_a_crawl_is_frozen_leave_no_revisit_without_its_body(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    body = b"<title>The same</title>" + b"x" * 600
+    pages = [msgspec.structs.replace(whole(number, body), url="http://a.test/") for number in range(3)]
+    crawl = write(tmp_path / "crawl", pages, revisits=10)
+    crawl.frontier.mkdir()
+    scan, freeze, seen = os.scandir, Freezing._freeze_file, 0
+
+    @contextmanager
+    def scan_newest_first(folder: Path) -> Iterator[list[os.DirEntry[str]]]:
+        with scan(folder) as entries:
+            yield sorted(entries, key=lambda entry: entry.name, reverse=True)
+
+    def delete_and_freeze(frozen: Freezing, entry: os.DirEntry[str], name: str) -> None:
+        nonlocal seen
+        if name.endswith(".warc.gz"):
+            if seen == count:
+                delete(crawl, [(file, "old") for file in output_files([crawl]) if file.is_archive], now=NOW)
+            seen += 1
+        freeze(frozen, entry, name)
+
+    frozen = Freezing(crawl)
+    frozen.prepare(lambda _source, _target: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(freezing, "os", SimpleNamespace(scandir=scan_newest_first, walk=os.walk))
+        patch.setattr(Freezing, "_freeze_file", delete_and_freeze)
+        restored = _frozen_and_restored(frozen, tmp_path / "restored")
+    kinds = [each.kind for each in archived(restored.warc) if each.kind in {"response", "revisit"}]
+    assert kinds == ["response", "revisit", "revisit"][:count]
+    assert names(restored, lambda each: each.warc) == sorted(
+        name for path in archives(restored.warc) for name in (path.name, index_of(path).name)
+    )
 
 
 def test_a_list_that_is_replaced_while_a_crawl_is_frozen_is_copied_whole(
