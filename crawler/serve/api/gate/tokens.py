@@ -151,7 +151,7 @@ class Tokens:
     def _changing(self) -> Iterator[list[Token]]:
         """The tokens but that of the owner, while nobody else changes them."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(self._folder / "tokens.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
+        lock = os.open(self._folder / "tokens.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
         try:
             self._give_to_daemon(self._folder, lock)
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -164,11 +164,15 @@ class Tokens:
         self._give_to_daemon(self._path)
 
     def _give_to_daemon(self, *files: Path | int) -> None:
-        """Let the owner of the folder have these files if root has made them: the daemon runs as that user."""
+        """Let the owner of the folder have these files if root has made them: the daemon runs as that user. Where that
+        user has put a link, nothing that it leads to changes hands."""
         if os.geteuid() == 0:
             home = self.owner_path.parent.stat()
             for file in files:
-                os.chown(file, home.st_uid, home.st_gid)
+                if isinstance(file, int):
+                    os.fchown(file, home.st_uid, home.st_gid)
+                else:
+                    os.lchown(file, home.st_uid, home.st_gid)
 
 
 def _read_private(path: Path, *, then: str) -> bytes | None:

@@ -65,6 +65,23 @@ def test_tokens_that_root_adds_can_be_read_by_the_daemon_of_another_user(tmp_pat
     assert {(each.stat().st_uid, each.stat().st_gid) for each in made} == {(4711, 4712)}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can work for another user")
+def test_nothing_changes_hands_to_which_a_link_leads(tmp_path: Path) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "file"
+    home.mkdir()
+    other.mkdir()
+    file.touch()
+    os.chown(home, 4711, 4712)
+    (home / "daemon").symlink_to(other)
+    Tokens(home).add("ci", Rights.READ)
+    assert other.stat().st_uid == 0
+    (other / "tokens.lock").unlink()
+    (other / "tokens.lock").symlink_to(file)
+    with pytest.raises(OSError, match="symbolic links"):
+        Tokens(home).add("cd", Rights.READ)
+    assert file.stat().st_uid == 0
+
+
 def test_of_further_tokens_only_digests_are_stored_for_their_owner(tmp_path: Path) -> None:
     tokens, path = Tokens(tmp_path), tmp_path / "daemon" / "tokens.json"
     secret = tokens.add("ci", Rights.READ, now=5.0)
