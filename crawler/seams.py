@@ -56,7 +56,8 @@ class TakesExchanges(Protocol):
 
     async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
         """Write what was asked for another purpose than a page, and what came of it. `purpose` is `robots` for a
-        robots.txt. Like `write`, but that a crash may leave out what was being written: it has no number."""
+        robots.txt, and `load` for what a rendered page loads, which comes before its page. Like `write`, but that a
+        crash may leave out what was being written: it has no number."""
         ...
 
 

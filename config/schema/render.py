@@ -71,6 +71,9 @@ class Render(msgspec.Struct, frozen=True, kw_only=True):
         tuple[Text, ...],
         Meta(description="Patterns (RE2). A page may not load a URL if one of them is found in it."),
     ] = ()
+    archive: Annotated[
+        bool, Meta(description="Archive what pages load, so that they can be replayed from the archive.")
+    ] = True
     robots: Annotated[bool, Meta(description="Obey robots.txt also for what pages load, if the crawl obeys it.")] = True
     max_requests: Annotated[
         int, Meta(ge=0, le=1_000_000, description="Requests that one page may make.", extra={"unit": "requests"})

@@ -124,6 +124,9 @@ class Page(Response, frozen=True, kw_only=True):
     """Links that only the browser found, absolute."""
     troubled_loads: tuple[LoadAnswer, ...] = ()
     """The different answers of its host to what its rendering loaded that were errors or had Retry-After."""
+    loads: tuple[Response, ...] = ()
+    """What its rendering loaded, for an archive: pages and redirects. A response that the crawl keeps for several pages
+    is the same object in each."""
 
 
 class Redirect(Response, frozen=True, kw_only=True):

@@ -60,6 +60,7 @@ class RenderingFetcher:
             links=rendered.links,
             duration_s=fetched.duration_s + rendered.busy_s,
             troubled_loads=tuple(rendered.troubled_loads),
+            loads=rendered.loads,
         )
 
     async def aclose(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from crawler.page import LoadAnswer, Rendering
+from crawler.page import LoadAnswer, Page, Redirect, Rendering
 from crawler.render.devtools import Devtools
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads, SubRequest, preflight_response
@@ -38,6 +38,8 @@ class Interceptor:
         """How long servers were busy with these requests."""
         self.troubles: set[LoadAnswer] = set()
         """The answers of the page's host that were errors or had Retry-After."""
+        self.for_archive: list[Page | Redirect] = []
+        """What the archive gets of what the browser was given."""
         self.tasks: set[asyncio.Task[None]] = set()
         """One for each response under way."""
         self._devtools = devtools
@@ -96,6 +98,8 @@ class Interceptor:
                 self.refuse(request_id, session)
             else:
                 self.fulfil(request_id, session, response)
+                if response.for_archive is not None:
+                    self.for_archive.append(response.for_archive)
         finally:
             self.tasks.discard(_current_task())
             self._on_change()

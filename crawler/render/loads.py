@@ -1,12 +1,12 @@
 """Loads what a page requests, if the crawl allows it."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from crawler.page import Failure, Fetched, LoadAnswer, NotModified, Page, Redirect, Request, Verdict
+from crawler.page import Failure, Fetched, LoadAnswer, NotModified, Page, Preference, Redirect, Request, Verdict
 from crawler.render.responses import ResponseCache, SubResponse
 
 Kind = Literal["document", "frame", "stylesheet", "script", "data", "image", "media", "font"]
@@ -48,6 +48,12 @@ class Fetches(Protocol):
     """The part of a fetcher that we need here."""
 
     async def fetch(self, request: Request, /) -> Fetched: ...
+
+
+class Keeps(Protocol):
+    """Says whether the archive gets a response. `of_origin`: what its origin says about its use."""
+
+    def __call__(self, response: Page | Redirect, /, *, of_origin: Sequence[Preference]) -> bool: ...
 
 
 class Allows(Protocol):
@@ -98,7 +104,7 @@ class Loads:
     """Loads the requests of pages through the crawl's own fetcher.
 
     `blocked`: kinds that are not loaded. `refuses` returns True for URLs that are not loaded. `robots`, if there is
-    one, is asked for each URL. `cache` holds responses that pages share.
+    one, is asked for each URL. `cache` holds responses that pages share. Without `keeps`, the archive gets nothing.
     """
 
     def __init__(
@@ -109,6 +115,7 @@ class Loads:
         refuses: Callable[[str], bool] = lambda _: False,
         robots: Allows | None = None,
         cache: ResponseCache,
+        keeps: Keeps | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._fetcher = fetcher
@@ -116,6 +123,7 @@ class Loads:
         self._refuses = refuses
         self._robots = robots
         self._cache = cache
+        self._keeps = keeps
         self._clock = clock
 
     def passes(self, request: SubRequest) -> bool:
@@ -131,8 +139,12 @@ class Loads:
 
     async def load(self, request: SubRequest) -> Loaded:
         """Load a request that passes."""
-        if self._robots is not None and not (await self._robots.allows(request.url)).allowed:
-            return Loaded(None)
+        said: Sequence[Preference] = ()
+        if self._robots is not None:
+            verdict = await self._robots.allows(request.url)
+            if not verdict.allowed:
+                return Loaded(None)
+            said = verdict.preferences
         # The response may depend on the origin of the page.
         name = f"{request.url} {request.headers.get('origin', '')}"
         if (cached := self._cache.find(name, now=self._clock())) is not None:
@@ -142,9 +154,16 @@ class Loads:
         # An upgrade by HSTS comes from no server that could allow the origin.
         if response is not None and isinstance(fetched, Redirect) and not fetched.asked and "origin" in request.headers:
             response.headers.extend(_cors_headers(request.headers["origin"]))
+        if response is not None and self._is_archived(fetched, said):
+            response = msgspec.structs.replace(response, for_archive=fetched)
         if response is not None and request.kind in _SHARED:
-            self._cache.keep(name, response, now=self._clock())
+            response = self._cache.keep(name, response, now=self._clock())
         return Loaded(response, fetched.duration_s, _trouble(fetched))
+
+    def _is_archived(self, fetched: Fetched, said: Sequence[Preference]) -> bool:
+        if self._keeps is None or not isinstance(fetched, Page | Redirect):
+            return False
+        return self._keeps(fetched, of_origin=said)
 
 
 def _trouble(fetched: Fetched) -> LoadAnswer | None:

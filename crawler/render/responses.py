@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from crawler.page import Page, Redirect
+
 DEFAULT_LIFE_S: Final = 600.0
 """For responses without an age."""
 MAX_LIFE_S: Final = 3600.0
@@ -23,6 +25,8 @@ class SubResponse(msgspec.Struct, frozen=True):
     status: int
     headers: list[tuple[str, str]]
     body: bytes = b""
+    for_archive: Page | Redirect | None = None
+    """What the archive gets of it; None for nothing."""
 
     def params(self, request_id: str) -> dict[str, Any]:
         """The parameters for `Fetch.fulfillRequest`."""
@@ -57,17 +61,22 @@ class ResponseCache:
         self._responses.move_to_end(name)
         return response
 
-    def keep(self, name: str, response: SubResponse, /, *, now: float) -> None:
-        """Cache the response as long as it allows, within limits. A private response or an error is not cached."""
+    def keep(self, name: str, response: SubResponse, /, *, now: float) -> SubResponse:
+        """Cache the response as long as it allows, within limits. A private response or an error is not cached.
+        Returns what `find` will return, or the response itself if it is not cached."""
         if name in self._responses:
             self._drop(name)
         life_s, size_bytes = lifetime_s(response), _size_bytes(name, response)
         if response.status != 200 or life_s <= 0 or size_bytes > self._max_bytes // 4:
-            return
+            return response
+        if response.for_archive is not None:
+            # The memory of a body that was fetched counts until its object is gone: that must not wait for the cache.
+            response = msgspec.structs.replace(response, for_archive=msgspec.structs.replace(response.for_archive))
         self._responses[name] = now + life_s, response
         self._bytes += size_bytes
         while self._bytes > self._max_bytes:
             self._drop(next(iter(self._responses)))
+        return response
 
     def _drop(self, name: str) -> None:
         self._bytes -= _size_bytes(name, self._responses.pop(name)[1])
@@ -75,7 +84,10 @@ class ResponseCache:
 
 def _size_bytes(name: str, response: SubResponse) -> int:
     headers = sum(len(header) + len(value) for header, value in response.headers)
-    return _ENTRY_BYTES + len(name) + headers + len(response.body)
+    archived = response.for_archive
+    # Usually its decoded body is the body of the response.
+    raw_bytes = 0 if archived is None or archived.raw_body is archived.body else len(archived.raw_body)
+    return _ENTRY_BYTES + len(name) + headers + len(response.body) + raw_bytes
 
 
 def lifetime_s(response: SubResponse, /) -> float:

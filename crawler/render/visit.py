@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from crawler.page import Link, LinkKind, LoadAnswer, Page, Rendering
+from crawler.page import Link, LinkKind, LoadAnswer, Page, Redirect, Rendering
 from crawler.render.browser import Browser
 from crawler.render.completion import Completion
 from crawler.render.devtools import BrowserGone, CommandRefused, Event, Params
@@ -53,7 +53,8 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     busy_s: float = 0.0
     """How long servers were busy with the page's own requests."""
     troubled_loads: frozenset[LoadAnswer] = frozenset()
-    """See `Page`."""
+    """For this and `loads`, see `Page`."""
+    loads: tuple[Page | Redirect, ...] = ()
 
 
 class Visit:
@@ -141,6 +142,7 @@ class Visit:
             links=tuple(self._links.values()),
             busy_s=requests.busy_s,
             troubled_loads=frozenset(requests.troubles),
+            loads=tuple(requests.for_archive),
         )
 
     async def _watch_memory(self) -> None:

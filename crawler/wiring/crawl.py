@@ -36,6 +36,7 @@ from crawler.wiring.components import (
     rendering,
     repeating,
     signing,
+    usage,
 )
 from crawler.wiring.components.disk_space import disk_space
 from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
@@ -177,7 +178,14 @@ async def _components(
         before_write=additions.check,
     )
     fingerprints = repeating.fingerprints(config, directory.fingerprints, urls, stack)
-    sinks = await processing.open_sinks(loaded, directory, full_disk, before=additions.sinks, after=fingerprints)
+    sinks = await processing.open_sinks(
+        loaded,
+        directory,
+        full_disk,
+        before=additions.sinks,
+        after=fingerprints,
+        keeps_loads_of=usage.keeps_loads_of(config),
+    )
     stack.push_async_callback(sinks.sink.aclose)
     space = disk_space(config, directory, frontier.pauses, forget_before=sinks.forget_before)
     fetchers = await open_fetchers(
@@ -195,7 +203,7 @@ async def _components(
     planning, visiting = revisits(loaded, directory, kept.state, frontier, scope=latest.scope)
     read_pdf = content.pdf_reading(config, stack)
     components = Components(
-        preferences=processing.preferences(config),
+        preferences=usage.preferences(config),
         frontier=shared.frontier,
         fetcher=fetchers.outermost,
         extractor=additions.extractor(processing.extractor(loaded, read_pdf)),

@@ -7,6 +7,7 @@
     dedupe         which bodies are archived already, here or by earlier crawls
     warc_reader    reads these archives back; `gzip_members` finds their intact parts
     database       rows in a database
+    loads          archives what rendered pages load, too
     fanout         several sinks as one
     descriptor     what the rest of the program knows of a sink
 

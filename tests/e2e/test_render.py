@@ -35,6 +35,7 @@ SITE = {
     "/one": ("text/html", "<body><script>document.body.innerHTML='<a href=/two>two</a>'</script>"),
     "/two": ("text/html", "<title>two</title>"),
     "/plain": ("text/html", "<script>document.title='not rendered'</script><a href=/two>"),
+    "/mine": ("text/html", "<meta name=robots content=noai><script>fetch('/list.json')</script>"),
     "/endless": ("text/html", "<script>fetch('/reached')</script><script>while(true);</script>"),
 }
 
@@ -114,6 +115,53 @@ def test_a_site_that_scripts_make_is_crawled_whole(tmp_path: Path) -> None:
     assert b"<title>made</title>" in archived["conversion", "http://site.test/"]
     assert ("conversion", "http://site.test/plain") not in archived
     assert not (crawl / "browsers").exists()
+
+
+def loads(crawl: Path) -> list[tuple[str, str]]:
+    """The kinds and paths of what the archive has because a page loaded it."""
+    found = []
+    for path in sorted((crawl / "warc").glob("*.warc.gz")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file):
+                if record.rec_headers.get_header("X-Onceover-Purpose") == "load":
+                    url = record.rec_headers.get_header("WARC-Target-URI") or ""
+                    found.append((record.rec_type, url.removeprefix("http://site.test")))
+    return found
+
+
+@needs_chromium
+def test_the_archive_has_what_rendered_pages_load(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    with site() as server:
+        ended = onceover("crawl", *options(server, "/"), cwd=tmp_path, timeout_s=MAX_WAIT_S)
+        assert_told(ended, COMPLETE)
+        paths = ["/app.js", "/list.json"]
+        assert loads(crawl) == [(kind, path) for path in paths for kind in ("response", "request", "metadata")]
+        verified = onceover("inspect", "crawl", "verify", cwd=tmp_path)
+        assert (verified.code, verified.out.splitlines()[-1]) == (COMPLETE, "no problems")
+        exported = onceover("export", "crawl", "--format", "cdxj", "--to", "index.cdxj", cwd=tmp_path)
+        assert_told(exported, COMPLETE)
+        assert "test,site)/list.json " in (tmp_path / "index.cdxj").read_text()
+        never = setting("render.archive=false")
+        ended = onceover("crawl", *options(server, "/"), *never, "--fresh", cwd=tmp_path, timeout_s=MAX_WAIT_S)
+        assert_told(ended, COMPLETE)
+    assert loads(crawl) == []
+
+
+@needs_chromium
+def test_of_a_page_whose_use_is_refused_nothing_is_archived_that_it_loads(tmp_path: Path) -> None:
+    with site() as server:
+        ended = onceover(
+            "crawl",
+            *options(server, "/mine"),
+            *setting('render.patterns=["/mine"]', 'crawl.purpose=["train-ai"]'),
+            *setting('fetch.user_agent="test/1.0 (+http://site.test/)"'),
+            cwd=tmp_path,
+            timeout_s=MAX_WAIT_S,
+        )
+    assert_told(ended, COMPLETE)
+    assert "/list.json" in server.asked
+    assert loads(tmp_path / "crawl") == []
 
 
 @needs_chromium

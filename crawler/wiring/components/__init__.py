@@ -5,6 +5,7 @@
     signing       what signs requests
     rendering     which pages are rendered in browsers
     processing    the extractor and the sinks
+    usage         what is kept, by what sites say about its use
     disk_space    what keeps the crawl within its disk space
     part_limits   what the parts of a crawl do together to keep its limits
 

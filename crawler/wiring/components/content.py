@@ -10,6 +10,7 @@ from crawler.protocols import ContentReading
 from crawler.read.options import ReadPdf
 from crawler.read.pdf.once import PdfReadOnce
 from crawler.read.pdf.processes import PdfProcesses
+from crawler.record import ArchiveFilter
 
 _READING: Final = "crawler.read.content.reading"
 
@@ -35,6 +36,11 @@ def content_reading(config: Config, pdf: ReadPdf) -> ContentReading:
         return reading.read_content(page, extract, wanted, pdf=pdf)
 
     return read
+
+
+def archive_filter(config: Config) -> ArchiveFilter | None:
+    types, max_body_bytes = config.output.warc_types, config.output.warc_max_body_bytes
+    return ArchiveFilter(types=types, max_body_bytes=max_body_bytes) if types or max_body_bytes is not None else None
 
 
 def wanted_content(config: Config) -> Wanted:

@@ -14,8 +14,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_index, earlier_places
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.fetch.robots.rules import product_token
-from crawler.page import Fetched
-from crawler.preferences.judging import Preferences
+from crawler.page import Fetched, PageRecord
 from crawler.protocols import LinkExtractor, Sink
 from crawler.read.descriptor import Descriptor as ExtractorDescriptor
 from crawler.read.descriptor import Parameters as ExtractorParameters
@@ -32,6 +31,7 @@ from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Parameters as SinkParameters
 from crawler.write.descriptor import Refers, Written
 from crawler.write.fanout import Sinks
+from crawler.write.loads import WithLoads
 
 
 def extractor(loaded: Loaded, pdf: ReadPdf | None = None) -> LinkExtractor:
@@ -70,15 +70,6 @@ def check_pdf(loaded: Loaded) -> None:
     for key, is_wanted in wanted.items():
         if is_wanted and find_spec("pypdf") is None:
             raise loaded.refuse(key, "pypdf is not installed: pip install 'onceover-crawler[pdf]'")
-
-
-def preferences(config: Config) -> Preferences:
-    """Judges the use of pages."""
-    return Preferences(
-        config.crawl.purpose,
-        are_respected=config.crawl.respect_preferences,
-        robots_names={"robots", product_token(config.fetch.user_agent)},
-    )
 
 
 class _Chosen(msgspec.Struct, frozen=True):
@@ -154,9 +145,11 @@ async def open_sinks(
     *,
     before: Sequence[Sink] = (),
     after: Sequence[Sink] = (),
+    keeps_loads_of: Callable[[PageRecord], bool] | None = None,
 ) -> OpenedSinks:
-    """The sinks of the configuration, after those that a program adds. `after` get what all others have. If one can't
-    be opened, those of the configuration that were opened before are closed. Raises `ConfigError`."""
+    """The sinks of the configuration, after those that a program adds. `after` get what all others have. Archives get
+    what rendered pages load if `keeps_loads_of` says so of the page. If a sink can't be opened, those of the
+    configuration that were opened before are closed. Raises `ConfigError`."""
     sinks = [FullDiskSink(each, full_disk, plugin=f"the sink {type(each).__name__}") for each in before]
     referring: list[Refers] = []
     told: list[IsTold] = []
@@ -173,6 +166,10 @@ async def open_sinks(
         opened.pop_all()
     sinks += [FullDiskSink(each, full_disk) for each in after]
     archives = [each for each in sinks if each.takes_exchanges]
+    with_loads: dict[Sink, WithLoads] = {}
+    if keeps_loads_of is not None:
+        with_loads = {each: WithLoads(each, keeps_loads_of=keeps_loads_of) for each in archives}
+        referring += with_loads.values()
 
     async def archive(fetched: Fetched, purpose: str) -> None:
         for each in archives:
@@ -186,7 +183,9 @@ async def open_sinks(
         for each in told:
             each.tell(_about(config))
 
-    return OpenedSinks(Sinks(sinks), archive if archives else None, forget_before, tell)
+    return OpenedSinks(
+        Sinks([with_loads.get(each, each) for each in sinks]), archive if archives else None, forget_before, tell
+    )
 
 
 class ReadableSink(msgspec.Struct, frozen=True):

@@ -34,4 +34,8 @@ def matcher(loaded: Loaded, key: str, patterns: Sequence[str]) -> Callable[[str]
 
 def reads_as_html(page: Page) -> bool:
     """Whether the crawl reads a page as HTML, and not as the sitemap or feed that it is."""
-    return is_html(sniff_type(read_headers(page.headers).media_type, page.body))
+    return is_html(detected_type(page))
+
+
+def detected_type(page: Page) -> str:
+    return sniff_type(read_headers(page.headers).media_type, page.body)

@@ -10,8 +10,7 @@ from crawler.components import PipelineOptions
 from crawler.engine import Engine, Limits
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots.robots_txt import RobotsTxt
-from crawler.record import ArchiveFilter
-from crawler.wiring.components.content import wanted_content
+from crawler.wiring.components.content import archive_filter, wanted_content
 from crawler.wiring.components.disk_space import DiskSpace
 from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.live.values import Latest, Values
@@ -111,14 +110,9 @@ def pipeline_options(config: Config) -> PipelineOptions:
         link_details=config.output.link_details or config.output.check_fragments,
         refusals=config.output.refusals,
         wanted=wanted_content(config),
-        archive_filter=_archive_filter(config),
+        archive_filter=archive_filter(config),
         sitemaps=config.scope.sitemaps,
     )
-
-
-def _archive_filter(config: Config) -> ArchiveFilter | None:
-    types, max_body_bytes = config.output.warc_types, config.output.warc_max_body_bytes
-    return ArchiveFilter(types=types, max_body_bytes=max_body_bytes) if types or max_body_bytes is not None else None
 
 
 def _budgets(config: Config) -> object:

@@ -12,11 +12,12 @@ from crawler.fetch.request_limits import RequestLimits
 from crawler.page import Link, LinkDetail, Redirect
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.protocols import Discovered, Discovery
+from crawler.record import ArchiveFilter
 from crawler.steps import Steps
 from crawler.url.ports import Ports
 from crawler.url.urls import UrlReader
 from crawler.wiring import seeding
-from crawler.wiring.components import discovering, fetching, processing
+from crawler.wiring.components import content, discovering, fetching, processing
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl
 
@@ -38,6 +39,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope
     discovery: Discovery
     ports: Ports
+    archive_filter: ArchiveFilter | None
     seeds: Sequence[str]
     """As they are written."""
 
@@ -54,6 +56,7 @@ def make_values(loaded: Loaded, urls: UrlReader) -> Values:
         scope=discovering.scope(loaded, sites, seeds),
         discovery=discovering.discovery(loaded, sites, urls, seeds),
         ports=discovering.ports(loaded, seeds),
+        archive_filter=content.archive_filter(loaded.config),
         seeds=[seed.url for seed in loaded.seeds],
     )
 
@@ -94,6 +97,9 @@ class Latest:
 
     def allows_port(self, port: int, /) -> bool:
         return self.values.ports.allow(port)
+
+    def archive_filter(self) -> ArchiveFilter | None:
+        return self.values.archive_filter
 
 
 class LatestDiscovery:

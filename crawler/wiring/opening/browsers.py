@@ -1,24 +1,34 @@
 """Makes the fetcher that renders pages in browsers."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory
 from crawler.fetch.robots.robots_txt import RobotsAtOnce
+from crawler.page import Page, Preference, Redirect
 from crawler.protocols import Fetcher, Robots
+from crawler.record import ArchiveFilter
 from crawler.render.browser import Browser, find_browser
 from crawler.render.browsers import Browsers
 from crawler.render.fetcher import RenderingFetcher
 from crawler.render.limits import Limits
-from crawler.render.loads import Loads
+from crawler.render.loads import Keeps, Loads
 from crawler.render.responses import ResponseCache
-from crawler.wiring.components.rendering import matcher, reads_as_html
+from crawler.wiring.components import usage
+from crawler.wiring.components.rendering import detected_type, matcher, reads_as_html
 
 
 async def fetcher_in_browsers(
-    loaded: Loaded, directory: CrawlDirectory, fetcher: Fetcher, robots: Robots
+    loaded: Loaded,
+    directory: CrawlDirectory,
+    fetcher: Fetcher,
+    robots: Robots,
+    *,
+    chosen_for_archive: Callable[[], ArchiveFilter | None] | None,
 ) -> RenderingFetcher:
-    """The fetcher around `fetcher` that renders the configured pages. Raises `BrowserRefused`."""
+    """The fetcher around `fetcher` that renders the configured pages. Raises `BrowserRefused`. `chosen_for_archive`:
+    what of all that they load the archive gets now. None if there is no archive for it."""
     render = loaded.config.render
     start = partial(Browser.start, find_browser(render.browser), user_agent=loaded.config.fetch.user_agent)
     browsers = Browsers(start, directory.browsers, at_once=render.concurrency)
@@ -34,6 +44,7 @@ async def fetcher_in_browsers(
             refuses=matcher(loaded, "render.block_urls", render.block_urls),
             robots=RobotsAtOnce(robots, rest_s=loaded.config.politeness.min_delay_s) if render.robots else None,
             cache=ResponseCache(),
+            keeps=None if chosen_for_archive is None else _keeps(loaded, chosen_for_archive),
         ),
         limits=Limits(
             wait=render.wait,
@@ -46,3 +57,17 @@ async def fetcher_in_browsers(
             max_document_bytes=loaded.config.fetch.max_body_bytes,
         ),
     )
+
+
+def _keeps(loaded: Loaded, chosen: Callable[[], ArchiveFilter | None]) -> Keeps:
+    preferences = usage.preferences(loaded.config)
+
+    def keeps(response: Page | Redirect, /, *, of_origin: Sequence[Preference]) -> bool:
+        if preferences.judge(response, of_origin=of_origin).is_refused:
+            return False
+        archive_filter = chosen()
+        if archive_filter is None or not isinstance(response, Page) or response.status >= 300:
+            return True
+        return archive_filter.refusal(response, detected_type(response)) is None
+
+    return keeps

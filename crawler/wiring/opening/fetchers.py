@@ -60,7 +60,9 @@ async def open_fetchers(
     if config.render.patterns:
         from crawler.wiring.opening.browsers import fetcher_in_browsers  # noqa: PLC0415 - few crawls render pages
 
-        outermost = await fetcher_in_browsers(loaded, directory, fetcher, robots)
+        is_archiving = config.render.archive and archive is not None
+        chosen = latest.archive_filter if is_archiving else None
+        outermost = await fetcher_in_browsers(loaded, directory, fetcher, robots, chosen_for_archive=chosen)
     stack.push_async_callback(outermost.aclose)
     robots_and_tdm = fetching.with_tdm_files(config, robots, fetcher, notes, archive=archive)
     return Fetchers(http, outermost, robots, robots_and_tdm)

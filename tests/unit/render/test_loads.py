@@ -1,10 +1,22 @@
 """Which requests of a page are answered."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from crawler.page import Failure, FailureKind, Fetched, LoadAnswer, NotModified, Page, Redirect, Request, Verdict
+from crawler.page import (
+    Failure,
+    FailureKind,
+    Fetched,
+    LoadAnswer,
+    NotModified,
+    Page,
+    Preference,
+    Redirect,
+    Request,
+    Verdict,
+)
 from crawler.render.loads import (
     MAX_REQUEST_CHARACTERS,
     Loaded,
@@ -209,3 +221,49 @@ async def test_a_redirect_of_the_crawl_itself_passes_to_other_origins_as_in_brow
 )
 def test_what_is_no_whole_response_is_none_for_the_page(fetched: Fetched) -> None:
     assert to_response(fetched) is None
+
+
+def keeps_all(_: Page | Redirect, /, *, of_origin: Sequence[Preference]) -> bool:
+    return True
+
+
+async def test_the_archive_gets_what_the_browser_gets() -> None:
+    redirect = Redirect(
+        url="http://a.test/x", status=302, headers=[], location="/y", fetched_at=0.0, duration_s=0.0, body=b"moved"
+    )
+    for fetched in (got(), got(status=404), redirect):
+        response = (await loads(Web(fetched), keeps=keeps_all).load(asked(kind="XHR"))).response
+        assert response is not None
+        assert response.for_archive is fetched
+    response = (await loads(Web(got())).load(asked(kind="XHR"))).response
+    assert response is not None
+    assert response.for_archive is None
+
+
+async def test_the_archive_does_not_get_what_it_does_not_want_and_hears_what_the_origin_says() -> None:
+    heard = []
+
+    def keeps(response: Page | Redirect, /, *, of_origin: Sequence[Preference]) -> bool:
+        heard.append((response.url, list(of_origin)))
+        return False
+
+    class Saying:
+        async def allows(self, url: str, /) -> Verdict:
+            return Verdict(allowed=True, reason="robots", preferences=[said])
+
+    said = Preference(signal="content-signal", source="robots.txt", value="ai-train=no", refuses=("train-ai",))
+    response = (await loads(Web(got()), keeps=keeps, robots=Saying()).load(asked())).response
+    assert response is not None
+    assert response.for_archive is None
+    assert heard == [("http://a.test/x", [said])]
+
+
+async def test_a_script_that_pages_share_is_the_same_for_the_archive_and_frees_the_memory_of_its_fetch() -> None:
+    web = Web(got())
+    some = loads(web, keeps=keeps_all)
+    first, second = [(await some.load(asked())).response for _ in range(2)]
+    assert first is not None
+    assert second is not None
+    assert first.for_archive is second.for_archive
+    assert first.for_archive == web.fetched
+    assert first.for_archive is not web.fetched

@@ -10,7 +10,7 @@ import pytest
 from crawler.page import WITH_DOCUMENT, LinkKind, LoadAnswer, Page, Redirect, Request
 from crawler.render.limits import Limits
 from crawler.render.loads import Loaded
-from tests.servers import Script, page
+from tests.servers import CLOSE, Script, page
 from tests.unit.render.rendering import QUICK, Rendering, html, needs_chromium, rendering
 
 pytestmark = needs_chromium
@@ -148,6 +148,28 @@ async def test_answers_of_its_host_that_ask_for_less_load_are_told_with_a_page(w
     assert set(got.troubled_loads) == {LoadAnswer(429, "7"), LoadAnswer(404, None)}
     assert len(got.troubled_loads) == 2
     assert (await web.page("/long")).troubled_loads == ()
+
+
+async def test_a_page_tells_what_it_loaded_for_the_archive(tmp_path: Path) -> None:
+    scripts = SCRIPTS | {
+        "/some": html(
+            "<script src=/x.js></script><img src=/picture><iframe src=/inner></iframe><script>"
+            "const some=['/to','/404','/520','/gone'].map(url=>fetch(url).catch(()=>0));"
+            "onload=()=>fetch('/x',{method:'POST'}).catch(()=>Promise.all(some)).then(()=>fetch('/big'))</script>"
+        ),
+        "/other": html("<script src=/x.js></script>"),
+        "/gone": [CLOSE],
+        "/big": [page(bytes(60_000), JSON)],
+    }
+    limits = msgspec.structs.replace(QUICK, max_bytes=50_000)
+    async with rendering(scripts, tmp_path / "browsers", limits=limits, keeps=lambda *_, **__: True) as web:
+        some, other = await web.page("/some"), await web.page("/other")
+    assert some.rendering == "bytes"
+    found = {each.url.removeprefix("http://www.site.test"): each.status for each in some.loads}
+    assert found == {"/x.js": 200, "/to": 302, "/data.json": 200, "/404": 404, "/520": 520, "/inner": 200}
+    assert len(some.loads) == len(found)
+    [script] = other.loads
+    assert script is next(each for each in some.loads if each.url.endswith("/x.js"))
 
 
 async def test_pages_become_what_their_scripts_make_of_them(web: Rendering) -> None:

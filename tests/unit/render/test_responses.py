@@ -2,6 +2,7 @@
 
 import pytest
 
+from crawler.page import Page
 from crawler.render.responses import DEFAULT_LIFE_S, MAX_LIFE_S, ResponseCache, SubResponse, lifetime_s
 
 
@@ -68,3 +69,14 @@ def test_names_and_headers_take_room_too(size: int, kept: int) -> None:
     for name in names:
         cache.keep(name, SubResponse(200, [("X", "v" * size)]), now=0.0)
     assert [name for name in names if cache.find(name, now=0.0) is not None] == names[-kept:]
+
+
+@pytest.mark.parametrize(("raw_body", "is_kept"), [(b"", True), (bytes(10_000), True), (bytes(15_000), False)])
+def test_a_body_for_the_archive_takes_room_too(raw_body: bytes, is_kept: bool) -> None:
+    body = bytes(13_000)
+    page = Page(
+        url="http://a.test/x", status=200, headers=[], body=body, raw_body=raw_body or body, fetched_at=0, duration_s=0
+    )
+    cache = ResponseCache(max_bytes=100_000)
+    cache.keep("/x", SubResponse(200, [], body, page), now=0.0)
+    assert (cache.find("/x", now=0.0) is not None) == is_kept

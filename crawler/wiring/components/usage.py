@@ -1,0 +1,25 @@
+"""Says what is kept, by what sites say about its use."""
+
+from collections.abc import Callable
+
+from config import Config
+from crawler.fetch.robots.rules import product_token
+from crawler.page import PageRecord
+from crawler.preferences.judging import Preferences
+
+
+def preferences(config: Config) -> Preferences:
+    """Judges the use of pages."""
+    return Preferences(
+        config.crawl.purpose,
+        are_respected=config.crawl.respect_preferences,
+        robots_names={"robots", product_token(config.fetch.user_agent)},
+    )
+
+
+def keeps_loads_of(config: Config) -> Callable[[PageRecord], bool] | None:
+    """Says of a rendered page whether what it loaded is archived with it. None if that of no page is."""
+    if not (config.render.patterns and config.render.archive):
+        return None
+    judge = preferences(config)
+    return lambda record: not judge.of_origin(record.preferences or ()).refuses_embeds

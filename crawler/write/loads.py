@@ -1,0 +1,42 @@
+"""Archives what rendered pages load."""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+from weakref import WeakValueDictionary
+
+from crawler.page import Fetched, Page, PageRecord, Redirect
+from crawler.seams import Sink, TakesExchanges
+
+LOAD: Final = "load"
+"""The purpose of what a rendered page loads."""
+
+
+class _Archive(Sink, TakesExchanges, Protocol): ...
+
+
+class WithLoads:
+    """An archive that gets what a page loaded, right before the page. Of a page that it does not get, it gets nothing.
+
+    A response that several pages share is written once, unless two of them are written at the same time.
+    """
+
+    def __init__(self, archive: _Archive, *, keeps_loads_of: Callable[[PageRecord], bool]) -> None:
+        self._archive = archive
+        self._keeps_loads_of = keeps_loads_of
+        self._written: WeakValueDictionary[int, Page | Redirect] = WeakValueDictionary()
+        """By identity, because two pages may get equal responses."""
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        if isinstance(page, Page) and page.loads and record.not_archived is None and self._keeps_loads_of(record):
+            for each in page.loads:
+                if isinstance(each, Page | Redirect) and self._written.get(id(each)) is not each:
+                    await self._archive.write_exchange(each, LOAD)
+                    self._written[id(each)] = each
+        await self._archive.write(page, record)
+
+    def forget_before(self, _moment: float, /) -> None:
+        """See `Refers`: later pages may not need what was written before."""
+        self._written.clear()
+
+    async def aclose(self) -> None:
+        await self._archive.aclose()
