@@ -66,6 +66,23 @@ class Render(msgspec.Struct, frozen=True, kw_only=True):
             extra=SECONDS,
         ),
     ] = 20.0
+    scroll: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="Screens that a page is scrolled down at most, so that it loads more.",
+            extra={"unit": "screens"},
+        ),
+    ] = 0
+    click: Annotated[
+        tuple[Text, ...],
+        Meta(
+            description="CSS selectors of buttons that load more. They are clicked as long as there is one; links, and "
+            "buttons that send forms, are not."
+        ),
+    ] = ()
+    max_clicks: Annotated[int, Meta(ge=0, le=10_000, description="Clicks on one page.", extra={"unit": "clicks"})] = 20
     block: Annotated[tuple[RenderBlock, ...], Meta(description="What pages may not load.")] = ("image", "media", "font")
     block_urls: Annotated[
         tuple[Text, ...],

@@ -12,6 +12,7 @@ class Completion:
         self.over = asyncio.Event()
         """Set when the page is done, or gone."""
         self._limits = limits
+        self._wait = limits.wait
         self._is_loaded = False
         self._idle_timer: asyncio.TimerHandle | None = None
 
@@ -20,12 +21,18 @@ class Completion:
         self._is_loaded = True
         self.update(is_busy=is_busy)
 
+    def restart(self, *, is_busy: bool) -> None:
+        """Something was done on the page. It is done again once it has loaded nothing more for a while."""
+        self._wait = "idle"
+        self.over.clear()
+        self.update(is_busy=is_busy)
+
     def update(self, *, is_busy: bool) -> None:
         """A request began or ended. Restarts the idle time."""
         self.cancel_timer()
         if not self._is_loaded:
             return
-        if self._limits.wait == "load":
+        if self._wait == "load":
             self.over.set()
         elif not is_busy:
             self._idle_timer = asyncio.get_running_loop().call_later(self._limits.idle_s, self.over.set)

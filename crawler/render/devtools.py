@@ -6,12 +6,14 @@ Source: https://chromedevtools.github.io/devtools-protocol/.
 import asyncio
 import itertools
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import msgspec
 
 Params = dict[str, Any]
+Call = Callable[..., Awaitable[Any]]
+"""Calls a function of JavaScript in a page, with its arguments, and returns its value."""
 
 MAX_MESSAGE_BYTES = 32_000_000
 """Limit for one message, whose size a page may determine. A browser that exceeds it is given up."""

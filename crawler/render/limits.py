@@ -14,6 +14,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """When a page is done: once it is loaded, or once it has also loaded nothing more for `idle_s`."""
     idle_s: float = 0.5
     wait_s: float = 10.0
+    scroll: int = 0
+    """Screens to scroll down at most."""
+    click: tuple[str, ...] = ()
+    """CSS selectors of buttons to click."""
+    max_clicks: int = 20
     timeout_s: float = 20.0
     max_requests: int = 200
     max_bytes: int = 20_000_000

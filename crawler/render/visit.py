@@ -2,15 +2,18 @@
 
 import asyncio
 import logging
-from importlib.resources import files
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from crawler.page import Link, LinkKind, LoadAnswer, Page, Redirect, Rendering
+from crawler.render.behaviours import Behaviours
 from crawler.render.browser import Browser
 from crawler.render.completion import Completion
 from crawler.render.devtools import BrowserGone, CommandRefused, Event, Params
+from crawler.render.document import read_document
 from crawler.render.interceptor import Interceptor
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads, SubRequest, response_headers
@@ -25,14 +28,6 @@ MAX_LINKS: Final = 10_000
 MAX_HREF_CHARACTERS: Final = 65_536
 MAX_LINK_CHARACTERS: Final = 4_000_000
 """Of all addresses together: a script can open thousands of windows in the time that a page has."""
-_PIECE_CHARACTERS: Final = 1_000_000
-"""The document is transferred in pieces of this size: at most 6 MB as JSON."""
-_DOCUMENT: Final = files("crawler.render").joinpath("document.js").read_text(encoding="utf-8")
-_PIECE: Final = """(from, length) => {
-    const past = (at) => at > 0 && (kept.charCodeAt(at - 1) & 0xfc00) === 0xd800 ? at + 1 : at;
-    return kept.slice(past(from), past(from + length));
-}"""
-"""A pair of surrogates at the end of a piece belongs to it: half of one is no valid JSON."""
 _ATTACH: Final = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 _PREPARATION: Final[tuple[tuple[str, Params], ...]] = (
     ("Fetch.enable", {"patterns": [{"urlPattern": "*"}]}),
@@ -120,10 +115,38 @@ class Visit:
         try:
             async with asyncio.timeout(self._limits.wait_s):
                 await self._completion.over.wait()
+                if self._limits.scroll or self._limits.click:
+                    await self._behave()
         except TimeoutError:
             self._interceptor.note_shortage(Rendering.TIME)
-        document, is_cut = await self._document()
-        return self._result(Rendering.LENGTH if is_cut else self._interceptor.shortage or Rendering.WHOLE, document)
+        document = await read_document(
+            partial(self._call, await self._world()),
+            self._page.url,
+            max_bytes=self._limits.max_document_bytes,
+            max_links=MAX_LINKS,
+        )
+        for link in document.links:
+            self._add_link(link.href, LinkKind(link.kind), text=link.text, rel=link.rel)
+        shortage = Rendering.LENGTH if document.is_cut else self._interceptor.shortage
+        return self._result(shortage or Rendering.WHOLE, document.text)
+
+    async def _behave(self) -> None:
+        world = await self._world()
+        behaviours = Behaviours(
+            partial(self._call, world),
+            self._limits,
+            wait_until_idle=self._wait_until_idle,
+            is_short=lambda: self._interceptor.shortage is not None,
+        )
+        try:
+            await behaviours.run()
+        except CommandRefused as error:
+            _log.warning("%s can't be scrolled or clicked any further: %s", self._page.url, error)
+
+    async def _wait_until_idle(self) -> None:
+        if not self._devtools.gone.done():
+            self._completion.restart(is_busy=bool(self._interceptor.tasks))
+        await self._completion.over.wait()
 
     async def _leave(self) -> None:
         """Dispose of the page, or give up the browser if it can't."""
@@ -166,22 +189,13 @@ class Visit:
             # One after the other: if the page is shown too soon, we lose events.
             await ask(method, params, session=self._session)
 
-    async def _document(self) -> tuple[bytes, bool]:
-        """The document in UTF-8, and whether it is cut."""
+    async def _world(self) -> int:
+        """A new isolated world in the page."""
         world = await self._ask("Page.createIsolatedWorld", frameId=self._frame, worldName="crawl")
-        where = world["executionContextId"]
-        max_bytes = self._limits.max_document_bytes
-        summary = await self._call(where, _DOCUMENT, self._page.url, max_bytes, MAX_LINKS)
-        for link in summary["links"]:
-            self._add_link(link["href"], LinkKind(link["kind"]), text=link.get("text", ""), rel=link.get("rel", ""))
-        starts = range(0, summary["characters"], _PIECE_CHARACTERS)
-        pieces = [await self._call(where, _PIECE, start, _PIECE_CHARACTERS) for start in starts]
-        document = "".join(pieces).encode("utf-8", "replace")
-        if len(document) <= max_bytes:
-            return document, summary["cut"]
-        return document[:max_bytes].decode("utf-8", "ignore").encode(), True
+        context: int = world["executionContextId"]
+        return context
 
-    async def _call(self, world: int, function: str, *arguments: str | int) -> Any:
+    async def _call(self, world: int, function: str, *arguments: str | int | Sequence[str]) -> Any:
         """Call a function in an isolated world, where the page's scripts can't change what the function uses."""
         wrapped = [{"value": argument} for argument in arguments]
         params = {"functionDeclaration": function, "arguments": wrapped, "executionContextId": world}

@@ -36,6 +36,12 @@ SITE = {
     "/two": ("text/html", "<title>two</title>"),
     "/plain": ("text/html", "<script>document.title='not rendered'</script><a href=/two>"),
     "/mine": ("text/html", "<meta name=robots content=noai><script>fetch('/list.json')</script>"),
+    "/more": (
+        "text/html",
+        """<!doctype html><body style=height:3000px><button onclick="add('/two');this.remove()">more</button><script>
+        const add=path=>document.body.insertAdjacentHTML('beforeend',`<a href=${path}>${path}</a>`);
+        onscroll=()=>{onscroll=null;add('/one')}</script>""",
+    ),
     "/endless": ("text/html", "<script>fetch('/reached')</script><script>while(true);</script>"),
 }
 
@@ -146,6 +152,15 @@ def test_the_archive_has_what_rendered_pages_load(tmp_path: Path) -> None:
         ended = onceover("crawl", *options(server, "/"), *never, "--fresh", cwd=tmp_path, timeout_s=MAX_WAIT_S)
         assert_told(ended, COMPLETE)
     assert loads(crawl) == []
+
+
+@needs_chromium
+def test_links_that_appear_after_scrolling_and_clicking_are_followed(tmp_path: Path) -> None:
+    more = setting('render.patterns=["/more"]', "render.scroll=100", 'render.click=["button"]', "render.max_clicks=5")
+    with site() as server:
+        ended = onceover("crawl", *options(server, "/more"), *more, cwd=tmp_path, timeout_s=MAX_WAIT_S)
+    assert_told(ended, COMPLETE)
+    assert {"/one", "/two"} <= set(server.asked)
 
 
 @needs_chromium
