@@ -38,8 +38,7 @@ class Interceptor:
         """How long servers were busy with these requests."""
         self.troubles: set[LoadAnswer] = set()
         """The answers of the page's host that were errors or had Retry-After."""
-        self.for_archive: list[Page | Redirect] = []
-        """What the archive gets of what the browser was given."""
+        self._for_archive: list[Page | Redirect] = []
         self.tasks: set[asyncio.Task[None]] = set()
         """One for each response under way."""
         self._devtools = devtools
@@ -76,6 +75,12 @@ class Interceptor:
     def note_shortage(self, limit: Rendering) -> None:
         self.shortage = self.shortage or limit
 
+    def take_for_archive(self) -> tuple[Page | Redirect, ...]:
+        """What the archive gets of what the browser was given. It is not held here any more: what is left of a visit
+        may stay in memory for a while, because its parts refer to each other."""
+        taken, self._for_archive = tuple(self._for_archive), []
+        return taken
+
     def fulfil(self, request_id: str, session: str | None, response: SubResponse) -> None:
         self._devtools.post("Fetch.fulfillRequest", response.params(request_id), session=session)
 
@@ -99,7 +104,7 @@ class Interceptor:
             else:
                 self.fulfil(request_id, session, response)
                 if response.for_archive is not None:
-                    self.for_archive.append(response.for_archive)
+                    self._for_archive.append(response.for_archive)
         finally:
             self.tasks.discard(_current_task())
             self._on_change()

@@ -165,7 +165,7 @@ class Visit:
             links=tuple(self._links.values()),
             busy_s=requests.busy_s,
             troubled_loads=frozenset(requests.troubles),
-            loads=tuple(requests.for_archive),
+            loads=requests.take_for_archive(),
         )
 
     async def _watch_memory(self) -> None:

@@ -1,6 +1,8 @@
 """What becomes of pages in a real browser."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -170,6 +172,19 @@ async def test_a_page_tells_what_it_loaded_for_the_archive(tmp_path: Path) -> No
     assert len(some.loads) == len(found)
     [script] = other.loads
     assert script is next(each for each in some.loads if each.url.endswith("/x.js"))
+
+
+async def test_what_a_page_loaded_is_freed_with_the_page(tmp_path: Path) -> None:
+    scripts = {"/": html("<script>fetch('/data.json')</script>"), "/data.json": [page(b"{}", JSON)]}
+    async with rendering(scripts, tmp_path / "browsers", keeps=lambda *_, **__: True) as web:
+        gc.disable()
+        try:
+            got = await web.page("/")
+            loaded = weakref.ref(got.loads[0])
+            del got
+            assert loaded() is None
+        finally:
+            gc.enable()
 
 
 async def test_pages_become_what_their_scripts_make_of_them(web: Rendering) -> None:
