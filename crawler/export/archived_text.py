@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.export.archived_pages import page_of_capture
 from crawler.export.captures import Captures
-from crawler.export.revisited import MAX_RECORD_BYTES, RevisitedCaptures, is_first
+from crawler.export.revisited import MAX_RECORD_BYTES, RevisitedCaptures
 from crawler.page import WITH_DOCUMENT, Page, PageRecord, Wanted
 from crawler.protocols import ContentReading, LinkExtractor
 from crawler.read.sniff import is_html
@@ -51,11 +51,15 @@ class ArchivedText:
         return self._encoder.encode(record) + b"\n"
 
     def _page_of(self, record: PageRecord) -> Page | None:
-        location = self._captures.find(record.url, record.fetched_at)
-        if location is None:
-            return None
+        locations = () if record.fetched_at is None else self._captures.find_all(record.url, record.fetched_at)
         is_rendered = record.rendering in WITH_DOCUMENT
-        capture = self._revisited.read(location, is_wanted=_is_document if is_rendered else is_first)
+
+        def is_wanted(capture: Capture) -> bool:
+            # A rendered page may have loaded the same URL in the same second.
+            return capture.number == record.number and (capture.kind == "conversion" or not is_rendered)
+
+        found = (self._revisited.read(each, is_wanted=is_wanted) for each in locations)
+        capture = next((each for each in found if each is not None), None)
         if capture is not None and capture.kind == "revisit":
             capture = self._revisited.with_payload(capture)
         return None if capture is None else page_of_capture(capture, max_body_bytes=MAX_RECORD_BYTES)
@@ -69,10 +73,6 @@ def _has_text(record: PageRecord) -> bool:
         and record.content_type is not None
         and is_html(record.content_type)
     )
-
-
-def _is_document(capture: Capture) -> bool:
-    return capture.kind == "conversion"
 
 
 def _storable(text: str | None) -> str | None:

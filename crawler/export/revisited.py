@@ -27,8 +27,10 @@ class RevisitedCaptures:
         """A revisit record with the payload that it refers to: URL and headers are its own."""
         locations = () if revisit.refers_to is None else self._captures.find_all(*revisit.refers_to)
         found = (self.read(each, is_wanted=is_first) for each in locations)
-        # The URL may have been fetched twice within a second, and then this may be a revisit record itself.
-        original = next((each for each in found if each is not None and each.kind != "revisit"), None)
+        # The URL may have been fetched twice within a second, and then this may be a revisit record itself, or have
+        # another body.
+        same = (each for each in found if each is not None and each.payload_digest == revisit.payload_digest)
+        original = next((each for each in same if each.kind != "revisit"), None)
         if original is None:
             return None
         head, end, _ = revisit.block.partition(_END)

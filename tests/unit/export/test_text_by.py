@@ -83,3 +83,24 @@ async def test_a_text_whose_body_an_earlier_crawl_has_archived_is_read_there(tmp
     ended = export(crawl, "--format", "jsonl", "--text-by", "turbohtml", to="out.jsonl")
     assert "lacks" not in ended.stderr
     assert msgspec.json.decode((tmp_path / "out.jsonl").read_bytes())["text"] == "A text that comes again"
+
+
+@pytest.mark.parametrize("is_revisit", [False, True])
+async def test_the_text_of_a_page_is_not_what_another_page_has_loaded_in_the_same_second(
+    tmp_path: Path, is_revisit: bool
+) -> None:
+    crawl = tmp_path / "crawl"
+    sink = WarcSink(crawl / "warc", WarcOptions(revisits=9))
+    found = page(1, b"<p>The text of the page")
+    before, after = (msgspec.structs.replace(found, body=body, raw_body=body) for body in (b"<p>Before", b"<p>After"))
+    if is_revisit:
+        await sink.write_exchange(found, "load")
+    await sink.write_exchange(before, "load")
+    written = record(1, url=found.url, fetched_at=rfc3339(found.fetched_at), content_type="text/html")
+    await sink.write(found, written)
+    await sink.write_exchange(after, "load")
+    await sink.aclose()
+    write_crawl(crawl, [written])
+    ended = export(crawl, "--format", "jsonl", "--text-by", "turbohtml", to="out.jsonl")
+    assert ended.exit_code == 0
+    assert msgspec.json.decode((tmp_path / "out.jsonl").read_bytes())["text"] == "The text of the page"
