@@ -6,8 +6,8 @@ import shutil
 import socket
 import time
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -29,6 +29,9 @@ pytestmark = pytest.mark.long
 
 REPLAYWEBPAGE: Final = os.environ.get("REPLAYWEBPAGE", "")
 WAYBACK, MANAGER, VALIDATOR = (shutil.which(name) for name in ("wayback", "wb-manager", "wacz"))
+needs_pywb = pytest.mark.skipif(
+    WAYBACK is None or MANAGER is None, reason="needs pywb, in an environment of its own, on PATH"
+)
 PATIENCE_S: Final = 120.0
 HTML: Final = b"Content-Type: text/html"
 TITLES: Final = {
@@ -109,29 +112,69 @@ async def text_of(session: aiohttp.ClientSession, url: str) -> str:
             await asyncio.sleep(0.2)
 
 
-@pytest.mark.skipif(WAYBACK is None or MANAGER is None, reason="needs pywb, in an environment of its own, on PATH")
-async def test_pywb_replays_it(tmp_path: Path, wacz: Path) -> None:
+@asynccontextmanager
+async def pywb(directory: Path, wacz: Path) -> AsyncIterator[str]:
+    """Where pywb replays a file: what comes before the URL of a page."""
     assert WAYBACK is not None
     assert MANAGER is not None
     for arguments in (("init", "c"), ("add", "--unpack-wacz", "c", str(wacz))):
-        managing = await asyncio.create_subprocess_exec(MANAGER, *arguments, cwd=tmp_path, stdout=PIPE, stderr=PIPE)
+        managing = await asyncio.create_subprocess_exec(MANAGER, *arguments, cwd=directory, stdout=PIPE, stderr=PIPE)
         told = await managing.communicate()
         assert managing.returncode == 0, told
     port = free_port()
     serving = await asyncio.create_subprocess_exec(
-        WAYBACK, "-p", str(port), "-b", "127.0.0.1", cwd=tmp_path, stdout=DEVNULL, stderr=DEVNULL
+        WAYBACK, "-p", str(port), "-b", "127.0.0.1", cwd=directory, stdout=DEVNULL, stderr=DEVNULL
     )
     try:
-        async with aiohttp.ClientSession() as session:
-            for url, title in TITLES.items():
-                shown = await text_of(session, f"http://127.0.0.1:{port}/c/mp_/{url}")
-                assert f"<title>{title}</title>" in shown
-                assert WORDS[title] in shown
-            missing = await text_of(session, f"http://127.0.0.1:{port}/c/mp_/http://a.test/none")
-            assert "URL Not Found" in missing
+        yield f"http://127.0.0.1:{port}/c/mp_/"
     finally:
         serving.terminate()
         await serving.wait()
+
+
+@needs_pywb
+async def test_pywb_replays_it(tmp_path: Path, wacz: Path) -> None:
+    async with pywb(tmp_path, wacz) as replayed, aiohttp.ClientSession() as session:
+        for url, title in TITLES.items():
+            shown = await text_of(session, f"{replayed}{url}")
+            assert f"<title>{title}</title>" in shown
+            assert WORDS[title] in shown
+        assert "URL Not Found" in await text_of(session, f"{replayed}http://a.test/none")
+
+
+@needs_pywb
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
+async def test_pywb_replays_a_page_with_what_its_scripts_have_loaded(tmp_path: Path) -> None:
+    scripts: dict[str, Script] = {
+        "/": [page(b"<title>empty</title><body><script src=/app.js></script><a href=/two>2</a>", HTML)],
+        "/two": [page(b"<title>empty</title><body><script src=/app.js></script>", HTML)],
+        "/app.js": [
+            page(
+                b"fetch('/data'+location.pathname).then(r=>r.json()).then(j=>{document.title=j.title})",
+                b"Content-Type: text/javascript",
+            )
+        ],
+        "/data/": [page(b'{"title": "one"}', b"Content-Type: application/json")],
+        "/data/two": [page(b'{"title": "two"}', b"Content-Type: application/json")],
+    }
+    async with raw_server(scripts) as server:
+        rendered = {"render.patterns": ["."], "scope.embeds": False}
+        pages = await crawled(server, tmp_path / "crawl", rendered)
+    assert {each.url: each.title for each in pages} == {"http://a.test/": "one", "http://a.test/two": "two"}
+    ended = command_here("export", str(tmp_path / "crawl"), "--format", "wacz", "--to", str(tmp_path / "site.wacz"))
+    assert ended.code == 0, ended.err
+    async with pywb(tmp_path, tmp_path / "site.wacz") as replayed, async_playwright() as playwright:
+        async with aiohttp.ClientSession() as session:
+            await text_of(session, replayed)
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+        for each in pages:
+            shown = await browser.new_page()
+            await shown.goto(f"{replayed}{each.url}")
+            end = time.monotonic() + PATIENCE_S
+            while each.title not in [await frame.title() for frame in shown.frames]:
+                assert time.monotonic() < end, [await frame.title() for frame in shown.frames]
+                await asyncio.sleep(0.2)
+        await browser.close()
 
 
 @pytest.fixture(params=[1 << 30, 1])
