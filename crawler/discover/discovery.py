@@ -1,6 +1,7 @@
 """Turns the links of a page into URLs to crawl: resolved, judged, canonical, each with its queue. Pure.
 
-Most links of a site stand on most of its pages, so `link_cache` remembers what an href means and what scope says of it.
+Most links of a site stand on most of its pages, so `links.cache` remembers what an href means and what scope
+says of it.
 
 A sitemap that robots.txt or another sitemap names may lie anywhere: we fetch it unless an exclude pattern matches. It
 does not count as a step away from the seed. The URLs that it lists are ordinary links. Its host does not bring them
@@ -13,10 +14,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from crawler.discover.external import ExternalLinks, external_redirect, name_of_page
 from crawler.discover.focus import Focus, precedence_of
-from crawler.discover.link_details import link_details
-from crawler.discover.link_filter import DistinctLinks, LinkFilter, LinkRefusal, LinkRules
+from crawler.discover.links.details import link_details
+from crawler.discover.links.external import ExternalLinks, external_redirect, name_of_page
+from crawler.discover.links.filter import DistinctLinks, LinkFilter, LinkRefusal, LinkRules
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Traps
 from crawler.page import Link, LinkDetail, LinkKind, Redirect

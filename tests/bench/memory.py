@@ -17,7 +17,7 @@ from yarl import URL
 
 from crawler.discover import quota
 from crawler.discover.discovery import REMEMBERED_LINKS
-from crawler.discover.link_cache import LinkJudge
+from crawler.discover.links.cache import LinkJudge
 from crawler.discover.scope import Scope
 from crawler.discover.traps import Traps
 from crawler.duplicates import BODIES_REMEMBERED, Duplicates

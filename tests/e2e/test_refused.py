@@ -9,7 +9,7 @@ import pytest
 
 from config import load, toml_value
 from crawler.discover.discovery import MAX_NESTED_SITEMAPS
-from crawler.discover.link_filter import LinkRefusal
+from crawler.discover.links.filter import LinkRefusal
 from crawler.discover.quota import OverQuota
 from crawler.discover.scope import Refusal
 from crawler.discover.traps import Trap

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawler.discover import link_cache
 from crawler.discover.discovery import MAX_NESTED_SITEMAPS, ScopedDiscovery
-from crawler.discover.link_filter import LinkRefusal, LinkRules
+from crawler.discover.links import cache
+from crawler.discover.links.filter import LinkRefusal, LinkRules
 from crawler.discover.scope import (
     Reach,
     Refusal,
@@ -494,13 +494,13 @@ def test_to_look_at_one_of_equal_links_changes_nothing(
 ) -> None:
     given = [Link(href, LinkKind[kind], f"{kind} {number}") for number, (href, kind) in enumerate(hrefs)]
     with monkeypatch.context() as patch:
-        patch.setattr(link_cache, "_group", link_cache._separate)
+        patch.setattr(cache, "_group", cache._separate)
         each = discovery(offsite_embeds=offsite_embeds, max_links_per_page=5)
         expected = at_once(each.links(base, given, parent=page()))
     for links_at_once in (2, 200):
         with monkeypatch.context() as patch:
-            patch.setattr(link_cache, "LINKS_AT_ONCE", links_at_once)
-            patch.setattr(link_cache, "_GROUPED_AT_ONCE", 2 * links_at_once)
+            patch.setattr(cache, "LINKS_AT_ONCE", links_at_once)
+            patch.setattr(cache, "_GROUPED_AT_ONCE", 2 * links_at_once)
             made = discovery(offsite_embeds=offsite_embeds, max_links_per_page=5)
             assert at_once(made.links(base, given, parent=page())) == expected
 

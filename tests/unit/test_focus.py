@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.focus import Focus, precedence_of
-from crawler.discover.link_filter import LinkRefusal
+from crawler.discover.links.filter import LinkRefusal
 from crawler.discover.scope import Scope
 from crawler.page import Link, LinkKind
 from crawler.steps import at_once

@@ -1,6 +1,6 @@
 import pytest
 
-from crawler.discover.link_cache import Judgement, LinkCache
+from crawler.discover.links.cache import Judgement, LinkCache
 from crawler.url.urls import BadUrl, UrlReader
 
 PAGE = "https://example.org/a/page.html"

@@ -10,7 +10,7 @@ import msgspec
 from crawler.control.known_urls import UrlFound
 from crawler.control.replies import Judged, JudgedUrl
 from crawler.control.requests import Add
-from crawler.discover.external import MARK
+from crawler.discover.links.external import MARK
 from crawler.disk.layout import part_at
 from crawler.operate.actions.forms import url_form
 from crawler.operate.actions.visits import visits_of

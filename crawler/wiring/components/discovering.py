@@ -9,7 +9,7 @@ import msgspec
 from config import Config, Loaded
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.focus import Focus
-from crawler.discover.link_filter import LinkRules
+from crawler.discover.links.filter import LinkRules
 from crawler.discover.precedence import OrderedDiscovery
 from crawler.discover.quota import PageLimits, SitemapLimits
 from crawler.discover.recanonicalize import Recanonicalizer

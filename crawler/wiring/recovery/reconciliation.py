@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from config import Loaded
-from crawler.discover.external import MARK
+from crawler.discover.links.external import MARK
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.page import REPEAT_REASONS, LinkKind, PageRecord

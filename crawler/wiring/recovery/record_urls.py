@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from crawler.discover.external import MARK
+from crawler.discover.links.external import MARK
 from crawler.discover.precedence import parallel_key
 from crawler.page import LinkKind, PageRecord
 from crawler.url.urls import UrlReader

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from config import Loaded
-from crawler.discover.external import MARK
+from crawler.discover.links.external import MARK
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_places
 from crawler.disk.pruned import PrunedNumbers

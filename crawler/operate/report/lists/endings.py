@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from crawler.discover.link_filter import LinkRefusal
+from crawler.discover.links.filter import LinkRefusal
 from crawler.operate.report.counting import has_failed
 from crawler.operate.report.forms import RedirectRow
 from crawler.operate.report.lists.listed import Listed

@@ -1,6 +1,6 @@
 """Decides about links with regard to the page on which they stand. Pure.
 
-`link_cache` remembers what holds for an href on any page. This module adds what depends on the page: the kinds of links
+`cache` remembers what holds for an href on any page. This module adds what depends on the page: the kinds of links
 that the crawl follows, and the page's own host, which it lends to its links (see `scope`).
 """
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
-from crawler.discover.link_cache import JudgedLink, JudgedLinks, LinkJudge
+from crawler.discover.links.cache import JudgedLink, JudgedLinks, LinkJudge
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Trap, Traps
 from crawler.page import EMBEDDED, Link, LinkKind

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from crawler.discover.link_filter import LinkFilter
+from crawler.discover.links.filter import LinkFilter
 from crawler.page import Link, LinkDetail
 from crawler.protocols import Discovered
 from crawler.steps import Steps

@@ -7,7 +7,7 @@ scope later, for example by a seed's redirect, and then crawls it.
 
 from typing import Final
 
-from crawler.discover.link_filter import LinkRules
+from crawler.discover.links.filter import LinkRules
 from crawler.discover.scope import Refusal, Scope
 from crawler.page import Link, LinkKind
 from crawler.url.urls import Target
