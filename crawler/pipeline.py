@@ -257,7 +257,7 @@ class Pipeline:
             decision,
             answered_at=answered_at,
             sha1=sha1,
-            links=[*discovered.urls, *discovered.checks] if discovered else (),
+            links=discovered.to_add if discovered else (),
             self_links=discovered.self_links if discovered else 0,
         )
 

@@ -76,7 +76,7 @@ class Robots(Protocol):
 class Discovered(msgspec.Struct, frozen=True, kw_only=True):
     """The links of one page, resolved and judged."""
 
-    urls: list[CrawlUrl]
+    urls: Sequence[CrawlUrl]
     """In scope, without repeats, in document order."""
     checks: list[CrawlUrl] = []
     """Out of scope, and to be checked."""
@@ -86,6 +86,11 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
     """How many links were refused, by reason."""
     refusals: list[tuple[str, str]] = []
     """Each of these, as a URL, or as written if it is not one, and the reason."""
+
+    @property
+    def to_add(self) -> Sequence[CrawlUrl]:
+        """What the frontier gets."""
+        return [*self.urls, *self.checks] if self.checks else self.urls
 
 
 class Discovery(Protocol):

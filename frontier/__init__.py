@@ -76,6 +76,7 @@ from frontier.protocol.serving import (
     Syncing,
     Tended,
 )
+from frontier.protocol.url_batch import UrlBatch, canonicals_of
 from frontier.values import (
     Budgets,
     CrawlUrl,
@@ -136,6 +137,8 @@ __all__ = [
     "StoreRefused",
     "Syncing",
     "Tended",
+    "UrlBatch",
     "UrlState",
     "add_visit",
+    "canonicals_of",
 ]

@@ -12,12 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
-from crawler.discover.focus import Focus, precedence_of
+from crawler.discover.focus import Focus
 from crawler.discover.links.details import link_details
 from crawler.discover.links.external import ExternalLinks, external_redirect, name_of_page
-from crawler.discover.links.filter import DistinctLinks, LinkFilter, LinkRefusal, LinkRules
+from crawler.discover.links.filter import LinkFilter, LinkRefusal, LinkRules
+from crawler.discover.links.followed import FollowedLinks
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Traps
 from crawler.page import Link, LinkDetail, LinkKind, Redirect
@@ -30,12 +29,8 @@ from crawler.url.urls import (
     UrlReader,
     join,
 )
-from frontier import CrawlUrl
+from frontier import CrawlUrl, canonicals_of
 
-_WORST_PRECEDENCE: Final = 255
-MAX_NESTED_SITEMAPS: Final = 5
-"""The protocol allows one level of nesting, and some sites use two. Without a limit, a generator could go on
-forever."""
 REMEMBERED_LINKS: Final = 50_000
 DEFAULT_LINK_RULES: Final = LinkRules()
 
@@ -88,85 +83,26 @@ class ScopedDiscovery:
         ]
 
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
-        distinct = DistinctLinks(self._filter, parent)
         checks = ExternalLinks(self._scope, self._rules, parent)
-        found = yield from self._follow(distinct, base_url, links, parent, about, checks)
-        refused = dict(Counter(reason for _, reason in distinct.refusals)) if distinct.refusals else {}
-        repeats = distinct.repeats
-        self_links = repeats.pop(parent.canonical, 0)
-        if repeats:
-            found = [
-                replace(url, link_count=url.link_count + more) if (more := repeats.get(url.canonical)) else url
-                for url in found
-            ]
-        return Discovered(
-            urls=found, self_links=self_links, refused=refused, refusals=distinct.refusals, checks=checks.urls
-        )
-
-    def _follow(
-        self,
-        distinct: DistinctLinks,
-        base_url: str,
-        links: Sequence[Link],
-        parent: CrawlUrl,
-        about: str,
-        checks: ExternalLinks,
-    ) -> Steps[list[CrawlUrl]]:
-        """The URLs of the links that are followed; `distinct.refusals` gets the others, `checks` those out of scope."""
-        found: list[CrawlUrl] = []
-        refusals = distinct.refusals
-        depth = parent.depth + 1
-        via = parent.url
-        precedence, weight = min(_WORST_PRECEDENCE, depth), 0.0
-        focus, max_links = self._focus, self._rules.max_links_per_page
-        page_worth = focus.of_page(about, parent.weight) if focus else 0.0
-        is_sitemap = parent.kind == LinkKind.SITEMAP
-        for step, distinct_links in enumerate(distinct.read(base_url, links)):
+        followed = FollowedLinks(self._filter, parent, focus=self._focus, about=about, on_outside=checks.add)
+        for step, judged_links in enumerate(self._filter.judge_distinct(links, base_url)):
             if step:
                 yield
-            for link, target, refusal, count in distinct_links:
-                reason: str | None = refusal
-                if is_sitemap and link.kind is LinkKind.SITEMAP:
-                    nested = self._sitemap(target, parent, count)
-                    if isinstance(nested, CrawlUrl):
-                        found.append(nested)
-                        continue
-                    reason = nested
-                elif reason is None and len(found) >= max_links and link.kind is not LinkKind.LISTED:
-                    reason = LinkRefusal.TOO_MANY_LINKS
-                if focus and reason is None:
-                    weight = focus.of_link(link.text, target.url, page_worth)
-                    precedence = precedence_of(weight)
-                    if weight < focus.min_weight:
-                        reason = LinkRefusal.IRRELEVANT
-                if reason is not None:
-                    refusals.append((target.url, reason))
-                    if reason is Refusal.OUT_OF_SCOPE:
-                        checks.add(link, target, count)
-                    continue
-                found.append(
-                    CrawlUrl(
-                        url=target.url,
-                        canonical=target.canonical,
-                        queue_key=target.queue_key,
-                        depth=depth,
-                        via=via,
-                        kind=link.kind,
-                        anchor=link.text or None,
-                        weight=weight,
-                        precedence=precedence,
-                        link_count=count,
-                        last_modified=link.last_modified or None,
-                        change_frequency=link.change_frequency or None,
-                    )
-                )
-        return found
+            followed.add(judged_links)
+        refusals = followed.refusals
+        return Discovered(
+            urls=followed.urls(),
+            self_links=followed.self_links,
+            refused=dict(Counter(reason for _, reason in refusals)) if refusals else {},
+            refusals=refusals,
+            checks=checks.urls,
+        )
 
     def references(
         self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
     ) -> Steps[list[str]]:
         # A link of a page to itself counts as a repeat, because the crawl knows the page already.
-        is_repeat_of = dict.fromkeys((url.canonical for url in found.urls), False) | {parent.canonical: True}
+        is_repeat_of = dict.fromkeys(canonicals_of(found.urls), False) | {parent.canonical: True}
         is_repeat_of |= dict.fromkeys((name_of_page(url.canonical) for url in found.checks), False)
         repeats_left = self._rules.max_links_per_page
         unwanted_reason = self._filter.unwanted_reason
@@ -208,24 +144,6 @@ class ScopedDiscovery:
             redirects=-1,
         )
         return self.links(robots_txt, [Link(href, LinkKind.SITEMAP) for href in hrefs], parent=named)
-
-    def _sitemap(self, target: Target, parent: CrawlUrl, count: int) -> CrawlUrl | str:
-        """A sitemap that `parent`, a sitemap or robots.txt, names `count` times; or why it is refused."""
-        if (refusal := self._scope.exclusion(target)) is not None:
-            return refusal
-        if parent.redirects >= MAX_NESTED_SITEMAPS:
-            return LinkRefusal.NESTED_SITEMAP
-        return CrawlUrl(
-            url=target.url,
-            canonical=target.canonical,
-            queue_key=target.queue_key,
-            depth=parent.depth,
-            via=parent.via,  # its links are judged from there, however many sitemaps lie between
-            kind=LinkKind.SITEMAP,
-            precedence=_sitemap_precedence(parent),
-            redirects=parent.redirects + 1,
-            link_count=count - 1 if parent.redirects < 0 else count,  # robots.txt is not a page
-        )
 
     def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
         target = self._urls.read(redirect.location.strip(), parent.url)
@@ -281,10 +199,3 @@ def _had_no_cookie(redirect: Redirect, target: Target, parent: CrawlUrl) -> bool
     """Whether a URL has redirected, perhaps because it needs a cookie, and the crawl is sent back there with one."""
     was_there = target.url == parent.url or (parent.kind == LinkKind.REDIRECT and target.url == parent.via)
     return redirect.keeps_cookies and was_there
-
-
-def _sitemap_precedence(parent: CrawlUrl) -> int:
-    """The precedence of a sitemap that `parent` names. A sitemap from robots.txt has that of its page, one from an
-    index goes one step later. Deeper ones, of which there may be millions, wait for pages many steps away."""
-    nested = parent.redirects
-    return parent.precedence if nested < 0 else min(_WORST_PRECEDENCE, parent.precedence + 4**nested)

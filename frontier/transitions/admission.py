@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from frontier.protocol.url_batch import UrlBatch, canonicals_of, link_counts_of
 from frontier.records import (
     NO_TRANSIT,
     Counters,
@@ -70,7 +71,7 @@ class Admission:
 
     async def add(self, urls: Iterable[CrawlUrl], *, force: bool, drop_validators: bool = False) -> int:
         """See `Frontier.add`. With `drop_validators`, servers are not asked whether copies are still current."""
-        batch = list(urls)
+        batch: Sequence[CrawlUrl] = urls if isinstance(urls, UrlBatch) else list(urls)
         if not batch:
             return 0
         check_urls(batch)
@@ -135,14 +136,14 @@ class Admission:
         force: bool = False,
         drop_validators: bool = False,
     ) -> int:
-        canonicals = [url.canonical for url in batch]
+        canonicals = canonicals_of(batch)
         verdicts: Sequence[bool] = ()
         if batch:
             verdicts = await self._asking.ask(batch, canonicals)
-        new = [url for url, is_new in zip(batch, verdicts, strict=True) if is_new]
+        new = [batch[place] for place, is_new in enumerate(verdicts) if is_new] if any(verdicts) else []
         admitted = 0
         if not force:
-            self._link_counts.add(batch, canonicals, verdicts)
+            self._link_counts.add(canonicals, link_counts_of(batch), verdicts)
         if new or force or chosen or position is not None:
             admit = partial(self._admit, batch, new, chosen, position, force=force, drop_validators=drop_validators)
             admitted = await self._commit.run(admit, is_required=True)

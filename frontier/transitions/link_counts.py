@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 
 from frontier.link_table.table import MAX_COUNTS, make_link_table
 from frontier.store import Store
-from frontier.values import CrawlUrl
 
 WRITE_ALL_EVERY_S = 600.0
 """To write a full table takes two seconds in all, spread over some thousand pages."""
@@ -37,11 +36,9 @@ class LinkCounts:
         """Whether this round began because it was time."""
         self._due_at = now + WRITE_ALL_EVERY_S
 
-    def add(self, batch: Sequence[CrawlUrl], canonicals: Sequence[str], verdicts: Sequence[bool]) -> None:
-        """Count the links to those URLs of a batch that are not new. New URLs carry their own count. `canonicals` are
-        the canonical forms of the batch."""
+    def add(self, canonicals: Sequence[str], links: list[int], verdicts: Sequence[bool]) -> None:
+        """Count the links to those URLs of a batch that are not new. New URLs carry their own count."""
         if not all(verdicts):
-            links = [url.link_count for url in batch]
             if any(verdicts):
                 links = [0 if is_new else count for count, is_new in zip(links, verdicts, strict=True)]
             self._table.add(canonicals, links)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from frontier.protocol.url_batch import UrlBatch
 from frontier.records import ORDINAL_BITS
 from frontier.values import CrawlUrl
 
@@ -11,6 +12,8 @@ MAX_COST = 1 << 31
 
 def check_urls(urls: Iterable[CrawlUrl]) -> None:
     """Raise ValueError for what can't be stored, before the visited set has seen any of it."""
+    if isinstance(urls, UrlBatch) and "".join(urls.canonicals).isascii():
+        return
     # Python knows whether a text is ASCII without reading it, so only other texts are encoded.
     texts: list[str] = []
     keys: set[str] = set()

@@ -50,7 +50,7 @@ class Measured:
                 verdicts = [False] * len(batch)
                 canonicals = [url.canonical for url in batch]
                 start = time.thread_time()
-                counts.add(batch, canonicals, verdicts)
+                counts.add(canonicals, [url.link_count for url in batch], verdicts)
                 counted = time.thread_time()
                 counting += counted - start
                 now = number / PAGES_PER_S

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from config import load, toml_value
-from crawler.discover.discovery import MAX_NESTED_SITEMAPS
 from crawler.discover.links.filter import LinkRefusal
+from crawler.discover.links.followed import MAX_NESTED_SITEMAPS
 from crawler.discover.quota import OverQuota
 from crawler.discover.scope import Refusal
 from crawler.discover.traps import Trap

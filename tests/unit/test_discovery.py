@@ -6,9 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawler.discover.discovery import MAX_NESTED_SITEMAPS, ScopedDiscovery
+from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.links import cache
 from crawler.discover.links.filter import LinkRefusal, LinkRules
+from crawler.discover.links.followed import MAX_NESTED_SITEMAPS
 from crawler.discover.scope import (
     Reach,
     Refusal,
@@ -370,7 +371,7 @@ def test_an_embed_from_elsewhere_opens_no_way_into_its_host() -> None:
 
 def named(
     *hrefs: str, url: str = "https://www.example.org/page", made: ScopedDiscovery | None = None
-) -> list[CrawlUrl]:
+) -> Sequence[CrawlUrl]:
     parent = page(url, depth=3)
     return at_once((made or discovery(exclude=(r"\.iso",))).sitemaps(hrefs, parent=parent)).urls
 

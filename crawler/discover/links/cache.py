@@ -25,6 +25,8 @@ from crawler.url.urls import (
     origin_of,
 )
 
+ANY_DEPTH: Final = 1 << 31
+
 
 class Judgement(msgspec.Struct, frozen=True, gc=False):
     """What an href means, and whether the crawl follows it."""
@@ -32,8 +34,10 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     target: Target | BadUrl
     refusal: Refusal | Trap | None = None
     """Why an ordinary link to it is refused on any page. Traps are more tolerant of other kinds of links."""
-    max_depth: int | None = None
-    """The greatest depth at which a page may link to it."""
+    max_depth: int = ANY_DEPTH
+    """The pages that may link to it have a smaller depth."""
+    allowed: Target | None = None
+    """The target, if nothing but its depth can refuse an ordinary link to it."""
 
 
 JudgedLink = tuple[Link, str, int, Judgement]
@@ -75,11 +79,11 @@ class LinkCache:
             if young := self._young.get(base):
                 looked_up = map(young.get, hrefs, looked_up)
         found = list(looked_up)
-        if all(found):
-            return cast(list[Judgement], found)
-        unknown = dict.fromkeys([href for href, known in zip(hrefs, found, strict=True) if known is None])
-        others = self._judge_others(unknown, base_url, directory, origin)
-        return [known or others[href] for href, known in zip(hrefs, found, strict=True)]
+        if not all(found):
+            unknown = dict.fromkeys(compress(hrefs, map(not_, found)))
+            others = self._judge_others(unknown, base_url, directory, origin)
+            found = list(map(others.get, hrefs, found))
+        return cast(list[Judgement], found)
 
     def _judge_others(self, hrefs: Iterable[str], base_url: str, directory: str, origin: str) -> dict[str, Judgement]:
         """The judgements of distinct hrefs that were not judged lately, in any order."""
@@ -153,16 +157,14 @@ class LinkJudge:
 
     def _judge_together(
         self, links: Sequence[Link], hrefs: list[str], counts: list[int], base_url: str
-    ) -> Iterator[JudgedLink]:
-        """Judges them when the first is wanted, so that whoever takes a step can pause before its work."""
+    ) -> Iterable[JudgedLink]:
         if self._embeds is None:
-            yield from zip(links, hrefs, counts, self._links.judge(hrefs, base_url), strict=True)
-            return
+            return zip(links, hrefs, counts, self._links.judge(hrefs, base_url), strict=True)
         are_embeds = [link.kind in EMBEDDED for link in links]
         of_links = iter(self._links.judge(list(compress(hrefs, map(not_, are_embeds))), base_url))
         of_embeds = iter(self._embeds.judge(list(compress(hrefs, are_embeds)), base_url))
         of_each = [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
-        yield from zip(links, hrefs, counts, of_each, strict=True)
+        return zip(links, hrefs, counts, of_each, strict=True)
 
     def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judgement]:
         return self._judge_hrefs(hrefs, base_url, LinkKind.LINK)
@@ -177,8 +179,10 @@ class LinkJudge:
             if not isinstance(target, Target):
                 judgements.append(Judgement(target))
                 continue
-            refusal, max_depth = judge(target, kind=kind)
-            judgements.append(Judgement(target, refusal or traps(target.url).refusal(target), max_depth))
+            reason, max_depth = judge(target, kind=kind)
+            refusal = reason or traps(target.url).refusal(target)
+            allowed = target if refusal is None else None
+            judgements.append(Judgement(target, refusal, ANY_DEPTH if max_depth is None else max_depth, allowed))
         return judgements
 
 

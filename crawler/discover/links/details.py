@@ -7,7 +7,7 @@ from crawler.page import Link, LinkDetail
 from crawler.protocols import Discovered
 from crawler.steps import Steps
 from crawler.url.urls import BadUrl
-from frontier import CrawlUrl
+from frontier import CrawlUrl, canonicals_of
 
 
 def link_details(
@@ -22,7 +22,7 @@ def link_details(
 ) -> Steps[list[LinkDetail]]:
     """The links of a page in document order: the first to each URL that was `found`, and up to `max_others` more."""
     unwanted_reason = link_filter.unwanted_reason
-    followed = {url.canonical for url in found.urls} | {parent.canonical}
+    followed = {*canonicals_of(found.urls), parent.canonical}
     first = followed - {parent.canonical}
     reasons = {url: str(reason) for url, reason in found.refusals}
     reason_of: dict[str, str] = {}

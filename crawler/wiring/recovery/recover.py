@@ -289,7 +289,7 @@ class _Output:
 
     def _judged(self, base_url: str, links: Sequence[Link], parent: CrawlUrl) -> Sequence[CrawlUrl]:
         found = at_once(self._discovery.links(base_url, links, parent=parent))
-        return [*found.urls, *found.checks]
+        return found.to_add
 
 
 def _facts(found: dict[str, Capture]) -> dict[str, str]:

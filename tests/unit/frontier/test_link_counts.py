@@ -44,7 +44,7 @@ def table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def known(counts: LinkCounts, urls: Sequence[CrawlUrl]) -> None:
-    counts.add(urls, [url.canonical for url in urls], [False] * len(urls))
+    counts.add([url.canonical for url in urls], [url.link_count for url in urls], [False] * len(urls))
 
 
 def test_links_are_added_up_and_written_in_order_some_at_a_time() -> None:

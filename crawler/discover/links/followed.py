@@ -1,0 +1,196 @@
+"""Collects the links of one page that the crawl follows. Pure."""
+
+from collections.abc import Callable, Iterable
+
+from crawler.discover.focus import Focus, precedence_of
+from crawler.discover.links.cache import JudgedLink, Judgement
+from crawler.discover.links.filter import LinkFilter, LinkRefusal
+from crawler.discover.scope import Refusal
+from crawler.discover.traps import Trap
+from crawler.page import EMBEDDED, Link, LinkKind
+from crawler.steps import LINKS_AT_ONCE
+from crawler.url.urls import Target
+from frontier import CrawlUrl, UrlBatch
+
+_WORST_PRECEDENCE = 255
+MAX_NESTED_SITEMAPS = 5
+"""The protocol allows one level of nesting, and some sites use two. Without a limit, a generator could go on
+forever."""
+
+
+class FollowedLinks:
+    """The first link to each URL that is followed, and the number of all links to it."""
+
+    def __init__(
+        self,
+        link_filter: LinkFilter,
+        parent: CrawlUrl,
+        *,
+        focus: Focus | None,
+        about: str,
+        on_outside: Callable[[Link, Target, int], None],
+    ) -> None:
+        """`about` is the text by which a focus weighs the page. `on_outside` gets the first link to each URL out of
+        scope, and how many equal ones there are."""
+        self.refusals: list[tuple[str, str]] = []
+        """URLs that are not followed, and hrefs that are no URLs, with the reason."""
+        self.self_links = 0
+        """Links of the page to itself, without links to a mere fragment of it."""
+        self._filter = link_filter
+        self._parent = parent
+        self._focus = focus
+        self._on_outside = on_outside
+        self._page_worth = focus.of_page(about, parent.weight) if focus else 0.0
+        self._is_sitemap = parent.kind == LinkKind.SITEMAP
+        self._judges_each = bool(focus) or self._is_sitemap or link_filter.unwanted_reason is not None
+        """Whether more than the remembered judgement of an href decides."""
+        self._found: dict[str, int] = {}
+        """The canonical URLs that are followed, and the number of links to each."""
+        self._sources: list[tuple[Link, Target, float]] = []
+        """Of each of these the first link, where it leads, and its weight."""
+        self._refused = {parent.canonical}
+        """The canonical URLs that are refused from this page, and the page itself."""
+        self._trapped: dict[str, int] = {}
+        """By canonical URL, the number of links that a trap refused."""
+        self._bad_hrefs: set[str] = set()
+        self._lending_page: Target | None = None
+        self._of_fragments = ""
+        """The URL to which links to a mere fragment lead, if it is another page: a <base> may say so."""
+
+    def add(self, judged_links: Iterable[JudgedLink], /) -> None:
+        """Take the next links of the page, at most `LINKS_AT_ONCE`."""
+        found, sources, refused = self._found, self._sources, self._refused
+        own, depth = self._parent.canonical, self._parent.depth
+        judges_each = self._judges_each or len(found) + LINKS_AT_ONCE > self._filter.max_links
+        # Most links need no more than this. A call for each would double the time.
+        for link, href, count, judgement in judged_links:
+            target = judgement.allowed
+            if target is None or depth >= judgement.max_depth or judges_each or not href:
+                self._judge(link, href, count, judgement)
+            elif (canonical := target.canonical) in found:
+                found[canonical] += count
+            elif canonical not in refused:
+                found[canonical] = count
+                sources.append((link, target, 0.0))
+            elif canonical == own:
+                self.self_links += count
+
+    def urls(self) -> UrlBatch:
+        """The URLs that are followed, in document order."""
+        found = self._found
+        for canonical, count in self._trapped.items():
+            if canonical in found:
+                found[canonical] += count
+        self._trapped.clear()
+        return UrlBatch(list(found), list(found.values()), self._make)
+
+    def _judge(self, link: Link, href: str, count: int, judgement: Judgement) -> None:
+        """Judge a link on this page: the remembered judgement holds for an ordinary link on any page."""
+        target = judgement.target
+        if not isinstance(target, Target):
+            if href not in self._bad_hrefs:
+                self._bad_hrefs.add(href)
+                self.refusals.append((link.href, target))
+            return
+        canonical = target.canonical
+        is_met = canonical in self._found or canonical in self._refused
+        unwanted_reason = self._filter.unwanted_reason
+        if unwanted_reason and (unwanted := unwanted_reason(link)):
+            if not is_met:
+                self.refusals.append((target.url, unwanted))
+            return
+        if is_met:
+            if href or canonical == self._of_fragments:
+                self._count_again(canonical, count)
+            return
+        if not href:
+            self._of_fragments = canonical
+        weight = 0.0
+        if self._is_sitemap and link.kind is LinkKind.SITEMAP:
+            reason = self._nested_refusal(target)
+            count -= self._parent.redirects < 0  # robots.txt is not a page
+        elif (reason := self._refusal(link, target, judgement)) is None and self._focus:
+            weight = self._focus.of_link(link.text, target.url, self._page_worth)
+            if weight < self._focus.min_weight:
+                reason = LinkRefusal.IRRELEVANT
+        if reason is None:
+            self._found[canonical] = count
+            self._sources.append((link, target, weight))
+            return
+        if isinstance(reason, Trap) and link.kind not in EMBEDDED:
+            # The same URL may come again as an embed, for which limits are looser.
+            before = self._trapped.get(canonical, 0)
+            self._trapped[canonical] = before + count
+            if before:
+                return
+        else:
+            self._refused.add(canonical)
+        self.refusals.append((target.url, reason))
+        if reason is Refusal.OUT_OF_SCOPE:
+            self._on_outside(link, target, count)
+
+    def _refusal(self, link: Link, target: Target, judgement: Judgement) -> str | None:
+        refusal = judgement.refusal
+        if refusal is Refusal.OUT_OF_SCOPE:
+            self._lending_page = self._lending_page or self._filter.lending_page(self._parent)
+            refusal = self._filter.refusal_near(target, self._lending_page, link.kind)
+            if refusal is Refusal.OUT_OF_SCOPE:
+                return refusal
+        elif isinstance(refusal, Trap) and link.kind is not LinkKind.LINK:
+            refusal = self._filter.trap(target, link.kind)
+        if self._parent.depth >= judgement.max_depth:
+            return Refusal.TOO_DEEP
+        if refusal is None and len(self._found) >= self._filter.max_links and link.kind is not LinkKind.LISTED:
+            return LinkRefusal.TOO_MANY_LINKS
+        return refusal
+
+    def _nested_refusal(self, target: Target) -> str | None:
+        """Why a sitemap that another one names, or robots.txt, is refused."""
+        refusal = self._filter.scope.exclusion(target)
+        if refusal is None and self._parent.redirects >= MAX_NESTED_SITEMAPS:
+            return LinkRefusal.NESTED_SITEMAP
+        return refusal
+
+    def _count_again(self, canonical: str, count: int) -> None:
+        if canonical in self._found:
+            self._found[canonical] += count
+        elif canonical == self._parent.canonical:
+            self.self_links += count
+
+    def _make(self, place: int, count: int) -> CrawlUrl:
+        link, target, weight = self._sources[place]
+        parent = self._parent
+        if self._is_sitemap and link.kind is LinkKind.SITEMAP:
+            return CrawlUrl(
+                url=target.url,
+                canonical=target.canonical,
+                queue_key=target.queue_key,
+                depth=parent.depth,
+                via=parent.via,  # its links are judged from there, however many sitemaps lie between
+                kind=LinkKind.SITEMAP,
+                precedence=_sitemap_precedence(parent),
+                redirects=parent.redirects + 1,
+                link_count=count,
+            )
+        depth = parent.depth + 1
+        return CrawlUrl(
+            url=target.url,
+            canonical=target.canonical,
+            queue_key=target.queue_key,
+            depth=depth,
+            via=parent.url,
+            kind=link.kind,
+            anchor=link.text or None,
+            weight=weight,
+            precedence=precedence_of(weight) if self._focus else min(_WORST_PRECEDENCE, depth),
+            link_count=count,
+            last_modified=link.last_modified or None,
+            change_frequency=link.change_frequency or None,
+        )
+
+
+def _sitemap_precedence(parent: CrawlUrl) -> int:
+    """The precedence of a sitemap that `parent` names. A sitemap from robots.txt has that of its page, one from an
+    index goes one step later. Deeper ones, of which there may be millions, wait for pages many steps away."""
+    nested = parent.redirects
+    return parent.precedence if nested < 0 else min(_WORST_PRECEDENCE, parent.precedence + 4**nested)
