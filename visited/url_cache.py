@@ -1,8 +1,8 @@
 """A bounded memory of the URLs that were seen last."""
 
 import sys
-from collections.abc import Collection, Iterable
-from itertools import islice
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice, repeat
 
 from visited.bits.memory import ALLOCATION_UNIT_BYTES
 
@@ -42,9 +42,11 @@ class UrlCache:
     def memory_bytes(self) -> int:
         return sys.getsizeof(self._urls) + self._url_bytes
 
-    def due(self, urls: Iterable[str]) -> list[str]:
+    def due(self, urls: Sequence[str]) -> list[str]:
         """Those that are to be noted by `see`: absent ones, and those that have not moved for a while."""
         get, fresh_after = self._urls.get, self._moves - self._lag
+        if min(map(get, urls, repeat(-1)), default=self._moves) > fresh_after:
+            return []
         return [url for url in urls if get(url, -1) <= fresh_after]
 
     def absent(self, urls: Iterable[str]) -> list[str]:

@@ -110,7 +110,7 @@ class ScopedDiscovery:
         for step, judged_links in enumerate(self._filter.judge_each(links, base_url)):
             if step:
                 yield
-            for link, href, _, judgement in judged_links:
+            for link, href, _, judgement in zip(*judged_links, strict=True):
                 if not href or (unwanted_reason and unwanted_reason(link)):
                     continue
                 target = judgement.target

@@ -1,4 +1,4 @@
-/* Groups the hrefs of a page, and resolves plain ones, each in one call, compiled.
+/* Resolves the plain hrefs of a page in one call, compiled.
  *
  * It reads at most LONGEST characters of an href, and writes its URL into a buffer of fixed size. It uses only the
  * limited API, so that one wheel serves all Python versions from 3.11 on.
@@ -7,11 +7,10 @@
 #include <Python.h>
 #include <string.h>
 
-#include "_hrefs_groups.h"
 #include "_hrefs_plain.h"
 
 /* Raised with each change of the arguments or results, and of the marks in canonical_rules.py. */
-#define VERSION 5
+#define VERSION 6
 
 enum { LONGEST = 2048, LONGEST_ORIGIN = 300, LONGEST_DIRECTORY = 4096, STOPS = 16 };
 
@@ -219,7 +218,6 @@ may_repeat(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"group_hrefs", group_hrefs, METH_VARARGS, NULL},
     {"read_many", read_many, METH_VARARGS, NULL},
     {"may_repeat", may_repeat, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -237,7 +235,7 @@ static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "crawler.url._hrefs",
-    .m_doc = "Groups hrefs, and resolves plain ones; hrefs.py says which these are.",
+    .m_doc = "Resolves plain hrefs; hrefs.py says which these are.",
     .m_size = 0,
     .m_methods = methods,
     .m_slots = slots,

@@ -4,11 +4,9 @@ from typing import Final, TypeVar
 from crawler.url.hrefs import Origin
 
 _Target = TypeVar("_Target")
-_Kind = TypeVar("_Kind")
 
 VERSION: Final[int]
 
-def group_hrefs(hrefs: list[str], kinds: list[_Kind], /) -> tuple[list[int], list[str], list[int]]: ...
 def read_many(
     hrefs: list[str],
     scheme: str | None,

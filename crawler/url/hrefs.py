@@ -1,4 +1,4 @@
-"""Groups the hrefs of a page, and resolves plain ones without a URL parser: nine in ten.
+"""Resolves plain hrefs without a URL parser: nine in ten.
 
 A plain href contains only characters that the URL standard leaves unchanged, and no dot segments. It starts with a
 host, at the root, or in the directory of its base. So it only needs to be appended to that.
@@ -23,11 +23,10 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 5
+IS_COMPILED: Final = _COMPILED_VERSION == 6
 """False too if the extension was compiled from older code."""
 
 _Target = TypeVar("_Target")
-_Kind = TypeVar("_Kind")
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
@@ -63,9 +62,8 @@ _PLAIN: Final = re.compile(
 parsed, with or without a path; a path; or a relative path; and a query. The second group begins with the first mark."""
 _DOTS: Final = re.compile(r"[^?]*?/\.\.?(?:[/?]|$)")
 _OPAQUE: Final = re.compile(r"(?!(?:https?|wss?|ftp|file):)[a-z][a-z0-9+.-]*+:[^/\t\n\r]", re.IGNORECASE | re.ASCII)
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _LONGEST: Final = 2048
-"""Characters of a plain href, of one that is grouped, and of a base, which is cached."""
+"""Characters of a plain href, and of a base, which is cached."""
 _LONGEST_ORIGIN: Final = 300
 """Characters. A host name may have 253; longer ones can't exist, and would fill the cache."""
 
@@ -128,36 +126,6 @@ def read_plain(
     if base is not None:
         scheme, home, directory = base.origin.scheme, None if base.marks else base.origin, base.directory
     return compiled.read_many(hrefs, scheme, home, directory, _known_normalized_origin, make, max_length, fallback)
-
-
-def group_hrefs(hrefs: list[str], kinds: list[_Kind], /) -> tuple[list[int], list[str], list[int]]:
-    """Group the links of a page, which have these hrefs and kinds. Returns the number of each group's first link, in
-    order; its href without fragment; and its number of links.
-
-    A link joins the last group of its href if that is of the same kind: kinds are compared by identity. A link stays
-    alone if its href is long, or no valid text, or if a page chose its hrefs so that they are slow to group.
-    """
-    return compiled.group_hrefs(hrefs, kinds) if IS_COMPILED else group_in_python(hrefs, kinds)
-
-
-def group_in_python(hrefs: list[str], kinds: list[_Kind], /) -> tuple[list[int], list[str], list[int]]:
-    """What `group_hrefs` does where nothing is compiled."""
-    firsts: list[int] = []
-    bare: list[str] = []
-    counts: list[int] = []
-    last_group: dict[str, int] = {}
-    for number, (href, kind) in enumerate(zip(hrefs, kinds, strict=True)):
-        before = href.partition("#")[0] if "#" in href else href
-        if len(href) <= _LONGEST and (href.isascii() or not _SURROGATE.search(href)):
-            group = last_group.get(before)
-            if group is not None and kinds[firsts[group]] is kind:
-                counts[group] += 1
-                continue
-            last_group[before] = len(firsts)
-        firsts.append(number)
-        bare.append(before)
-        counts.append(1)
-    return firsts, bare, counts
 
 
 def may_repeat(path: str, least: int, /) -> bool:

@@ -1,10 +1,10 @@
-"""Cases for hrefs. Reading many at once must give what reading each alone gives, and grouping what Python gives."""
+"""Cases for hrefs. Reading many at once must give what reading each alone gives."""
 
 from random import Random
 from types import SimpleNamespace
 
 from crawler.url import _hrefs as compiled
-from crawler.url.hrefs import Origin, base_of, group_in_python, parse_origin
+from crawler.url.hrefs import Origin, base_of, parse_origin
 from crawler.url.urls import UrlReader
 from tests.sanitizers.calls import Call
 from tests.sanitizers.corpus import Corpus, make_text, tear
@@ -25,9 +25,6 @@ PARTS: tuple[object, ...] = (
 def compare(chance: Random, corpus: Corpus) -> None:
     reader, base, hrefs = chance.choice(READERS), _base(chance, corpus), _hrefs(chance, corpus)
     assert reader.read_many(hrefs, base) == [reader.read(href, base) for href in hrefs]
-    links = [f"{href}{chance.choice(('', '#', '#a'))}" for href in hrefs * 4]
-    kinds = [chance.choice("ab") for _ in links]
-    assert compiled.group_hrefs(links, kinds) == group_in_python(links, kinds)
     path, least = "/".join(hrefs).encode("utf-8", "replace").decode(), chance.randrange(8)
     segments = path.split("/")
     repeated = sum(each in segments[max(0, at - 4) : at] for at, each in enumerate(segments) if each)
@@ -54,7 +51,6 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
         for origin_of in (known_origin_of, odd_origin_of)
     ] + [
         (compiled.may_repeat, ("/".join(hrefs), chance.randrange(8))),
-        (compiled.group_hrefs, (hrefs * 3, [chance.choice("ab") for _ in range(3 * len(hrefs))])),
     ]
 
 

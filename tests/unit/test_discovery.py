@@ -495,7 +495,7 @@ def test_to_look_at_one_of_equal_links_changes_nothing(
 ) -> None:
     given = [Link(href, LinkKind[kind], f"{kind} {number}") for number, (href, kind) in enumerate(hrefs)]
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "_group", cache._separate)
+        patch.setattr(cache, "group_links", cache._separate)
         each = discovery(offsite_embeds=offsite_embeds, max_links_per_page=5)
         expected = at_once(each.links(base, given, parent=page()))
     for links_at_once in (2, 200):

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from itertools import count, islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -112,55 +111,6 @@ def test_a_directory_that_is_no_text_is_an_error_of_its_own() -> None:
     compiled = pytest.importorskip("crawler.url._hrefs")
     with pytest.raises(UnicodeDecodeError):
         compiled.read_many(["a"], "https", hrefs.parse_origin("https://e.org"), b"/\xff", str, str, 100, str)
-
-
-def test_links_that_differ_only_in_their_fragments_are_one_group() -> None:
-    given = ["a", "b#x", "a#1", "a#2", "b", "", "#y", "a##"]
-    assert hrefs.group_hrefs(given, ["link"] * 8) == ([0, 1, 5], ["a", "b", ""], [4, 2, 2])
-
-
-def test_a_link_of_another_kind_begins_a_group_of_its_own() -> None:
-    link, embed = object(), object()
-    assert hrefs.group_hrefs(["a", "a", "a", "b", "a"], [link, link, embed, link, link]) == (
-        [0, 2, 3, 4],
-        ["a", "a", "b", "a"],
-        [2, 1, 1, 1],
-    )
-
-
-_GROUPED = st.lists(st.sampled_from(["a", "b", "é", "#", "\0", "\ud800", "abcdefgh", "x" * 2047]), max_size=3).map(
-    "".join
-)
-
-
-@given(st.lists(st.tuples(_GROUPED, st.sampled_from([1, "k"])), max_size=60))
-def test_compiled_code_groups_as_python_does(links: list[tuple[str, object]]) -> None:
-    compiled = pytest.importorskip("crawler.url._hrefs")
-    given, kinds = [href for href, _ in links], [kind for _, kind in links]
-    assert compiled.group_hrefs(given, kinds) == hrefs.group_in_python(given, kinds)
-
-
-def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
-    compiled = pytest.importorskip("crawler.url._hrefs")
-    places, chosen = 4096, 600
-
-    def place(href: str) -> int:  # as the compiled code computes it for eight bytes
-        mixed = (8 ^ int.from_bytes(href.encode(), "little")) * 0x9E3779B97F4A7C15 % 2**64
-        return (mixed ^ mixed >> 32) % places
-
-    near = list(islice((href for href in map("{:08}".format, count()) if place(href) < 64), chosen))
-    firsts, bare, counts = compiled.group_hrefs(near * 2, ["link"] * 2 * chosen)
-    assert bare[:chosen] == near
-    assert len(firsts) > chosen
-    assert sum(counts) == 2 * chosen
-
-
-@pytest.mark.parametrize(
-    ("given", "kinds", "error"), [(["a", None], [1, 1], TypeError), (["a"], [], ValueError), ("a", [1], TypeError)]
-)
-def test_what_can_not_be_grouped_is_an_error(given: list[str], kinds: list[int], error: type[Exception]) -> None:
-    with pytest.raises(error):
-        pytest.importorskip("crawler.url._hrefs").group_hrefs(given, kinds)
 
 
 class Interrupted(Exception): ...

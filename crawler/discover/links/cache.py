@@ -12,11 +12,11 @@ from typing import Final, cast
 
 import msgspec
 
+from crawler.discover.links.bulk import Groups, group_links
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Trap, Traps
 from crawler.page import EMBEDDED, Link, LinkKind
 from crawler.steps import LINKS_AT_ONCE
-from crawler.url.hrefs import group_hrefs
 from crawler.url.urls import (
     MAX_URL_LENGTH,
     BadUrl,
@@ -37,20 +37,16 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     max_depth: int = ANY_DEPTH
     """The pages that may link to it have a smaller depth."""
     allowed: Target | None = None
-    """The target, if nothing but its depth can refuse an ordinary link to it."""
+    """The target, if nothing but its depth can refuse an ordinary link to it. None for links to a mere fragment."""
 
 
-JudgedLink = tuple[Link, str, int, Judgement]
-"""The first of a number of equal links, its href without fragment, that number, and what holds for the href."""
-JudgedLinks = Iterator[Iterable[JudgedLink]]
-"""Those of a page, step by step."""
+JudgedLinks = tuple[list[Link], list[str], list[int], list[Judgement]]
+"""Of each number of equal links the first, its href without fragment, that number, and what holds for the href."""
 
 _DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])|h[^:/?#]*[\t\n\r][^:/?#]*:", re.IGNORECASE)
 """Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`, whose scheme
 may contain a line break."""
 
-_Groups = tuple[Sequence[Link], list[str], list[int]]
-"""Of each group of equal links the first, its href without fragment, and their number."""
 _GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
 """Links. To group so many takes less time than to judge `LINKS_AT_ONCE` of them."""
 
@@ -145,26 +141,23 @@ class LinkJudge:
         self._links = LinkCache(self._judge_links, capacity=capacity)
         self._embeds = LinkCache(self._judge_embeds, capacity=capacity) if scope.distinguishes_embeds else None
 
-    def judge(self, links: Sequence[Link], base_url: str, /, *, grouped: bool) -> JudgedLinks:
+    def judge(self, links: Sequence[Link], base_url: str, /, *, grouped: bool) -> Iterator[JudgedLinks]:
         """Judge the links in order: each alone, or only the first of equal ones. Equal are links of one kind whose
         hrefs differ at most in the fragment."""
-        group = _group if grouped else _separate
+        group = group_links if grouped else _separate
         for start in range(0, len(links), _GROUPED_AT_ONCE):
-            firsts, hrefs, counts = group(links[start : start + _GROUPED_AT_ONCE])
+            firsts, hrefs, counts = group(list(links[start : start + _GROUPED_AT_ONCE]))
             for at in range(0, len(firsts), LINKS_AT_ONCE):
                 step = slice(at, at + LINKS_AT_ONCE)
                 yield self._judge_together(firsts[step], hrefs[step], counts[step], base_url)
 
-    def _judge_together(
-        self, links: Sequence[Link], hrefs: list[str], counts: list[int], base_url: str
-    ) -> Iterable[JudgedLink]:
+    def _judge_together(self, links: list[Link], hrefs: list[str], counts: list[int], base_url: str) -> JudgedLinks:
         if self._embeds is None:
-            return zip(links, hrefs, counts, self._links.judge(hrefs, base_url), strict=True)
+            return links, hrefs, counts, self._links.judge(hrefs, base_url)
         are_embeds = [link.kind in EMBEDDED for link in links]
         of_links = iter(self._links.judge(list(compress(hrefs, map(not_, are_embeds))), base_url))
         of_embeds = iter(self._embeds.judge(list(compress(hrefs, are_embeds)), base_url))
-        of_each = [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
-        return zip(links, hrefs, counts, of_each, strict=True)
+        return links, hrefs, counts, [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
 
     def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judgement]:
         return self._judge_hrefs(hrefs, base_url, LinkKind.LINK)
@@ -175,23 +168,18 @@ class LinkJudge:
     def _judge_hrefs(self, hrefs: list[str], base_url: str, kind: LinkKind) -> list[Judgement]:
         judgements: list[Judgement] = []
         judge, traps = self._scope.judge, self._traps
-        for target in self._urls.read_many(hrefs, base_url):
+        for href, target in zip(hrefs, self._urls.read_many(hrefs, base_url), strict=True):
             if not isinstance(target, Target):
                 judgements.append(Judgement(target))
                 continue
             reason, max_depth = judge(target, kind=kind)
             refusal = reason or traps(target.url).refusal(target)
-            allowed = target if refusal is None else None
+            allowed = target if refusal is None and href else None
             judgements.append(Judgement(target, refusal, ANY_DEPTH if max_depth is None else max_depth, allowed))
         return judgements
 
 
-def _group(links: Sequence[Link]) -> _Groups:
-    firsts, hrefs, counts = group_hrefs([link.href for link in links], [link.kind for link in links])
-    return [links[number] for number in firsts], hrefs, counts
-
-
-def _separate(links: Sequence[Link]) -> _Groups:
+def _separate(links: list[Link]) -> Groups:
     hrefs = [link.href for link in links]
     return links, [href.partition("#")[0] if "#" in href else href for href in hrefs], [1] * len(links)
 

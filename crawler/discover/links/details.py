@@ -31,7 +31,7 @@ def link_details(
     for step, judged_links in enumerate(link_filter.judge_each(links, base_url)):
         if step:
             yield
-        for link, href, _, judgement in judged_links:
+        for link, href, _, judgement in zip(*judged_links, strict=True):
             target = judgement.target
             if not href or isinstance(target, BadUrl):
                 continue

@@ -1,9 +1,10 @@
 """Collects the links of one page that the crawl follows. Pure."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from crawler.discover.focus import Focus, precedence_of
-from crawler.discover.links.cache import JudgedLink, Judgement
+from crawler.discover.links.bulk import follow
+from crawler.discover.links.cache import JudgedLinks, Judgement
 from crawler.discover.links.filter import LinkFilter, LinkRefusal
 from crawler.discover.scope import Refusal
 from crawler.discover.traps import Trap
@@ -46,8 +47,10 @@ class FollowedLinks:
         """Whether more than the remembered judgement of an href decides."""
         self._found: dict[str, int] = {}
         """The canonical URLs that are followed, and the number of links to each."""
-        self._sources: list[tuple[Link, Target, float]] = []
-        """Of each of these the first link, where it leads, and its weight."""
+        self._sources: list[tuple[Link, Target]] = []
+        """Of each of these the first link, and where it leads."""
+        self._weights: list[float] = []
+        """Their weights, if there is a focus."""
         self._refused = {parent.canonical}
         """The canonical URLs that are refused from this page, and the page itself."""
         self._trapped: dict[str, int] = {}
@@ -57,23 +60,18 @@ class FollowedLinks:
         self._of_fragments = ""
         """The URL to which links to a mere fragment lead, if it is another page: a <base> may say so."""
 
-    def add(self, judged_links: Iterable[JudgedLink], /) -> None:
+    def add(self, judged_links: JudgedLinks, /) -> None:
         """Take the next links of the page, at most `LINKS_AT_ONCE`."""
-        found, sources, refused = self._found, self._sources, self._refused
-        own, depth = self._parent.canonical, self._parent.depth
+        links, hrefs, counts, judgements = judged_links
+        found, refused, sources, depth = self._found, self._refused, self._sources, self._parent.depth
         judges_each = self._judges_each or len(found) + LINKS_AT_ONCE > self._filter.max_links
-        # Most links need no more than this. A call for each would double the time.
-        for link, href, count, judgement in judged_links:
-            target = judgement.allowed
-            if target is None or depth >= judgement.max_depth or judges_each or not href:
-                self._judge(link, href, count, judgement)
-            elif (canonical := target.canonical) in found:
-                found[canonical] += count
-            elif canonical not in refused:
-                found[canonical] = count
-                sources.append((link, target, 0.0))
-            elif canonical == own:
-                self.self_links += count
+        at = 0
+        while at < len(links):
+            if not judges_each:
+                at = follow(links, counts, judgements, at, depth, found, refused, sources)
+            if at < len(links):
+                self._judge(links[at], hrefs[at], counts[at], judgements[at])
+                at += 1
 
     def urls(self) -> UrlBatch:
         """The URLs that are followed, in document order."""
@@ -115,7 +113,9 @@ class FollowedLinks:
                 reason = LinkRefusal.IRRELEVANT
         if reason is None:
             self._found[canonical] = count
-            self._sources.append((link, target, weight))
+            self._sources.append((link, target))
+            if self._focus:
+                self._weights.append(weight)
             return
         if isinstance(reason, Trap) and link.kind not in EMBEDDED:
             # The same URL may come again as an embed, for which limits are looser.
@@ -158,7 +158,7 @@ class FollowedLinks:
             self.self_links += count
 
     def _make(self, place: int, count: int) -> CrawlUrl:
-        link, target, weight = self._sources[place]
+        link, target = self._sources[place]
         parent = self._parent
         if self._is_sitemap and link.kind is LinkKind.SITEMAP:
             return CrawlUrl(
@@ -172,7 +172,7 @@ class FollowedLinks:
                 redirects=parent.redirects + 1,
                 link_count=count,
             )
-        depth = parent.depth + 1
+        depth, weight = parent.depth + 1, self._weights[place] if self._focus else 0.0
         return CrawlUrl(
             url=target.url,
             canonical=target.canonical,

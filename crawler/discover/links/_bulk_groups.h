@@ -1,6 +1,6 @@
-/* Groups the links of a page whose hrefs differ only in their fragments, as a loop in hrefs.py does. */
-#ifndef ONCEOVER_HREFS_GROUPS_H
-#define ONCEOVER_HREFS_GROUPS_H
+/* Groups the links of a page whose hrefs differ only in their fragments, as a loop in bulk.py does. */
+#ifndef ONCEOVER_BULK_GROUPS_H
+#define ONCEOVER_BULK_GROUPS_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -111,18 +111,16 @@ without_fragment(const group *made, PyObject *hrefs)
     return end == -2 ? NULL : end == -1 ? Py_NewRef(href) : PyUnicode_Substring(href, 0, end);
 }
 
-/* The groups as three lists: the number of each group's first link, its href without fragment, its number of links. */
+/* The groups as three lists: each group's first link, its href without fragment, its number of links. */
 static PyObject *
-lists_of(const group *groups, Py_ssize_t filled, PyObject *hrefs)
+lists_of(const group *groups, Py_ssize_t filled, PyObject *links, PyObject *hrefs)
 {
     PyObject *firsts = PyList_New(0), *bare = PyList_New(0), *counts = PyList_New(0), *result = NULL;
     int failed = firsts == NULL || bare == NULL || counts == NULL;
     for (Py_ssize_t i = 0; i < filled && !failed; i++) {
-        PyObject *first = PyLong_FromSsize_t(groups[i].first), *count = PyLong_FromSsize_t(groups[i].count);
-        PyObject *href = without_fragment(&groups[i], hrefs);
-        failed = first == NULL || count == NULL || href == NULL || PyList_Append(firsts, first) < 0 ||
+        PyObject *count = PyLong_FromSsize_t(groups[i].count), *href = without_fragment(&groups[i], hrefs);
+        failed = count == NULL || href == NULL || PyList_Append(firsts, PyTuple_GetItem(links, groups[i].first)) < 0 ||
                  PyList_Append(bare, href) < 0 || PyList_Append(counts, count) < 0;
-        Py_XDECREF(first);
         Py_XDECREF(count);
         Py_XDECREF(href);
     }
@@ -134,31 +132,45 @@ lists_of(const group *groups, Py_ssize_t filled, PyObject *hrefs)
     return result;
 }
 
+/* That attribute of each link; NULL with an exception. */
 static PyObject *
-group_hrefs(PyObject *self, PyObject *args)
+attributes_of(PyObject *links, const char *name)
 {
-    PyObject *hrefs, *kinds, *result = NULL;
+    PyObject *key = PyUnicode_InternFromString(name);
+    PyObject *values = key == NULL ? NULL : PyTuple_New(PyTuple_Size(links));
+    for (Py_ssize_t i = 0; values != NULL && i < PyTuple_Size(links); i++) {
+        PyObject *value = PyObject_GetAttr(PyTuple_GetItem(links, i), key);
+        if (value == NULL || PyTuple_SetItem(values, i, value) < 0)
+            Py_CLEAR(values);
+    }
+    Py_XDECREF(key);
+    return values;
+}
+
+static PyObject *
+group_links(PyObject *self, PyObject *args)
+{
+    PyObject *links, *result = NULL;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &hrefs, &PyList_Type, &kinds))
+    if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &links))
         return NULL;
-    /* Other code that runs meanwhile may change the lists. */
-    hrefs = PyList_AsTuple(hrefs);
-    kinds = hrefs == NULL ? NULL : PyList_AsTuple(kinds);
-    Py_ssize_t count = kinds == NULL ? 0 : PyTuple_Size(hrefs), places = 16;
+    links = PyList_AsTuple(links); /* Other code that runs meanwhile may change the list. */
+    PyObject *hrefs = links == NULL ? NULL : attributes_of(links, "href");
+    PyObject *kinds = hrefs == NULL ? NULL : attributes_of(links, "kind");
+    Py_ssize_t count = kinds == NULL ? 0 : PyTuple_Size(links), places = 16;
     while (places < 2 * count)
         places *= 2;
     group *groups = PyMem_Calloc((size_t)count + 1, sizeof(group));
     Py_ssize_t *table = PyMem_Calloc((size_t)places, sizeof(Py_ssize_t));
     if (groups == NULL || table == NULL)
         PyErr_NoMemory();
-    else if (kinds != NULL && PyTuple_Size(kinds) != count)
-        PyErr_SetString(PyExc_ValueError, "expected as many kinds as hrefs");
     else if (kinds != NULL) {
         Py_ssize_t filled = fill(groups, table, places, hrefs, kinds);
-        result = filled < 0 ? NULL : lists_of(groups, filled, hrefs);
+        result = filled < 0 ? NULL : lists_of(groups, filled, links, hrefs);
     }
     PyMem_Free(groups);
     PyMem_Free(table);
+    Py_XDECREF(links);
     Py_XDECREF(hrefs);
     Py_XDECREF(kinds);
     return result;

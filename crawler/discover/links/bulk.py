@@ -1,0 +1,118 @@
+"""What is done for each of some hundred links of a page: in C (`_bulk`) where that is compiled. Pure."""
+
+import re
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from crawler.page import Link
+from crawler.url.urls import Target
+
+try:
+    from crawler.discover.links import _bulk as compiled
+except ImportError:
+    # The extension is optional.
+    _COMPILED_VERSION = 0
+else:
+    _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
+
+IS_COMPILED: Final = _COMPILED_VERSION == 1
+"""False too if the extension was compiled from older code."""
+
+Groups = tuple[list[Link], list[str], list[int]]
+"""Of each group of equal links the first, its href without fragment, and their number."""
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_LONGEST: Final = 2048
+"""Characters of an href that is grouped."""
+
+
+class Judged(Protocol):
+    """What `follow` reads of a judgement."""
+
+    @property
+    def allowed(self) -> Target | None:
+        """The target, if nothing but its depth can refuse an ordinary link to it."""
+        ...
+
+    @property
+    def max_depth(self) -> int:
+        """The pages that may link to it have a smaller depth."""
+        ...
+
+
+def group_links(links: list[Link], /) -> Groups:
+    """Group the links of a page.
+
+    A link joins the last group of its href if that is of the same kind: kinds are compared by identity. A link stays
+    alone if its href is long, or no valid text, or if a page chose its hrefs so that they are slow to group.
+    """
+    return compiled.group_links(links) if IS_COMPILED else group_in_python(links)
+
+
+def follow(
+    links: list[Link],
+    counts: list[int],
+    judgements: Sequence[Judged],
+    at: int,
+    depth: int,
+    found: dict[str, int],
+    refused: set[str],
+    sources: list[tuple[Link, Target]],
+    /,
+) -> int:
+    """Follow links of a page of that depth, from the one at `at` on. Returns where it has come: at a link that is not
+    allowed there or whose canonical URL is `refused`, or behind the last one.
+
+    `found` gets the canonical URLs and their counts, `sources` the first link to each and its target."""
+    if IS_COMPILED:
+        return compiled.follow(links, counts, judgements, at, depth, found, refused, sources)
+    return follow_in_python(links, counts, judgements, at, depth, found, refused, sources)
+
+
+def group_in_python(links: list[Link], /) -> Groups:
+    """What `group_links` does where nothing is compiled."""
+    firsts: list[Link] = []
+    bare: list[str] = []
+    counts: list[int] = []
+    last_group: dict[str, int] = {}
+    for link in links:
+        href = link.href
+        before = href.partition("#")[0] if "#" in href else href
+        if len(href) <= _LONGEST and (href.isascii() or not _SURROGATE.search(href)):
+            group = last_group.get(before)
+            if group is not None and firsts[group].kind is link.kind:
+                counts[group] += 1
+                continue
+            last_group[before] = len(firsts)
+        firsts.append(link)
+        bare.append(before)
+        counts.append(1)
+    return firsts, bare, counts
+
+
+def follow_in_python(
+    links: list[Link],
+    counts: list[int],
+    judgements: Sequence[Judged],
+    at: int,
+    depth: int,
+    found: dict[str, int],
+    refused: set[str],
+    sources: list[tuple[Link, Target]],
+    /,
+) -> int:
+    """What `follow` does where nothing is compiled."""
+    for place in range(at, len(links)):
+        judgement = judgements[place]
+        target = judgement.allowed
+        if target is None or depth >= judgement.max_depth:
+            return place
+        canonical = target.canonical
+        if canonical in found:
+            found[canonical] += counts[place]
+        elif canonical in refused:
+            return place
+        else:
+            found[canonical] = counts[place]
+            sources.append((links[place], target))
+    return len(links)

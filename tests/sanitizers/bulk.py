@@ -1,0 +1,63 @@
+"""Cases for the loops over the links of a page. The reference is written in Python."""
+
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from crawler.discover.links import _bulk as compiled
+from crawler.discover.links.bulk import follow_in_python, group_in_python
+from tests.sanitizers.calls import Call, odd_value
+from tests.sanitizers.corpus import Corpus, make_text, tear
+
+
+def compare(chance: Random, corpus: Corpus) -> None:
+    links = _links(chance, corpus)
+    groups = compiled.group_links(links)
+    assert groups == group_in_python(links)
+    firsts, hrefs, counts = groups
+    judgements, depth = [_judgement(chance, href) for href in hrefs], chance.randrange(4)
+    results = []
+    for follow in (compiled.follow, follow_in_python):
+        found: dict[str, int] = {"b": 3}
+        sources: list[Any] = []
+        places = [-1]
+        while places[-1] < len(firsts):
+            places.append(follow(firsts, counts, judgements, places[-1] + 1, depth, found, {"r", ""}, sources))
+        results.append((found, sources, places))
+    assert results[0] == results[1]
+
+
+def calls(chance: Random, corpus: Corpus) -> list[Call]:
+    links = _links(chance, corpus)
+    odd = [*links, SimpleNamespace(href=odd_value(chance)), SimpleNamespace(href="a", kind=odd_value(chance))]
+    judgements: list[Any] = [_judgement(chance, link.href) for link in links]
+    odd_judgements = [*judgements, SimpleNamespace(allowed=odd_value(chance), max_depth=odd_value(chance))] * 2
+
+    def follow(judged: list[Any]) -> Call:
+        counts: list[Any] = [1 for _ in judged]
+        return compiled.follow, (list(judged), counts, judged, 0, 1, {"a": 1}, {"r"}, [])
+
+    return [
+        (compiled.group_links, (links,)),
+        (compiled.group_links, (odd,)),
+        follow(judgements),
+        follow(odd_judgements),
+    ]
+
+
+def _links(chance: Random, corpus: Corpus) -> list[Any]:
+    hrefs = [_href(chance, corpus) for _ in range(chance.randrange(6))]
+    return [
+        SimpleNamespace(href=f"{href}{chance.choice(('', '#', '#a'))}", kind=chance.choice("ab")) for href in hrefs * 4
+    ]
+
+
+def _judgement(chance: Random, href: str) -> Any:
+    canonical = chance.choice((href[:1], "b", "r", href))
+    target = SimpleNamespace(canonical=canonical) if chance.random() < 0.8 else None
+    return SimpleNamespace(allowed=target, max_depth=chance.choice((1 << 31, 1 << 31, 2)))
+
+
+def _href(chance: Random, corpus: Corpus) -> str:
+    written = tear(chance, make_text(chance, corpus, 8))
+    return written.decode("utf-8", chance.choice(("replace", "surrogateescape")))

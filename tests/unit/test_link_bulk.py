@@ -1,0 +1,153 @@
+"""Whether the loops over the links of a page do the same in C and in Python."""
+
+from collections.abc import Callable
+from itertools import count, islice
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.discover.links import bulk
+from crawler.discover.links.cache import ANY_DEPTH, Judgement
+from crawler.page import Link, LinkKind
+from crawler.url.urls import Target, UrlReader
+
+BASE = "https://example.org/"
+
+
+def links(*hrefs: str) -> list[Link]:
+    return [Link(href, LinkKind.LINK, f"link {number}") for number, href in enumerate(hrefs)]
+
+
+def target(href: str) -> Target:
+    found = UrlReader().read(href, BASE)
+    assert isinstance(found, Target)
+    return found
+
+
+@pytest.fixture(params=["best", "python"], autouse=True)
+def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "python":
+        monkeypatch.setattr(bulk, "IS_COMPILED", False)
+
+
+def test_links_that_differ_only_in_their_fragments_are_one_group() -> None:
+    given = links("a", "b#x", "a#1", "a#2", "b", "", "#y", "a##")
+    assert bulk.group_links(given) == ([given[0], given[1], given[5]], ["a", "b", ""], [4, 2, 2])
+
+
+def test_a_link_of_another_kind_begins_a_group_of_its_own() -> None:
+    link, embed = LinkKind.LINK, LinkKind.EMBED
+    kinds = [link, link, embed, link, link]
+    given = [Link(href, kind, str(number)) for number, (href, kind) in enumerate(zip("aaaba", kinds, strict=True))]
+    firsts, hrefs, counts = bulk.group_links(given)
+    assert [first.text for first in firsts] == ["0", "2", "3", "4"]
+    assert hrefs == ["a", "a", "b", "a"]
+    assert counts == [2, 1, 1, 1]
+
+
+_GROUPED = st.lists(st.sampled_from(["a", "b", "é", "#", "\0", "\ud800", "abcdefgh", "x" * 2047]), max_size=3).map(
+    "".join
+)
+
+
+@given(st.lists(st.tuples(_GROUPED, st.sampled_from([LinkKind.LINK, LinkKind.EMBED])), max_size=60))
+def test_compiled_code_groups_as_python_does(given: list[tuple[str, LinkKind]]) -> None:
+    compiled = pytest.importorskip("crawler.discover.links._bulk")
+    made = [Link(href, kind, str(number)) for number, (href, kind) in enumerate(given)]
+    assert compiled.group_links(made) == bulk.group_in_python(made)
+
+
+def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
+    compiled = pytest.importorskip("crawler.discover.links._bulk")
+    places, chosen = 4096, 600
+
+    def place(href: str) -> int:  # as the compiled code computes it for eight bytes
+        mixed = (8 ^ int.from_bytes(href.encode(), "little")) * 0x9E3779B97F4A7C15 % 2**64
+        return (mixed ^ mixed >> 32) % places
+
+    near = list(islice((href for href in map("{:08}".format, count()) if place(href) < 64), chosen))
+    firsts, bare, counts = compiled.group_links(links(*near, *near))
+    assert bare[:chosen] == near
+    assert len(firsts) > chosen
+    assert sum(counts) == 2 * chosen
+
+
+def test_links_are_followed_up_to_one_that_another_rule_has_to_judge() -> None:
+    hrefs = ("a", "b", "a?utm_source=x", "deep", "refused", "c", "out")
+    judgements = [Judgement(target(href), allowed=target(href)) for href in hrefs]
+    judgements[3] = Judgement(target("deep"), max_depth=3, allowed=target("deep"))
+    judgements[6] = Judgement(target("out"))
+    given, counts = links(*hrefs), [1, 2, 4, 8, 16, 32, 64]
+    found: dict[str, int] = {}
+    sources: list[tuple[Link, Target]] = []
+    places = [
+        bulk.follow(given, counts, judgements, at, 3, found, {f"{BASE}refused"}, sources) for at in (0, 4, 5, 6, 7)
+    ]
+    assert places == [3, 4, 6, 6, 7]
+    assert found == {f"{BASE}a": 5, f"{BASE}b": 2, f"{BASE}c": 32}
+    assert sources == [(given[place], target(hrefs[place])) for place in (0, 1, 5)]
+    assert bulk.follow(given, counts, judgements, 3, 2, found, set(), sources) == 6
+
+
+_JUDGED = st.tuples(st.sampled_from("abcdr"), st.booleans(), st.sampled_from([2, ANY_DEPTH]), st.integers(1, 5))
+
+
+@given(st.lists(_JUDGED, max_size=30), st.integers(0, 3), st.integers(0, 40))
+def test_compiled_code_follows_as_python_does(given: list[tuple[str, bool, int, int]], depth: int, first: int) -> None:
+    compiled = pytest.importorskip("crawler.discover.links._bulk")
+    judgements = [
+        Judgement(target(href), max_depth=most, allowed=target(href) if is_allowed else None)
+        for href, is_allowed, most, _ in given
+    ]
+    made, counts = links(*(href for href, *_ in given)), [count for *_, count in given]
+    results = []
+    for follow in (compiled.follow, bulk.follow_in_python):
+        found: dict[str, int] = {f"{BASE}d": 7}
+        sources: list[tuple[Link, Target]] = []
+        place = follow(made, counts, judgements, first, depth, found, {f"{BASE}r"}, sources)
+        results.append((max(place, first) if first < len(made) else len(made), found, list(found), sources))
+    assert results[0] == results[1]
+
+
+def _meddling(change: Callable[[], object]) -> Any:
+    class Meddler:
+        max_depth = ANY_DEPTH
+
+        @property
+        def allowed(self) -> Target:
+            change()
+            return target("a")
+
+    return Meddler()
+
+
+def test_what_is_read_may_change_the_lists() -> None:
+    compiled = pytest.importorskip("crawler.discover.links._bulk")
+    given, counts = links("a", "b"), [1, 1]
+    judgements: list[Any] = []
+    judgements += [_meddling(judgements.clear), _meddling(judgements.clear)]
+    found: dict[str, int] = {}
+    assert compiled.follow(given, counts, judgements, 0, 1, found, set(), []) == 1
+    assert found == {f"{BASE}a": 1}
+
+
+@pytest.mark.parametrize(
+    ("judgement", "error"),
+    [
+        (SimpleNamespace(), AttributeError),
+        (SimpleNamespace(allowed=target("a"), max_depth=None), TypeError),
+        (SimpleNamespace(allowed=SimpleNamespace(canonical=[]), max_depth=9), TypeError),
+    ],
+)
+def test_what_is_no_judgement_is_an_error(judgement: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        pytest.importorskip("crawler.discover.links._bulk").follow(links("a"), [1], [judgement], 0, 1, {}, set(), [])
+
+
+@pytest.mark.parametrize("given", [[None], [SimpleNamespace(href=None, kind=1)], [SimpleNamespace(href="a")], "a"])
+def test_what_can_not_be_grouped_is_an_error(given: Any) -> None:
+    with pytest.raises((TypeError, AttributeError)):
+        pytest.importorskip("crawler.discover.links._bulk").group_links(given)
