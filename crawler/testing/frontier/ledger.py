@@ -3,11 +3,12 @@
 import asyncio
 
 import pytest
+from msgspec import structs
 
 from crawler.testing.frontier.crawls import START, Crawl, drain, next_lease, page, pages, settle, urls_of
 from crawler.testing.loops import in_virtual_time
 from crawler.testing.visited.making import make_own
-from frontier import FrontierStats, Outcome, UrlState
+from frontier import CrawlUrl, FrontierStats, Outcome, UrlBatch, UrlState
 from visited import CannotForget
 
 
@@ -30,6 +31,23 @@ class LedgerTests:
             assert await frontier.add([page("a", "1"), page("a", "2")]) == 1
             await settle(frontier, second)
             assert await drain(frontier) == ["http://a.test/3", "http://a.test/1"]
+
+    @in_virtual_time
+    async def test_urls_that_are_made_when_they_are_needed_are_urls_like_others(self, crawl: Crawl) -> None:
+        urls = [page("a", str(number)) for number in range(4)]
+
+        def make(place: int, count: int) -> CrawlUrl:
+            return structs.replace(urls[place], link_count=count)
+
+        batch = UrlBatch(urls_of(urls), [1, 2, 4, 8], make)
+        async with crawl.opened() as frontier:
+            assert await frontier.add(urls[:1]) == 1
+            assert await frontier.add(batch[:3]) == 2
+            assert await frontier.add(batch[1:]) == 1
+            assert await frontier.add(batch) == 0
+            counts = [entry.hit_count for url in urls if (entry := await frontier.status_of(url.canonical))]
+            assert counts in ([3, 6, 12, 16], [1, 2, 4, 8])
+            assert await drain(frontier) == urls_of(urls)
 
     @in_virtual_time
     async def test_a_set_that_cannot_forget_says_so_and_nothing_is_changed(self, crawl: Crawl) -> None:
