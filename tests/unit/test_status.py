@@ -158,6 +158,8 @@ def test_a_status_is_a_copy_that_later_counts_do_not_change() -> None:
         (7500.0, "2 h 5 min"),
         (172_799.0, "47 h 59 min"),
         (200_000.0, "2 d 7 h"),
+        (604_790.0, "6 d 23 h"),
+        (604_800.0, "7 d"),
     ],
 )
 def test_seconds_are_said_as_a_person_says_them(seconds: float, text: str) -> None:
