@@ -117,6 +117,40 @@ def test_a_person_creates_pauses_and_resumes_a_crawl_in_a_browser(tmp_path: Path
         assert complaints == []
 
 
+@needs_chromium
+def test_who_needs_a_new_token_gives_it_where_he_is_and_keeps_what_he_typed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    with on_port(home) as (_, _, port), browser_page(port) as (page, complaints):
+        expect.set_options(timeout=WAIT_MS)
+        page.goto("/")
+        page.get_by_label("Token").fill("ключ")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("This is not the token of the daemon.")).to_be_visible()
+        page.get_by_label("Token").fill((home / "token").read_text().strip())
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="New crawl").click()
+        page.get_by_label("Name").fill("a")
+        page.get_by_label("Configuration").fill("[crawl]\nseeds = @\n")
+        (home / "token").write_text("another-token-of-the-daemon\n")
+        page.get_by_role("button", name="Create and start").click()
+        page.get_by_role("dialog").get_by_label("Token").fill("a-wrong-token-of-the-daemon")
+        page.keyboard.press("Enter")
+        page.get_by_role("dialog").get_by_label("Token").fill("another-token-of-the-daemon")
+        assert_everybody_can_use(page)
+        page.keyboard.press("Enter")
+        # The same request was sent again, and what TOML does not allow is shown where it is.
+        page.get_by_role("button", name="Line 2").click()
+        assert page.evaluate("getSelection().toString()") == "seeds = @"
+
+        (home / "token").write_text("the-third-token-of-the-daemon\n")
+        page.get_by_role("button", name="Create and start").click()
+        page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        expect(page.get_by_text("The token of this page is not valid (any more).")).to_be_visible()
+        expect(page.get_by_label("Configuration")).to_have_value("[crawl]\nseeds = @\n")
+        assert complaints == []
+
+
 def test_the_files_of_the_page_need_no_token_and_may_load_nothing_else(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -1,5 +1,7 @@
 // Asks the daemon.
 
+import { ask } from "/dom.js";
+
 const TOKEN = "onceover-token";
 const BASE = "/api/v1";
 
@@ -21,21 +23,44 @@ export const token = {
   forget: () => sessionStorage.removeItem(TOKEN),
 };
 
-/** What the daemon answers, from JSON. Throws `Refused` and `Unreachable`. */
-export async function request(method, path, { body, type = "application/json", signal } = {}) {
-  const headers = { Authorization: `Bearer ${token.get() ?? ""}` };
+/** What the daemon answers, from JSON. With `as`, for somebody with that token. Throws `Refused` and `Unreachable`. */
+export async function request(method, path, { body, type = "application/json", signal, as } = {}) {
+  const used = as ?? token.get();
+  const headers = { Authorization: bearer(used) };
   if (body !== undefined) headers["Content-Type"] = type;
-  let response;
+  let response, text;
   try {
     response = await fetch(BASE + path, { method, headers, body, signal, cache: "no-store", credentials: "omit" });
+    text = await response.text();
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Unreachable("The daemon does not answer.");
   }
-  const text = await response.text();
   const found = parsed(text);
-  if (!response.ok) throw new Refused(response.status, found ?? {});
-  return found;
+  if (response.ok) return found;
+  // Such a request has changed nothing, so it can be sent again.
+  if (response.status === 401 && as === undefined && used !== null && (await hasNewToken(used))) {
+    return request(method, path, { body, type, signal });
+  }
+  throw new Refused(response.status, found ?? {});
+}
+
+/** A token has visible ASCII characters; no header can hold what else somebody types. */
+const bearer = (text) => `Bearer ${/^[!-~]+$/.test(text ?? "") ? text : ""}`;
+
+let asking = null;
+
+/** Ask for another token where the page is, so that what was typed there is kept. False if the reader has none. */
+async function hasNewToken(old) {
+  if (token.get() !== old) return token.get() !== null;
+  asking ??= ask({ title: "Log in again", text: "The token of this page is not valid (any more).", field: "Token", isSecret: true, doIt: "Log in" });
+  const answer = await asking;
+  asking = null;
+  if (token.get() === old) {
+    if (answer === null) token.forget();
+    else token.set(answer.value.trim());
+  }
+  return answer !== null;
 }
 
 function parsed(text) {
@@ -56,7 +81,7 @@ export const post = (path, body) =>
 export async function download(path, name) {
   let response;
   try {
-    response = await fetch(BASE + path, { headers: { Authorization: `Bearer ${token.get() ?? ""}` }, cache: "no-store", credentials: "omit" });
+    response = await fetch(BASE + path, { headers: { Authorization: bearer(token.get()) }, cache: "no-store", credentials: "omit" });
     if (!response.ok) throw new Refused(response.status, parsed(await response.text()) ?? {});
     save(await response.blob(), name);
   } catch (error) {

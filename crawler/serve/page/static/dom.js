@@ -70,7 +70,7 @@ export function say(text) {
 }
 
 /** Ask before something is done. Resolves to the values of the form, or null if the reader does not want it. */
-export function ask({ title, text, field, doIt, isGrave = false }) {
+export function ask({ title, text, field, isSecret = false, doIt, isGrave = false }) {
   return new Promise((resolve) => {
     const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
     const decide = (answer) => (event) => {
@@ -84,7 +84,7 @@ export function ask({ title, text, field, doIt, isGrave = false }) {
       h("form", { onsubmit: decide(true) },
         h("h2", { id: "dialog-title" }, title),
         text && h("p", null, text),
-        field && h("label", null, field, h("input", { type: "text", maxlength: 2000, autocomplete: "off" })),
+        field && h("label", null, field, h("input", { type: isSecret ? "password" : "text", maxlength: 2000, autocomplete: "off" })),
         h("p", { class: "actions" },
           h("button", { type: "submit", class: isGrave ? "grave" : "main" }, doIt),
           h("button", { type: "button", onclick: decide(false) }, "Cancel"))));

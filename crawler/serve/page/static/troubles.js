@@ -14,6 +14,7 @@ const ADVICE = {
 /** Sentences about an error: what the daemon says, and what to do. */
 export function trouble(error) {
   if (!(error instanceof Refused)) return sentence(error.message);
+  if (error.status === 401) return "The token of this page is not valid (any more). Log out, and log in again.";
   return [error.message, ...error.problems, ADVICE[error.status]].filter(Boolean).map(sentence).join(" ");
 }
 

@@ -2,6 +2,7 @@
 
 import { crawlPath, request } from "/api.js";
 import { h, say } from "/dom.js";
+import { trouble } from "/troubles.js";
 
 const TEMPLATE = `[crawl]
 seeds = ["https://www.example.org/"]
@@ -23,10 +24,15 @@ export function create() {
 
   const number = () => {
     const marked = new Set(problems.map(({ line }) => line));
-    lines.replaceChildren(...text.value.split("\n").map((_, index) =>
-      h("span", { class: marked.has(index + 1) ? "wrong" : null }, `${index + 1}\n`)));
-    lines.scrollTop = text.scrollTop;
+    const pieces = [""];
+    text.value.split("\n").forEach((_, index) => {
+      if (marked.has(index + 1)) pieces.push(h("span", { class: "wrong" }, `${index + 1}\n`), "");
+      else pieces[pieces.length - 1] += `${index + 1}\n`;
+    });
+    lines.replaceChildren(...pieces);
+    scroll();
   };
+  const scroll = () => (lines.scrollTop = text.scrollTop);
   const goTo = (line) => {
     const before = text.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
     const end = text.value.indexOf("\n", before);
@@ -50,11 +56,12 @@ export function create() {
       say(`${name.value}: created`);
       location.hash = `#/crawls/${encodeURIComponent(name.value)}`;
     } catch (error) {
-      complain(sentence(error.message), error.problems ?? []);
+      const { problems: found = [] } = error;
+      complain(found.length > 0 ? sentence(error.message) : trouble(error), found);
     }
   };
   text.oninput = number;
-  text.onscroll = number;
+  text.onscroll = scroll;
   number();
   return {
     title: "New crawl",
@@ -71,9 +78,9 @@ export function create() {
   };
 }
 
-/** A problem as the daemon writes it: `docs.toml:2: crawl.seeds: expected …`. */
+/** A problem as the daemon writes it: `docs.toml:2: crawl.seeds: expected …`, with the column where TOML is not valid. */
 function placed(problem) {
-  const [, line, message] = /^[^:]*:(\d+): (.*)$/s.exec(problem) ?? [null, null, problem];
+  const [, line, message] = /^[^:]*:(\d+)(?::\d+)?: (.*)$/s.exec(problem) ?? [null, null, problem];
   return { line: line === null ? null : Number(line), message };
 }
 

@@ -1,6 +1,6 @@
 // Asks for the token.
 
-import { get, token } from "/api.js";
+import { request, token } from "/api.js";
 import { h } from "/dom.js";
 
 export function login(why, done) {
@@ -8,12 +8,12 @@ export function login(why, done) {
   const input = h("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true });
   const enter = async (event) => {
     event.preventDefault();
-    token.set(input.value.trim());
+    const given = input.value.trim();
     try {
-      await get("/crawls");
+      await request("GET", "/crawls", { as: given });
+      token.set(given);
       done();
     } catch (error) {
-      token.forget();
       problem.textContent = error.status === 401 ? "This is not the token of the daemon." : error.message;
       input.select();
     }
