@@ -151,6 +151,27 @@ def test_who_needs_a_new_token_gives_it_where_he_is_and_keeps_what_he_typed(tmp_
         assert complaints == []
 
 
+@needs_chromium
+def test_a_person_is_told_that_a_start_brings_nothing_to_a_complete_crawl(tmp_path: Path, long_web: Web) -> None:
+    home = tmp_path / "home"
+    write(home, "a", long_web, "scope.max_depth = 0")
+    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
+        expect.set_options(timeout=WAIT_MS)
+        served.wait_until_complete("a")
+        page.goto("/#/crawls/a")
+        page.get_by_label("Token").fill((home / "token").read_text().strip())
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Start a").click()
+        expect(page.get_by_role("dialog").get_by_text("Nothing is left to fetch.")).to_be_visible()
+        page.get_by_role("dialog").get_by_role("button", name="Start").click()
+        expect(page.get_by_text("a: told to start")).to_be_visible()
+        served.wait(lambda: len(served.record("a").runs) == 2, "second process")
+        page.goto("/#/crawls/none")
+        expect(page.get_by_role("main").get_by_text("There is no crawl 'none'")).to_be_visible()
+        expect(page.get_by_text("Trying again …")).to_have_count(0)
+        assert complaints == []
+
+
 def test_the_files_of_the_page_need_no_token_and_may_load_nothing_else(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

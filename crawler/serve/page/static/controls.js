@@ -23,11 +23,16 @@ export function controls(crawl, again) {
     const answer = await ask({ title: `Stop ${name}`, text: "It finishes what is in flight, and stays stopped until you start it.", doIt: "Stop" });
     if (answer) await tell("stop", "told to stop")();
   };
+  const start = async () => {
+    const text = "Nothing is left to fetch. It reads its seeds again, and ends if none is new. To fetch more, add URLs, or come back to pages.";
+    const isIdle = state === "complete" && crawl.until === null;
+    if (!isIdle || (await ask({ title: `Start ${name}`, text, doIt: "Start" }))) await tell("start", "told to start")();
+  };
   if (state === "running") return [button("Pause", pause), button("Stop", stop)];
-  if (state === "paused") return [button("Resume", tell("resume", "resumed")), RUNS.includes(state) && crawl.pid ? button("Stop", stop) : button("Start", tell("start", "told to start"))];
+  if (state === "paused") return [button("Resume", tell("resume", "resumed")), RUNS.includes(state) && crawl.pid ? button("Stop", stop) : button("Start", start)];
   if (state === "starting") return [button("Stop", stop)];
   if (state === "ending" || state === "removed" || state === "broken") return [];
-  return [button("Start", tell("start", "told to start"))];
+  return [button("Start", start)];
 }
 
 /** Remove a crawl that does not run from the list. */

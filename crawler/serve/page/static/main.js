@@ -37,6 +37,7 @@ function decoded(text) {
 async function run(view, signal) {
   document.title = `${view.title} · onceover`;
   let isNew = true;
+  let isShown = false;
   let wake = () => {};
   const again = () => wake();
   document.addEventListener("visibilitychange", again, { signal });
@@ -52,6 +53,7 @@ async function run(view, signal) {
       if (signal.aborted) return;
       clearInterval(slow);
       show(content, view.render(found, again));
+      isShown = true;
       if (isNew) content.querySelector("h1")?.focus({ preventScroll: true });
       view.shown?.(content, found);
       tell("");
@@ -63,10 +65,11 @@ async function run(view, signal) {
         logOut("This token is not valid (any more).");
         return;
       }
-      if (error instanceof Refused && isNew) {
+      if (error instanceof Refused && !isShown) {
         clearInterval(slow);
         show(content, h("h1", { tabindex: "-1" }, view.title), h("p", { class: "problem" }, told(error)));
-        content.querySelector("h1").focus({ preventScroll: true });
+        if (isNew) content.querySelector("h1").focus({ preventScroll: true });
+        tell("");
       } else {
         if (!(error instanceof Refused) && error.constructor.name !== "Unreachable") console.error(error);
         tell(`${told(error)} Trying again …`);
