@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
-from tests.e2e.browsing import CHROMIUM, WAIT_MS, assert_everybody_can_use, browser_page
+from tests.e2e.browsing import CHROMIUM, DESK, PHONE, WAIT_MS, assert_everybody_can_use, browser_page
 from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import write
 from tests.e2e.test_daemon_api import on_port
@@ -191,6 +191,31 @@ def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_w
         assert "do not come closer" in apart
         assert stopped == "50 URLs are open."
         assert unknown == ""
+        assert complaints == []
+
+
+@needs_chromium
+def test_numbers_and_the_chosen_tab_are_in_sight_on_a_phone(tmp_path: Path, wide_web: Web) -> None:
+    home = tmp_path / "home"
+    write(home, "a", wide_web, "politeness.max_delay_s = 3000", delay_s=3000.0)
+    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
+        expect.set_options(timeout=WAIT_MS)
+        served.wait_for_pid("a")
+        page.set_viewport_size(PHONE)
+        page.goto("/#/crawls/a/log")
+        page.get_by_label("Token").fill((home / "token").read_text().strip())
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("link", name="Log", exact=True)).to_be_in_viewport(ratio=0.9)
+        for size in (PHONE, DESK):
+            page.set_viewport_size(size)
+            open_tab(page, "Summary")
+            expect(page.get_by_role("heading", name="Where its URLs are")).to_be_visible()
+            hidden = (
+                "[...document.querySelectorAll('.pair .scroll')].filter((each) => each.scrollWidth > each.clientWidth)"
+            )
+            assert page.evaluate(f"{hidden}.map((each) => each.ariaLabel)") == []
+            open_tab(page, "Hosts")
+            expect(page.get_by_text("1 host", exact=True)).to_be_visible()
         assert complaints == []
 
 

@@ -28,6 +28,7 @@ export function add(name, search) {
     const judged = [];
     try {
       for (let begin = 0; begin < urls.length; begin += AT_ONCE) {
+        told.replaceChildren(h("p", null, `${count(begin)} of ${count(urls.length)} URLs are sent …`));
         const body = { urls: urls.slice(begin, begin + AT_ONCE), force: force.checked };
         if (precedence.value !== "") body.precedence = Number(precedence.value);
         judged.push(...(await post(crawlPath(name, "/seeds"), body)).urls);

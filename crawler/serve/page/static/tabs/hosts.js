@@ -47,12 +47,12 @@ export function hosts(name, search) {
 }
 
 function counted({ hosts: shown, left, after }, page) {
-  if (page === 1 && left !== null) return `${count(shown.length + left)} hosts`;
+  if (page === 1 && left !== null) return shown.length + left === 1 ? "1 host" : `${count(shown.length + left)} hosts`;
   return after === null ? "the last hosts" : "";
 }
 
 const emptiness = (wish) =>
-  wish.get("match") || wish.get("state") ? "No host is like this now." : "No host has URLs that wait.";
+  wish.get("match") || wish.get("state") ? "No host is like this now." : "No host has URLs in its queue. Those that wait for another attempt are in none.";
 
 function table(name, found, again) {
   const columns = [["Host"], ["State"], ["Why it waits", "wide"], ["Until"], ["URLs", "number"], ["Spent", "number"], ["Failures", "number"], ["Actions"]];

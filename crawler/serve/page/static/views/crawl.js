@@ -44,6 +44,7 @@ export function crawl(name, wanted, search) {
   const [title, make] = TABS[chosen];
   const tab = make(name, search);
   let known = null;
+  let isPlaced = false;
   return {
     title: `${name}: ${title.toLowerCase()}`,
     every: tab.every ?? 2000,
@@ -59,7 +60,12 @@ export function crawl(name, wanted, search) {
       tabs(name, chosen),
       h("section", { class: `tab ${chosen}` }, found?.failure ? [tab.refused?.(), h("p", { class: "problem", role: "alert" }, trouble(found.failure))] : tab.render(found, about, again)),
     ],
-    shown: (content, { found }) => found?.failure || tab.shown?.(content, found),
+    shown: (content, { found }) => {
+      // Where not all tabs have room, the chosen one is in sight.
+      if (!isPlaced) content.querySelector(".tabs [aria-current]").scrollIntoView({ block: "nearest", inline: "center" });
+      isPlaced = true;
+      if (!found?.failure) tab.shown?.(content, found);
+    },
   };
 }
 
@@ -78,7 +84,7 @@ function head(about, again) {
     h("h1", { tabindex: "-1" }, about.name),
     stateMark(about.state),
     h("div", { class: "actions" }, controls(about, again), removal(about, again)),
-    about.reason && h("p", { class: "why" }, about.reason, about.until && `, until ${moment(about.until)} (in ${until(about.until)})`),
+    about.reason && h("p", { class: "why" }, about.reason, about.until && `, until ${moment(about.until)}`, about.until && until(about.until) && ` (in ${until(about.until)})`),
     about.lines.length > 0 && h("pre", { class: "lines-told", tabindex: "0", role: "region", "aria-label": "Messages" }, about.lines.join("\n")));
 }
 
