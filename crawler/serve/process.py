@@ -64,6 +64,8 @@ class Output:
     def __init__(self, folder: Path, name: str) -> None:
         self.result = folder / f"{name}.out"
         self.messages = folder / f"{name}.err"
+        self.begun_at_byte = 0
+        """Where the messages of the last process begin, if this daemon has started it."""
 
     def report(self) -> _Report | None:
         """The result of the last process; None if it has not got that far."""
@@ -88,29 +90,30 @@ class Output:
             return None
 
     def last_lines(self, log: Path) -> tuple[str, ...]:
-        """The last lines of the messages; of the log if there are none."""
-        return _last_lines(self.messages) or _last_lines(log)
+        """The last lines of the messages of the last process; of the log if there are none."""
+        return _last_lines(self.messages, self.begun_at_byte) or _last_lines(log)
 
     def trim(self) -> None:
         """Drop old messages of a file that has grown large. A running process appends, so it goes on at the new end."""
         with suppress(OSError):
             if self.messages.stat().st_size > MAX_OUTPUT_BYTES:
                 kept = _tail(self.messages, KEPT_OUTPUT_BYTES)
+                self.begun_at_byte = 0
                 with self.messages.open("r+b") as file:
                     file.truncate(0)
                 with self.messages.open("ab") as file:
                     file.write(kept.partition(b"\n")[2])
 
 
-def _tail(path: Path, size: int) -> bytes:
+def _tail(path: Path, size: int, begin: int = 0) -> bytes:
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - size))
+        file.seek(max(begin, path.stat().st_size - size))
         return file.read()
 
 
-def _last_lines(path: Path) -> tuple[str, ...]:
+def _last_lines(path: Path, begin: int = 0) -> tuple[str, ...]:
     try:
-        text = _tail(path, KEPT_OUTPUT_BYTES).decode("utf-8", "replace")
+        text = _tail(path, KEPT_OUTPUT_BYTES, begin).decode("utf-8", "replace")
     except OSError:
         return ()
     return tuple(line.rstrip()[:500] for line in text.splitlines() if line.strip())[-LAST_LINES:]
@@ -181,6 +184,7 @@ def start(home: Path, configuration: str, directory: str, output: Output, *, pac
     same `pace` file keep the pace of hosts together. Raises `OSError`."""
     output.trim()
     with output.result.open("wb") as result, output.messages.open("ab") as messages:
+        output.begun_at_byte = messages.tell()
         child = subprocess.Popen(
             command("crawl", configuration, "--dir", directory, "--json"),
             cwd=home,

@@ -191,7 +191,8 @@ def ended(facts: Facts, how: Ended, now: float, *, restarts: Restarts) -> Facts:
             # Somebody may have resumed it since it was asked.
             rest = Rest(why=Why.PAUSED, reason=process.paused, since=now)
             return _replace(facts, record=_replace(record, rest=rest), to_look=True)
-        return _fallen(facts, process.began_at, (process.draining.reason, how.lines), now, restarts)
+        # The reason says all. The messages tell how far it was, and would be taken for those of a crash.
+        return _fallen(facts, process.began_at, (process.draining.reason, ()), now, restarts)
     if process.is_foreign and how.exit_code is None:
         return _replace(facts, to_look=True)
     facts = _fallen(facts, process.began_at, (how_text(how, process), how.lines), now, restarts)

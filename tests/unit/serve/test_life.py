@@ -544,7 +544,8 @@ def test_a_crawl_that_takes_too_much_is_restarted_like_one_that_crashes(memory: 
     assert isinstance(told, End)
     assert word in told.reason
     facts = changes.told_to_end(facts, told.reason, force=0, is_fall=told.is_fall, now=START_S)
-    facts = after(facts, 4, START_S + 1)
+    facts = after(facts, 4, START_S + 1, lines=("5.0 s · 100 pages",))
+    assert (summarize(facts).reason, summarize(facts).lines) == (told.reason, ())
     assert step(facts, START_S + 1) == Wait(START_S + 6)
     assert isinstance(step(facts, START_S + 6), Start)
 
