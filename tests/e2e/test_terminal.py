@@ -1,11 +1,22 @@
 """What a crawl does whose terminal, or whoever reads what it says, is gone."""
 
+import os
+import pty
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-from tests.e2e.crawling import COMPLETE, ONCEOVER, Web, environment, fetched
+import pytest
+from rich.console import Console
+
+from crawler.cli.operate.top import screen
+from crawler.control.replies import CrawlStatus, HostForm, HostList
+from tests.e2e.crawling import COMPLETE, ONCEOVER, Web, environment, fetched, setting
+from tests.e2e.operating import operated
 from tests.timeouts import MAX_WAIT_S
+from tests.unit.serve.samples import FRONTIER
 
 FAILING = """
 import sys
@@ -53,3 +64,48 @@ def test_a_crawl_needs_neither_stdin_nor_stdout_nor_stderr(tmp_path: Path, web: 
         subprocess.run(crawl, cwd=tmp_path, env=environment(), check=False, timeout=MAX_WAIT_S).returncode == COMPLETE
     )
     assert set(fetched(tmp_path / "crawl")) == web.pages
+
+
+@pytest.mark.parametrize("is_interrupted", [True, False])
+def test_top_goes_on_until_ctrl_c_or_the_end_of_the_crawl(tmp_path: Path, *, is_interrupted: bool) -> None:
+    with operated(tmp_path, *setting("politeness.min_delay_s=20")) as here:
+        here.crawl.wait_until(here.requests, "requests")
+        ours, its = pty.openpty()
+        top = [str(ONCEOVER), "top", "crawl", "--interval", "0.1"]
+        with subprocess.Popen(top, cwd=tmp_path, env=environment(), stdin=its, stdout=its, stderr=its) as process:
+            os.close(its)
+            shown = b""
+            while b"h00000" not in shown:
+                shown += os.read(ours, 1 << 16)
+            if is_interrupted:
+                process.send_signal(signal.SIGINT)
+            else:
+                here.do("stop", "--now")
+            with suppress(OSError):  # whoever reads a terminal that is closed gets an error
+                while read := os.read(ours, 1 << 16):
+                    shown += read
+            os.close(ours)
+            assert process.wait(MAX_WAIT_S) == COMPLETE
+        assert b"onceover:" not in shown
+        assert (b"The crawl has ended" in shown) is not is_interrupted
+
+
+def test_a_long_name_of_a_host_leaves_room_for_the_other_columns_of_top() -> None:
+    host = HostForm(
+        host="a-long-name." * 8,
+        key="",
+        state="in-process",
+        size=1234,
+        spent=56,
+        leased=1,
+        wake_at=None,
+        waits="waits " * 20,
+    )
+    console = Console(width=80)
+    with console.capture() as printed:
+        status = CrawlStatus(directory="crawl", running=False, pid=None, paused=None, frontier=FRONTIER, run=None)
+        console.print(screen(status, HostList(hosts=[host], left=0), Path("crawl")))
+    line = printed.get().splitlines()[-1]
+    assert line.split()[1:4] == ["in-process", "1,234", "56"]
+    assert line.startswith("a-long-name.")
+    assert len(line) <= 80

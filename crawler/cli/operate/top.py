@@ -1,11 +1,13 @@
 """onceover top"""
 
 import time
+from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 
 import click
 import msgspec
-from rich.console import Group
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -17,12 +19,12 @@ from crawler.cli.run.terminal import results_console
 from crawler.control.replies import CrawlStatus, HostList
 from crawler.control.requests import MAX_ITEMS, GetStatus, Top
 from crawler.disk.layout import part_directories
-from crawler.operate.reach import ReachedCrawl, reach
+from crawler.operate.reach import CrawlEnded, ReachedCrawl, reach
 from crawler.progress import frontier_rows, why
 from crawler.status import number_of, rate
 
 _LINES_BESIDE_HOSTS = 8
-_MIN_WIDTH = 20
+_LONG = ("host", "why")
 _MAX_INTERVAL_S = 240.0
 """A crawl drops who says nothing for 300 s."""
 _WIDE = 1000
@@ -57,11 +59,22 @@ def top(
             console = console if console.is_terminal else results_console(width=_WIDE)
             console.print(_ask(crawl, directory, Top(match=match, limit=limit or 50)))
             return
-        with Live(console=console, auto_refresh=False, screen=True) as live:
-            while True:
-                shown = limit or max(1, console.height - _LINES_BESIDE_HOSTS - _count_parts(directory))
-                live.update(_ask(crawl, directory, Top(match=match, limit=shown)), refresh=True)
-                time.sleep(interval)
+        with suppress(KeyboardInterrupt):  # Ctrl-C is how people end this
+            try:
+                _watch(crawl, directory, match, limit, interval, console)
+            except CrawlEnded:
+                told = f"onceover status {quote(str(directory))}"
+                click.echo(f"The crawl has ended, or dropped the connection. `{told}` tells how far it is.")
+
+
+def _watch(
+    crawl: ReachedCrawl, directory: Path, match: str, limit: int | None, interval_s: float, console: Console
+) -> None:
+    with Live(console=console, auto_refresh=False, screen=True) as live:
+        while True:
+            shown = limit or max(1, console.height - _LINES_BESIDE_HOSTS - _count_parts(directory))
+            live.update(_ask(crawl, directory, Top(match=match, limit=shown)), refresh=True)
+            time.sleep(interval_s)
 
 
 def _count_parts(directory: Path) -> int:
@@ -82,13 +95,14 @@ def screen(status: CrawlStatus, hosts: HostList, directory: Path) -> Group:
     lines.append("" if status.run is None else " · ".join(why(status.run)))
     table = Table(box=None, pad_edge=False)
     in_parts = any(host.part is not msgspec.UNSET for host in hosts.hosts)
-    for name in ("host", *(["part"] if in_parts else []), "state", "URLs", "spent", "until"):
-        table.add_column(name, no_wrap=True, justify="right" if name in ("URLs", "spent") else "left")
-    table.add_column("why", overflow="ellipsis", no_wrap=True, min_width=_MIN_WIDTH)
+    for name in ("host", *(["part"] if in_parts else []), "state", "URLs", "spent", "until", "why"):
+        # Long hosts and reasons are cut off, so that the columns between them have room.
+        table.add_column(name, no_wrap=name not in _LONG, justify="right" if name in ("URLs", "spent") else "left")
     for host in hosts.hosts:
         until = "" if host.wake_at is None else host.wake_at[11:19]
         number = [str(host.part)] if in_parts else []
-        table.add_row(host.host, *number, host.state, f"{host.size:,}", f"{host.spent:,}", until, host.waits)
+        host_name, reason = (Text(text, no_wrap=True, overflow="ellipsis") for text in (host.host, host.waits))
+        table.add_row(host_name, *number, host.state, f"{host.size:,}", f"{host.spent:,}", until, reason)
     left = [Text(f"and {hosts.left:,} more; --limit or --match shows them")] if hosts.left else []
     return Group(*map(Text, lines), table, *left)
 
