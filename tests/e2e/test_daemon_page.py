@@ -85,6 +85,7 @@ def test_a_person_creates_pauses_and_resumes_a_crawl_in_a_browser(tmp_path: Path
         expect(page.get_by_text("There are no crawls yet.")).to_be_visible()
 
         page.get_by_role("link", name="New crawl").click()
+        expect(page.get_by_label("Configuration")).to_have_value(re.compile("user_agent"))
         page.get_by_label("Name").fill("a")
         page.get_by_label("Configuration").fill("[crawl]\nseeds = 5\n")
         page.get_by_role("button", name="Create and start").click()

@@ -69,3 +69,10 @@ def test_the_container_installs_what_the_checkout_has(containerfile: str, reposi
     copied = re.findall(r"^COPY --from=build (\S+) (\S+)$", containerfile, re.MULTILINE)
     venvs = re.findall(r"python3 -m venv (\S+)", containerfile)
     assert copied == [(venv, venv) for venv in venvs]  # programs of a venv name its path
+
+
+@pytest.mark.parametrize("within", ["a", "a/part-1", "a/20261123T020000Z", "a/20261123T020000Z/part-1"])
+def test_the_logs_of_crawls_are_rotated_with_a_schedule_and_in_parts(within: str, repository: Path) -> None:
+    rotated = (repository / "deploy" / "onceover.logrotate").read_text().partition("{")[0]
+    patterns = [pattern for pattern in rotated.split() if pattern.startswith("/srv/")]
+    assert sum(Path(f"/srv/onceover/crawls/{within}/logs/crawl.log").match(pattern) for pattern in patterns) == 1

@@ -12,6 +12,10 @@ within = "host"
 
 [limits]
 pages = 1000
+
+[fetch]
+# Sites that are not yours want to know who asks:
+# user_agent = "onceover/1.0 (you@your.site)"
 `;
 
 export function create() {
