@@ -32,6 +32,20 @@ FALLING = """import("/series.js").then(({ whenTheyMeet }) => {
 })"""
 
 
+LABELS = """
+const labels = (window.labels = new Map());
+const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.clearRect = function (...place) {
+  labels.set(this.canvas, []);
+  clearRect.apply(this, place);
+};
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+  labels.get(this.canvas)?.push(text);
+  fillText.call(this, text, ...place);
+};
+"""
+
+
 @pytest.fixture(scope="module")
 def wide_web() -> Iterator[Web]:
     """So many hosts that they need several pages of a table."""
@@ -195,12 +209,15 @@ def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_w
 
 
 @needs_chromium
-def test_numbers_and_the_chosen_tab_are_in_sight_on_a_phone(tmp_path: Path, wide_web: Web) -> None:
+def test_numbers_and_the_chosen_tab_are_in_sight_on_a_phone_and_axes_have_each_figure_once(
+    tmp_path: Path, wide_web: Web
+) -> None:
     home = tmp_path / "home"
     write(home, "a", wide_web, "politeness.max_delay_s = 3000", delay_s=3000.0)
     with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
         expect.set_options(timeout=WAIT_MS)
         served.wait_for_pid("a")
+        page.add_init_script(LABELS)
         page.set_viewport_size(PHONE)
         page.goto("/#/crawls/a/log")
         page.get_by_label("Token").fill((home / "token").read_text().strip())
@@ -216,6 +233,12 @@ def test_numbers_and_the_chosen_tab_are_in_sight_on_a_phone(tmp_path: Path, wide
             assert page.evaluate(f"{hidden}.map((each) => each.ariaLabel)") == []
             open_tab(page, "Hosts")
             expect(page.get_by_text("1 host", exact=True)).to_be_visible()
+        # A crawl that rests has curves at 0, whose axes have each figure once.
+        open_tab(page, "Progress")
+        expect(page.get_by_role("img").first).to_be_visible()
+        texts = page.evaluate("[...labels.values()]")
+        assert len(texts) == 4
+        assert [each for each in texts if len({*each}) < len(each)] == []
         assert complaints == []
 
 

@@ -8,6 +8,8 @@ import uPlot from "/vendor/uplot/uPlot.esm.js";
 const HEIGHT = 190;
 const MOST_ROWS = 12;
 const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3], [4, 2]];
+/** Steps of an axis whose figures are whole numbers: between those, two marks would have one text. */
+const WHOLE_STEPS = Array.from({ length: 14 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
 const drawn = new Map();
 
 const written = (seconds) => moment(new Date(seconds * 1000).toISOString());
@@ -79,7 +81,7 @@ function tellFigures({ plot, figures, chart }) {
   });
 }
 
-function options({ curves, write }, width, pointed) {
+function options({ curves, write, isWhole }, width, pointed) {
   const axis = { stroke: () => colour("--soft"), grid: { stroke: () => colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
   return {
     width,
@@ -89,7 +91,7 @@ function options({ curves, write }, width, pointed) {
     scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.06 : 1] } },
     axes: [
       { ...axis, size: 30, values: (_, splits, __, ___, step) => splits.map((each) => tick(each, step)) },
-      { ...axis, size: 76, values: (_, splits) => splits.map(write) },
+      { ...axis, ...(isWhole ? { incrs: WHOLE_STEPS } : {}), size: 76, values: (_, splits) => splits.map(write) },
     ],
     series: [{}, ...curves.map(({ name }, at) => ({
       label: name, stroke: () => colour(`--curve-${at + 1}`), width: 2, dash: DASHES[at], points: { show: false },

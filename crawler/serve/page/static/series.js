@@ -12,12 +12,12 @@ const CLASSES = [["2xx", "responses_2xx"], ["3xx", "responses_3xx"], ["4xx", "re
 /** The plots of a history, as the API gives it. */
 export function plotsOf({ columns }) {
   const { time } = columns;
-  const plot = (key, title, write, curves) => ({ key, title, write, ...broken(time, curves) });
+  const plot = (key, title, write, curves, isWhole = false) => ({ key, title, write, isWhole, ...broken(time, curves) });
   const perSecond = (name) => growth(time, columns[name]);
   return [
     plot("pages", "Pages", rate, [["Pages", columns.pages_per_s]]),
-    plot("bytes", "Bytes received", (value) => (value === null ? "–" : `${size(value)}/s`), [["Bytes", columns.bytes_per_s]]),
-    plot("progress", "Discovered and finished URLs", count, [["Discovered", columns.discovered], ["Finished", finished(columns)]]),
+    plot("bytes", "Bytes received", (value) => (value === null ? "–" : `${size(value)}/s`), [["Bytes", columns.bytes_per_s]], true),
+    plot("progress", "Discovered and finished URLs", count, [["Discovered", columns.discovered], ["Finished", finished(columns)]], true),
     plot("answers", "Answers by status, and failures", rate,
       [...CLASSES.map(([title, name]) => [title, perSecond(name)]), ["Failures", columns.failures_per_s]]),
   ];
