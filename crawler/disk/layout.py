@@ -7,12 +7,10 @@ A crawl that is not in parts has its state and output in its directory DIR. A cr
     public_suffix_list.dat   the list by which the crawl is divided, for as long as it lasts
     crawl.toml         the configuration of the last run, for all parts
     lock, control, logs/crawl.log   of the process that watches over the parts
-
     parts.next.json    the `Layout` that it is to have, while it is being divided anew
 
 `parts.json` is written before the first part has anything, and replaced in one step. So it alone says whether a crawl
-is in parts, and which directories count. Whoever divides a crawl anew makes new directories beside the old ones, then
-replaces the file.
+is in parts, and which directories count. A division makes new directories beside the old ones, then replaces the file.
 Each machine of a crawl on many has such a directory, with a layout of all parts; those of others are missing.
 """
 
@@ -295,6 +293,8 @@ def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
         paths = [path for path in (directory.path / name for name in names) if path.exists()]
         for part in [stack.enter_context(CrawlDirectory(path)) for path in paths]:
             part.clear()
+            for socket in filter(Path.is_socket, list(part.path.iterdir())):
+                socket.unlink()  # a process that was killed has left it
             part.lock.unlink()
             with suppress(OSError):
                 part.path.rmdir()  # unless somebody has put files there

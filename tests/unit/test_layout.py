@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.control.address import NAME, listen
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.earlier import earlier_places
 from crawler.disk.layout import (
@@ -17,6 +18,7 @@ from crawler.disk.layout import (
     record_directories,
     write_layout,
 )
+from crawler.parts.exchange.local import NAME as LINKS
 from frontier import Part
 
 
@@ -133,6 +135,16 @@ def test_clearing_deletes_the_parts_too_but_no_files_of_others(tmp_path: Path) -
     assert read_layout(tmp_path) is None
     assert not first.path.exists()
     assert [each.name for each in second.path.iterdir()] == ["notes.txt"]
+
+
+def test_clearing_deletes_the_sockets_of_parts_that_were_killed(tmp_path: Path) -> None:
+    first, second = begin(tmp_path)
+    for name in (NAME, LINKS):
+        listen(first.path, name).close()
+    with CrawlDirectory(tmp_path) as directory:
+        clear_crawl(directory)
+    assert not first.path.exists()
+    assert not second.path.exists()
 
 
 def test_nothing_is_cleared_while_a_part_runs(tmp_path: Path) -> None:
