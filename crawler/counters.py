@@ -61,6 +61,10 @@ class Counters:
         self.in_flight: dict[int, InFlight] = {}
         """By the number of the lease."""
 
+    def count_new(self, links: int, /) -> None:
+        """Count links that were new."""
+        self.admitted += links
+
     def count_response(self, fetched: Fetched, /) -> None:
         """Count what came of a request. A failure is none."""
         if not isinstance(fetched, Failure):

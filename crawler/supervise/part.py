@@ -205,7 +205,14 @@ class _RunningPart:
                 agreement = self._agreement(run, self._begin.configuration)
                 # On many machines, a part may miss a change of the settings; its agent gives it another process then.
                 passing = () if self._begin.lease is None else (CONFIGURATION,)
-                carrier = Carrier(links, exchange, run.crawl.frontier.pauses, agreement=agreement, passing=passing)
+                carrier = Carrier(
+                    links,
+                    exchange,
+                    run.crawl.frontier.pauses,
+                    agreement=agreement,
+                    passing=passing,
+                    on_new=run.crawl.engine.counters.count_new,
+                )
                 taker = ConfigurationTaker(self._settings(run, carrier), carrier.gate)
                 answers = self._answers = PartAnswers(carrier, self._line.send)
                 self._open(run, carrier, taker)

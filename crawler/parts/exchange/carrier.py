@@ -1,7 +1,7 @@
 """Carries the links of one part to the other parts, and takes theirs."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from crawler.parts.agreement import Agreement
@@ -36,11 +36,12 @@ class Carrier:
         *,
         agreement: Mapping[str, str],
         passing: Collection[str] = (),
+        on_new: Callable[[int], object] = lambda _: None,
         sync_s: float = SYNC_S,
         max_waiting: int = MAX_WAITING,
     ) -> None:
         """`agreement` is what all parts of the crawl must agree on, by name. What differs for a moment
-        only is named in `passing`."""
+        only is named in `passing`. `on_new` hears how many URLs of other parts were new."""
         self.gate = Gate()
         self.agreement = Agreement(agreement, passing=passing)
         self._links = links
@@ -53,7 +54,7 @@ class Carrier:
             receiver: Sending(links, exchange, receiver, agreement=self.agreement, on_trimmed=self._check_waiting)
             for receiver in others
         }
-        self._receiving = Receiving(links, agreement=self.agreement)
+        self._receiving = Receiving(links, agreement=self.agreement, on_new=on_new)
         links.watch(self._append, self._receiving.confirm_all)
         self._check_waiting()
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -36,12 +36,14 @@ class _Incoming:
 class Receiving:
     """All connections on which other parts send."""
 
-    def __init__(self, links: PartLinks, *, agreement: Agreement) -> None:
+    def __init__(self, links: PartLinks, *, agreement: Agreement, on_new: Callable[[int], object]) -> None:
+        """`on_new` hears how many URLs of other parts were new."""
         self._receiver = Receiver(
             receiver=links.part.number, incarnation=links.incarnation, positions=links.positions()
         )
         self._links = links
         self._agreement = agreement
+        self._on_new = on_new
         self._newest: dict[int, _Incoming] = {}
         """The newest connection of each sender."""
         self._accepted = 0
@@ -141,7 +143,8 @@ class Receiving:
             sequence += len(parcels)
             place = Place(intake.place.incarnation, sequence)
             async with self._turn:
-                await self._links.admit(intake.sender, place, parcels)
+                new = await self._links.admit(intake.sender, place, parcels)
+            self._on_new(new)
             self._commit(intake.sender, place)
 
     def _commit(self, sender: int, place: Place) -> None:
