@@ -51,6 +51,8 @@ from crawler.wiring.additions import Additions
 from crawler.wiring.components.exchanging import open_exchange
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import CONFIGURATION, agreement, use_suffixes_of
+from crawler.wiring.plugins.blame import plugins_of
+from crawler.wiring.plugins.loading import NamedBackend
 from frontier import PartLinks
 
 log = logging.getLogger(__name__)
@@ -63,9 +65,9 @@ REBUILD_S: Final = 0.5
 PartLine = Line[ToPart, FromPart]
 
 
-async def run_part(line: PartLine) -> None:
-    """Run the part that the supervisor names, until it says that the crawl has ended, or is gone. Raises whatever keeps
-    a crawl from starting or continuing."""
+async def run_part(line: PartLine, plugins: list[NamedBackend]) -> None:
+    """Run the part that the supervisor names, until it says that the crawl has ended, or is gone. Appends the plug-ins
+    that it runs with. Raises whatever keeps a crawl from starting or continuing."""
     begin = await line.receive()
     if not isinstance(begin, Begin):
         return
@@ -76,6 +78,7 @@ async def run_part(line: PartLine) -> None:
         )
     place = CrawlDirectory(Path(begin.directories[begin.number]))
     loaded = _load(begin, begin.configuration)
+    plugins += plugins_of(loaded.config)
     form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name, part=begin.number)
     with log_into(place.log, form, TellingHandler(line.send)):
         await _RunningPart(line, begin, loaded).run()

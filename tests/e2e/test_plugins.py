@@ -300,8 +300,11 @@ def test_a_sink_that_raises_ends_the_crawl_by_a_line_that_names_it_and_loses_not
     assert_sound(tmp_path / "crawl")
 
 
-def test_a_sink_that_calls_exit_has_failed_and_the_crawl_is_not_complete(site: str, web: Web, tmp_path: Path) -> None:
-    ended = crawl(web, *setting("output.sinks=broken:Exiting"), site=site, cwd=tmp_path)
+@pytest.mark.parametrize("parts", ["1", "2"])
+def test_a_sink_that_calls_exit_has_failed_and_the_crawl_is_not_complete(
+    site: str, web: Web, tmp_path: Path, parts: str
+) -> None:
+    ended = crawl(web, "--parts", parts, *setting("output.sinks=broken:Exiting"), site=site, cwd=tmp_path)
     assert_told(ended, FAILED, 'the sink "broken:Exiting" failed: SystemExit: 0 (broken.py, line ')
 
 

@@ -6,10 +6,13 @@ import click
 
 from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.running import in_event_loop
-from crawler.parts.line.line import open_line
+from crawler.codes.exit_codes import FAILED
+from crawler.parts.line.line import framed, open_line
 from crawler.parts.line.messages import Failed, ToPart
 from crawler.supervise import part
 from crawler.supervise.process import COMMAND, take_signals
+from crawler.wiring.plugins.blame import PluginFailed, blaming
+from crawler.wiring.plugins.loading import NamedBackend
 
 
 @click.command(COMMAND, hidden=True)
@@ -22,15 +25,24 @@ def run_part(descriptor: int) -> int:
         connected = socket.socket(fileno=descriptor)
     except OSError as error:
         raise click.UsageError("`onceover crawl --parts N` starts the parts of a crawl; nobody else can") from error
-    return in_event_loop(_run(connected))
+    plugins: list[NamedBackend] = []
+    with connected.dup() as again:
+        try:
+            with blaming(plugins):
+                return in_event_loop(_run(connected, plugins))
+        except PluginFailed as error:
+            # A task that raises SystemExit ends the event loop at once, and the line with it.
+            again.setblocking(True)
+            again.sendall(framed(Failed(message=str(error), exit_code=FAILED)))
+            return FAILED
 
 
-async def _run(connected: socket.socket) -> int:
+async def _run(connected: socket.socket, plugins: list[NamedBackend]) -> int:
     """Run the part, and tell the supervisor what keeps it from going on. Errors that nobody expects end the process,
-    and stand in its log."""
+    and stand in its log. The plug-ins of the crawl are appended to a list."""
     line = await open_line(connected, ToPart)
     try:
-        await part.run_part(line)
+        await part.run_part(line, plugins)
     except BaseException as error:
         # With what it knows, it takes a megabyte.
         from crawler.cli.errors import known_error  # noqa: PLC0415 - see above

@@ -29,7 +29,6 @@ class Line(Generic[_Incoming, _Outgoing]):
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, incoming: Any) -> None:
         self._reader = reader
         self._writer = writer
-        self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(incoming).decode
 
     @property
@@ -39,9 +38,9 @@ class Line(Generic[_Incoming, _Outgoing]):
 
     def send(self, message: _Outgoing) -> None:
         """Send a message, unless the line has ended."""
-        body = self._encode(message)
+        framed_message = framed(message)
         if not self._writer.is_closing():
-            self._writer.write(len(body).to_bytes(_LENGTH, "big") + body)
+            self._writer.write(framed_message)
 
     async def receive(self) -> _Incoming | None:
         """The next message; None at the end of the line, also if it ends within a message. Raises `LineBroken`."""
@@ -61,6 +60,12 @@ class Line(Generic[_Incoming, _Outgoing]):
         self._writer.close()
         with suppress(OSError):
             await self._writer.wait_closed()
+
+
+def framed(message: object) -> bytes:
+    """A message as it goes over the line."""
+    body = msgspec.msgpack.encode(message)
+    return len(body).to_bytes(_LENGTH, "big") + body
 
 
 async def open_line(connected: socket.socket, incoming: Any) -> Line[Any, Any]:

@@ -33,7 +33,7 @@ async def supervised(directory: Path) -> AsyncIterator[Supervisor]:
     line: Supervisor = await open_line(ours, FromPart)
     its_line = await open_line(its, ToPart)
     with lock_parts(loaded, version=__version__, on_wait=lambda _: None) as plan:
-        part = asyncio.create_task(run_part(its_line))
+        part = asyncio.create_task(run_part(its_line, []))
         try:
             line.send(plan.begin(0, again=False))
             yield line
