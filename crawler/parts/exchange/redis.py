@@ -175,6 +175,7 @@ class RedisExchange(Generic[_Message]):
             if self._closed:
                 # The group has failed just when it was cancelled. Python 3.11 and 3.12 forget the cancellation then.
                 return
+            _uncancel()
             await self._streams.disconnect()
             self._first_try.set()
             if now() - began > _LAST_RETRY_S:
@@ -267,3 +268,11 @@ class RedisExchange(Generic[_Message]):
                 if connection.way.is_waiting:
                     connection.tell()
             self._has_frames.set()
+
+
+def _uncancel() -> None:
+    """A group of tasks that has failed has cancelled this task, and Python 3.11 and 3.12 go on to count that. With
+    3.11.2, the next timeout would then end the task."""
+    this = asyncio.current_task()
+    while this is not None and this.uncancel():
+        pass

@@ -207,3 +207,32 @@ async def test_an_exchange_that_fails_just_when_it_is_closed_is_closed(
             await asyncio.sleep(0)
         async with asyncio.timeout(MAX_WAIT_S):
             await exchange.aclose()
+
+
+@in_event_loop
+async def test_an_exchange_goes_on_after_redis_was_silent_for_long(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("crawler.parts.exchange.redis_streams", "crawler.redis.client"):
+        monkeypatch.setattr(f"{place}.TIMEOUT_S", 0.5)
+    monkeypatch.setattr("crawler.parts.exchange.redis_streams._BLOCK_MS", 100)
+    attempts, connect = 0, Streams.connect
+
+    async def count(streams: Streams) -> None:
+        nonlocal attempts
+        attempts += 1
+        await connect(streams)
+
+    monkeypatch.setattr(Streams, "connect", count)
+    exchange = await RedisExchange.begin(Server(url=server.url), 0, prefix="test", wire=LINKS)
+    try:
+        await until(lambda: exchange.trouble is None)
+        server.hold()
+        before = attempts
+        await until(lambda: attempts >= before + 2 or exchange._working.done())  # one attempt has waited in vain
+        server.go_on()
+        await until(lambda: exchange.trouble is None or exchange._working.done())
+        assert exchange.trouble is None
+    finally:
+        server.go_on()
+        await exchange.aclose()
