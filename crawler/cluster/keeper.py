@@ -14,7 +14,7 @@ from crawler.cluster.leases import Claim, Leases
 from crawler.cluster.register import Register
 from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Identity, RegisterDamaged
 from crawler.disk.directory import DirectoryRefused
-from crawler.redis.client import FAILURES
+from crawler.redis.client import FAILURES, reason_of
 
 log = logging.getLogger(__name__)
 
@@ -165,10 +165,10 @@ class LeaseKeeper:
             await work()
             self._trouble = None
         except FAILURES as error:
-            # TimeoutError is one of them.
+            reason = reason_of(error, self._lease_s / 2)
             if self._trouble is None:
-                log.warning("leases can't be renewed, because Redis can't be used: %s", error)
-            self._trouble = str(error) or type(error).__name__
+                log.warning("leases can't be renewed, because Redis can't be used: %s", reason)
+            self._trouble = reason
         except RegisterDamaged as error:
             if self._damage != str(error):
                 log.warning("leases are kept, and no others claimed, until this is mended: %s", error)

@@ -125,6 +125,17 @@ async def test_a_lease_ends_by_the_clock_of_its_holder_when_redis_is_gone(server
         assert keeper.until(0) == float("-inf")
 
 
+@in_event_loop
+async def test_a_lease_that_ends_because_redis_is_silent_says_so(server: RedisServer) -> None:
+    async with crawl_of(server), kept(server, MemoryHome(makes=[0]), "a") as keeper:
+        await change_of(keeper, Held)
+        server.hold()
+        try:
+            await lost_because(keeper, "could not be renewed in time: it has not answered for 1 s")
+        finally:
+            server.go_on()
+
+
 class WithoutNodes(Register):
     """Reaches a cluster of nodes whose slots nobody serves at first."""
 
