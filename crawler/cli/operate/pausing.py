@@ -92,8 +92,9 @@ def _part(part: PartStatus) -> str:
     else:
         settled = frontier.done + frontier.failed + frontier.excluded
         texts += [f"{settled:,} of {frontier.admitted:,} settled", "does not run"]
-    if status.paused is not None:
-        texts.append(f"paused: {status.paused}")
+    paused = status.paused or frontier.paused  # by an operator, or for want of disk space, for example
+    if paused is not None:
+        texts.append(f"paused: {paused}")
     return " · ".join(texts)
 
 

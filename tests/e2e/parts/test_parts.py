@@ -209,6 +209,8 @@ def test_a_full_disk_holds_its_part_alone_and_is_told(tmp_path: Path) -> None:
             crawl.wait_until_all_crawl(supervisor)
             ballast = fill(disk)
             supervisor.wait_until(lambda: "part 1 is paused: " in supervisor.err, "word of it")
+            row = " ".join(command_here("status", str(crawl.directory)).out.split()).rpartition("part 1 ")[2]
+            assert "paused: " in row, row
             # The other part may have nothing left to do by now, so it gets something.
             new = f"http://{host_of(crawl.records()[0][0].url)}/no-page-links-here"
             assert_told(command_here("add", str(crawl.directory), new), COMPLETE)
