@@ -94,7 +94,8 @@ def has_crawl(path: Path) -> bool:
 
 def stored_configuration(path: Path) -> Loaded:
     """The configuration of the last run of the crawl in a directory, or of the one that the directory is a part of.
-    Raises `ConfigError`."""
+    Raises `ConfigError`, and `DirectoryRefused` if there is none."""
+    refuse_without_configuration(path)
     return load(_configuration(path), environ={}, require_seeds=False)
 
 

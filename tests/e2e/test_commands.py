@@ -323,10 +323,11 @@ def test_a_crawl_that_has_lost_its_settings_says_so_and_what_to_do(tmp_path: Pat
     assert ended.code == LIMIT
     (tmp_path / "crawl" / "crawl.toml").unlink()
     before = tree(tmp_path)
-    refused = onceover("crawl", "--dir", "crawl", cwd=tmp_path)
     told = "expected crawl/crawl.toml", "that file is lost", "run `onceover crawl CONFIG --dir crawl`"
-    assert_told(refused, REFUSED, "the crawl in crawl has no configuration", *told)
-    assert tree(tmp_path) == before
+    for command in (["crawl", "--dir", "crawl"], ["status", "crawl"], ["report", "crawl"]):
+        refused = onceover(*command, cwd=tmp_path)
+        assert_told(refused, REFUSED, "the crawl in crawl has no configuration", *told)
+        assert tree(tmp_path) == before
     ended = onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "1", cwd=tmp_path)
     assert_told(ended, LIMIT, "Changed: the settings of the last run are lost, because crawl/crawl.toml is missing")
 
