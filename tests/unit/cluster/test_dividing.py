@@ -215,11 +215,11 @@ def test_a_copy_of_what_was_registered_and_run_since_is_not_registered_again(
 
 
 def test_a_division_can_be_given_up_and_machines_go_on(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    machines.register()
+    assert_told(machines.register(), COMPLETE)
     with monkeypatch.context() as patch:
         patch.setattr("crawler.operate.upkeep.dividing.divide_fingerprints", crash)
         with pytest.raises(Crashed):
-            machines.divide(2)
+            pytest.fail(f"it came to its end: {machines.divide(2)}")
     assert machines.read().retired is not None
     assert_told(machines.divide(PARTS), COMPLETE)
     assert machines.read().retired is None
