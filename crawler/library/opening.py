@@ -160,6 +160,11 @@ def _check_output(directory: CrawlDirectory, config: Config) -> None:
     """Refuse to append the output of a new crawl to that of another: numbers of records would occur twice."""
     backend = frontier_backend(config)
     if directory.has_output() and not (backend.is_persistent and directory.has_state()):
+        if part_at(directory.path) is not None:
+            raise DirectoryRefused(
+                f"{directory.path} has the output of a part of the crawl, and its state is missing; "
+                f"`onceover inspect {directory.path.parent} fsck --repair` rebuilds it from the output of all parts"
+            )
         if backend.is_persistent:
             why = "its state is missing"
             back = f"rebuild it with `onceover inspect {directory.path} fsck --repair`, "

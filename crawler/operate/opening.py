@@ -54,12 +54,13 @@ def lock_stored(
     directory.check_place()
     refuse_without_configuration(path)
     has_state, has_output = directory.has_state(), directory.has_output()
+    is_part = part_at(path) is not None
     if has_output and not has_state and not to_repair:
+        whole = path.absolute().parent if is_part else path
         raise DirectoryRefused(
             f"the crawl in {path} has lost its frontier: expected {directory.frontier}. "
-            f"`onceover inspect {path} fsck --repair` rebuilds it from the output"
+            f"`onceover inspect {whole} fsck --repair` rebuilds it from the output"
         )
-    is_part = part_at(path) is not None
     if is_part and configuration.exists() and not (has_state or has_output or may_begin):
         raise DirectoryRefused(
             f"the part of the crawl in {path} has no frontier: expected {directory.frontier}. Mount its disk; if "

@@ -6,8 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.disk.directory import CrawlDirectory
+from config import Config
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import output_directories, part_directories
+from crawler.library import opening
 from crawler.write.records import read_records
 from tests.e2e.crawling import Ended
 from tests.e2e.operating import command_here
@@ -100,6 +102,10 @@ def test_a_part_whose_frontier_is_lost_is_rebuilt_from_the_output_of_all(crawl: 
     shutil.rmtree(part / "visited", ignore_errors=True)
     broken = problems_of(crawl.look("fsck", "--json"))
     assert [each["part"] for each in broken] == [1]
+    advice = f"`onceover inspect {crawl.directory} fsck --repair` rebuilds it from the output"
+    assert advice in str(broken[0]["message"])
+    with pytest.raises(DirectoryRefused, match=advice):  # when it is to run
+        opening._check_output(CrawlDirectory(part), Config())
     match how:
         case "repair":
             assert crawl.look("fsck", "--repair").code == 0
