@@ -52,6 +52,42 @@ def has_records(directory: Path, *, at_least: int = 1) -> bool:
     return (directory / "records").is_dir() and len(records(directory)) >= at_least
 
 
+HANGING = """
+import asyncio
+from pathlib import Path
+
+
+class Hanging:
+    def __init__(self, parameters):
+        pass
+
+    async def write(self, page, record):
+        pass
+
+    async def aclose(self):
+        if not Path("hangs").exists():
+            Path("hangs").touch()
+            await asyncio.Event().wait()
+"""
+
+
+def test_a_sink_that_never_closes_keeps_no_crawl_from_ending(tmp_path: Path, long_web: Web) -> None:
+    (tmp_path / "hanging.py").write_text(HANGING)
+    (tmp_path / "hanging.toml").write_text('[[output.sink]]\nbackend = "hanging:Hanging"\n')
+    options = ["hanging.toml", *long_web.options, *AT_ONCE, "--dir", "crawl", "--max-pages", "2"]
+    with started("crawl", *options, cwd=tmp_path, PYTHONPATH=str(tmp_path)) as crawl:
+        crawl.wait_until((tmp_path / "hangs").exists, "the closing of the sink")
+        crawl.signal(signal.SIGINT)
+        crawl.wait_until(lambda: "Ctrl-C again does not wait for them" in crawl.err, "the question")
+        crawl.signal(signal.SIGINT)
+        ended = crawl.wait()
+    assert_told(ended, STOPPED)
+    resumed = onceover("crawl", "--dir", "crawl", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert_told(resumed, COMPLETE, "Resuming: ")
+    assert_told(onceover("inspect", "crawl", "fsck", cwd=tmp_path, PYTHONPATH=str(tmp_path)), COMPLETE)
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(long_web.pages, 1)
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_lets_what_is_in_flight_finish_and_the_crawl_goes_on_exactly(
     tmp_path: Path, long_web: Web, number: signal.Signals

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from crawler.codes.exit_codes import STOPPED
 from crawler.status import number_of
 
 log = logging.getLogger(__name__)
@@ -108,6 +109,28 @@ class Stopping:
     def _end(self, name: str) -> None:
         log.info("%s: stopping at once", name)
         self._drop()
+
+
+class Closing:
+    """While a crawl that has ended closes its outputs, which a plug-in may keep from ending: the first signal asks for
+    a second one, and that ends the process. What is lost then is what a killed process loses: nothing."""
+
+    def __init__(self, acting: Interrupts, tell: Callable[[str], object]) -> None:
+        self._acting = acting
+        self._tell = tell
+        acting.act = self._ask
+
+    def _ask(self, name: str) -> None:
+        log.info("%s: still closing", name)
+        self._tell(
+            "The crawl has ended and closes its outputs. Ctrl-C again does not wait for them, and loses nothing."
+        )
+        self._acting.act = self._end
+
+    def _end(self, name: str) -> None:
+        log.warning("%s: ending without waiting until all is closed", name)
+        logging.shutdown()
+        os._exit(STOPPED)
 
 
 def _has_terminal() -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from config import Loaded
 from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
-from crawler.cli.run.interrupts import Interrupts, Stopping, interrupts, was_interrupted
+from crawler.cli.run.interrupts import Closing, Interrupts, Stopping, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, warn_of_address_space
 from crawler.cli.run.streams import say
@@ -106,7 +106,7 @@ async def _run(
             if this.cancelling():
                 raise asyncio.CancelledError
             ending = await _run_engine(run, console, acting)
-            acting.act = lambda _: None
+            Closing(acting, console.tell)
             return run.result(ending)
 
 
