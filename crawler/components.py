@@ -22,7 +22,7 @@ from crawler.protocols import (
     Sink,
 )
 from crawler.record import ArchiveFilter
-from frontier import CrawlUrl, Frontier, Recrawling
+from frontier import CrawlUrl, Frontier, Recrawling, Since
 
 NOTHING_WANTED: Final = Wanted()
 
@@ -59,8 +59,8 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     """Queues pages again when their visits are due, until it is cancelled."""
     may_refer: Callable[[CrawlUrl], bool] = lambda _: True
     """Whether a server may answer that the page of a URL has not changed, because the crawl will keep its copy."""
-    archive_began: Callable[[], float] = lambda: 0.0
-    """When the archive began anew, in seconds since 1970. Nothing in it refers to what was fetched before."""
+    archive_began: Callable[[], Since] = Since
+    """Since when the archive began anew. Nothing in it refers to what was fetched before."""
     clock: Callable[[], float] = time.time
     """Seconds since 1970."""
     monotonic: Callable[[], float] = time.monotonic

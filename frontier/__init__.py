@@ -61,7 +61,7 @@ from frontier.descriptions import ActiveQueue, QueueStatus
 from frontier.parts.protocol import Allowance, Gate, InParts, Misrouted, Part, PartLinks, PartPages, Place, Reservations
 from frontier.pauses import Pauses
 from frontier.protocol.forwarding import ForwardingFrontier
-from frontier.protocol.look_ups import LedgerReads, Notes, NumberReads, QueueReads
+from frontier.protocol.look_ups import LedgerReads, Notes, Numbering, NumberReads, QueueReads
 from frontier.protocol.serving import (
     Budgeted,
     Foreseeing,
@@ -92,7 +92,7 @@ from frontier.values import (
     StoreRefused,
     UrlState,
 )
-from frontier.visits import Earlier, add_visit
+from frontier.visits import Earlier, Since, add_visit
 
 __all__ = [
     "ActiveQueue",
@@ -116,6 +116,7 @@ __all__ = [
     "Misrouted",
     "Notes",
     "NumberReads",
+    "Numbering",
     "Outcome",
     "Part",
     "PartLinks",
@@ -132,6 +133,7 @@ __all__ = [
     "RevisitPlan",
     "Revisiting",
     "Serving",
+    "Since",
     "StoreFailed",
     "StoreFull",
     "StoreRefused",

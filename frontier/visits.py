@@ -22,6 +22,23 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=Fal
     history: History = ()
     interval_s: int | None = None
     """How long after it this visit was to be."""
+    number: int | None = None
+    """The record number of the last visit; None if the frontier does not tell."""
+
+
+class Since(msgspec.Struct, frozen=True, kw_only=True):
+    """The visits since something happened. Numbers tell it also if a clock was set back."""
+
+    number: int = 0
+    """The lowest number of such a visit; 0 if that is not known."""
+    at: float = 0.0
+    """Seconds since 1970."""
+
+    def has(self, earlier: Earlier) -> bool:
+        """Whether the last visit was since then, or nobody knows when it was."""
+        if earlier.number is not None and earlier.number < self.number:
+            return False
+        return earlier.fetched_at is None or earlier.fetched_at > self.at
 
 
 def add_visit(earlier: Earlier, *, fetched_at: float, changed: bool) -> History:

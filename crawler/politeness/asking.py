@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from crawler.page import Failure, FailureKind, Fetched, LinkKind, NotModified, Request
-from frontier import CrawlUrl, Lease
+from frontier import CrawlUrl, Lease, Since
 
 
 def request_for(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
@@ -23,13 +23,11 @@ def request_for(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
     )
 
 
-def usable(answer: Fetched, lease: Lease, archive_began: float) -> Fetched:
+def usable(answer: Fetched, lease: Lease, archive_began: Since) -> Fetched:
     """The answer; or a failure instead, if it says that a page has not changed, but the archive has begun anew since
     the request was sent, and must not refer to the copy any more. The next attempt asks for the whole page."""
     earlier = lease.url.earlier
-    if not isinstance(answer, NotModified) or earlier is None:
-        return answer
-    if earlier.fetched_at is None or earlier.fetched_at > archive_began:
+    if not isinstance(answer, NotModified) or earlier is None or archive_began.has(earlier):
         return answer
     return Failure(
         url=answer.url,

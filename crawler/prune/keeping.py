@@ -22,11 +22,25 @@ from crawler.record import rfc3339
 from crawler.status import number_of, size
 from crawler.write.cdxj.making import archives, serial_of
 from crawler.write.warc_opening import next_serial
-from frontier import CrawlUrl
+from frontier import CrawlUrl, Since
 
 _log = logging.getLogger(__name__)
 INTERVAL_S: Final = 60.0
 """Files are large, so a look at their names and sizes once a minute costs nothing."""
+
+
+class Referring(msgspec.Struct, frozen=True, kw_only=True):
+    """What an archive may refer to."""
+
+    since: Since = Since()
+    """The visits so far to which it may refer: those of the present cycle."""
+    next_number: Callable[[], int] = lambda: 0
+    """The record number of the next page; 0 if numbers do not rise."""
+    forget_before: Callable[[int], None] = lambda _: None
+    """Lets it refer no more to archives with a lower number."""
+
+
+NO_CYCLE: Final = Referring()
 
 
 class Keeping:
@@ -44,23 +58,23 @@ class Keeping:
         *,
         keep: Keep,
         own: CrawlDirectory,
-        refers_from: float = 0.0,
-        forget_before: Callable[[float], None] = lambda _: None,
+        referring: Referring = NO_CYCLE,
         clock: Callable[[], float] = time.time,
         interval_s: float = INTERVAL_S,
     ) -> None:
-        """`outputs` are all directories with output of the crawl, the oldest first; it writes its archive to its `own`.
-        Nothing refers to what was fetched before `refers_from`, when the present cycle began; `forget_before` is told
-        when that changes. Both are in seconds since 1970."""
+        """`outputs` are all directories with output of the crawl, the oldest first; it writes its archive to its
+        `own`."""
         self._outputs = outputs
         self._owns = owns
         self._keep = keep
         self._own = own
-        self._forget_before = forget_before
         self._clock = clock
         self._interval_s = interval_s
         self._needs = Needs()
-        self.refers_from = refers_from
+        self._referring = referring
+        self.since = referring.since
+        self._cycle: Cycle | None = None
+        self._next_serial = 0
         self._is_ending_cycle = False
         self._chosen: set[Path] = set()
         self._said: str | None = None
@@ -75,8 +89,7 @@ class Keeping:
     def may_refer(self, url: CrawlUrl, /) -> bool:
         """Whether the server may answer that the page of a URL has not changed, so that the archive gets no body. The
         first visit in each cycle brings one."""
-        fetched_at = None if url.earlier is None else url.earlier.fetched_at
-        return fetched_at is None or (fetched_at > self.refers_from and not self._is_ending_cycle)
+        return url.earlier is None or (self.since.has(url.earlier) and not self._is_ending_cycle)
 
     async def prepare(self, *, archives: bool = True, is_resumed: bool = False) -> None:
         """Begin a cycle if the last one is over, and let the first look delete files of its own that it chooses. Before
@@ -84,13 +97,16 @@ class Keeping:
 
         `archives` tells whether this run writes an archive, `is_resumed` whether a run before may have fetched pages.
         What a cycle promises holds also while everything is kept. Raises `OSError` and `DirectoryRefused`."""
-        self._forget_before(self.refers_from)
-        await asyncio.to_thread(_renumber_cycles, self._own)
+        self._cycle = await asyncio.to_thread(_present_cycle, self._own)
+        if self._cycle is not None:
+            self._referring.forget_before(self._cycle.first)
         if await asyncio.to_thread(self._lacks_copies, archives=archives, is_resumed=is_resumed):
             await self._begin_cycle(self._clock())
         if self._keep:
             await self._turn_cycle(is_before_requests=True)
             plan = await self._plan(list(self._outputs()), Unneeded())
+            if self._is_ending_cycle:
+                await self._turn_cycle()
             own = [each for each in plan.files if each.directory == self._own.path] if plan else []
             self._chosen = {each.path for each in own if each.is_finished}
 
@@ -111,25 +127,36 @@ class Keeping:
         if plan is None:
             return
         self._note(plan, self._keep)
-        ripe = [each for each in plan.chosen.items() if each[0].path in self._chosen]
+        ripe = [
+            (file, reason)
+            for file, reason in plan.chosen.items()
+            if file.path in self._chosen and not self._is_of_present_cycle(file)
+        ]
         self._chosen = {each.path for each in plan.chosen}
         for directory in filter(self._owns, reversed(outputs)):  # the oldest last, to which others refer
             await asyncio.to_thread(self._delete, directory, ripe)
 
     async def _plan(self, outputs: Sequence[CrawlDirectory], needs: Needs | Unneeded) -> Plan | None:
         """None after a problem, which is logged."""
-        keep, now, loop = self._keep, self._clock(), asyncio.get_running_loop()
-
-        def before(moment: float) -> None:
-            asyncio.run_coroutine_threadsafe(self._refer_from(moment), loop).result()
-
+        keep, now, asked = self._keep, self._clock(), list[OutputFile]()
         try:
             return await asyncio.to_thread(
-                make_plan, outputs, keep, now=now, needs=needs, before=before, refuses_damage=False
+                make_plan, outputs, keep, now=now, needs=needs, before=asked.extend, refuses_damage=False
             )
         except OSError as error:
             _warn(error)
             return None
+        finally:
+            # What is about to go must not be referred to. It goes when the next cycle has begun.
+            self._is_ending_cycle = self._is_ending_cycle or any(map(self._is_of_present_cycle, asked))
+
+    def _is_of_present_cycle(self, file: OutputFile) -> bool:
+        """Whether it is an archive to which the present cycle may refer."""
+        if not file.is_archive:
+            return False
+        if self._cycle is None:
+            return True
+        return file.directory == self._own.path and serial_of(file.path) >= self._cycle.first
 
     def _delete(self, directory: CrawlDirectory, ripe: Sequence[tuple[OutputFile, str]]) -> None:
         mine = [each for each in ripe if each[0].directory == directory.path]
@@ -148,7 +175,7 @@ class Keeping:
         try:
             if not self._is_ending_cycle:
                 files = await asyncio.to_thread(output_files, list(self._outputs()))
-                self._is_ending_cycle = is_over(files, self._keep, began=self.refers_from, now=now)
+                self._is_ending_cycle = is_over(files, self._keep, began=self.since.at, now=now)
                 if not (self._is_ending_cycle and is_before_requests):
                     return
             await self._begin_cycle(now)
@@ -159,10 +186,13 @@ class Keeping:
 
     async def _begin_cycle(self, now: float) -> None:
         """Raises `OSError` and `DirectoryRefused`."""
-        await self._refer_from(now)
-        # From now on, archives are written to new files.
-        first = next_serial(self._own.warc)
-        await asyncio.to_thread(_note_cycle, self._own, Cycle(began=rfc3339(now), first=first))
+        # The newest archives may be gone, but who writes them goes on counting.
+        self._next_serial = max(self._next_serial, next_serial(self._own.warc))
+        cycle = Cycle(began=rfc3339(now), first=self._next_serial, number=self._referring.next_number())
+        self._cycle = cycle
+        self._referring.forget_before(cycle.first)
+        self.since = Since(number=cycle.number, at=max(self.since.at, now))
+        await asyncio.to_thread(_note_cycle, self._own, cycle)
         _log.info("the archive begins anew: nothing in it will refer to what was written before")
 
     def _lacks_copies(self, *, archives: bool, is_resumed: bool) -> bool:
@@ -178,11 +208,6 @@ class Keeping:
             write_pruned(self._own, msgspec.structs.replace(pruned, lacks_pages=True))
         return False
 
-    async def _refer_from(self, moment: float) -> None:
-        if moment > self.refers_from:
-            self.refers_from = moment
-            self._forget_before(moment)
-
     def _note(self, plan: Plan, keep: Keep) -> None:
         left = plan.bytes_left
         problem = None
@@ -196,13 +221,16 @@ class Keeping:
         self._said = problem
 
 
-def _renumber_cycles(directory: CrawlDirectory) -> None:
-    """Raises `OSError` and `DirectoryRefused`."""
+def _present_cycle(directory: CrawlDirectory) -> Cycle | None:
+    """The one that goes on; None if none has begun. Renumbers cycles if the newest archives are gone. Raises `OSError`
+    and `DirectoryRefused`."""
     pruned = read_pruned(directory)
-    if pruned.cycles:
-        found = renumbered(pruned.cycles, next_number=next_serial(directory.warc) if directory.warc.is_dir() else 0)
-        if found != pruned.cycles:
-            write_pruned(directory, msgspec.structs.replace(pruned, cycles=found))
+    if not pruned.cycles:
+        return None
+    found = renumbered(pruned.cycles, next_number=next_serial(directory.warc) if directory.warc.is_dir() else 0)
+    if found != pruned.cycles:
+        write_pruned(directory, msgspec.structs.replace(pruned, cycles=found))
+    return found[-1]
 
 
 def _note_cycle(directory: CrawlDirectory, following: Cycle) -> None:

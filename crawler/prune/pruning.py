@@ -49,11 +49,11 @@ def make_plan(
     *,
     now: float,
     needs: Needs | Unneeded | None = None,
-    before: Callable[[float], None] = lambda _: None,
+    before: Callable[[Sequence[OutputFile]], None] = lambda _: None,
     refuses_damage: bool = True,
 ) -> Plan:
     """What to delete of a crawl; `directories` are all with its output, the oldest first. Before it looks at what
-    refers to what, it calls `before` with the time of the newest page that may be deleted.
+    refers to what, it calls `before` with the files that may be deleted.
 
     Raises `OSError` and, if it `refuses_damage`, `DirectoryRefused` for a damaged list of what was deleted. Otherwise
     files of that directory are chosen as well, but none to which they refer, since `delete` refuses to delete them."""
@@ -81,7 +81,7 @@ def make_plan(
         return keep.bytes is None or found.bytes_left <= keep.bytes
 
     def plan_from_now(wanted: int) -> Plan:
-        before(max((file.written_at for file in (*old, *dict(much[:wanted]))), default=0.0))
+        before([*old, *dict(much[:wanted])])
         return plan(wanted)
 
     wanted = len(_enough(files, old, much, keep))

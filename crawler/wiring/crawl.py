@@ -50,7 +50,7 @@ from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
 from crawler.wiring.sharing import PACE_VARIABLE, Shared, membership, share, share_pace
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Frontier, InParts, PartLinks, Recrawling, StoreRefused
+from frontier import CrawlUrl, Frontier, InParts, Numbering, PartLinks, Recrawling, Since, StoreRefused
 from frontier.state import FrontierState
 from visited import SharedSet
 
@@ -187,7 +187,13 @@ async def _components(
         keeps_loads_of=usage.keeps_loads_of(config),
     )
     stack.push_async_callback(sinks.sink.aclose)
-    space = disk_space(config, directory, frontier.pauses, forget_before=sinks.forget_before)
+    space = disk_space(
+        config,
+        directory,
+        frontier.pauses,
+        next_number=partial(_next_number, kept.state),
+        forget_before=sinks.forget_before,
+    )
     fetchers = await open_fetchers(
         loaded,
         directory,
@@ -221,7 +227,7 @@ async def _components(
         recrawling=frontier if isinstance(frontier, Recrawling) else None,
         visiting=visiting,
         may_refer=space.keeping.may_refer if config.output.warc else lambda _: True,
-        archive_began=(lambda: space.keeping.refers_from) if config.output.warc else lambda: 0.0,
+        archive_began=(lambda: space.keeping.since) if config.output.warc else Since,
     )
     await space.start(stack)
     return Adjusted(
@@ -233,6 +239,11 @@ async def _components(
         frontier=frontier,
         tell_sinks=sinks.tell,
     )
+
+
+def _next_number(state: FrontierState) -> int:
+    """The number of the next page; 0 if the frontier tells none."""
+    return state.next_number if isinstance(state, Numbering) else 0
 
 
 def _engine(config: Config, components: Components, frontier: Frontier, *, on_stop: Callable[[], None]) -> Engine:

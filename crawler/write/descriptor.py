@@ -42,9 +42,9 @@ class Written(msgspec.Struct, frozen=True, gc=False):
 class Refers(Protocol):
     """What a sink may have beside the methods of `Sink`, if it refers to pages that it has written before."""
 
-    def forget_before(self, moment: float, /) -> None:
-        """Refer to no page any more that was fetched before, in seconds since 1970, and begin a new file: the files so
-        far are to be deleted some time, and nothing may need them then."""
+    def forget_before(self, serial: int, /) -> None:
+        """Refer to no page any more in an archive with a lower number, and begin one that has this number at least: the
+        archives before are to be deleted some time, and nothing may need them then."""
         ...
 
 

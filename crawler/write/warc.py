@@ -10,7 +10,6 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping
-from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Final, Protocol
 
@@ -18,9 +17,10 @@ import msgspec
 from msgspec import Meta
 
 from crawler.duplicates import forget_oldest
-from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect, rfc3339
+from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
+from crawler.write.cdxj.making import serial_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
 from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.descriptor import FILES, Descriptor, Parameters
@@ -37,9 +37,6 @@ _OPEN = ".open"
 _PREFIX = re.compile(r"[A-Za-z0-9._-]+")
 _THREAD_BYTES = 256 * 1024
 _THREADS = 2
-_SECOND_CHARACTERS = len("2026-01-31T00:00:00")
-_LONGEST_FETCH_S = 600.0
-"""Nearly no page takes longer from its request, which is its date, to the archive."""
 
 
 class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,9 +100,8 @@ class WarcSink:
         self._earlier: _Earlier | None = None
         self._threads = asyncio.Semaphore(_THREADS)
         self._file: AppendFile | None = None
-        self._file_began = 0.0
         self._is_over = False
-        self._refers_from = 0.0
+        self._refers_from = 0
         self._index: OpenIndex | None = None
         self._sorting: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -153,29 +149,25 @@ class WarcSink:
             # Otherwise another file has begun, the settings have changed, or the record may refer to what it must not.
             if held == (self._info.identifier, self._refers_from):
                 break
-        await self._append(group).settle()
-        self._remember(group, fetched)
+        file = self._append(group)
+        await file.settle()
+        self._remember(group, fetched, serial_of(file.path))
 
     async def _make_room(self, size: int) -> None:
         """End the file if so many bytes do not fit into it, or if a new one has to begin."""
         max_bytes = self._options.max_bytes
-        while (file := self._file) is not None and file.size and (self._is_over or file.size + size > max_bytes):
+        while (file := self._file) is not None and (self._is_over or (file.size and file.size + size > max_bytes)):
             await file.settle()  # so that closing it need not wait for the disk
             if file is self._file:
                 file.ensure_intact()
                 self._finish_file()
 
-    def forget_before(self, moment: float, /) -> None:
-        self._refers_from = max(self._refers_from, moment)
-        # What was written before that is not to be in one file with what can't refer to it any more.
-        self._is_over = self._is_over or (self._file is not None and self._file_began < moment)
-        # Dates from an index are in seconds: what may be of the same second counts as older.
-        second = rfc3339(moment)[:_SECOND_CHARACTERS]
-        # They come in the order in which they were written, which is nearly that of their dates.
-        later = rfc3339(moment + _LONGEST_FETCH_S)
-        dates = takewhile(lambda each: each[1] < later, ((digest, each.date) for digest, each in self._known.items()))
-        for digest in [digest for digest, date in dates if date[:_SECOND_CHARACTERS] <= second]:
-            del self._known[digest]
+    def forget_before(self, serial: int, /) -> None:
+        self._refers_from = max(self._refers_from, serial)
+        # What was written before is not to be in one file with what can't refer to it any more.
+        self._is_over = self._is_over or (self._file is not None and serial_of(self._file.path) < serial)
+        self._serial = max(self._serial, serial)
+        self._known = {digest: found for digest, found in self._known.items() if found.serial >= serial}
 
     async def aclose(self) -> None:
         self._closed = True
@@ -218,7 +210,7 @@ class WarcSink:
         return self._file
 
     def _new_file(self) -> AppendFile:
-        now = self._file_began = self._clock()
+        now = self._clock()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}"
         name = f"{self._options.prefix}-{stamp}-{self._serial:05d}.warc.gz{_OPEN}"
         self._serial += 1
@@ -252,14 +244,16 @@ class WarcSink:
             self._sorting.add(sorting)
             sorting.add_done_callback(self._sorting.discard)
 
-    def _remember(self, group: Group, fetched: Fetched) -> None:
+    def _remember(self, group: Group, fetched: Fetched, serial: int) -> None:
         if not self._options.revisits or group.payload_digest is None or group.payload_digest in self._known:
             return
         if group.original is None or _received(fetched) < self._options.dedupe_min_bytes:
             return
+        if serial < self._refers_from:  # the archive has begun anew meanwhile
+            return
         if len(self._known) >= self._options.revisits:
             forget_oldest(self._known)
-        self._known[group.payload_digest] = group.original
+        self._known[group.payload_digest] = msgspec.structs.replace(group.original, serial=serial)
 
 
 def _was_asked(fetched: Fetched) -> bool:

@@ -53,6 +53,8 @@ class Original(msgspec.Struct, frozen=True):
     """None if only an index has told of it."""
     url: str
     date: str
+    serial: int = -1
+    """The number of its archive, if this crawl has it."""
 
 
 FindOriginal = Callable[[str, int], Original | None]

@@ -60,6 +60,16 @@ class LedgerReads(Protocol):
 
 
 @runtime_checkable
+class Numbering(Protocol):
+    """Tells the numbers that URLs get."""
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next URL that is admitted. No URL before has it, or a higher one."""
+        ...
+
+
+@runtime_checkable
 class NumberReads(Protocol):
     """Tells why the ledger lacks a URL that the output has."""
 

@@ -94,8 +94,12 @@ class StoreState(Generic[_Store]):
         return [each.url for each in self.store.reads.pending_urls(key, after=record.drained_to, limit=limit)]
 
     @property
+    def next_number(self) -> int:
+        return self.store.counters.next_number
+
+    @property
     def numbers_given(self) -> int:
-        following = self.store.counters.next_number
+        following = self.next_number
         return following - first_number(lineage_of(following))
 
     def was_forgotten(self, number: int, /) -> bool:

@@ -57,6 +57,7 @@ def _prepare_again(
         digest=entry.digest if has_copy else None,
         history=entry.history,
         interval_s=entry.interval_s,
+        number=entry.number,
     )
     frequency = url.change_frequency or entry.change_frequency
     url = msgspec.structs.replace(url, link_count=entry.hit_count, earlier=earlier, change_frequency=frequency)

@@ -33,7 +33,7 @@ from crawler.page import (
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from crawler.protocols import NotTaken
-from frontier import CrawlUrl, Lease, UrlState
+from frontier import CrawlUrl, Lease, Since, UrlState
 from frontier.memory.notes import MemoryNotes
 from tests.unit.crawling import (
     QUICK,
@@ -629,7 +629,7 @@ async def test_an_answer_without_a_body_does_not_count_if_the_archive_has_begun_
         visited = rig.store.reads.entry(SEED)
         assert visited is not None
         began = visited.fetched_at or 0.0
-        engine._pipeline._components = msgspec.structs.replace(parts, archive_began=lambda: began)
+        engine._pipeline._components = msgspec.structs.replace(parts, archive_began=lambda: Since(at=began))
         await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
         await engine.run()
     assert [request.etag for request in rig.web.requests] == [None, '"x"', None]

@@ -120,7 +120,12 @@ class ForcingTests:
         async with crawl.opened() as frontier:  # all of it was stored
             again = await next_lease(frontier)
             assert (again.url.url, again.number, again.url.had_etag) == ("http://a.test/1", 4, '"1"')
-            assert again.url.earlier == Earlier(visits=1, status=200, fetched_at=START, digest=b"1")
+            found = again.url.earlier
+            assert found is not None
+            assert found.number in (None, 1)
+            assert msgspec.structs.replace(found, number=None) == Earlier(
+                visits=1, status=200, fetched_at=START, digest=b"1"
+            )
             assert await frontier.add([page("a", "unknown")]) == 1
 
     @in_virtual_time

@@ -16,7 +16,8 @@ from crawler.disk.layout import output_directories, part_at, part_directories
 from crawler.disk.pruned import read_pruned
 from crawler.disk.used_space import UsedSpaceGuard, growing_folders
 from crawler.prune.choosing import Keep
-from crawler.prune.keeping import Keeping
+from crawler.prune.keeping import Keeping, Referring
+from frontier import Since
 from frontier.pauses import Pauses
 
 
@@ -47,9 +48,15 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def disk_space(
-    config: Config, directory: CrawlDirectory, pauses: Pauses, *, forget_before: Callable[[float], None]
+    config: Config,
+    directory: CrawlDirectory,
+    pauses: Pauses,
+    *,
+    next_number: Callable[[], int],
+    forget_before: Callable[[int], None],
 ) -> DiskSpace:
-    """Raises `DirectoryRefused` if nobody can tell what was deleted."""
+    """`next_number` and `forget_before` are as in `Referring`. Raises `DirectoryRefused` if nobody can tell what was
+    deleted."""
     whole = _whole(directory.original)
     return DiskSpace(
         free=FreeSpaceGuard(
@@ -68,8 +75,11 @@ def disk_space(
             partial(_outputs, directory, whole),
             partial(_owns, directory, whole),
             keep=kept(config),
-            refers_from=_refers_from(directory, _outputs(directory, whole)),
-            forget_before=forget_before,
+            referring=Referring(
+                since=_since(directory, _outputs(directory, whole)),
+                next_number=next_number,
+                forget_before=forget_before,
+            ),
             own=directory,
         ),
         archives=config.output.warc,
@@ -97,12 +107,13 @@ def _outputs(own: CrawlDirectory, whole: Path) -> Sequence[CrawlDirectory]:
     return [own if _is(own, each) else CrawlDirectory(each) for each in output_directories(whole)]
 
 
-def _refers_from(own: CrawlDirectory, outputs: Sequence[CrawlDirectory]) -> float:
+def _since(own: CrawlDirectory, outputs: Sequence[CrawlDirectory]) -> Since:
     """When the present cycle began, or later: after the last page of any archive that was pruned."""
     pruned = [read_pruned(each).total("warc").last for each in outputs]
     moments = [datetime.fromisoformat(each).timestamp() + 1 for each in pruned if each is not None]
-    moments += [datetime.fromisoformat(cycle.began).timestamp() for cycle in read_pruned(own).cycles]
-    return max(moments, default=0.0)
+    cycles = read_pruned(own).cycles
+    moments += [datetime.fromisoformat(cycle.began).timestamp() for cycle in cycles]
+    return Since(number=cycles[-1].number if cycles else 0, at=max(moments, default=0.0))
 
 
 def _owns(own: CrawlDirectory, whole: Path, output: CrawlDirectory) -> bool:

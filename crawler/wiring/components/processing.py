@@ -132,8 +132,8 @@ class OpenedSinks(msgspec.Struct, frozen=True):
     """All of them as one."""
     archive: Callable[[Fetched, str], Awaitable[None]] | None
     """Writes what is asked for another purpose than a page. None if no sink takes that."""
-    forget_before: Callable[[float], None]
-    """Lets no sink refer any more to what was fetched before, in seconds since 1970."""
+    forget_before: Callable[[int], None]
+    """Lets no sink refer any more to archives with a lower number."""
     tell: Callable[[Config], None]
     """Tells the sinks which configuration holds from now on."""
 
@@ -175,9 +175,9 @@ async def open_sinks(
         for each in archives:
             await each.write_exchange(fetched, purpose)
 
-    def forget_before(moment: float) -> None:
+    def forget_before(serial: int) -> None:
         for each in referring:
-            each.forget_before(moment)
+            each.forget_before(serial)
 
     def tell(config: Config) -> None:
         for each in told:

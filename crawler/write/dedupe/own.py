@@ -1,10 +1,9 @@
 """The bodies that this crawl has archived last, from the indexes of its archives."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from crawler.page.digests import digest_text
-from crawler.write.cdxj.making import OPEN, archives, index_of
+from crawler.write.cdxj.making import OPEN, archives, index_of, serial_of
 from crawler.write.dedupe.sources import Response, responses_in, warc_date_of
 from crawler.write.warc_records import Original
 
@@ -18,20 +17,24 @@ def bodies_archived_last(directory: Path, count: int) -> dict[str, Original]:
     needs memory for the lines of one more: 650 bytes for each body. An archive without an index is passed over, because
     it would have to be read whole.
     """
-    found: dict[bytes, Response] = {}
-    for index in _newest_first(directory):
+    found: dict[bytes, tuple[int, Response]] = {}
+    for archive in reversed(archives(directory)):
         if len(found) >= count:
             break
+        index, serial = index_of(archive), serial_of(archive)
+        if archive.name.endswith(OPEN) or not index.exists():
+            continue
         for response in responses_in(index):
             known = found.get(response.sha1)
-            if known is None or (response.moment, response.url) > (known.moment, known.url):
-                found[response.sha1] = response
-    last = sorted(found.values(), key=lambda each: (each.moment, each.url))[-count:]
-    return {digest_text(each.sha1): Original(None, each.url, warc_date_of(each.moment)) for each in last}
+            if known is None or _order((serial, response)) > _order(known):
+                found[response.sha1] = serial, response
+    last = sorted(found.values(), key=_order)[-count:]
+    return {
+        digest_text(each.sha1): Original(None, each.url, warc_date_of(each.moment), serial) for serial, each in last
+    }
 
 
-def _newest_first(directory: Path) -> Iterator[Path]:
-    for archive in reversed(archives(directory)):
-        index = index_of(archive)
-        if not archive.name.endswith(OPEN) and index.exists():
-            yield index
+def _order(found: tuple[int, Response]) -> tuple[int, str, str]:
+    """Dates follow a clock that may be set back, the numbers of archives do not."""
+    serial, response = found
+    return serial, response.moment, response.url

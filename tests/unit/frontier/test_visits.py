@@ -13,7 +13,7 @@ from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, Earlier, LedgerEntry, Outcome, UrlState
 from frontier.shell import QueueFrontier
 from frontier.visits import MAX_HISTORY, add_visit
-from tests.unit.frontier.crawls import START, Crawl, drain, lease, leveldb, now, page
+from tests.unit.frontier.crawls import DONE, START, Crawl, drain, lease, leveldb, now, page
 
 TIMES = st.floats(-1e12, 1e12)
 
@@ -181,3 +181,18 @@ async def test_a_crash_before_any_write_leaves_each_url_queued_or_planned(tmp_pa
         async with copy.opened() as frontier, visiting(frontier, plan):
             assert {path for path, _ in await visit(frontier, 6)} == {"1", "2", "3"}
         assert copy.fsck().problems == []
+
+
+@in_virtual_time
+async def test_a_visit_knows_the_number_of_the_one_before_also_in_another_process(tmp_path: Path) -> None:
+    crawl, numbers = Crawl(tmp_path), list[tuple[int, int | None]]()
+    for _ in range(3):
+        async with crawl.opened() as frontier:
+            await frontier.add([page("a", "1")])
+            await frontier.readmit([page("a", "1")])
+        async with crawl.opened() as frontier:
+            taken = await lease(frontier)
+            earlier = taken.url.earlier
+            numbers.append((taken.number, None if earlier is None else earlier.number))
+            await frontier.done(taken, cooldown_s=0, outcome=DONE)
+    assert numbers == [(1, None), (2, 1), (3, 2)]

@@ -4,14 +4,14 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from config import load
+from config import Loaded, load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, write_layout
 from crawler.disk.pruned import Cycle, Pruned, read_pruned, write_pruned
@@ -19,12 +19,12 @@ from crawler.page import NotModified, Page
 from crawler.prune import following
 from crawler.prune.choosing import Keep
 from crawler.prune.finished import output_files
-from crawler.prune.keeping import Keeping
+from crawler.prune.keeping import Keeping, Referring
 from crawler.record import rfc3339
-from crawler.wiring.components.disk_space import disk_space
+from crawler.wiring.components.disk_space import DiskSpace, disk_space
 from crawler.write.cdxj.making import index_of
 from crawler.write.warc import WarcOptions, WarcSink
-from frontier import CrawlUrl
+from frontier import CrawlUrl, Since
 from frontier.pauses import Pauses
 from frontier.visits import Earlier
 from tests.timeouts import MAX_WAIT_S
@@ -34,12 +34,23 @@ from tests.unit.write.samples import archived, page, record_of
 BODY = b"<title>The same</title>" + b"x" * 600
 
 
-def keeping(crawl: CrawlDirectory, keep: Keep, **more: object) -> Keeping:
-    return Keeping(lambda: [crawl], lambda _: True, own=crawl, keep=keep, clock=lambda: NOW, interval_s=0.01, **more)  # type: ignore[arg-type]
+def keeping(
+    crawl: CrawlDirectory, keep: Keep, *, since: float = 0.0, forget_before: Callable[[int], None] = lambda _: None
+) -> Keeping:
+    referring = Referring(since=Since(at=since), forget_before=forget_before)
+    return Keeping(
+        lambda: [crawl],
+        lambda _: True,
+        own=crawl,
+        keep=keep,
+        referring=referring,
+        clock=lambda: NOW,
+        interval_s=0.01,
+    )
 
 
-def url(number: int, visited_at: float | None) -> CrawlUrl:
-    earlier = None if visited_at is None else Earlier(visits=1, status=200, fetched_at=visited_at)
+def url(number: int, visited_at: float | None, *, visit: int | None = None) -> CrawlUrl:
+    earlier = None if visited_at is None else Earlier(visits=1, status=200, fetched_at=visited_at, number=visit)
     name = f"http://a.test/{number}"
     return CrawlUrl(url=name, canonical=name, queue_key="test,a", earlier=earlier)
 
@@ -52,12 +63,12 @@ def wait_until_pruned(crawl: CrawlDirectory) -> None:
 
 async def test_a_file_goes_at_the_second_look_that_chooses_it(tmp_path: Path) -> None:
     crawl = write(tmp_path, [whole(number) for number in range(3)])
-    told: list[float] = []
+    told: list[int] = []
     kept = keeping(crawl, Keep(seconds=8.5 * DAY_S), forget_before=told.append)
     await kept.prune_once()
     assert len(output_files([crawl])) == 6
-    assert told[-1] == fetched_at(1)  # nothing refers to it any more when it goes
     await kept.prune_once()
+    assert told == [3]  # nothing refers to it any more when it goes
     assert serials(output_files([crawl])) == [("records", 2), ("warc", 2)]
 
 
@@ -135,9 +146,18 @@ async def test_more_than_is_to_be_kept_is_told_once_when_nothing_else_may_go(
 
 
 def test_a_server_may_say_that_a_page_is_unchanged_only_within_a_cycle(tmp_path: Path) -> None:
-    kept = keeping(CrawlDirectory(tmp_path), Keep(), refers_from=NOW - 5)
+    kept = keeping(CrawlDirectory(tmp_path), Keep(), since=NOW - 5)
     assert kept.may_refer(url(0, None))
     assert [kept.may_refer(url(0, NOW - seconds)) for seconds in (9, 5, 1)] == [False, False, True]
+
+
+@pytest.mark.parametrize("number", [0, 7])
+def test_a_cycle_is_told_by_record_numbers_and_one_that_an_older_version_began_by_time(number: int) -> None:
+    since = Since(number=number, at=NOW)
+    for visit in (None, 6, 7):
+        may_refer = visit != 6 or number == 0
+        earlier = [url(0, NOW + seconds, visit=visit).earlier for seconds in (0, 1)]
+        assert [each is not None and since.has(each) for each in earlier] == [False, may_refer]
 
 
 @pytest.mark.parametrize("keep", [Keep(seconds=5 * DAY_S), Keep(bytes=1)])
@@ -145,9 +165,13 @@ async def test_a_cycle_begins_a_look_after_the_last_one_was_over_and_meanwhile_p
     tmp_path: Path, keep: Keep
 ) -> None:
     crawl = write(tmp_path, [whole(9)], first=9)
-    told: list[float] = []
+    told: list[int] = []
     since = NOW - 10 * DAY_S
-    kept = keeping(crawl, Keep(seconds=30 * DAY_S), forget_before=told.append, refers_from=since)
+    write_pruned(crawl, Pruned(cycles=[Cycle(began=rfc3339(since), first=0)]))
+    kept = keeping(crawl, Keep(seconds=30 * DAY_S), forget_before=told.append, since=since)
+    await kept.prepare()
+    assert told == [0]
+    told.clear()
     lately = url(0, NOW - 1)
     await kept.prune_once()
     assert (told, kept.may_refer(lately)) == ([], True)
@@ -155,8 +179,8 @@ async def test_a_cycle_begins_a_look_after_the_last_one_was_over_and_meanwhile_p
     await kept.prune_once()
     assert (told, kept.may_refer(lately)) == ([], False)
     await kept.prune_once()
-    assert told == [NOW]
-    assert read_pruned(crawl).cycles == [Cycle(began=rfc3339(NOW), first=1)]
+    assert told == [1]
+    assert read_pruned(crawl).cycles[-1:] == [Cycle(began=rfc3339(NOW), first=1)]
     assert not kept.may_refer(lately)
     assert kept.may_refer(url(0, NOW + 1))
 
@@ -167,21 +191,23 @@ async def test_a_crawl_that_starts_when_its_cycle_is_over_begins_one_before_its_
     old = time.time() - 10 * DAY_S
     for file in output_files([crawl]):
         os.utime(file.path, (old, old))
-    told: list[float] = []
+    told: list[int] = []
 
     async def start() -> Keeping:
-        pauses = Pauses(on_end=lambda: None)
-        space = disk_space(loaded.config, crawl, pauses, forget_before=told.append)
+        space = _space(loaded, crawl, told.append)
         await space.keeping.prepare()
         return space.keeping
 
     before = time.time()
     kept = await start()
-    began = told[-1]
+    assert told == [3]
+    began = kept.since.at
     assert began >= before
     assert [kept.may_refer(url(0, began + seconds)) for seconds in (-1, 1)] == [False, True]
-    await start()
-    assert told[-1] == pytest.approx(began, abs=0.01)  # it goes on with the cycle
+    kept = await start()
+    assert told == [3, 3]  # it goes on with the cycle
+    assert kept.since.at == pytest.approx(began, abs=0.01)
+    assert kept.since.number == 7
 
 
 async def test_a_cycle_goes_on_when_all_archives_are_gone_and_what_it_promises_also_while_all_is_kept(
@@ -189,10 +215,10 @@ async def test_a_cycle_goes_on_when_all_archives_are_gone_and_what_it_promises_a
 ) -> None:
     crawl = CrawlDirectory(tmp_path)
     write_pruned(crawl, Pruned(cycles=[Cycle(began=rfc3339(NOW), first=7)]))
-    told: list[float] = []
-    kept = keeping(crawl, Keep(), forget_before=told.append, refers_from=NOW)
+    told: list[int] = []
+    kept = keeping(crawl, Keep(), forget_before=told.append, since=NOW)
     await kept.prepare()
-    assert told == [NOW]
+    assert told == [0]
     assert [cycle.first for cycle in read_pruned(crawl).cycles] == [0]
 
 
@@ -201,7 +227,7 @@ async def test_the_end_of_a_cycle_that_cannot_be_noted_is_told_and_tried_again(
 ) -> None:
     crawl = write(tmp_path, [whole(9)], first=9)
     crawl.pruned.write_bytes(b"{")
-    told: list[float] = []
+    told: list[int] = []
     kept = keeping(crawl, Keep(seconds=DAY_S), forget_before=told.append)
     for _ in range(2):
         await kept.prune_once()
@@ -213,10 +239,15 @@ async def test_the_end_of_a_cycle_that_cannot_be_noted_is_told_and_tried_again(
     assert [cycle.began for cycle in read_pruned(crawl).cycles] == [rfc3339(NOW)]
 
 
+def _space(loaded: Loaded, crawl: CrawlDirectory, forget_before: Callable[[int], None]) -> DiskSpace:
+    pauses = Pauses(on_end=lambda: None)
+    return disk_space(loaded.config, crawl, pauses, next_number=lambda: 7, forget_before=forget_before)
+
+
 def _prepared(crawl: CrawlDirectory, *, archives: bool, is_resumed: bool = True) -> Keeping:
     cycles = read_pruned(crawl).cycles
     began = datetime.fromisoformat(cycles[-1].began).timestamp() if cycles else 0.0
-    kept = keeping(crawl, Keep(), refers_from=began)
+    kept = keeping(crawl, Keep(), since=began)
     asyncio.run(kept.prepare(archives=archives, is_resumed=is_resumed))
     return kept
 
@@ -255,6 +286,7 @@ class _Returning:
         self._answers_304 = answers_304
         self._number = 0
         self._visited_at: dict[int, float] = {}
+        self._visit: dict[int, int] = {}
         self._sink = WarcSink(self.crawl.warc, WarcOptions(max_bytes=3_000, revisits=100), clock=lambda: self.now)
         self.kept = Keeping(
             lambda: [self.crawl],
@@ -262,20 +294,20 @@ class _Returning:
             own=self.crawl,
             keep=keep,
             clock=lambda: self.now,
-            forget_before=self._sink.forget_before,
+            referring=Referring(next_number=lambda: self._number, forget_before=self._sink.forget_before),
         )
 
     async def visit(self, number: int) -> None:
         fetched: Page | NotModified = msgspec.structs.replace(
             page(number, b"the page %d" % number), fetched_at=self.now
         )
-        visited = url(number, self._visited_at.get(number))
+        visited = url(number, self._visited_at.get(number), visit=self._visit.get(number))
         if self._answers_304 and visited.earlier is not None and self.kept.may_refer(visited):
             fetched = NotModified(url=fetched.url, status=304, headers=[], fetched_at=self.now, duration_s=0.1)
         await self._sink.write(fetched, record_of(fetched, self._number))
         await asyncio.gather(*self._sink._sorting)
+        self._visited_at[number], self._visit[number] = self.now, self._number
         self._number += 1
-        self._visited_at[number] = self.now
         for path in self.crawl.warc.iterdir():
             if path.stat().st_mtime < NOW:
                 os.utime(path, (self.now, self.now))
@@ -301,20 +333,49 @@ async def test_however_often_a_crawl_comes_back_old_archives_go_and_no_revisit_l
         if keep.bytes is not None:
             assert sum(file.bytes for file in archives) <= keep.bytes + 10_000
     await crawl.aclose()
-    found = archived(crawl.crawl.warc)
-    bodies = {each.fields["WARC-Payload-Digest"] for each in found if each.kind == "response"}
-    urls = {each.fields["WARC-Target-URI"] for each in found if each.kind == "response"}
-    revisits = [each for each in found if each.kind == "revisit"]
+    assert _checked_revisits(crawl.crawl)
+
+
+def _checked_revisits(crawl: CrawlDirectory) -> int:
+    """How many revisit records an archive has, of which none lacks its body."""
+    had, revisits = set[str](), 0
+    for each in archived(crawl.warc):
+        whose = {each.fields.get("WARC-Payload-Digest", ""), each.fields.get("WARC-Target-URI", "")} - {""}
+        if each.kind == "response":
+            had |= whose
+        if each.kind == "revisit":
+            revisits += 1
+            assert whose & had
+    return revisits
+
+
+@pytest.mark.parametrize("answers_304", [True, False])
+@pytest.mark.parametrize(
+    ("keep", "back_days", "every"),
+    [(Keep(seconds=2 * DAY_S), 0.9, 17), (Keep(bytes=40_000), 0.4, 7), (Keep(bytes=40_000), 400, 17)],
+)
+async def test_no_revisit_lacks_its_body_however_often_the_clock_is_set_back(
+    tmp_path: Path, keep: Keep, back_days: float, every: int, *, answers_304: bool
+) -> None:
+    crawl, pages, visits = _Returning(tmp_path, keep, answers_304=answers_304), 6, 150
+    crawl.now += visits / every * back_days * DAY_S
+    revisits = 0
+    for visit in range(visits):
+        crawl.now += DAY_S / 15 - (back_days * DAY_S if visit % every == 0 else 0)
+        await crawl.visit(visit % pages)
+        await crawl.kept.prune_once()
+        if visit % pages == 0:
+            revisits += _checked_revisits(crawl.crawl)
+    await crawl.aclose()
     assert revisits
-    for each in revisits:
-        assert each.fields.get("WARC-Payload-Digest") in bodies or each.fields["WARC-Target-URI"] in urls
+    assert read_pruned(crawl.crawl).files
 
 
 async def test_an_archive_refers_to_nothing_before_a_moment(tmp_path: Path) -> None:
     body = b"x" * 100
     sink = WarcSink(tmp_path, WarcOptions(revisits=10))
-    for number, moment in enumerate((0.0, 0.0, fetched_at(0) + 1, 0.0)):
-        sink.forget_before(moment)
+    for number, serial in enumerate((0, 0, 1, 0)):
+        sink.forget_before(serial)
         fetched = whole(number, body)
         await sink.write(msgspec.structs.replace(fetched, url="http://a.test/"), record_of(fetched, number))
     await sink.aclose()
@@ -322,40 +383,26 @@ async def test_an_archive_refers_to_nothing_before_a_moment(tmp_path: Path) -> N
     assert kinds == ["response", "revisit", "response", "revisit"]
 
 
-@pytest.mark.parametrize("dates", [(0.1, 0.9), (0.1, 1.0)])
-async def test_an_archive_refers_to_nothing_before_a_moment_of_the_same_second_after_a_restart(
-    tmp_path: Path, dates: Sequence[float]
-) -> None:
-    """An index has seconds alone."""
-    for number, part in enumerate(dates):
-        fetched = msgspec.structs.replace(whole(0, BODY), fetched_at=NOW + part)
-        sink = WarcSink(tmp_path, WarcOptions(revisits=10))
-        await sink.begin()
-        sink.forget_before(NOW + 0.5)
-        await sink.write(fetched, record_of(fetched, number))
-        await sink.aclose()
-    assert [each.kind for each in archived(tmp_path) if each.kind in {"response", "revisit"}] == ["response"] * 2
-
-
-async def test_an_archive_refers_to_nothing_before_a_moment_also_if_bodies_came_in_another_order(
+async def test_what_an_archive_may_refer_to_after_a_restart_follows_from_the_numbers_of_its_files(
     tmp_path: Path,
 ) -> None:
-    sink = WarcSink(tmp_path, WarcOptions(revisits=10))
-    visits = [(BODY, NOW), (BODY + b"1", NOW + 10), (BODY + b"2", NOW + 1), (BODY + b"2", NOW + 20)]
-    for number, (body, moment) in enumerate(visits):
-        if moment == NOW + 20:
-            sink.forget_before(NOW + 5)
-        fetched = msgspec.structs.replace(whole(0, body), fetched_at=moment)
+    bodies = [BODY, BODY + b"1"]
+    for number in range(6):  # two pages that never change, by a clock that is set back
+        fetched = msgspec.structs.replace(whole(number % 2, bodies[number % 2]), fetched_at=NOW - number)
+        sink = WarcSink(tmp_path, WarcOptions(revisits=10))
+        await sink.begin()
+        sink.forget_before(0 if number < 4 else 1)
         await sink.write(fetched, record_of(fetched, number))
-    await sink.aclose()
-    assert [each.kind for each in archived(tmp_path) if each.kind in {"response", "revisit"}] == ["response"] * 4
+        await sink.aclose()
+    kinds = [each.kind for each in archived(tmp_path) if each.kind in {"response", "revisit"}]
+    assert kinds == ["response", "response", "revisit", "revisit", "response", "revisit"]
 
 
 async def test_an_archive_begins_anew_with_a_new_file(tmp_path: Path) -> None:
-    sink = WarcSink(tmp_path, WarcOptions(revisits=10), clock=lambda: NOW)
-    for number, moment in enumerate((NOW - 1, NOW - 1, NOW + 1, NOW + 1)):
+    sink = WarcSink(tmp_path, WarcOptions(revisits=10))
+    for number, serial in enumerate((0, 0, 1, 1)):
         await sink.write(whole(number), record_of(whole(number), number))
-        sink.forget_before(moment)
+        sink.forget_before(serial)
     await sink.aclose()
     files = [each.file.split("-")[-1] for each in archived(tmp_path) if each.kind == "response"]
     assert files == ["00000.warc.gz"] * 3 + ["00001.warc.gz"]
@@ -369,8 +416,7 @@ async def test_each_part_deletes_its_own_and_the_first_what_is_older_than_all(
     write_layout(tmp_path, msgspec.structs.replace(before, earlier=(".",)))
     places = [write(tmp_path / name, [whole(number) for number in range(3)]) for name in (".", "part-0", "part-1")]
     loaded = load(None, overrides=["output.keep_bytes=1000"], environ={}, require_seeds=False)
-    pauses = Pauses(on_end=lambda: None)
-    space = disk_space(loaded.config, CrawlDirectory(tmp_path / part), pauses, forget_before=lambda _: None)
+    space = _space(loaded, CrawlDirectory(tmp_path / part), lambda _: None)
     for _ in range(2):
         await space.keeping.prune_once()
     pruned = [str(each.path.relative_to(tmp_path)) for each in places if read_pruned(each).files]

@@ -312,7 +312,7 @@ def test_an_archive_stays_to_which_one_refers_that_is_finished_meanwhile(tmp_pat
     newest = archives(crawl.warc)[-1]
     opened = newest.rename(newest.with_name(newest.name + ".open"))
 
-    def finish(_: float) -> None:
+    def finish(_: object) -> None:
         opened.rename(newest)
 
     plan = make_plan([crawl], Keep(seconds=8.5 * DAY_S), now=NOW, before=finish)
