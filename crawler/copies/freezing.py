@@ -8,8 +8,9 @@ from typing import Final
 
 import msgspec
 
-from crawler.disk.directory import COPYING, CrawlDirectory
+from crawler.disk.directory import COPYING, CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import BESIDE_SQLITE
+from crawler.disk.pruned import read_pruned
 from crawler.write.cdxj.making import SUFFIX, serial_of
 
 LinkFrontier = Callable[[Path, Path], Mapping[str, int]]
@@ -36,9 +37,11 @@ class Freezing:
     """Freezes one crawl: call `prepare`, which may take long, then `freeze`, between two changes, then `finish`, which
     may take long. All raise `OSError`."""
 
-    def __init__(self, directory: CrawlDirectory) -> None:
+    def __init__(self, directory: CrawlDirectory, *, folder: Path | None = None) -> None:
+        """It links into `folder`, or into the one of the directory (`frozen_folder`)."""
         self._directory = directory
-        self._content = directory.path.absolute() / COPYING / _CONTENT
+        self._folder = (folder or directory.path / COPYING).absolute()
+        self._content = self._folder / _CONTENT
         self._frozen: list[FrozenFile] = []
         self._databases: list[tuple[str, _Database]] = []
 
@@ -89,6 +92,7 @@ class Freezing:
 
     def finish(self) -> Path:
         """Copy the files of SQLite, and write the list of all files. Returns where it is."""
+        self._leave_out_deleted()
         for name, database in self._databases:
             copy = self._content / name
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -98,9 +102,19 @@ class Freezing:
             self._frozen.append(
                 FrozenFile(name=name, bytes=status.st_size, modified_ns=status.st_mtime_ns, place=str(copy.absolute()))
             )
-        listed = self._directory.path / COPYING / _LIST
+        self._folder.mkdir(exist_ok=True)
+        listed = self._folder / _LIST
         listed.write_bytes(msgspec.json.encode(self._frozen))
         return listed
+
+    def _leave_out_deleted(self) -> None:
+        """Leave out what was deleted after it was linked, and is listed as deleted: nobody would delete it again."""
+        with suppress(DirectoryRefused):  # the copy has the damaged list as it is
+            frozen = CrawlDirectory(self._content)
+            gone = {file.name for file in read_pruned(frozen).files if file.is_deleted}
+            gone = {name for name in gone if not (self._directory.path / name).exists()}  # others were put back
+            gone |= {f"{name}{SUFFIX}" for name in gone}
+            self._frozen = [file for file in self._frozen if file.name not in gone]
 
     def close(self) -> None:
         for _, database in self._databases:
@@ -112,18 +126,15 @@ def read_frozen(listed: Path) -> list[FrozenFile]:
     return msgspec.json.decode(listed.read_bytes(), type=list[FrozenFile])
 
 
-def files_of(directory: CrawlDirectory) -> Iterator[FrozenFile]:
-    """The files of a directory that only has output, and of one that has parts below it: nobody changes them
-    in place."""
-    for folder, name in _folders(directory):
-        for entry in _files_in(folder):
-            status = entry.stat()
-            yield FrozenFile(
-                name=f"{name}/{entry.name}" if name else entry.name,
-                bytes=status.st_size,
-                modified_ns=status.st_mtime_ns,
-                place=str(Path(entry.path).absolute()),
-            )
+def freeze_output(directory: CrawlDirectory, folder: Path) -> list[FrozenFile]:
+    """Freeze a directory that only has output, or that has parts below it, in a folder. Another process may delete old
+    output meanwhile. Raises `OSError`."""
+    freezing = Freezing(directory, folder=folder)
+    try:
+        freezing.freeze(lambda _source, _target: {})
+        return read_frozen(freezing.finish())
+    finally:
+        freezing.close()
 
 
 def _folders(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:

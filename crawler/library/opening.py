@@ -219,6 +219,8 @@ async def open_run(
     and `DirectoryRefused` if an operator has paused it, unless it `may_be_paused`: then it waits to be resumed.
     """
     delete_leftovers(directory)
+    if part_at(directory.original) is not None:
+        delete_leftovers(CrawlDirectory(directory.original.absolute().parent))
     async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild, additions=additions) as crawl:
         if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
             if not may_be_paused:

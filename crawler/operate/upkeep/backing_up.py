@@ -13,9 +13,9 @@ from crawler.control.frozen import Frozen, FrozenState
 from crawler.control.requests import Freeze
 from crawler.copies.content import CopiedPart, CopyList, Folder
 from crawler.copies.folder import CopyRefused, check_no_file, frozen_folder
-from crawler.copies.freezing import FrozenFile, files_of, read_frozen
+from crawler.copies.freezing import FrozenFile, freeze_output, read_frozen
 from crawler.copies.writing import CopyWriter, Progress
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import COPYING, CrawlDirectory
 from crawler.disk.layout import Layout, part_directory, read_division, read_layout
 from crawler.disk.lineages import Block, name_crawl, set_aside
 from crawler.operate.reach import reach
@@ -80,11 +80,13 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
         crawl = name_crawl(whole)
         last = folder.read_list()
         _check_last(folder, last, crawl, part)
-        for directory in source.states:
+        for directory in source.states if part is not None or source.layout is None else (whole, *source.states):
             stack.enter_context(frozen_folder(CrawlDirectory(directory)))
+        # Not after the parts, whose archives may refer to these, and which may delete both meanwhile.
+        earlier = list(_earlier_files(source))
         with reach(source.place, to_change=True) as reached:
             frozen = reached.ask(Freeze(), Frozen)
-        files = list(_files(source, frozen))
+        files = [*_files(source, frozen), *earlier]
         if read_layout(whole) != source.layout:
             raise CopyRefused(f"the crawl in {whole} was divided anew while it was to be copied; try again")
         writer = CopyWriter(folder, last)
@@ -152,15 +154,19 @@ def _lineages(whole: Path, last: CopyList | None) -> Block:
 
 
 def _files(source: _Source, frozen: Frozen) -> Iterator[FrozenFile]:
-    """All files to copy, with their names below the directory of the whole crawl."""
+    """All files of what has a state, with their names below the directory of the whole crawl."""
     for state in frozen.states:
         name = source.name_below(Path(state.directory))
         yield from _named(name, read_frozen(Path(state.list)))
-    if source.layout is not None and source.part is None:
-        yield from files_of(CrawlDirectory(source.whole))
-        for name in source.layout.earlier:
-            if name != ".":
-                yield from _named(name, files_of(CrawlDirectory(source.whole / name)))
+
+
+def _earlier_files(source: _Source) -> Iterator[FrozenFile]:
+    """The files of a crawl in parts that belong to none of them: its own, and output from before it was divided."""
+    if source.layout is None or source.part is not None:
+        return
+    for name in ("", *(each for each in source.layout.earlier if each != ".")):
+        frozen = freeze_output(CrawlDirectory(source.whole / name), source.whole / COPYING / name)
+        yield from _named(name, frozen)
 
 
 def _named(folder: str, files: Iterator[FrozenFile] | list[FrozenFile]) -> Iterator[FrozenFile]:

@@ -19,9 +19,12 @@ from crawler.copies.folder import CopyRefused, frozen_folder
 from crawler.copies.freezing import Freezing, read_frozen
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import replace_file
+from crawler.disk.layout import read_layout, write_layout
 from crawler.disk.lineages import MAX_LINEAGE, read_lineages
-from crawler.disk.pruned import PrunedNumbers
+from crawler.disk.pruned import PrunedNumbers, read_pruned
+from crawler.operate.reach import ReachedCrawl, reach
 from crawler.operate.refused import Refused
+from crawler.operate.upkeep import backing_up
 from crawler.operate.upkeep.backing_up import back_up
 from crawler.operate.upkeep.restoring import check_copy, restore
 from crawler.prune.finished import output_files
@@ -182,7 +185,7 @@ def test_who_locks_a_folder_that_another_copy_has_just_deleted_touches_nothing(
 
 
 @pytest.mark.parametrize("step", range(8))
-def test_what_is_deleted_while_a_crawl_is_frozen_is_in_the_copy_or_in_its_list(
+def test_what_is_deleted_while_a_crawl_is_frozen_is_in_the_copy_or_in_its_list_and_not_in_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     crawl = write(tmp_path / "crawl", [whole(number) for number in range(3)])
@@ -201,8 +204,44 @@ def test_what_is_deleted_while_a_crawl_is_frozen_is_in_the_copy_or_in_its_list(
     frozen.prepare(lambda _source, _target: None)
     monkeypatch.setattr(freezing, "_files_in", look_and_delete)
     restored = _frozen_and_restored(frozen, tmp_path / "restored")
-    assert (restored.path / oldest.name).exists() or PrunedNumbers([restored]).has("records", 0)
+    assert (restored.path / oldest.name).exists() != PrunedNumbers([restored]).has("records", 0)
     assert PrunedNumbers([restored]).highest == 0
+
+
+def test_what_was_deleted_and_put_back_is_copied(tmp_path: Path) -> None:
+    crawl = write(tmp_path / "crawl", [whole(0), whole(1)])
+    crawl.frontier.mkdir()
+    oldest = output_files([crawl])[0]
+    content = oldest.path.read_bytes()
+    delete(crawl, [(oldest, "old")], now=NOW)
+    oldest.path.write_bytes(content)
+    restored = _frozen_and_restored(Freezing(crawl), tmp_path / "restored")
+    assert (restored.path / oldest.name).read_bytes() == content
+
+
+def test_what_was_archived_before_a_crawl_was_divided_is_copied_also_if_it_is_deleted_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make(tmp_path / "crawl", parts=PARTS).directory
+    old = write(crawl / "old", [whole(0), whole(1)])
+    layout = read_layout(crawl)
+    assert layout is not None
+    write_layout(crawl, msgspec.structs.replace(layout, earlier=("old",)))
+    before = [file.name for file in output_files([old])]
+
+    @contextmanager
+    def reach_while_all_is_deleted(place: Path, *, to_change: bool) -> Iterator[ReachedCrawl]:
+        with reach(place, to_change=to_change) as reached:
+            yield reached
+        delete(old, [(file, "old") for file in output_files([old])], now=NOW)
+
+    monkeypatch.setattr(backing_up, "reach", reach_while_all_is_deleted)
+    back_up(crawl, tmp_path / "copy", progress=silent)
+    assert not output_files([old])
+    restore(tmp_path / "copy", tmp_path / "restored", progress=silent)
+    restored = CrawlDirectory(tmp_path / "restored" / "old")
+    assert [file.name for file in output_files([restored])] == before
+    assert not read_pruned(restored).files
 
 
 def _frozen_and_restored(prepared: Freezing, to: Path) -> CrawlDirectory:
@@ -214,10 +253,11 @@ def _frozen_and_restored(prepared: Freezing, to: Path) -> CrawlDirectory:
     return CrawlDirectory(to)
 
 
-@pytest.mark.parametrize("count", range(1, 4))
+@pytest.mark.parametrize(("count", "stay"), [(1, 1), (2, 1), (2, 2), (3, 0)])
 def test_archives_that_are_deleted_while_a_crawl_is_frozen_leave_no_revisit_without_its_body(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, stay: int
 ) -> None:
+    """Before `count` archives are linked, all but the first ones are deleted, which `stay`."""
     body = b"<title>The same</title>" + b"x" * 600
     pages = [msgspec.structs.replace(whole(number, body), url="http://a.test/") for number in range(3)]
     crawl = write(tmp_path / "crawl", pages, revisits=10)
@@ -233,7 +273,8 @@ def test_archives_that_are_deleted_while_a_crawl_is_frozen_leave_no_revisit_with
         nonlocal seen
         if name.endswith(".warc.gz"):
             if seen == count:
-                delete(crawl, [(file, "old") for file in output_files([crawl]) if file.is_archive], now=NOW)
+                found = [(file, "old") for file in output_files([crawl]) if file.is_archive]
+                delete(crawl, found[stay:], now=NOW)
             seen += 1
         freeze(frozen, entry, name)
 
@@ -244,7 +285,7 @@ def test_archives_that_are_deleted_while_a_crawl_is_frozen_leave_no_revisit_with
         patch.setattr(Freezing, "_freeze_file", delete_and_freeze)
         restored = _frozen_and_restored(frozen, tmp_path / "restored")
     kinds = [each.kind for each in archived(restored.warc) if each.kind in {"response", "revisit"}]
-    assert kinds == ["response", "revisit", "revisit"][:count]
+    assert kinds == ["response", "revisit", "revisit"][: stay if count < 3 else None]
     assert names(restored, lambda each: each.warc) == sorted(
         name for path in archives(restored.warc) for name in (path.name, index_of(path).name)
     )
