@@ -60,6 +60,11 @@ def parse(line: bytes) -> tuple[str, str, Capture]:
         raise ValueError(f"nested too deeply: {error}") from error
 
 
+def is_unchanged(line: bytes) -> bool:
+    """Whether it is of a visit at which the server said that nothing had changed: no digest tells of which body."""
+    return b'"mime": "warc/revisit"' in line and b'"digest": ' not in line
+
+
 def offset_of(line: bytes) -> int:
     return int(line.rpartition(b'"offset": "')[2].partition(b'"')[0])
 
