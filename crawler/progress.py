@@ -125,6 +125,13 @@ def frontier_rows(frontier: FrontierStats) -> list[tuple[str, str]]:
     return [("URLs", " · ".join(urls)), ("hosts", " · ".join(hosts))]
 
 
+def visit_rows(frontier: FrontierStats) -> list[tuple[str, str]]:
+    """When a page is visited again, if one is."""
+    if frontier.next_visit_s is None:
+        return []
+    return [("next visit", f"due in {duration(frontier.next_visit_s)}" if frontier.next_visit_s else "due now")]
+
+
 def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> list[str]:
     """What a run did: lines of at most `width` characters. A longer path is not broken."""
     frontier = status.frontier
@@ -142,8 +149,8 @@ def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> 
         ("URLs", urls),
         *_common_rows(status),
     ]
-    if frontier.next_visit_s is not None and not waits:
-        rows.append(("next visit", f"due in {duration(frontier.next_visit_s)}"))
+    if not waits:
+        rows += visit_rows(frontier)
     lines = [ending]
     for name, value in rows:
         head = f"{name:>10}  "

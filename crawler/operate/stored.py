@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
@@ -92,6 +94,8 @@ class StoredCrawl:
     def status(self) -> CrawlStatus:
         paused = self.state.paused if isinstance(self.state, Pausing) else None
         stats = self.state.describe()
+        if self.loaded.config.recrawl.schedule == "off":
+            stats = msgspec.structs.replace(stats, next_visit_s=None)
         return CrawlStatus(
             directory=str(self.named),
             running=False,

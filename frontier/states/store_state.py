@@ -51,7 +51,9 @@ class StoreState(Generic[_Store]):
     def describe(self) -> FrontierStats:
         if self._frontier is not None:
             return self._frontier.describe()
-        return describe(self.store.counters, self._stored_queues())
+        queues, next_ms = self._stored_queues(), self.store.reads.next_revisit_ms()
+        next_visit_s = None if next_ms is None else max(0.0, next_ms / 1000 - queues.now())
+        return msgspec.structs.replace(describe(self.store.counters, queues), next_visit_s=next_visit_s)
 
     async def restore(self, visited: VisitedSet, /, *, rebuilding: Callable[[int], None] | None = None) -> None:
         await restore(self.store, visited, self.snapshots, rebuilding=rebuilding)

@@ -15,7 +15,7 @@ from crawler.disk.going_on import how_to_go_on
 from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.course import course_of
 from crawler.operate.reach import CrawlEnded, reach
-from crawler.progress import frontier_rows, rows_of
+from crawler.progress import frontier_rows, rows_of, visit_rows
 from crawler.status import number_of, rate
 
 _WIDTH = 80
@@ -42,7 +42,7 @@ def status(directory: Path, part: int | None, as_json: bool) -> None:
 def status_lines(found: CrawlStatus, directory: Path) -> list[str]:
     """The status for people."""
     lines = [_heading(found, directory)]
-    rows = frontier_rows(found.frontier) if found.run is None else rows_of(found.run)
+    rows = rows_of(found.run) if found.run is not None else frontier_rows(found.frontier) + visit_rows(found.frontier)
     if found.run is not None and found.run.waiting is not None:
         rows.append(("waits", found.run.waiting))
     if found.run is not None and found.run.links_wait is not None:

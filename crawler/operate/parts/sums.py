@@ -30,6 +30,7 @@ def sum_frontiers(parts: Mapping[int, FrontierStats]) -> FrontierStats:
     return msgspec.structs.replace(
         first if next_to_wake is None else parts[next_to_wake],
         **sums,
+        next_visit_s=min((each.next_visit_s for each in parts.values() if each.next_visit_s is not None), default=None),
         paused=same_of_all({number: each.paused for number, each in parts.items()}),
     )
 

@@ -86,13 +86,14 @@ def status(**fields: object) -> Status:
 def test_the_queue_that_wakes_next_is_that_of_the_part_where_it_wakes_first() -> None:
     found = sum_frontiers(
         {
-            0: frontier(pending=3, next_wake_s=9.0, next_wake_key="test,a", next_wake_streak=2),
+            0: frontier(pending=3, next_wake_s=9.0, next_wake_key="test,a", next_wake_streak=2, next_visit_s=9.0),
             1: frontier(pending=4, next_wake_s=1.5, next_wake_key="test,b", held_back_queues=1),
-            2: frontier(pending=5, held_back_queues=2),
+            2: frontier(pending=5, held_back_queues=2, next_visit_s=7.0),
         }
     )
     assert (found.pending, found.held_back_queues) == (12, 3)
     assert (found.next_wake_s, found.next_wake_key, found.next_wake_streak) == (1.5, "test,b", 0)
+    assert found.next_visit_s == 7.0
 
 
 def test_what_all_parts_say_is_said_once() -> None:
