@@ -193,7 +193,7 @@ def _read_numbers(directory: CrawlDirectory, name: str) -> NumberSet:
     except (OSError, ValueError) as error:
         raise DirectoryRefused(
             f"{path} can't be read: {error}. It says which pages were in {name}, which was deleted on purpose: restore "
-            "a copy of that file"
+            "a copy of that file, or delete pruned.json together with pruned/: then such pages count as missing"
         ) from error
 
 

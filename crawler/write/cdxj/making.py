@@ -26,8 +26,10 @@ def archives(directory: Path) -> list[Path]:
     """The archives in a directory, the oldest first, without their indexes.
 
     Their numbers tell the order. The prefix of a name changes with the settings, and its time follows a clock that may
-    be set back. Those without a number, which others wrote, come first, by name."""
-    found = (path for path in directory.glob(f"*{_ARCHIVE}*") if path.name.endswith((_ARCHIVE, _ARCHIVE + OPEN)))
+    be set back. Those without a number, which others wrote, come first, by name. Raises `OSError`; `glob` would take a
+    folder that may not be read for an empty one."""
+    paths = directory.iterdir() if directory.is_dir() else ()
+    found = (path for path in paths if path.name.endswith((_ARCHIVE, _ARCHIVE + OPEN)))
     return sorted(found, key=lambda path: (serial_of(path), path.name))
 
 

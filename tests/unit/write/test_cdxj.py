@@ -363,3 +363,15 @@ async def test_archives_without_index_are_not_all_open_at_once(tmp_path: Path) -
     assert len([*Path("/proc/self/fd").iterdir()]) - before < 120
     assert len([first, *lines]) == 250
     assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
+def test_a_folder_that_may_not_be_read_does_not_count_as_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str | Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    with monkeypatch.context() as patch:
+        for name in ("listdir", "scandir"):
+            patch.setattr(os, name, refuse)
+        with pytest.raises(PermissionError):
+            archives(tmp_path)
+    assert archives(tmp_path / "missing") == []
