@@ -98,6 +98,7 @@ class Keeping:
         `archives` tells whether this run writes an archive, `is_resumed` whether a run before may have fetched pages.
         What a cycle promises holds also while everything is kept. Raises `OSError` and `DirectoryRefused`."""
         self._cycle = await asyncio.to_thread(_present_cycle, self._own)
+        self._next_serial = next_serial(self._own.warc) if self._own.warc.is_dir() else 0
         if self._cycle is not None:
             self._referring.forget_before(self._cycle.first)
         if await asyncio.to_thread(self._lacks_copies, archives=archives, is_resumed=is_resumed):
@@ -187,7 +188,8 @@ class Keeping:
     async def _begin_cycle(self, now: float) -> None:
         """Raises `OSError` and `DirectoryRefused`."""
         # The newest archives may be gone, but who writes them goes on counting.
-        self._next_serial = max(self._next_serial, next_serial(self._own.warc))
+        present = 0 if self._cycle is None else self._cycle.first
+        self._next_serial = max(self._next_serial, present, next_serial(self._own.warc))
         cycle = Cycle(began=rfc3339(now), first=self._next_serial, number=self._referring.next_number())
         self._cycle = cycle
         self._referring.forget_before(cycle.first)
