@@ -34,7 +34,7 @@ class WithLoads:
                     self._written[id(each)] = each
         await self._archive.write(page, record)
 
-    def forget_before(self, _moment: float, /) -> None:
+    def forget_before(self, _serial: int, /) -> None:
         """See `Refers`: later pages may not need what was written before."""
         self._written.clear()
 
