@@ -85,10 +85,10 @@ class ScopedDiscovery:
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
         checks = ExternalLinks(self._scope, self._rules, parent)
         followed = FollowedLinks(self._filter, parent, focus=self._focus, about=about, on_outside=checks.add)
-        for step, judged_links in enumerate(self._filter.judge_distinct(links, base_url)):
+        for step, judged in enumerate(self._filter.judge_distinct(links, base_url)):
             if step:
                 yield
-            followed.add(judged_links)
+            followed.add(judged())
         refusals = followed.refusals
         return Discovered(
             urls=followed.urls(),
@@ -107,10 +107,10 @@ class ScopedDiscovery:
         repeats_left = self._rules.max_links_per_page
         unwanted_reason = self._filter.unwanted_reason
         references: list[str] = []
-        for step, judged_links in enumerate(self._filter.judge_each(links, base_url)):
+        for step, judged in enumerate(self._filter.judge_each(links, base_url)):
             if step:
                 yield
-            for link, href, _, judgement in zip(*judged_links, strict=True):
+            for link, href, _, judgement in zip(*judged(), strict=True):
                 if not href or (unwanted_reason and unwanted_reason(link)):
                     continue
                 target = judgement.target

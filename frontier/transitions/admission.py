@@ -164,8 +164,10 @@ class Admission:
 
     async def _readmit(self, batch: Sequence[CrawlUrl], *, drop_validators: bool) -> int:
         self._commit.check()
-        admit = partial(self._admit_settled, batch, drop_validators=drop_validators)
-        return await self._commit.run(admit, is_required=True)
+        return await self._commit.run(
+            lambda: self._write([], find_settled(batch, self._store.reads, drop_validators=drop_validators)),
+            is_required=True,
+        )
 
     async def _forget(self, canonicals: Iterable[str]) -> int:
         self._commit.check()
@@ -208,9 +210,6 @@ class Admission:
             known = [url for url in batch if url.canonical not in new_canonicals]
             again = find_readmissible(known, self._leases, self._store.reads, drop_validators=drop_validators)
         return self._write(new, again, chosen, position)
-
-    def _admit_settled(self, batch: Sequence[CrawlUrl], *, drop_validators: bool) -> int:
-        return self._write([], find_settled(batch, self._store.reads, drop_validators=drop_validators))
 
     def _write(
         self,

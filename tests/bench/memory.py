@@ -144,7 +144,7 @@ def _judged(entries: int) -> object:
     for page in range(0, entries, 40):
         links = [Link(_url(number), LinkKind.LINK) for number in range(page, min(page + 40, entries))]
         for judged in judge.judge(links, _url(page), grouped=True):
-            list(judged)
+            judged()
     return judge
 
 

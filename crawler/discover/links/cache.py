@@ -6,6 +6,7 @@ directory. `?page=2` depends on the document, so it is not remembered.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import compress, islice, repeat
 from operator import not_
 from typing import Final, cast
@@ -42,6 +43,8 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
 
 JudgedLinks = tuple[list[Link], list[str], list[int], list[Judgement]]
 """Of each number of equal links the first, its href without fragment, that number, and what holds for the href."""
+JudgedSteps = Iterator[Callable[[], JudgedLinks]]
+"""Those of a page in steps. Each judges when it is called, so that the caller can pause before."""
 
 _DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])|h[^:/?#]*[\t\n\r][^:/?#]*:", re.IGNORECASE)
 """Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`, whose scheme
@@ -141,7 +144,7 @@ class LinkJudge:
         self._links = LinkCache(self._judge_links, capacity=capacity)
         self._embeds = LinkCache(self._judge_embeds, capacity=capacity) if scope.distinguishes_embeds else None
 
-    def judge(self, links: Sequence[Link], base_url: str, /, *, grouped: bool) -> Iterator[JudgedLinks]:
+    def judge(self, links: Sequence[Link], base_url: str, /, *, grouped: bool) -> JudgedSteps:
         """Judge the links in order: each alone, or only the first of equal ones. Equal are links of one kind whose
         hrefs differ at most in the fragment."""
         group = group_links if grouped else _separate
@@ -149,7 +152,7 @@ class LinkJudge:
             firsts, hrefs, counts = group(list(links[start : start + _GROUPED_AT_ONCE]))
             for at in range(0, len(firsts), LINKS_AT_ONCE):
                 step = slice(at, at + LINKS_AT_ONCE)
-                yield self._judge_together(firsts[step], hrefs[step], counts[step], base_url)
+                yield partial(self._judge_together, firsts[step], hrefs[step], counts[step], base_url)
 
     def _judge_together(self, links: list[Link], hrefs: list[str], counts: list[int], base_url: str) -> JudgedLinks:
         if self._embeds is None:

@@ -28,10 +28,10 @@ def link_details(
     reason_of: dict[str, str] = {}
     """By canonical URL: `reasons` has only the first of several URLs with one canonical form."""
     details: list[LinkDetail] = []
-    for step, judged_links in enumerate(link_filter.judge_each(links, base_url)):
+    for step, judged in enumerate(link_filter.judge_each(links, base_url)):
         if step:
             yield
-        for link, href, _, judgement in zip(*judged_links, strict=True):
+        for link, href, _, judgement in zip(*judged(), strict=True):
             target = judgement.target
             if not href or isinstance(target, BadUrl):
                 continue

@@ -4,12 +4,12 @@
 that the crawl follows, and the page's own host, which it lends to its links (see `scope`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import msgspec
 
-from crawler.discover.links.cache import JudgedLinks, LinkJudge
+from crawler.discover.links.cache import JudgedSteps, LinkJudge
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Trap, Traps
 from crawler.page import EMBEDDED, Link, LinkKind
@@ -77,11 +77,11 @@ class LinkFilter:
         """Tells why the crawl does not follow links like a given one, or None. It is None if no link is unwanted."""
         self._judge = LinkJudge(urls=urls, scope=scope, traps=traps, capacity=remembered_links)
 
-    def judge_each(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLinks]:
+    def judge_each(self, links: Sequence[Link], base_url: str, /) -> JudgedSteps:
         """Judge each link with the cache, see `LinkJudge.judge`."""
         return self._judge.judge(links, base_url, grouped=False)
 
-    def judge_distinct(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLinks]:
+    def judge_distinct(self, links: Sequence[Link], base_url: str, /) -> JudgedSteps:
         """Judge one of equal links. Where links may be unwanted, each is looked at: equal ones may differ in `rel`,
         and each unwanted one is reported."""
         return self._judge.judge(links, base_url, grouped=self.unwanted_reason is None)

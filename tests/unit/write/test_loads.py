@@ -66,7 +66,7 @@ async def test_a_response_that_pages_share_is_written_once(archive: Archive, sin
 async def test_after_the_archive_begins_anew_it_gets_a_shared_response_again(archive: Archive, sink: WithLoads) -> None:
     shared = loaded("x.js")
     await sink.write(rendered(1, shared), record_of(page(1), 1))
-    sink.forget_before(NOON)
+    sink.forget_before(2)
     await sink.write(rendered(2, shared), record_of(page(2), 2))
     assert archive.written.count("load http://a.test/x.js") == 2
 
