@@ -150,7 +150,7 @@ def test_no_name_of_a_point_covers_another_a_point_or_the_legend() -> None:
     axes.plot([x for (x, _), _ in named], [y for (_, y), _ in named], "o", markersize=8, label="the best choices")
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.legend()
+    axes.legend(loc="best")
     texts = label_points(axes, named)
     renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     legend = axes.get_legend()
