@@ -9,6 +9,7 @@ sockets and locks in their directories.
     page/       what people see in a browser
     measure/    keeps what crawls did over time
     exports/    exports that somebody has asked for
+    news/       tells the operator what becomes of crawls, by a program
     life/       decides what becomes of a crawl; pure
     folder      reads the configurations
     records     what outlasts the daemon: what each crawl was told, why it rests, its history

@@ -29,6 +29,7 @@ class Home:
     daemon/history/*       what each crawl did over time
     daemon/exports/*/*/    exports that somebody has asked for
     daemon/answers/*       answers to requests with a key, for those who repeat them
+    daemon/told.json       which state of each crawl the operator was told last
     daemon/pace            the pace of hosts that several crawls ask
     daemon/daemon.log      what the daemon does
     """
@@ -57,6 +58,10 @@ class Home:
     def pace(self) -> Path:
         """The file by which its crawls keep the pace of hosts together."""
         return self.folder / "pace"
+
+    @property
+    def told(self) -> Path:
+        return self.folder / "told.json"
 
     @property
     def log(self) -> Path:

@@ -12,9 +12,12 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import duckdb
@@ -41,6 +44,7 @@ from crawler.preferences.values import read_value
 from crawler.progress import line as progress_line
 from crawler.redis.checks import permissions
 from crawler.serve.api.forms import CrawlForm, CrawlList
+from crawler.serve.life.news import News
 from crawler.status import Status, status_of
 from crawler.write.database.postgres import PostgresOptions, PostgresSink
 from crawler.write.database.sqlite import SqliteOptions, SqliteSink
@@ -326,6 +330,15 @@ def test_the_page_on_plug_ins_shows_the_examples_as_they_are(block: Block) -> No
 
 # What is shown elsewhere than below its command
 
+EVENT = b'{"crawl":"docs","state":"held","reason":"bad luck","lines":["line"],"directory":"/srv/crawls/docs"}\n'
+PRINTED_MAIL = """
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+def SMTP(_):
+    return nullcontext(SimpleNamespace(send_message=print))
+"""
+
 
 def check_summary(block: Block, folder: Path, shell: Shell) -> None:
     printed, _ = shell.run("onceover demo")  # which `make crawl` runs
@@ -406,6 +419,43 @@ def check_progress_lines(block: Block, folder: Path, shell: Shell) -> None:
 def check_advice(block: Block, folder: Path, shell: Shell) -> None:
     printed, _ = shell.run("onceover compare comparison.toml")
     assert " ".join(without_numbers(block.text)) in " ".join(without_numbers(printed)), printed  # lines may be wrapped
+
+
+def check_event(block: Block, _: Path, __: Shell) -> None:
+    assert msgspec.json.encode(msgspec.json.decode(block.text, type=News)).decode() == block.text.strip()
+    page = (REPOSITORY / block.page).read_text()
+    assert {name for name in News.__struct_fields__ if f"`{name}`" in page} >= {"old_state", "until", "exit_code"}
+
+
+def check_webhook(block: Block, folder: Path, _: Shell) -> None:
+    got = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append((self.headers["Content-Type"], self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with HTTPServer(("127.0.0.1", 0), Hook) as server, ThreadPoolExecutor(1) as threads:
+        answering = threads.submit(server.handle_request)
+        program = folder / "webhook"
+        program.write_text(block.text.replace("https://hooks.example.org", f"http://127.0.0.1:{server.server_port}"))
+        program.chmod(0o755)
+        subprocess.run([program], input=EVENT, check=True)
+        answering.result()
+    assert got == [("application/json", EVENT.strip())]
+
+
+def check_mail(block: Block, folder: Path, _: Shell) -> None:
+    """With a module beside it that prints the mail."""
+    (folder / "smtplib.py").write_text(PRINTED_MAIL)
+    (folder / "mail.py").write_text(block.text)
+    said = subprocess.run([sys.executable, folder / "mail.py"], input=EVENT, capture_output=True, check=True).stdout
+    assert "Subject: docs: held\n" in said.decode()
+    assert "\nbad luck\nline\n/srv/crawls/docs" in said.decode()
 
 
 def check_problems(block: Block, folder: Path, shell: Shell) -> None:
@@ -621,6 +671,9 @@ SHOWN_ELSEWHERE = {
     ("docs/daemon.md", "2026-"): check_daemon,
     ("docs/daemon.md", "docs: changed"): check_daemon,
     ("docs/daemon.md", '{"crawls"'): check_crawl_list,
+    ("docs/daemon.md", '{"time"'): check_event,
+    ("docs/daemon.md", "#!/bin/sh"): check_webhook,
+    ("docs/daemon.md", "#!/usr/bin/python3"): check_mail,
     ("docs/databases.md", "SELECT dead.url"): check_sqlite_query,
     ("docs/databases.md", "SELECT host"): check_postgres_queries,
     ("docs/extending.md", "[build-system]"): check_project,

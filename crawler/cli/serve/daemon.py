@@ -3,6 +3,7 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -18,8 +19,12 @@ from crawler.serve.daemon import Daemon, Options
 from crawler.serve.life.facts import KeeperOptions, Restarts
 from crawler.serve.logs import logging_daemon
 from crawler.serve.machine import Limits
+from crawler.serve.news.teller import telling_operator
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home, HomeInUse
+
+_SEEN_S: Final = 0.1
+"""For so long at least a crawl is in state `crashed`, so that everybody can see it."""
 
 
 def _size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
@@ -54,9 +59,15 @@ def _size(_context: click.Context, _parameter: click.Parameter, value: str | Non
     help="Seconds after which a crawl is restarted that crashed; three times as long after each further crash.",
 )
 @click.option(
+    "--notify",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, executable=True),
+    metavar="PROGRAM",
+    help="Start this program when the state of a crawl changes, with JSON on its standard input.",
+)
+@click.option(
     "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of messages."
 )
-def daemon(
+def daemon(  # noqa: PLR0913 - a command takes each of its options
     directory: Path,
     listen: Listen | None,
     leave_crawls: bool,
@@ -64,6 +75,7 @@ def daemon(
     max_open_files: int | None,
     min_free_disk: int,
     restart_delay: float,
+    notify: Path | None,
     log_format: Form,
 ) -> int:
     """Run the crawls of the folder DIR. Each file NAME.toml in it is one.
@@ -74,19 +86,19 @@ def daemon(
     """
     options = Options(
         limits=Limits(max_memory_bytes=max_memory, max_open_files=max_open_files, min_free_bytes=min_free_disk),
-        keeper=KeeperOptions(restarts=Restarts(first_delay_s=restart_delay)),
+        keeper=KeeperOptions(restarts=Restarts(first_delay_s=max(restart_delay, _SEEN_S))),
         leave_crawls=leave_crawls,
     )
     try:
         with Home(directory.resolve()) as home, logging_daemon(home.log, log_format):
-            asyncio.run(_serve(home, options, listen))
+            asyncio.run(_serve(home, options, listen, notify and notify.absolute()))
     except (HomeInUse, TokenRefused) as error:
         say(f"onceover: {error}", to_stderr=True)
         return REFUSED
     return 0
 
 
-async def _serve(home: Home, options: Options, listen: Listen | None) -> None:
+async def _serve(home: Home, options: Options, listen: Listen | None, notify: Path | None) -> None:
     daemon = Daemon(home, options, Supervisor(os.environ))
-    async with serving(daemon, listen):
+    async with serving(daemon, listen), telling_operator(daemon, home.told, notify):
         await daemon.run()

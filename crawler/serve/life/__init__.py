@@ -7,7 +7,7 @@ What is known of a crawl is a value, `Facts`. Three kinds of functions work on i
     endings      how a process ended, and the rest that follows
     steps        what to do now                           start it, end its process, look at it, or wait
 
-`summary` says what a crawl does now, for people and programs.
+`summary` says what a crawl does now, for people and programs; `news`, what of that the operator's program is told.
 
 A crawl without a process starts when nothing keeps it: nobody has stopped it, its configuration is good, the machine
 has room, and it does not rest. A *rest* says why a crawl does not run although it should: it is complete, it has

@@ -219,7 +219,8 @@ def _with_run(record: Record, entry: RunEntry) -> Record:
 
 def _finished(record: Record, process: Process, how: Ended, now: float) -> Record:
     text, pages = how_text(how, process), process.pages if how.pages is None else how.pages
-    runs = (_replace(run, ended_at=now, how=text, pages=pages) if _is_of(run, process) else run for run in record.runs)
+    end = {"ended_at": now, "how": text, "pages": pages, "exit_code": how.exit_code}
+    runs = (_replace(run, **end) if _is_of(run, process) else run for run in record.runs)
     return _replace(record, runs=tuple(runs))
 
 
@@ -241,9 +242,10 @@ def missed_end(facts: Facts, how: Ended | None, now: float) -> Facts:
     runs, rest = facts.record.runs, facts.record.rest
     if not runs or runs[-1].how is not None:
         return facts
-    ending, pages = (None, None) if how is None else (how.ending, how.pages)
+    ending, pages, code = (None, None, None) if how is None else (how.ending, how.pages, how.exit_code)
     text = "ended while no daemon ran" if ending is None else f"{ending}, while no daemon ran"
-    runs = tuple(run if run.how is not None else _replace(run, how=text, pages=pages) for run in runs)
+    end = {"how": text, "pages": pages, "exit_code": code}
+    runs = tuple(run if run.how is not None else _replace(run, **end) for run in runs)
     if how is not None and (ending == "limit" or (ending in ("complete", "incomplete") and not _comes_back(facts))):
         rest = rest_after(how, now)
     return _replace(facts, record=_replace(facts.record, runs=runs, rest=rest))

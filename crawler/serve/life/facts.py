@@ -63,6 +63,8 @@ class RunEntry(msgspec.Struct, frozen=True, kw_only=True):
     """How it ended, for people."""
     pages: int | None = None
     """Pages that it had fetched at its end; None while it runs, and if that is not known."""
+    exit_code: int | None = None
+    """Negative for a signal; None while it runs, and if that is not known."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
