@@ -244,6 +244,12 @@ def _archives_texts(config: Config, _: Origins) -> str | None:
     return "expected output.text = true beside it: the archive gets the text that the record has"
 
 
+def _archives_screenshots(config: Config, _: Origins) -> str | None:
+    if not config.render.screenshot or config.output.warc or config.output.sinks:
+        return None
+    return "expected output.warc = true beside it: screenshots are in the archive alone"
+
+
 _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("politeness.min_delay_s", "politeness.max_delay_s"), _delays),
     (("frontier.retry_delay_s", "frontier.retry_max_delay_s"), _retries),
@@ -256,6 +262,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("fetch.allow_networks",), _networks),
     (("fetch.headers",), _headers),
     (("output.warc_text", "output.text"), _archives_texts),
+    (("render.screenshot", "output.warc"), _archives_screenshots),
     (("crawl.parts", "frontier.queue_by"), _no_queues_of_addresses),
     (("crawl.parts", "frontier.parallel_queues"), _no_parallel_queues),
 )

@@ -16,6 +16,14 @@ RenderBlock = Annotated[
     ),
 ]
 
+RenderScreenshot = Annotated[
+    str,
+    Meta(
+        pattern=rf"^(view|fullPage|thumbnail){END}",
+        extra={"form": "view (what the window shows), fullPage or thumbnail"},
+    ),
+]
+
 
 class Render(msgspec.Struct, frozen=True, kw_only=True):
     """Rendering of pages that need scripts. A headless Chromium loads the page, and its document is read instead of the
@@ -91,6 +99,10 @@ class Render(msgspec.Struct, frozen=True, kw_only=True):
     archive: Annotated[
         bool, Meta(description="Archive what pages load, so that they can be replayed from the archive.")
     ] = True
+    screenshot: Annotated[
+        tuple[RenderScreenshot, ...],
+        Meta(description="Screenshots of each page for the archive. Images are in them only if block lets them load."),
+    ] = ()
     robots: Annotated[bool, Meta(description="Obey robots.txt also for what pages load, if the crawl obeys it.")] = True
     max_requests: Annotated[
         int, Meta(ge=0, le=1_000_000, description="Requests that one page may make.", extra={"unit": "requests"})

@@ -38,6 +38,7 @@ from crawler.page.responses import (
     Rendering,
     Request,
     Response,
+    Screenshot,
 )
 from crawler.page.verdict import Verdict
 
@@ -70,6 +71,7 @@ __all__ = [
     "Repeat",
     "Request",
     "Response",
+    "Screenshot",
     "Usage",
     "Verdict",
     "Wanted",

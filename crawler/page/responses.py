@@ -101,6 +101,17 @@ class LoadAnswer(msgspec.Struct, frozen=True):
     """The header."""
 
 
+class Screenshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rendered page looked like, or why there is no image of it."""
+
+    kind: str
+    """`view`, `fullPage` or `thumbnail`."""
+    media_type: str
+    image: bytes = b""
+    failure: str | None = None
+    """For people. None if there is an image."""
+
+
 class Page(Response, frozen=True, kw_only=True):
     """A response with its body. Every response is a page, but for a 304 and a redirect with a Location."""
 
@@ -127,6 +138,8 @@ class Page(Response, frozen=True, kw_only=True):
     loads: tuple[Response, ...] = ()
     """What its rendering loaded, for an archive: pages and redirects. A response that the crawl keeps for several pages
     is the same object in each."""
+    screenshots: tuple[Screenshot, ...] = ()
+    """Those that were wanted of its rendering, for an archive."""
 
 
 class Redirect(Response, frozen=True, kw_only=True):

@@ -21,9 +21,10 @@ A driver such as Playwright would need 100 MB and Node.js, for a dozen commands.
 
 Each page has a browser for itself while it is shown, so pages do not disturb each other. `launch` binds the browser to
 the life of the crawl; `browser` starts and ends one, `browsers` lends them. A page is one `visit`, in a context of its
-own; `completion` decides when it is done, `behaviours` scrolls and clicks, and `document` takes the result. If a
-browser crashes or hangs, it is killed, and the next page gets a new one. The directory of profiles is emptied when a
-crawl starts and when it ends.
+own; `completion` decides when it is done, `behaviours` scrolls and clicks, and `document` takes the result. Then
+`screenshots` takes images; if that fails, the document stays. All of it is `rendered`. If a browser crashes or hangs,
+it is killed, and the next page gets a new one. The directory of profiles is emptied when a crawl starts and when it
+ends.
 
 With `Page.loads`, a page takes along what it loaded, for the archive.
 """

@@ -10,7 +10,8 @@ from crawler.page import Fetched, Page, Rendering, Request
 from crawler.render.browsers import Browsers
 from crawler.render.limits import Limits
 from crawler.render.loads import Fetches, Loads
-from crawler.render.visit import Rendered, Visit
+from crawler.render.rendered import Rendered
+from crawler.render.visit import Visit
 
 _RENDERED_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _WITHOUT_CONTENT = frozenset({204, 205})
@@ -61,6 +62,7 @@ class RenderingFetcher:
             duration_s=fetched.duration_s + rendered.busy_s,
             troubled_loads=tuple(rendered.troubled_loads),
             loads=rendered.loads,
+            screenshots=rendered.screenshots,
         )
 
     async def aclose(self) -> None:

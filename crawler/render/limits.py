@@ -19,6 +19,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     click: tuple[str, ...] = ()
     """CSS selectors of buttons to click."""
     max_clicks: int = 20
+    screenshots: tuple[str, ...] = ()
+    """Their kinds, see `screenshots`."""
     timeout_s: float = 20.0
     max_requests: int = 200
     max_bytes: int = 20_000_000

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
-import msgspec
-
-from crawler.page import Link, LinkKind, LoadAnswer, Page, Redirect, Rendering
+from crawler.page import Link, LinkKind, Page, Rendering, Screenshot
 from crawler.render.behaviours import Behaviours
 from crawler.render.browser import Browser
 from crawler.render.completion import Completion
@@ -17,7 +15,9 @@ from crawler.render.document import read_document
 from crawler.render.interceptor import Interceptor
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads, SubRequest, response_headers
+from crawler.render.rendered import Rendered
 from crawler.render.responses import SubResponse
+from crawler.render.screenshots import TO_TOP, WINDOW, take_screenshots
 from crawler.url.urls import host_of
 
 _log = logging.getLogger(__name__)
@@ -35,21 +35,6 @@ _PREPARATION: Final[tuple[tuple[str, Params], ...]] = (
     ("Target.setAutoAttach", _ATTACH),
     ("Runtime.runIfWaitingForDebugger", {}),
 )
-
-
-class Rendered(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a visit."""
-
-    rendering: Rendering
-    document: bytes | None = None
-    """In UTF-8."""
-    links: tuple[Link, ...] = ()
-    """Links that are not in the document: to where its scripts wanted to go, and from shadow trees."""
-    busy_s: float = 0.0
-    """How long servers were busy with the page's own requests."""
-    troubled_loads: frozenset[LoadAnswer] = frozenset()
-    """For this and `loads`, see `Page`."""
-    loads: tuple[Page | Redirect, ...] = ()
 
 
 class Visit:
@@ -88,8 +73,16 @@ class Visit:
         async with asyncio.TaskGroup() as self._tasks:
             watching = self._tasks.create_task(self._watch_memory())
             try:
-                async with asyncio.timeout(self._limits.timeout_s):
-                    rendered = await self._render()
+                async with asyncio.timeout(self._limits.timeout_s) as time:
+                    rendering, document = await self._render()
+                screenshots = await take_screenshots(
+                    self._limits.screenshots,
+                    self._ask,
+                    self._scroll_to_top,
+                    max_bytes=self._limits.max_document_bytes,
+                    until=time.when(),
+                )
+                rendered = self._result(rendering, document, screenshots)
                 await self._leave()
                 return rendered
             except TimeoutError:
@@ -106,7 +99,7 @@ class Visit:
         assert self._end is not None
         return self._result(self._end)
 
-    async def _render(self) -> Rendered:
+    async def _render(self) -> tuple[Rendering, bytes]:
         await self._open()
         # The browser answers when it shows the document, before its scripts have run. So the wait begins here.
         shown = await self._ask("Page.navigate", url=self._page.url)
@@ -128,7 +121,7 @@ class Visit:
         for link in document.links:
             self._add_link(link.href, LinkKind(link.kind), text=link.text, rel=link.rel)
         shortage = Rendering.LENGTH if document.is_cut else self._interceptor.shortage
-        return self._result(shortage or Rendering.WHOLE, document.text)
+        return shortage or Rendering.WHOLE, document.text
 
     async def _behave(self) -> None:
         world = await self._world()
@@ -157,7 +150,12 @@ class Visit:
         except (TimeoutError, BrowserGone, CommandRefused):
             self._devtools.give_up("it can't dispose of a page")
 
-    def _result(self, rendering: Rendering, document: bytes | None = None) -> Rendered:
+    async def _scroll_to_top(self) -> None:
+        await self._call(await self._world(), TO_TOP)
+
+    def _result(
+        self, rendering: Rendering, document: bytes | None = None, screenshots: tuple[Screenshot, ...] = ()
+    ) -> Rendered:
         requests = self._interceptor
         return Rendered(
             rendering=rendering,
@@ -166,6 +164,7 @@ class Visit:
             busy_s=requests.busy_s,
             troubled_loads=frozenset(requests.troubles),
             loads=requests.take_for_archive(),
+            screenshots=screenshots,
         )
 
     async def _watch_memory(self) -> None:
@@ -185,7 +184,7 @@ class Visit:
         await ask("Target.createTarget", {"url": "about:blank", **where})
         if self._session is None:
             raise CommandRefused("the page was not attached to")
-        for method, params in _PREPARATION:
+        for method, params in (*(WINDOW if self._limits.screenshots else ()), *_PREPARATION):
             # One after the other: if the page is shown too soon, we lose events.
             await ask(method, params, session=self._session)
 

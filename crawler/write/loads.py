@@ -1,8 +1,10 @@
-"""Archives what rendered pages load."""
+"""Archives what rendered pages load, and their screenshots."""
 
 from collections.abc import Callable
 from typing import Final, Protocol
 from weakref import WeakValueDictionary
+
+import msgspec
 
 from crawler.page import Fetched, Page, PageRecord, Redirect
 from crawler.seams import Sink, TakesExchanges
@@ -16,6 +18,7 @@ class _Archive(Sink, TakesExchanges, Protocol): ...
 
 class WithLoads:
     """An archive that gets what a page loaded, right before the page. Of a page that it does not get, it gets nothing.
+    `keeps_loads_of` says whether it gets that, and the screenshots, in which it can be seen.
 
     A response that several pages share is written once, unless two of them are written at the same time.
     """
@@ -27,7 +30,9 @@ class WithLoads:
         """By identity, because two pages may get equal responses."""
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
-        if isinstance(page, Page) and page.loads and record.not_archived is None and self._keeps_loads_of(record):
+        if isinstance(page, Page) and (page.loads or page.screenshots) and record.not_archived is None:
+            if not self._keeps_loads_of(record):
+                page = msgspec.structs.replace(page, loads=(), screenshots=())
             for each in page.loads:
                 if isinstance(each, Page | Redirect) and self._written.get(id(each)) is not each:
                     await self._archive.write_exchange(each, LOAD)

@@ -204,9 +204,10 @@ class WarcSink:
         self._file.append(info, *group.chunks)
         if info:
             self._info.note_written(size)
-        if self._index is not None and group.capture is not None:
-            offset = size + len(info)
-            self._index.add(line_of(group.capture, offset=offset, length=group.capture_bytes, filename=name))
+        if self._index is not None:
+            for each in group.captures:
+                offset = size + len(info) + each.offset
+                self._index.add(line_of(each.described, offset=offset, length=each.length, filename=name))
         return self._file
 
     def _new_file(self) -> AppendFile:
@@ -265,7 +266,8 @@ def _was_asked(fetched: Fetched) -> bool:
 
 def _size(fetched: Fetched) -> int:
     answer = fetched.response if isinstance(fetched, Failure) else fetched
-    return max(len(answer.raw_body), len(answer.body)) if isinstance(answer, Page | Redirect) else 0
+    screenshots = sum(len(each.image) for each in answer.screenshots) if isinstance(answer, Page) else 0
+    return screenshots + max(len(answer.raw_body), len(answer.body)) if isinstance(answer, Page | Redirect) else 0
 
 
 def _received(fetched: Fetched) -> int:

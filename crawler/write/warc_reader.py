@@ -9,8 +9,9 @@ import msgspec
 from crawler.page import Link, LinkKind
 from crawler.write.cdxj.making import archives
 from crawler.write.gzip_members import HEAD_BYTES, contents, members_from
+from crawler.write.warc_facts import OUTLINK
 from crawler.write.warc_opening import is_ours
-from crawler.write.warc_records import NUMBER_FIELD, OUTLINK, PURPOSE_FIELD, TEXT
+from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
 
 _END = b"\r\n\r\n"
 _KINDS = frozenset(map(str, LinkKind))

@@ -11,17 +11,17 @@ import msgspec
 from crawler.page import (
     WITH_DOCUMENT,
     Failure,
-    Link,
-    LinkKind,
     NotModified,
     Page,
     PageRecord,
     Redirect,
     Rendering,
+    Screenshot,
     body_digest,
     rfc3339,
 )
 from crawler.write.cdxj.lines import REVISIT, Described
+from crawler.write.warc_facts import facts_of_fetch, facts_of_page
 from crawler.write.warc_http import request_head, response_head
 from crawler.write.warc_members import Field, encoded, lines_of, member, new_urns
 
@@ -31,11 +31,6 @@ NUMBER_FIELD = "X-Onceover-Number"
 """The header with the record number."""
 PURPOSE_FIELD = "X-Onceover-Purpose"
 """The header of records that belong to no page: what was asked for, such as `robots`."""
-FAILURE = "failure"
-"""The field of a metadata record that says why there is no usable response."""
-OUTLINK = "outlink"
-"""The field for each link that only a browser found: URL, `L` or `E` (what the page needs to be shown), kind, and rel.
-The form is that of Heritrix."""
 
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
@@ -73,10 +68,18 @@ class Group(msgspec.Struct, frozen=True):
     payload_digest: str | None = None
     original: Original | None = None
     """The response, for revisits; None if these records have no body."""
-    capture: Described | None = None
-    """The first of these records, for the index; None if no server answered."""
-    capture_bytes: int = 0
-    """How long that is, compressed."""
+    captures: tuple["Captured", ...] = ()
+    """Those of these records that the index names: none if no server answered."""
+
+
+class Captured(msgspec.Struct, frozen=True):
+    """A record of a group, for the index."""
+
+    described: Described
+    offset: int
+    """Its first byte in the group."""
+    length: int
+    """Compressed."""
 
 
 Answer = Page | Redirect | NotModified
@@ -106,10 +109,11 @@ def page_group(
     warcinfo_id: str | None = None,
 ) -> Group:
     """The records of a page: response or revisit, then request, metadata, and as conversions the document of a rendered
-    page and, `with_text`, its main text. Of a failure without an answer: the metadata alone."""
+    page and, `with_text`, its main text, and as resources its screenshots. Of a failure without an answer: the metadata
+    alone."""
     subject = _Subject(
         marks=_marks((NUMBER_FIELD, str(record.number)), warcinfo_id),
-        facts=encoded(lines_of(_facts(fetched, record))),
+        facts=encoded(lines_of(facts_of_page(fetched, record))),
         content_type=record.content_type,
         digest=record.digest,
         text=record.main_text if with_text else None,
@@ -126,7 +130,7 @@ def exchange_group(
     warcinfo_id: str | None = None,
 ) -> Group:
     """The records of what was asked for another purpose than a page."""
-    facts = lines_of([("purpose", purpose), *_facts_of_fetch(fetched)])
+    facts = lines_of([("purpose", purpose), *facts_of_fetch(fetched)])
     subject = _Subject(marks=_marks((PURPOSE_FIELD, purpose), warcinfo_id), facts=encoded(facts))
     return _group(fetched, subject, level=level, find=find)
 
@@ -165,7 +169,7 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
         status=fetched.status,
         digest=digest,
     )
-    capture_bytes = sum(map(len, main))
+    captures = [Captured(capture, 0, _length(main))]
     chunks = [*main]
     linked = f"{common}WARC-Concurrent-To: {main_id}\r\n"
     if fetched.request_headers:
@@ -177,14 +181,25 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
         lines = common + lines_of([("WARC-Refers-To", main_id), ("Content-Type", TEXT)])
         [urn] = new_urns(1)
         chunks += member("conversion", lines, encoded(subject.text), level=level, urn=urn)
-    return Group(
-        tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), capture, capture_bytes
-    )
+    for each in fetched.screenshots if isinstance(fetched, Page) else ():
+        if each.image:
+            described = Described(
+                f"urn:{each.kind}:{fetched.url}", date, each.media_type, None, body_digest(each.image)
+            )
+            linked = _common(fetched, date, subject, url=described.url) + f"WARC-Concurrent-To: {main_id}\r\n"
+            screenshot = _screenshot(each, described, linked, level=level)
+            captures.append(Captured(described, _length(chunks), _length(screenshot)))
+            chunks += screenshot
+    return Group(tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), tuple(captures))
 
 
-def _common(fetched: Answer | Failure, date: str, subject: _Subject) -> str:
-    """The headers of all records of a group."""
-    common = [("WARC-Date", date), ("WARC-Target-URI", fetched.url), *subject.marks]
+def _length(chunks: Sequence[bytes]) -> int:
+    return sum(map(len, chunks))
+
+
+def _common(fetched: Answer | Failure, date: str, subject: _Subject, *, url: str | None = None) -> str:
+    """The headers of all records of a group, or of one that has another URL."""
+    common = [("WARC-Date", date), ("WARC-Target-URI", url or fetched.url), *subject.marks]
     if fetched.ip:
         common.append(("WARC-IP-Address", fetched.ip))
     return lines_of(common)
@@ -255,40 +270,14 @@ def _conversion(page: Page, main_id: str, common: str, *, level: int) -> list[by
     return member("conversion", common + lines_of(fields), page.body, level=level, urn=urn)
 
 
+def _screenshot(screenshot: Screenshot, described: Described, common: str, *, level: int) -> list[bytes]:
+    fields = [("Content-Type", screenshot.media_type), ("WARC-Payload-Digest", described.digest or "")]
+    [urn] = new_urns(1)
+    return member("resource", common + lines_of(fields), screenshot.image, level=level, urn=urn)
+
+
 def _payload_digest(fetched: Page | Redirect, subject: _Subject) -> str:
     # The digest of the page record is that of the decoded body. The payload of a WARC record has its content coding.
     if subject.digest and fetched.raw_body is fetched.body:
         return subject.digest
     return body_digest(fetched.raw_body)
-
-
-def _facts(fetched: Answer | Failure, record: PageRecord) -> list[Field]:
-    facts = [("recordNumber", str(record.number))]
-    if record.via:
-        facts.append(("via", record.via))
-    facts += [("kind", record.kind), ("depth", str(record.depth)), *_facts_of_fetch(fetched)]
-    if record.rendering:
-        facts.append(("rendering", record.rendering))
-    if record.charset:
-        facts.append(("charsetForLinkExtraction", record.charset))
-    if record.attempts > 1:
-        facts.append(("attempts", str(record.attempts)))
-    for each in record.preferences or ():
-        facts.append(("preference", f"{each.signal} ({each.source}): {each.value}"))
-    if record.refused_for:
-        facts.append(("refusedFor", " ".join(record.refused_for)))
-    if isinstance(fetched, Page):
-        facts += [(OUTLINK, _outlink(each)) for each in fetched.links]
-    return facts
-
-
-def _outlink(link: Link) -> str:
-    hop = "E" if link.kind in (LinkKind.EMBED, LinkKind.FRAME) else "L"
-    return f"{link.href} {hop} {link.kind} {link.rel}".rstrip()
-
-
-def _facts_of_fetch(fetched: Answer | Failure) -> list[Field]:
-    facts = [("fetchTimeMs", str(round(fetched.duration_s * 1000)))]
-    if isinstance(fetched, Failure):
-        facts += [(FAILURE, fetched.kind), ("message", fetched.message)]
-    return facts

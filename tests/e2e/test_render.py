@@ -1,6 +1,8 @@
 """A crawl of pages that scripts make, as a user runs it."""
 
 import contextlib
+import gzip
+import json
 import shutil
 import signal
 import time
@@ -9,6 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
+from zipfile import ZipFile
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -36,6 +39,7 @@ SITE = {
     "/two": ("text/html", "<title>two</title>"),
     "/plain": ("text/html", "<script>document.title='not rendered'</script><a href=/two>"),
     "/mine": ("text/html", "<meta name=robots content=noai><script>fetch('/list.json')</script>"),
+    "/images": ("text/html", "<meta name=robots content=noimageai><body>text"),
     "/more": (
         "text/html",
         """<!doctype html><body style=height:3000px><button onclick="add('/two');this.remove()">more</button><script>
@@ -152,6 +156,61 @@ def test_the_archive_has_what_rendered_pages_load(tmp_path: Path) -> None:
         ended = onceover("crawl", *options(server, "/"), *never, "--fresh", cwd=tmp_path, timeout_s=MAX_WAIT_S)
         assert_told(ended, COMPLETE)
     assert loads(crawl) == []
+
+
+def screenshots(crawl: Path) -> dict[str, tuple[str, bytes]]:
+    """The types and first bytes of all resources of the archive, by URL."""
+    found = {}
+    for path in sorted((crawl / "warc").glob("*.warc.gz")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, check_digests="raise"):
+                if record.rec_type == "resource":
+                    url, kind = map(record.rec_headers.get_header, ("WARC-Target-URI", "Content-Type"))
+                    found[str(url)] = str(kind), record.raw_stream.read()[:4]
+    return found
+
+
+@needs_chromium
+def test_the_archive_its_indexes_and_its_exports_have_screenshots(tmp_path: Path) -> None:
+    wanted = setting('render.screenshot=["view","fullPage","thumbnail"]', "render.archive=false", "output.text=true")
+    with site() as server:
+        ended = onceover("crawl", *options(server, "/one"), *wanted, cwd=tmp_path, timeout_s=MAX_WAIT_S)
+    assert_told(ended, COMPLETE)
+    jpeg = "image/jpeg", b"\xff\xd8\xff\xe0"
+    of_kinds = {"view": ("image/png", b"\x89PNG"), "fullPage": jpeg, "thumbnail": jpeg}
+    expected = {f"urn:{kind}:http://site.test/{page}": of for page in ("one", "two") for kind, of in of_kinds.items()}
+    assert screenshots(tmp_path / "crawl") == expected
+    verified = onceover("inspect", "crawl", "verify", cwd=tmp_path)
+    assert (verified.code, verified.out.splitlines()[-1]) == (COMPLETE, "no problems")
+    for form, name in (("cdxj", "index.cdxj"), ("wacz", "site.wacz")):
+        exported = onceover("export", "crawl", "--format", form, "--to", name, cwd=tmp_path)
+        assert_told(exported, COMPLETE)
+    with ZipFile(tmp_path / "site.wacz") as package:
+        indexes = [gzip.decompress(package.read("indexes/index.cdx.gz")), (tmp_path / "index.cdxj").read_bytes()]
+        pages = package.read("pages/pages.jsonl").splitlines()[1:]
+    for index in indexes:
+        assert {line.split()[0].decode() for line in index.splitlines() if line.startswith(b"urn:")} == set(expected)
+    assert sorted(json.loads(page)["url"] for page in pages) == ["http://site.test/one", "http://site.test/two"]
+
+
+@needs_chromium
+@pytest.mark.parametrize("path", ["/mine", "/images"])
+def test_of_a_page_that_refuses_the_use_of_it_or_its_images_no_screenshot_is_archived(
+    path: str, tmp_path: Path
+) -> None:
+    wanted = setting(f'render.patterns=["{path}"]', 'render.screenshot=["view"]', 'crawl.purpose=["train-ai"]')
+    contact = setting('fetch.user_agent="test/1.0 (+http://site.test/)"')
+    with site() as server:
+        ended = onceover("crawl", *options(server, path), *wanted, *contact, cwd=tmp_path, timeout_s=MAX_WAIT_S)
+    assert_told(ended, COMPLETE)
+    assert "whole" in [record.rendering for record in records(tmp_path / "crawl")]
+    assert screenshots(tmp_path / "crawl") == {}
+
+
+def test_screenshots_without_an_archive_are_refused(tmp_path: Path) -> None:
+    wanted = setting('render.screenshot=["view"]', "output.warc=false")
+    ended = onceover("crawl", "--seed", "http://a.test/", "--dir", "crawl", *wanted, cwd=tmp_path)
+    assert_told(ended, USAGE, "render.screenshot", "output.warc = true")
 
 
 @needs_chromium

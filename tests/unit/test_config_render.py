@@ -121,6 +121,8 @@ def config_of(values: dict[str, Any]) -> Config:
     values["frontier.queue_prefixes"] = ("*.a.test",) if values["frontier.queue_by"] == "surt-prefix" else ()
     if values["output.warc_text"]:
         values["output.text"] = True
+    if values["render.screenshot"]:
+        values["output.warc"] = True
     tables: dict[str, dict[str, Any]] = {section: {} for section in sections()}
     for key, value in values.items():
         tables[settings()[key].section][settings()[key].name] = value

@@ -148,8 +148,8 @@ async def open_sinks(
     keeps_loads_of: Callable[[PageRecord], bool] | None = None,
 ) -> OpenedSinks:
     """The sinks of the configuration, after those that a program adds. `after` get what all others have. Archives get
-    what rendered pages load if `keeps_loads_of` says so of the page. If a sink can't be opened, those of the
-    configuration that were opened before are closed. Raises `ConfigError`."""
+    what rendered pages load, and their screenshots, if `keeps_loads_of` says so of the page. If a sink can't be opened,
+    those of the configuration that were opened before are closed. Raises `ConfigError`."""
     sinks = [FullDiskSink(each, full_disk, plugin=f"the sink {type(each).__name__}") for each in before]
     referring: list[Refers] = []
     told: list[IsTold] = []

@@ -18,8 +18,9 @@ def preferences(config: Config) -> Preferences:
 
 
 def keeps_loads_of(config: Config) -> Callable[[PageRecord], bool] | None:
-    """Says of a rendered page whether what it loaded is archived with it. None if that of no page is."""
-    if not (config.render.patterns and config.render.archive):
+    """Says of a rendered page whether what it loaded, and its screenshots, are archived with it. None if no page has
+    any."""
+    if not (config.render.patterns and (config.render.archive or config.render.screenshot)):
         return None
     judge = preferences(config)
     return lambda record: not judge.of_origin(record.preferences or ()).refuses_embeds

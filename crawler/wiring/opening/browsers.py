@@ -54,6 +54,7 @@ async def fetcher_in_browsers(
             scroll=render.scroll,
             click=render.click,
             max_clicks=render.max_clicks,
+            screenshots=tuple(dict.fromkeys(render.screenshot)),
             max_requests=render.max_requests,
             max_bytes=render.max_bytes,
             max_memory_bytes=render.max_memory_bytes,

@@ -30,8 +30,8 @@ from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
+from crawler.write.warc_facts import FAILURE
 from crawler.write.warc_reader import Capture, captures, whole_number
-from crawler.write.warc_records import FAILURE
 from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
 from frontier.state import FrontierState
 

@@ -106,12 +106,15 @@ def _described(content: bytes) -> Described | None:
     head, _, block = content.partition(_END)
     fields = _fields(head)
     kind, url, date = fields.get(b"warc-type"), fields.get(b"warc-target-uri"), fields.get(b"warc-date")
-    if kind not in (b"response", b"revisit") or url is None or date is None:
+    if kind not in (b"response", b"revisit", b"resource") or url is None or date is None:
         return None
-    status_line, _, rest = block.partition(b"\r\n")
-    words = status_line.split(b" ", 2)
-    status = int(words[1]) if len(words) > 1 and len(words[1]) <= _MOST_DIGITS and words[1].isdigit() else None
-    mime = _fields(b"\r\n" + rest.partition(_END)[0]).get(b"content-type", b"").partition(b";")[0].strip()
+    status, of_payload = None, fields
+    if kind != b"resource":
+        status_line, _, rest = block.partition(b"\r\n")
+        words = status_line.split(b" ", 2)
+        status = int(words[1]) if len(words) > 1 and len(words[1]) <= _MOST_DIGITS and words[1].isdigit() else None
+        of_payload = _fields(b"\r\n" + rest.partition(_END)[0])
+    mime = of_payload.get(b"content-type", b"").partition(b";")[0].strip()
     digest = fields.get(b"warc-payload-digest")
     return Described(
         url=url.decode("utf-8", "replace"),

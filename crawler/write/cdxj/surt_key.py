@@ -20,9 +20,13 @@ _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 
 
 def surt_key(url: str, /) -> str:
-    """The key of an absolute URL, in the form that the WHATWG parser gives it, which is ASCII."""
-    if not url.isascii():
+    """The key of an absolute URL, in the form that the WHATWG parser gives it, which is ASCII. A `urn:` is its own key:
+    so ReplayWeb.page looks screenshots up."""
+    is_name = url.startswith("urn:")
+    if is_name or not url.isascii():
         url = quote_from_bytes(url.encode("utf-8", "replace"), safe=_SAFE + "%#")
+    if is_name:
+        return url
     scheme, _, rest = url.partition("#")[0].partition("://")
     rest, mark, query = rest.partition("?")
     authority, slash, path = rest.partition("/")

@@ -32,3 +32,11 @@ def test_what_a_page_embeds_is_not_archived_if_it_refuses_that(word: str, purpos
 def test_nothing_is_kept_if_nothing_is_rendered_or_wanted(settings: list[str]) -> None:
     loaded = load(None, overrides=[CONTACT, *settings], require_seeds=False)
     assert keeps_loads_of(loaded.config) is None
+
+
+def test_screenshots_alone_are_kept_by_the_same_rule() -> None:
+    settings = ["render.patterns=['.']", "render.archive=false", "render.screenshot=['view']"]
+    loaded = load(None, overrides=[CONTACT, *settings, "crawl.purpose=['train-ai']"], require_seeds=False)
+    keeps = keeps_loads_of(loaded.config)
+    assert keeps is not None
+    assert not keeps(record(Preference(signal="robots", source="meta", value="noimageai")))

@@ -46,6 +46,8 @@ KEYS = [
     ("http://example.org/x?jsessionid=0123456789abcdef0123456789ABCDEF&y=1", "org,example)/x?y=1"),
     ("http://example.org/x?y=1&sid=0123456789abcdef0123456789ABCDEF", "org,example)/x?&y=1"),
     ("http://example.org/x?cfid=1&cftoken=2", "org,example)/x"),
+    # what ReplayWeb.page looks up
+    ("urn:fullPage:https://www.Example.org/A/?b=2&a=%201", "urn:fullPage:https://www.Example.org/A/?b=2&a=%201"),
     ("http://example.org/(a(4hqa0555fwsecu455xqckv45)S(4hqa0555fwsecu455xqckv45))/Page.aspx", "org,example)/page.aspx"),
     ("http://example.org/(4hqa0555fwsecu455xqckv45)/Page.ASPX?x=1", "org,example)/page.aspx?x=1"),
 ]

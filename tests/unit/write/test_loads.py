@@ -5,7 +5,7 @@ import gc
 import msgspec
 import pytest
 
-from crawler.page import Fetched, Page, PageRecord, Redirect
+from crawler.page import Fetched, Page, PageRecord, Redirect, Screenshot
 from crawler.write.loads import WithLoads
 from tests.unit.write.samples import NOON, page, record_of
 
@@ -16,9 +16,11 @@ class Archive:
     def __init__(self) -> None:
         self.written: list[str] = []
         self.full_for: set[str] = set()
+        self.screenshots = 0
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         self.written.append(f"page {record.number}")
+        self.screenshots += len(page.screenshots) if isinstance(page, Page) else 0
 
     async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
         if fetched.url in self.full_for:
@@ -53,6 +55,16 @@ async def test_what_a_page_loaded_is_written_before_the_page(archive: Archive, s
     await sink.write(page(2), record_of(page(2), 2))
     await sink.aclose()
     assert archive.written == ["load http://a.test/x.js", "load http://a.test/r", "page 1", "page 2", "close"]
+
+
+@pytest.mark.parametrize(("refused_for", "expected"), [(None, 1), (["train-ai"], 0)])
+async def test_screenshots_are_archived_only_with_what_they_show(
+    refused_for: list[str] | None, expected: int, archive: Archive, sink: WithLoads
+) -> None:
+    screenshot = Screenshot(kind="view", media_type="image/png", image=b"image")
+    record = msgspec.structs.replace(record_of(page(1), 1), refused_for=refused_for)
+    await sink.write(msgspec.structs.replace(page(1), screenshots=(screenshot,)), record)
+    assert (archive.written, archive.screenshots) == (["page 1"], expected)
 
 
 async def test_a_response_that_pages_share_is_written_once(archive: Archive, sink: WithLoads) -> None:

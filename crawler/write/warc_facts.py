@@ -1,0 +1,45 @@
+"""What the metadata record of a page or exchange says. Pure."""
+
+from crawler.page import Failure, Fetched, Link, LinkKind, Page, PageRecord
+from crawler.write.warc_members import Field
+
+FAILURE = "failure"
+"""The field of a metadata record that says why there is no usable response."""
+OUTLINK = "outlink"
+"""The field for each link that only a browser found: URL, `L` or `E` (what the page needs to be shown), kind, and rel.
+The form is that of Heritrix."""
+NO_SCREENSHOT = "screenshotFailed"
+"""The field for each screenshot that was wanted and is missing: its kind, and why."""
+
+
+def facts_of_page(fetched: Fetched, record: PageRecord) -> list[Field]:
+    facts = [("recordNumber", str(record.number))]
+    if record.via:
+        facts.append(("via", record.via))
+    facts += [("kind", record.kind), ("depth", str(record.depth)), *facts_of_fetch(fetched)]
+    if record.rendering:
+        facts.append(("rendering", record.rendering))
+    if record.charset:
+        facts.append(("charsetForLinkExtraction", record.charset))
+    if record.attempts > 1:
+        facts.append(("attempts", str(record.attempts)))
+    for each in record.preferences or ():
+        facts.append(("preference", f"{each.signal} ({each.source}): {each.value}"))
+    if record.refused_for:
+        facts.append(("refusedFor", " ".join(record.refused_for)))
+    if isinstance(fetched, Page):
+        facts += [(OUTLINK, _outlink(each)) for each in fetched.links]
+        facts += [(NO_SCREENSHOT, f"{each.kind}: {each.failure}") for each in fetched.screenshots if each.failure]
+    return facts
+
+
+def _outlink(link: Link) -> str:
+    hop = "E" if link.kind in (LinkKind.EMBED, LinkKind.FRAME) else "L"
+    return f"{link.href} {hop} {link.kind} {link.rel}".rstrip()
+
+
+def facts_of_fetch(fetched: Fetched) -> list[Field]:
+    facts = [("fetchTimeMs", str(round(fetched.duration_s * 1000)))]
+    if isinstance(fetched, Failure):
+        facts += [(FAILURE, fetched.kind), ("message", fetched.message)]
+    return facts
