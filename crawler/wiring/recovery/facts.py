@@ -179,10 +179,11 @@ class Facts:
         self._database.execute(insert, (payload, _plain(record), payload))
 
     def resolve_payloads(self) -> None:
-        """Give numbers without a body the digest of the body that they refer to."""
+        """Give numbers without a body the digest of the body that they refer to. Rendered pages have that of their
+        document."""
         self._database.execute(
             "UPDATE told SET digest = (SELECT body FROM payload WHERE payload.digest = told.payload) "
-            "WHERE source = ? AND payload IS NOT NULL",
+            "WHERE source = ? AND payload IS NOT NULL AND digest IS NULL",
             (Source.ARCHIVE,),
         )
 
