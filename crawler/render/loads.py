@@ -23,7 +23,8 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "Font": "font",
 }
 """By `Network.ResourceType`. All others are refused: pings and reports, which only send data; favicons and manifests,
-which change no document; event streams, which have no end; prefetches."""
+which change no document; event streams, which have no end; prefetches. Chromium reports the last two as XHR and Fetch,
+so their headers tell."""
 
 MAX_REQUEST_CHARACTERS: Final = 65_536
 """Of the URL and the headers of one request: a page of a few bytes must not let the crawl send megabytes."""
@@ -80,13 +81,17 @@ class SubRequest(msgspec.Struct, frozen=True):
         return cls(
             url=request["url"],
             method=request["method"],
-            kind=_KINDS.get(params["resourceType"]),
+            kind=None if _is_stream_or_prefetch(headers) else _KINDS.get(params["resourceType"]),
             headers=headers,
             is_preflight=request["method"] == "OPTIONS" and "access-control-request-method" in headers,
         )
 
     def characters(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers.items())
+
+
+def _is_stream_or_prefetch(headers: Mapping[str, str]) -> bool:
+    return headers.get("accept") == "text/event-stream" or headers.get("sec-purpose", "").startswith("prefetch")
 
 
 class Loaded(NamedTuple):

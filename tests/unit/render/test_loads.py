@@ -75,6 +75,8 @@ def loads(web: Web, **more: Any) -> Loads:
         asked(kind="EventSource"),
         asked(kind="WebSocket"),
         asked(kind="Prefetch"),
+        asked(kind="XHR", Accept="text/event-stream"),
+        asked(kind="Fetch", Sec_Purpose="prefetch;prerender"),
         asked(kind="Other"),
         asked(kind="what comes with the next version"),
         asked("file:///etc/passwd"),

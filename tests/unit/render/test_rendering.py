@@ -63,6 +63,7 @@ PAGES: dict[str, tuple[str, bytes]] = {
         "<body>stays<script>onbeforeunload=e=>{e.preventDefault();return 'x'};location='/x'</script>",
         b"stays",
     ),
+    "/live": ("<link rel=prefetch href=/next><body>stays<script>new EventSource('/events')</script>", b"stays"),
     "/popups": ("<body>stays<script>for(let i=0;i<30;i++)open('/popup'+i)</script>", b"stays"),
     "/downloads": (
         (
