@@ -140,7 +140,7 @@ class Admission:
         verdicts: Sequence[bool] = ()
         if batch:
             verdicts = await self._asking.ask(batch, canonicals)
-        new = [batch[place] for place, is_new in enumerate(verdicts) if is_new] if any(verdicts) else []
+        new = [batch[place] for place, is_new in zip(range(len(batch)), verdicts, strict=True) if is_new]
         admitted = 0
         if not force:
             self._link_counts.add(canonicals, link_counts_of(batch), verdicts)

@@ -1,11 +1,17 @@
 """URLs that are made when they are needed."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 from msgspec import structs
 
 from crawler.testing.frontier.crawls import page
 from frontier import CrawlUrl, UrlBatch, canonicals_of
 from frontier.transitions.url_checks import check_urls
+from tests.unit.frontier.crawls import Crawl
+from tests.unit.frontier.virtual_time import in_virtual_time
+from visited.digests.exact import ExactSet
 
 URLS = [page("a", str(number)) for number in range(5)]
 
@@ -64,3 +70,17 @@ def test_canonical_forms_that_are_not_ascii_are_checked() -> None:
     with pytest.raises(ValueError, match="can't be encoded"):
         check_urls(UrlBatch(["http://a.test/\ud800"], [1], lambda *_: page("a", "\ud800")))
     check_urls(UrlBatch(["http://a.test/é"], [1], lambda *_: page("a", "é")))
+
+
+@in_virtual_time
+async def test_a_visited_set_that_answers_for_fewer_urls_ends_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def answer_for_one(_self: ExactSet, urls: Sequence[str], /) -> list[bool]:
+        return [True for _ in urls][:1]
+
+    monkeypatch.setattr(ExactSet, "add_many", answer_for_one)
+    async with Crawl(tmp_path).opened() as frontier:
+        for urls in (URLS, batch(Maker())):
+            with pytest.raises(ValueError, match="shorter"):
+                await frontier.add(urls)
