@@ -1,6 +1,7 @@
 """Collects the links of one page that the crawl follows. Pure."""
 
 from collections.abc import Callable
+from typing import Final
 
 from crawler.discover.focus import Focus, precedence_of
 from crawler.discover.links.bulk import follow
@@ -13,8 +14,8 @@ from crawler.steps import LINKS_AT_ONCE
 from crawler.url.urls import Target
 from frontier import CrawlUrl, UrlBatch
 
-_WORST_PRECEDENCE = 255
-MAX_NESTED_SITEMAPS = 5
+_WORST_PRECEDENCE: Final = 255
+MAX_NESTED_SITEMAPS: Final = 5
 """The protocol allows one level of nesting, and some sites use two. Without a limit, a generator could go on
 forever."""
 
@@ -111,21 +112,24 @@ class FollowedLinks:
             weight = self._focus.of_link(link.text, target.url, self._page_worth)
             if weight < self._focus.min_weight:
                 reason = LinkRefusal.IRRELEVANT
-        if reason is None:
-            self._found[canonical] = count
-            self._sources.append((link, target))
-            if self._focus:
-                self._weights.append(weight)
+        if reason is not None:
+            self._refuse(link, target, reason, count)
             return
+        self._found[canonical] = count
+        self._sources.append((link, target))
+        if self._focus:
+            self._weights.append(weight)
+
+    def _refuse(self, link: Link, target: Target, reason: str, count: int) -> None:
+        canonical, is_reported = target.canonical, False
         if isinstance(reason, Trap) and link.kind not in EMBEDDED:
             # The same URL may come again as an embed, for which limits are looser.
-            before = self._trapped.get(canonical, 0)
-            self._trapped[canonical] = before + count
-            if before:
-                return
+            is_reported = canonical in self._trapped
+            self._trapped[canonical] = self._trapped.get(canonical, 0) + count
         else:
             self._refused.add(canonical)
-        self.refusals.append((target.url, reason))
+        if not is_reported:
+            self.refusals.append((target.url, reason))
         if reason is Refusal.OUT_OF_SCOPE:
             self._on_outside(link, target, count)
 
