@@ -10,8 +10,15 @@ import msgspec
 import pytest
 
 from crawler.simweb.process import running
-from tests.e2e.crawling import SMALL, Web
+from tests.e2e.crawling import SMALL, Web, environment
+from tests.e2e.forks import forking
 from tests.timeouts import MAX_WAIT_S
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forks() -> Iterator[None]:
+    with forking(environment()):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 import msgspec
 from click.testing import CliRunner, Result
@@ -20,6 +22,7 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.world import World
 from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
+from tests.e2e.forks import Fork, fork
 from tests.timeouts import MAX_WAIT_S
 
 ONCEOVER = Path(sys.executable).with_name("onceover")
@@ -42,6 +45,9 @@ SMALL = WorldParams(
     legacy_charsets=0.1,
 )
 """Exactly 40 pages, and some of what a crawl meets that needs no waiting."""
+
+
+Process = subprocess.Popen[bytes] | Fork
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -95,22 +101,42 @@ def environment(**more: str) -> dict[str, str]:
 
 def onceover(*arguments: str | Path, cwd: Path, timeout_s: float = TIMEOUT_S, **env: str) -> Ended:
     """Run a command to its end."""
-    done = subprocess.run(
-        [ONCEOVER, *arguments],
-        cwd=cwd,
-        env=environment(**env),
-        capture_output=True,
-        timeout=timeout_s,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+    with TemporaryFile() as out, TemporaryFile() as err:
+        process = start(*arguments, cwd=cwd, out=out, err=err, env=env)
+        try:
+            code = process.wait(timeout_s)
+        finally:
+            process.kill()
+            process.wait()
+        for file in (out, err):
+            file.seek(0)
+        return Ended(code, out.read().decode(), err.read().decode())
+
+
+def start(
+    *arguments: str | Path, cwd: Path, out: IO[bytes], err: IO[bytes], env: Mapping[str, str], is_session: bool = False
+) -> Process:
+    """Start a command, in a session of its own if so asked, without input."""
+    command = [ONCEOVER, *arguments]
+    with Path(os.devnull).open("rb") as nothing:
+        streams = [each.fileno() for each in (nothing, out, err)]
+        if forked := fork(command, folder=cwd, environment=environment(**env), streams=streams, is_session=is_session):
+            return forked
+        return subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=environment(**env),
+            stdin=nothing,
+            stdout=out,
+            stderr=err,
+            start_new_session=is_session,
+        )
 
 
 class Running:
     """A command that runs; what it says goes to files."""
 
-    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
+    def __init__(self, process: Process, folder: Path) -> None:
         self.process = process
         self._folder = folder
 
@@ -142,9 +168,7 @@ class Running:
 def started(*arguments: str | Path, cwd: Path, **env: str) -> Iterator[Running]:
     """A command that runs while the block lasts, and is killed at its end if it still does."""
     with (cwd / "stdout").open("wb") as out, (cwd / "stderr").open("wb") as err:
-        process = subprocess.Popen(
-            [ONCEOVER, *arguments], cwd=cwd, env=environment(**env), stdin=subprocess.DEVNULL, stdout=out, stderr=err
-        )
+        process = start(*arguments, cwd=cwd, out=out, err=err, env=env)
     try:
         yield Running(process, cwd)
     finally:

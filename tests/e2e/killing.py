@@ -3,10 +3,9 @@
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from random import Random
@@ -24,7 +23,7 @@ from frontier import FrontierStats
 from frontier.descriptor import Report
 from frontier.leveldb.store import LevelDBStore
 from frontier.values import Damaged
-from tests.e2e.crawling import COMPLETE, ONCEOVER, TIMEOUT_S, Web, environment, setting
+from tests.e2e.crawling import COMPLETE, TIMEOUT_S, Web, setting, start
 from tests.e2e.operating import command_here, is_listening
 from tests.stores import open_leveldb
 
@@ -63,16 +62,9 @@ class Victim:
 
     def run(self, moment: Moment = lambda: False, *, after_s: float = 0.0) -> int:
         """Start it, and kill it `after_s` after the moment; its exit code, which is -9 if it did not end before."""
-        with (self._folder / "stderr").open("wb") as err:
-            process = subprocess.Popen(
-                [ONCEOVER, "crawl", *self.options, "--dir", "crawl"],
-                cwd=self._folder,
-                env=environment(**self._env),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=err,
-                process_group=0,
-            )
+        arguments = ["crawl", *self.options, "--dir", "crawl"]
+        with (self._folder / "stderr").open("wb") as err, Path(os.devnull).open("wb") as out:
+            process = start(*arguments, cwd=self._folder, out=out, err=err, env=self._env, is_session=True)
         give_up_at = time.monotonic() + TIMEOUT_S
         try:
             while process.poll() is None and not moment():
@@ -81,7 +73,8 @@ class Victim:
             time.sleep(after_s)
         finally:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
             code = process.wait()
         assert code in (COMPLETE, -signal.SIGKILL), f"ended with {code}: {self.err}"
         assert "Traceback" not in self.err, self.err

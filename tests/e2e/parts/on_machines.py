@@ -4,7 +4,6 @@ all of them have one server of Redis."""
 import asyncio
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,7 +20,7 @@ from crawler.simweb.log import LogEntry, read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.write.records import read_records
-from tests.e2e.crawling import COMPLETE, ONCEOVER, TIMEOUT_S, Ended, Web, assert_told, environment, onceover, setting
+from tests.e2e.crawling import COMPLETE, TIMEOUT_S, Ended, Process, Web, assert_told, onceover, setting, start
 from tests.e2e.parts.in_parts import WORLD, host_of, running_part
 from tests.redis_server import RedisServer, running_redis
 from tests.tcp_proxy import Proxy, proxied, to_path
@@ -38,24 +37,17 @@ class Machine:
         self.directory = folder / "crawl"
         self.max_parts = max_parts
         """How many it runs, from its next start on."""
-        self._command = [str(ONCEOVER), "crawl", "--cluster", url, "--dir", "crawl"]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._command = ["crawl", "--cluster", url, "--dir", "crawl"]
+        self._process: Process | None = None
 
     def start(self, *more: str) -> None:
         self.folder.mkdir(exist_ok=True)
         with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("ab") as err:
-            self._process = subprocess.Popen(
-                [*self._command, "--max-parts", str(self.max_parts), *more],
-                cwd=self.folder,
-                env=environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
+            arguments = [*self._command, "--max-parts", str(self.max_parts), *more]
+            self._process = start(*arguments, cwd=self.folder, out=out, err=err, env={}, is_session=True)
 
     @property
-    def process(self) -> subprocess.Popen[bytes]:
+    def process(self) -> Process:
         assert self._process is not None
         return self._process
 

@@ -1,0 +1,122 @@
+"""Commands as forks of one process that has imported the program. Importing takes most of the time of a command.
+
+Each is a process of its own, with its own environment, folder and streams, and ends as Python ends. They have in common
+what was imported, and the seed of the hashes of strings.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.e2e import fork_server
+
+_servers: list[str] = []
+"""Where to ask for forks: at most one place."""
+
+
+class Fork:
+    """A command that runs: of `subprocess.Popen`, what the tests use."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.pid = int(_receive(connection))
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self._connection.setblocking(False)
+            try:
+                self._end()
+            except BlockingIOError:
+                return None
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is not None:
+            return self.returncode
+        self._connection.settimeout(timeout)
+        try:
+            return self._end()
+        except TimeoutError:
+            raise subprocess.TimeoutExpired("onceover", timeout or 0) from None
+
+    def _end(self) -> int:
+        code = self.returncode = int(_receive(self._connection))
+        self._connection.close()
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    said = connection.recv(32)
+    assert said, "the process that forks for commands has ended"
+    return said
+
+
+def fork(
+    command: Sequence[str | Path],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    streams: Sequence[int],
+    is_session: bool = False,
+) -> Fork | None:
+    """Start a command; None if a fork could not be like it. `streams` are its standard input, output and error."""
+    # What Python reads when it starts can't be changed later.
+    if not _servers or any(name.startswith("PYTHON") for name in environment):
+        return None
+    request = fork_server.Request(
+        command=[str(word) for word in command],
+        folder=str(folder),
+        environment=dict(environment),
+        is_session=is_session,
+    )
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(_servers[0])
+    socket.send_fds(connection, [json.dumps(request).encode()], list(streams))
+    return Fork(connection)
+
+
+@contextmanager
+def forking(environment: Mapping[str, str]) -> Iterator[None]:
+    """While the block lasts, `fork` starts commands; in that environment the program is imported.
+
+    Not if coverage is measured: it would not be of forks.
+    """
+    if any(name.startswith("COV") for name in os.environ):
+        yield
+        return
+    with tempfile.TemporaryDirectory() as place, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        address = str(Path(place) / "forks")
+        listener.bind(address)
+        listener.listen(64)
+        server = subprocess.Popen(
+            [sys.executable, "-P", fork_server.__file__, str(listener.fileno())],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[listener.fileno()],
+        )
+        _servers.append(address)
+        try:
+            with server:
+                yield
+        finally:
+            _servers.clear()
