@@ -1,5 +1,6 @@
 """What the tests of the command share: the simulated web, and installed plug-ins."""
 
+import fcntl
 import shutil
 import subprocess
 import sys
@@ -37,19 +38,29 @@ def slow_web() -> Iterator[Web]:
 
 
 @pytest.fixture(scope="session")
-def plugins(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all packages of examples/, as pip installs them."""
-    folder = tmp_path_factory.mktemp("plugins")
+def plugins(repository: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder with all packages of examples/, as pip installs them: one for all workers of a run."""
+    of_worker = tmp_path_factory.getbasetemp()
+    folder = (of_worker if worker_id == "master" else of_worker.parent) / "plugins"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "site").exists():
+            _install_examples(repository, folder)
+    return folder / "site"
+
+
+def _install_examples(repository: Path, folder: Path) -> None:
     ignored = shutil.ignore_patterns("__pycache__", "build", "*.egg-info", "tests")
-    shutil.copytree(repository / "examples", folder / "sources", ignore=ignored)
+    shutil.copytree(repository / "examples", folder / "sources", ignore=ignored, dirs_exist_ok=True)
     options = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
     sources = [str(path.parent) for path in sorted((folder / "sources").glob("*/pyproject.toml"))]
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "install", *options, "--target", str(folder / "site"), *sources],
+        [sys.executable, "-m", "pip", "install", *options, "--target", str(folder / "made"), *sources],
         capture_output=True,
         text=True,
         timeout=MAX_WAIT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return folder / "site"
+    (folder / "made").rename(folder / "site")
