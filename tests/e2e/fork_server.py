@@ -95,6 +95,7 @@ def _prepare(request: Request, streams: list[int]) -> None:
     if request["is_session"]:
         os.setsid()
     sys.argv = request["command"]
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.e2e import fork_server
 
+_PACKAGES = ("config", "crawler", "frontier", "visited")
 _servers: list[str] = []
 """Where to ask for forks: at most one place."""
 
@@ -79,8 +80,7 @@ def fork(
     is_session: bool = False,
 ) -> Fork | None:
     """Start a command; None if a fork could not be like it. `streams` are its standard input, output and error."""
-    # What Python reads when it starts can't be changed later.
-    if not _servers or any(name.startswith("PYTHON") for name in environment):
+    if not _servers or not _can_fork(environment):
         return None
     request = fork_server.Request(
         command=[str(word) for word in command],
@@ -92,6 +92,13 @@ def fork(
     connection.connect(_servers[0])
     socket.send_fds(connection, [json.dumps(request).encode()], list(streams))
     return Fork(connection)
+
+
+def _can_fork(environment: Mapping[str, str]) -> bool:
+    """Whether all that it says can still be obeyed when the program is imported."""
+    path = environment.get("PYTHONPATH", "").split(os.pathsep)
+    other = any((Path(folder) / package).exists() for folder in path if folder for package in _PACKAGES)
+    return not other and not any(name.startswith("PYTHON") and name != "PYTHONPATH" for name in environment)
 
 
 @contextmanager
