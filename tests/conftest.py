@@ -20,6 +20,7 @@ from aiohttp import ClientResponse
 from hypothesis import HealthCheck, settings
 
 REPOSITORY = Path(__file__).parents[1]
+END_TO_END = REPOSITORY / "tests" / "e2e"
 MEMORY = "/dev/shm"
 CORPORA = REPOSITORY.parent / "shared" / "corpora"
 
@@ -49,6 +50,23 @@ def pytest_configure() -> None:
     pytest.MonkeyPatch().setattr(aioresponses.core, "ClientResponse", partial(ClientResponse, stream_writer=writer))
     for number, handler in _HANDLERS.items():
         signal.signal(number, handler)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Puts a share of the tests of whole processes first in the share of each worker of xdist.
+
+    Those take longest. One that began when nothing else is left would be waited for.
+    """
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    slow = [item for item in items if item.path.is_relative_to(END_TO_END)]
+    fast = [item for item in items if not item.path.is_relative_to(END_TO_END)]
+    shares = (_share(each, number, workers) for number in range(workers) for each in (slow, fast))
+    items[:] = [item for share in shares for item in share]
+
+
+def _share(items: list[pytest.Item], number: int, of: int) -> list[pytest.Item]:
+    return items[len(items) * number // of : len(items) * (number + 1) // of]
 
 
 @pytest.fixture(scope="session")
