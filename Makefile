@@ -110,7 +110,12 @@ debian:
 
 # --- Proof -----------------------------------------------------------------------------------------------------------
 
-test: debian check
+# With it, each worker of each run would compile all tests anew.
+test coverage: export PYTHONDONTWRITEBYTECODE :=
+
+test: debian $(TESTS)
+	@# Each of the checks keeps one core busy.
+	@$(MAKE) -j 2 --output-sync check
 	$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
 
 coverage: debian $(TESTS)
