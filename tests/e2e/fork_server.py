@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import selectors
+import signal
 import socket
 import sys
 from importlib import import_module
@@ -35,15 +36,18 @@ IMPORTED = (
     "visited.digests.exact",
 )
 """What the most frequent commands import when they are called. Other commands import the rest then."""
+PID, CODE = b"pid ", b"code "
+"""With which the answers begin."""
 LONGEST_REQUEST_BYTES = 1 << 18
 
 
 class Request(TypedDict):
-    """A command, where it runs, and whether it begins a session of its own."""
+    """A command, where it runs, which signals it ignores, and whether it begins a session of its own."""
 
     command: list[str]
     folder: str
     environment: dict[str, str]
+    ignored: list[int]
     is_session: bool
 
 
@@ -67,12 +71,12 @@ def serve(listener: socket.socket) -> None:
                     for descriptor, (_, other) in running.items():
                         os.close(descriptor)
                         other.close()
-                    connection.close()
                     _prepare(json.loads(request), streams)
+                    with connection:
+                        connection.send(PID + str(os.getpid()).encode())  # from now on it may get signals
                     return
                 for stream in streams:
                     os.close(stream)
-                connection.send(str(pid).encode())
                 ended = os.pidfd_open(pid)
                 running[ended] = (pid, connection)
                 selector.register(ended, selectors.EVENT_READ)
@@ -82,7 +86,7 @@ def _tell_end(descriptor: int, pid: int, connection: socket.socket) -> None:
     os.close(descriptor)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     with connection:
-        connection.send(str(code).encode(), socket.MSG_NOSIGNAL)
+        connection.send(CODE + str(code).encode(), socket.MSG_NOSIGNAL)
 
 
 def _prepare(request: Request, streams: list[int]) -> None:
@@ -94,6 +98,8 @@ def _prepare(request: Request, streams: list[int]) -> None:
     os.chdir(request["folder"])
     if request["is_session"]:
         os.setsid()
+    for number in request["ignored"]:
+        signal.signal(number, signal.SIG_IGN)
     sys.argv = request["command"]
     sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
 

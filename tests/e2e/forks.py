@@ -18,6 +18,8 @@ from pathlib import Path
 from tests.e2e import fork_server
 
 _PACKAGES = ("config", "crawler", "frontier", "visited")
+_INHERITED = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+"""Signals that a command ignores if the tests do."""
 _servers: list[str] = []
 """Where to ask for forks: at most one place."""
 
@@ -27,7 +29,7 @@ class Fork:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self.pid = int(_receive(connection))
+        self.pid = _receive(connection, fork_server.PID)
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
@@ -49,7 +51,7 @@ class Fork:
             raise subprocess.TimeoutExpired("onceover", timeout or 0) from None
 
     def _end(self) -> int:
-        code = self.returncode = int(_receive(self._connection))
+        code = self.returncode = _receive(self._connection, fork_server.CODE)
         self._connection.close()
         return code
 
@@ -65,10 +67,10 @@ class Fork:
         self.send_signal(signal.SIGKILL)
 
 
-def _receive(connection: socket.socket) -> bytes:
+def _receive(connection: socket.socket, beginning: bytes) -> int:
     said = connection.recv(32)
-    assert said, "the process that forks for commands has ended"
-    return said
+    assert said.startswith(beginning), f"expected {beginning!r} from the process that forks, found {said!r}"
+    return int(said.removeprefix(beginning))
 
 
 def fork(
@@ -86,6 +88,7 @@ def fork(
         command=[str(word) for word in command],
         folder=str(folder),
         environment=dict(environment),
+        ignored=[number for number in _INHERITED if signal.getsignal(number) is signal.SIG_IGN],
         is_session=is_session,
     )
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
