@@ -81,6 +81,7 @@ NOT_RUN = {
     r"onceover daemon /srv": "runs until it is ended; what daemon.md shows of it is checked by itself",
     r"onceover token \w+ /srv": "the tokens of a daemon; test_api_tokens.py uses the same commands",
     r"curl -s .*/api/v1/": "asks a daemon; test_daemon_api.py asks for the same",
+    r"grep '\^urn:view:|warcio extract": "an archive of a site on the Internet; test_render.py finds screenshots too",
 }
 """By the beginning of a command line."""
 EXTENDING = "docs/extending.md"
