@@ -84,7 +84,8 @@ class ScopedDiscovery:
 
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
         checks = ExternalLinks(self._scope, self._rules, parent)
-        followed = FollowedLinks(self._filter, parent, focus=self._focus, about=about, on_outside=checks.add)
+        on_outside = checks.add if self._rules.check_external else None
+        followed = FollowedLinks(self._filter, parent, focus=self._focus, about=about, on_outside=on_outside)
         for step, judged in enumerate(self._filter.judge_distinct(links, base_url)):
             if step:
                 yield

@@ -134,6 +134,12 @@ class Scope:
             return surt(target).startswith(directory(parent))
         return self._place_of(target) == self._place_of(parent)
 
+    def lends(self, page: Target, /) -> bool:
+        """Whether URLs near an admitted page may lie outside of the seeds' scope."""
+        if self._by_prefix:
+            return not is_covered(directory(page), self._prefixes)
+        return self._place_of(page) not in self._places
+
     def pattern_refusal(self, target: Target, /) -> Refusal | None:
         """Why the port, the patterns or the excluded places refuse the URL; None if they do not."""
         if not self._ports.allow_site(target.site):

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crawler.discover.scope import (
     Reach,
@@ -159,3 +161,21 @@ def test_a_port_that_no_web_server_has_is_refused_unless_somebody_names_it(port:
 def test_usual_ports_are_crawled(url: str) -> None:
     scope = Scope(within="any", seeds=[READER.seed("http://a.test/")])
     assert scope.refusal(READER.seed(url), depth=1) is None
+
+
+_SOME_URLS = st.builds(
+    "https://{}{}{}".format,
+    st.sampled_from(["example.org", "www.example.org", "a.www.example.org", "other.test", "127.0.0.1:8001"]),
+    st.sampled_from(["/", "/docs/", "/docs/a/", "/docs2/", "/x/docs/"]),
+    st.sampled_from(["", "index.html", "a?b=/c/"]),
+).map(url)
+
+
+@given(st.sampled_from(["host", "domain", "prefix"]), _SOME_URLS, _SOME_URLS, _SOME_URLS)
+def test_a_page_that_lends_nothing_has_no_url_out_of_scope_near_it(
+    within: Within, seed: Target, page: Target, target: Target
+) -> None:
+    limits = scope(within, seed.url)
+    outside = limits.judge(target)[0] is Refusal.OUT_OF_SCOPE
+    assert limits.lends(page) or not (outside and limits.is_near(target, page))
+    assert not limits.lends(seed)

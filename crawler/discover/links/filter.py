@@ -97,12 +97,13 @@ class LinkFilter:
         return refusal or self.trap(target, kind)
 
     def lending_page(self, parent: CrawlUrl, /) -> Target | None:
-        """The page that lends its host to the links of `parent`; None if there is none."""
+        """The page that lends its host to the links of `parent`; None if there is none, or if all near it is in the
+        seeds' scope anyway."""
         if parent.kind in EMBEDDED:
             return None
         url = parent.via or parent.url if parent.kind == LinkKind.SITEMAP else parent.url
         page = self._urls.read(url, url)
-        return None if isinstance(page, BadUrl) else page
+        return None if isinstance(page, BadUrl) or not self.scope.lends(page) else page
 
     def refusal_near(self, target: Target, page: Target | None, kind: LinkKind, /) -> Refusal | Trap | None:
         """Judge a target outside of the seeds' scope once more: it may be near the page that lends its host."""

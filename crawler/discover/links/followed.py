@@ -1,6 +1,7 @@
 """Collects the links of one page that the crawl follows. Pure."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final
 
 from crawler.discover.focus import Focus, precedence_of
@@ -30,7 +31,7 @@ class FollowedLinks:
         *,
         focus: Focus | None,
         about: str,
-        on_outside: Callable[[Link, Target, int], None],
+        on_outside: Callable[[Link, Target, int], None] | None,
     ) -> None:
         """`about` is the text by which a focus weighs the page. `on_outside` gets the first link to each URL out of
         scope, and how many equal ones there are."""
@@ -57,7 +58,6 @@ class FollowedLinks:
         self._trapped: dict[str, int] = {}
         """By canonical URL, the number of links that a trap refused."""
         self._bad_hrefs: set[str] = set()
-        self._lending_page: Target | None = None
         self._of_fragments = ""
         """The URL to which links to a mere fragment lead, if it is another page: a <base> may say so."""
 
@@ -104,6 +104,10 @@ class FollowedLinks:
             return
         if not href:
             self._of_fragments = canonical
+        if judgement.refusal is Refusal.OUT_OF_SCOPE and self._refuses_all_outside:
+            self._refused.add(canonical)
+            self.refusals.append((target.url, Refusal.OUT_OF_SCOPE))
+            return
         weight = 0.0
         if self._is_sitemap and link.kind is LinkKind.SITEMAP:
             reason = self._nested_refusal(target)
@@ -130,13 +134,12 @@ class FollowedLinks:
             self._refused.add(canonical)
         if not is_reported:
             self.refusals.append((target.url, reason))
-        if reason is Refusal.OUT_OF_SCOPE:
+        if reason is Refusal.OUT_OF_SCOPE and self._on_outside is not None:
             self._on_outside(link, target, count)
 
     def _refusal(self, link: Link, target: Target, judgement: Judgement) -> str | None:
         refusal = judgement.refusal
         if refusal is Refusal.OUT_OF_SCOPE:
-            self._lending_page = self._lending_page or self._filter.lending_page(self._parent)
             refusal = self._filter.refusal_near(target, self._lending_page, link.kind)
             if refusal is Refusal.OUT_OF_SCOPE:
                 return refusal
@@ -147,6 +150,16 @@ class FollowedLinks:
         if refusal is None and len(self._found) >= self._filter.max_links and link.kind is not LinkKind.LISTED:
             return LinkRefusal.TOO_MANY_LINKS
         return refusal
+
+    @cached_property
+    def _refuses_all_outside(self) -> bool:
+        """Whether each link out of the seeds' scope is refused, and nothing else is done about it: most links that a
+        crawl refuses are such ones."""
+        return self._on_outside is None and not self._is_sitemap and self._lending_page is None
+
+    @cached_property
+    def _lending_page(self) -> Target | None:
+        return self._filter.lending_page(self._parent)
 
     def _nested_refusal(self, target: Target) -> str | None:
         """Why a sitemap that another one names, or robots.txt, is refused."""
