@@ -10,6 +10,7 @@ into scope: they must be in scope themselves, or near the page whose robots.txt 
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Final
 
 from crawler.discover.focus import Focus
@@ -94,7 +95,7 @@ class ScopedDiscovery:
         return Discovered(
             urls=followed.urls(),
             self_links=followed.self_links,
-            refused=dict(Counter(reason for _, reason in refusals)) if refusals else {},
+            refused=dict(Counter(map(itemgetter(1), refusals))) if refusals else {},
             refusals=refusals,
             checks=checks.urls,
         )

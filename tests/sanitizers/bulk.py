@@ -20,10 +20,12 @@ def compare(chance: Random, corpus: Corpus) -> None:
     for follow in (compiled.follow, follow_in_python):
         found: dict[str, int] = {"b": 3}
         sources: list[Any] = []
-        places = [-1]
+        places, refused = [-1], {"r", ""}
+        refusals: list[Any] | None = [] if depth else None
         while places[-1] < len(firsts):
-            places.append(follow(firsts, counts, judgements, places[-1] + 1, depth, found, {"r", ""}, sources))
-        results.append((found, sources, places))
+            at = places[-1] + 1
+            places.append(follow(firsts, counts, judgements, at, depth, (found, refused, sources, refusals)))
+        results.append((found, sources, places, refused, refusals))
     assert results[0] == results[1]
 
 
@@ -31,11 +33,12 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
     links = _links(chance, corpus)
     odd = [*links, SimpleNamespace(href=odd_value(chance)), SimpleNamespace(href="a", kind=odd_value(chance))]
     judgements: list[Any] = [_judgement(chance, link.href) for link in links]
-    odd_judgements = [*judgements, SimpleNamespace(allowed=odd_value(chance), max_depth=odd_value(chance))] * 2
+    values = {name: odd_value(chance) for name in ("allowed", "max_depth", "outside", "refusal")}
+    odd_judgements = [*judgements, SimpleNamespace(**values)] * 2
 
     def follow(judged: list[Any]) -> Call:
         counts: list[Any] = [1 for _ in judged]
-        return compiled.follow, (list(judged), counts, judged, 0, 1, {"a": 1}, {"r"}, [])
+        return compiled.follow, (list(judged), counts, judged, 0, 1, ({"a": 1}, {"r"}, [], []))
 
     return [
         (compiled.group_links, (links,)),
@@ -54,8 +57,10 @@ def _links(chance: Random, corpus: Corpus) -> list[Any]:
 
 def _judgement(chance: Random, href: str) -> Any:
     canonical = chance.choice((href[:1], "b", "r", href))
-    target = SimpleNamespace(canonical=canonical) if chance.random() < 0.8 else None
-    return SimpleNamespace(allowed=target, max_depth=chance.choice((1 << 31, 1 << 31, 2)))
+    target = SimpleNamespace(canonical=canonical, url=href) if chance.random() < 0.8 else None
+    allowed, outside = chance.choice(((target, None), (target, None), (None, target)))
+    max_depth = chance.choice((1 << 31, 1 << 31, 2))
+    return SimpleNamespace(allowed=allowed, outside=outside, max_depth=max_depth, refusal="out")
 
 
 def _href(chance: Random, corpus: Corpus) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from crawler.discover.links import bulk
 from crawler.discover.links.cache import ANY_DEPTH, Judgement
+from crawler.discover.scope import Refusal
 from crawler.page import Link, LinkKind
 from crawler.url.urls import Target, UrlReader
 
@@ -84,31 +85,63 @@ def test_links_are_followed_up_to_one_that_another_rule_has_to_judge() -> None:
     found: dict[str, int] = {}
     sources: list[tuple[Link, Target]] = []
     places = [
-        bulk.follow(given, counts, judgements, at, 3, found, {f"{BASE}refused"}, sources) for at in (0, 4, 5, 6, 7)
+        bulk.follow(given, counts, judgements, at, 3, (found, {f"{BASE}refused"}, sources, None))
+        for at in (0, 4, 5, 6, 7)
     ]
     assert places == [3, 4, 6, 6, 7]
     assert found == {f"{BASE}a": 5, f"{BASE}b": 2, f"{BASE}c": 32}
     assert sources == [(given[place], target(hrefs[place])) for place in (0, 1, 5)]
-    assert bulk.follow(given, counts, judgements, 3, 2, found, set(), sources) == 6
+    assert bulk.follow(given, counts, judgements, 3, 2, (found, set(), sources, None)) == 6
 
 
-_JUDGED = st.tuples(st.sampled_from("abcdr"), st.booleans(), st.sampled_from([2, ANY_DEPTH]), st.integers(1, 5))
+def test_links_out_of_scope_are_refused_on_the_way() -> None:
+    hrefs = ("a", "out", "known", "out?utm_source=x", "a", "other")
+    judgements = [
+        Judgement(target(href), Refusal.OUT_OF_SCOPE, outside=target(href))
+        if href != "a"
+        else Judgement(target(href), allowed=target(href))
+        for href in hrefs
+    ]
+    given, counts, refused = links(*hrefs), [1] * 6, {f"{BASE}known"}
+    refusals: list[tuple[str, str]] = []
+    found: dict[str, int] = {}
+    places = [bulk.follow(given, counts, judgements, at, 3, (found, refused, [], refusals)) for at in (0, 3, 4)]
+    assert places == [2, 3, 6]
+    assert refusals == [(f"{BASE}{href}", Refusal.OUT_OF_SCOPE) for href in ("out", "other")]
+    assert refused == {f"{BASE}{href}" for href in ("known", "out", "other")}
+    assert found == {f"{BASE}a": 2}
+    assert bulk.follow(given, counts, judgements, 0, 3, (found, {f"{BASE}known"}, [], None)) == 1
 
 
-@given(st.lists(_JUDGED, max_size=30), st.integers(0, 3), st.integers(0, 40))
-def test_compiled_code_follows_as_python_does(given: list[tuple[str, bool, int, int]], depth: int, first: int) -> None:
+_JUDGED = st.tuples(
+    st.sampled_from("abcdr"), st.sampled_from("iox"), st.sampled_from([2, ANY_DEPTH]), st.integers(1, 5)
+)
+
+
+@given(st.lists(_JUDGED, max_size=30), st.integers(0, 3), st.integers(0, 40), st.booleans())
+def test_compiled_code_follows_as_python_does(
+    given: list[tuple[str, str, int, int]], depth: int, first: int, refuses: bool
+) -> None:
     compiled = pytest.importorskip("crawler.discover.links._bulk")
     judgements = [
-        Judgement(target(href), max_depth=most, allowed=target(href) if is_allowed else None)
-        for href, is_allowed, most, _ in given
+        Judgement(
+            target(href),
+            Refusal.OUT_OF_SCOPE if where == "o" else None,
+            most,
+            target(href) if where == "i" else None,
+            target(href) if where == "o" else None,
+        )
+        for href, where, most, _ in given
     ]
     made, counts = links(*(href for href, *_ in given)), [count for *_, count in given]
     results = []
     for follow in (compiled.follow, bulk.follow_in_python):
         found: dict[str, int] = {f"{BASE}d": 7}
         sources: list[tuple[Link, Target]] = []
-        place = follow(made, counts, judgements, first, depth, found, {f"{BASE}r"}, sources)
-        results.append((max(place, first) if first < len(made) else len(made), found, list(found), sources))
+        refused, refusals = {f"{BASE}r"}, [("x", "y")] if refuses else None
+        place = follow(made, counts, judgements, first, depth, (found, refused, sources, refusals))
+        place = max(place, first) if first < len(made) else len(made)
+        results.append((place, found, list(found), sources, refused, refusals))
     assert results[0] == results[1]
 
 
@@ -130,7 +163,7 @@ def test_what_is_read_may_change_the_lists() -> None:
     judgements: list[Any] = []
     judgements += [_meddling(judgements.clear), _meddling(judgements.clear)]
     found: dict[str, int] = {}
-    assert compiled.follow(given, counts, judgements, 0, 1, found, set(), []) == 1
+    assert compiled.follow(given, counts, judgements, 0, 1, (found, set(), [], None)) == 1
     assert found == {f"{BASE}a": 1}
 
 
@@ -139,12 +172,17 @@ def test_what_is_read_may_change_the_lists() -> None:
     [
         (SimpleNamespace(), AttributeError),
         (SimpleNamespace(allowed=target("a"), max_depth=None), TypeError),
+        (SimpleNamespace(allowed=None), AttributeError),
+        (SimpleNamespace(allowed=None, outside=target("a")), AttributeError),
+        (SimpleNamespace(allowed=None, outside=SimpleNamespace(canonical=[], url=""), refusal=""), TypeError),
         (SimpleNamespace(allowed=SimpleNamespace(canonical=[]), max_depth=9), TypeError),
     ],
 )
 def test_what_is_no_judgement_is_an_error(judgement: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
-        pytest.importorskip("crawler.discover.links._bulk").follow(links("a"), [1], [judgement], 0, 1, {}, set(), [])
+        pytest.importorskip("crawler.discover.links._bulk").follow(
+            links("a"), [1], [judgement], 0, 1, ({}, set(), [], [])
+        )
 
 
 @pytest.mark.parametrize("given", [[None], [SimpleNamespace(href=None, kind=1)], [SimpleNamespace(href="a")], "a"])

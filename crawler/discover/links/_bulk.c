@@ -8,11 +8,11 @@
 #include "_bulk_groups.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 1
+#define VERSION 2
 
 /* Where links are taken, and the names of the attributes that say whether they may be. */
 typedef struct {
-    PyObject *found, *refused, *sources, *allowed, *max_depth, *canonical;
+    PyObject *found, *refused, *sources, *refusals, *allowed, *max_depth, *canonical, *outside, *refusal, *url;
     long long depth;
 } page;
 
@@ -34,6 +34,37 @@ target_of(const page *of, PyObject *judgement)
     return target;
 }
 
+/* Whether a link that is not allowed was refused, because it leads out of scope; -1 with an exception. */
+static int
+refuse(const page *of, PyObject *judgement)
+{
+    if (of->refusals == Py_None)
+        return 0;
+    PyObject *target = PyObject_GetAttr(judgement, of->outside);
+    if (target == NULL || target == Py_None) {
+        Py_XDECREF(target);
+        return target == NULL ? -1 : 0;
+    }
+    int taken = -1;
+    PyObject *canonical = PyObject_GetAttr(target, of->canonical), *url = PyObject_GetAttr(target, of->url);
+    PyObject *refusal = PyObject_GetAttr(judgement, of->refusal), *told = NULL;
+    if (canonical != NULL && url != NULL && refusal != NULL && (told = PyTuple_Pack(2, url, refusal)) != NULL) {
+        int is_met = PyDict_Contains(of->found, canonical);
+        if (is_met == 0)
+            is_met = PySet_Contains(of->refused, canonical);
+        if (is_met > 0)
+            taken = 0;
+        else if (is_met == 0 && PySet_Add(of->refused, canonical) == 0 && PyList_Append(of->refusals, told) == 0)
+            taken = 1;
+    }
+    Py_XDECREF(told);
+    Py_XDECREF(refusal);
+    Py_XDECREF(url);
+    Py_XDECREF(canonical);
+    Py_DECREF(target);
+    return taken;
+}
+
 /* Whether the link was taken; -1 with an exception. */
 static int
 take(const page *of, PyObject *link, PyObject *count, PyObject *judgement)
@@ -41,7 +72,7 @@ take(const page *of, PyObject *link, PyObject *count, PyObject *judgement)
     int taken = -1;
     PyObject *target = target_of(of, judgement);
     if (target == NULL)
-        return PyErr_Occurred() ? -1 : 0;
+        return PyErr_Occurred() ? -1 : refuse(of, judgement);
     PyObject *canonical = PyObject_GetAttr(target, of->canonical);
     PyObject *before = canonical == NULL ? NULL : PyDict_GetItemWithError(of->found, canonical);
     if (before != NULL) {
@@ -73,16 +104,22 @@ follow(PyObject *self, PyObject *args)
     page of = {0};
     int taken = 1;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!O!O!nLO!O!O!", &PyList_Type, &links, &PyList_Type, &counts, &PyList_Type,
+    if (!PyArg_ParseTuple(args, "O!O!O!nL(O!O!O!O)", &PyList_Type, &links, &PyList_Type, &counts, &PyList_Type,
                           &judgements, &at, &of.depth, &PyDict_Type, &of.found, &PySet_Type, &of.refused, &PyList_Type,
-                          &of.sources))
+                          &of.sources, &of.refusals))
         return NULL;
+    if (of.refusals != Py_None && !PyList_Check(of.refusals))
+        return PyErr_Format(PyExc_TypeError, "the refusals must be a list or None");
     if (at < 0)
         return PyErr_Format(PyExc_ValueError, "the first link must not be below 0");
     of.allowed = PyUnicode_InternFromString("allowed");
     of.max_depth = PyUnicode_InternFromString("max_depth");
     of.canonical = PyUnicode_InternFromString("canonical");
-    if (of.allowed == NULL || of.max_depth == NULL || of.canonical == NULL)
+    of.outside = PyUnicode_InternFromString("outside");
+    of.refusal = PyUnicode_InternFromString("refusal");
+    of.url = PyUnicode_InternFromString("url");
+    if (of.allowed == NULL || of.max_depth == NULL || of.canonical == NULL || of.outside == NULL ||
+        of.refusal == NULL || of.url == NULL)
         taken = -1;
     /* Other code that runs meanwhile may change the lists. */
     while (taken > 0 && at < PyList_Size(links) && at < PyList_Size(counts) && at < PyList_Size(judgements)) {
@@ -97,6 +134,9 @@ follow(PyObject *self, PyObject *args)
     Py_XDECREF(of.allowed);
     Py_XDECREF(of.max_depth);
     Py_XDECREF(of.canonical);
+    Py_XDECREF(of.outside);
+    Py_XDECREF(of.refusal);
+    Py_XDECREF(of.url);
     return taken < 0 ? NULL : PyLong_FromSsize_t(at);
 }
 

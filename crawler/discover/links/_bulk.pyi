@@ -1,9 +1,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from crawler.discover.links.bulk import Groups, Judged
+from crawler.discover.links.bulk import Collected, Groups, Judged
 from crawler.page import Link
-from crawler.url.urls import Target
 
 VERSION: Final[int]
 
@@ -14,8 +13,6 @@ def follow(
     judgements: Sequence[Judged],
     at: int,
     depth: int,
-    found: dict[str, int],
-    refused: set[str],
-    sources: list[tuple[Link, Target]],
+    collected: Collected,
     /,
 ) -> int: ...

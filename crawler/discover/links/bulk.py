@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from crawler.page import Link
 from crawler.url.urls import Target
@@ -15,11 +15,14 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 1
+IS_COMPILED: Final = _COMPILED_VERSION == 2
 """False too if the extension was compiled from older code."""
 
 Groups = tuple[list[Link], list[str], list[int]]
 """Of each group of equal links the first, its href without fragment, and their number."""
+
+Collected = tuple[dict[str, int], set[str], list[tuple[Link, Target]], list[tuple[str, str]] | None]
+"""What is known of a page's links: `found`, `refused`, `sources`, `refusals`; `follow` says what they hold."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _LONGEST: Final = 2048
@@ -39,6 +42,16 @@ class Judged(Protocol):
         """The pages that may link to it have a smaller depth."""
         ...
 
+    @property
+    def outside(self) -> Target | None:
+        """The target, if it lies out of the seeds' scope."""
+        ...
+
+    @property
+    def refusal(self) -> str | None:
+        """Why an ordinary link to it is refused on any page."""
+        ...
+
 
 def group_links(links: list[Link], /) -> Groups:
     """Group the links of a page.
@@ -55,18 +68,17 @@ def follow(
     judgements: Sequence[Judged],
     at: int,
     depth: int,
-    found: dict[str, int],
-    refused: set[str],
-    sources: list[tuple[Link, Target]],
+    collected: Collected,
     /,
 ) -> int:
     """Follow links of a page of that depth, from the one at `at` on. Returns where it has come: at a link that is not
     allowed there or whose canonical URL is `refused`, or behind the last one.
 
-    `found` gets the canonical URLs and their counts, `sources` the first link to each and its target."""
-    if IS_COMPILED:
-        return compiled.follow(links, counts, judgements, at, depth, found, refused, sources)
-    return follow_in_python(links, counts, judgements, at, depth, found, refused, sources)
+    `found` gets the canonical URLs and their counts, `sources` the first link to each and its target. With `refusals`,
+    a link out of the seeds' scope is refused and passed: `refused` gets its canonical URL, `refusals` its URL and the
+    reason."""
+    follow_all = compiled.follow if IS_COMPILED else follow_in_python
+    return follow_all(links, counts, judgements, at, depth, collected)
 
 
 def group_in_python(links: list[Link], /) -> Groups:
@@ -96,17 +108,21 @@ def follow_in_python(
     judgements: Sequence[Judged],
     at: int,
     depth: int,
-    found: dict[str, int],
-    refused: set[str],
-    sources: list[tuple[Link, Target]],
+    collected: Collected,
     /,
 ) -> int:
     """What `follow` does where nothing is compiled."""
+    found, refused, sources, refusals = collected
     for place in range(at, len(links)):
         judgement = judgements[place]
         target = judgement.allowed
         if target is None or depth >= judgement.max_depth:
-            return place
+            outside = judgement.outside
+            if refusals is None or outside is None or outside.canonical in found or outside.canonical in refused:
+                return place
+            refused.add(outside.canonical)
+            refusals.append((outside.url, cast(str, judgement.refusal)))
+            continue
         canonical = target.canonical
         if canonical in found:
             found[canonical] += counts[place]

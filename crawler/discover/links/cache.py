@@ -39,6 +39,8 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     """The pages that may link to it have a smaller depth."""
     allowed: Target | None = None
     """The target, if nothing but its depth can refuse an ordinary link to it. None for links to a mere fragment."""
+    outside: Target | None = None
+    """The target, if it lies out of the seeds' scope. None for links to a mere fragment."""
 
 
 JudgedLinks = tuple[list[Link], list[str], list[int], list[Judgement]]
@@ -178,7 +180,9 @@ class LinkJudge:
             reason, max_depth = judge(target, kind=kind)
             refusal = reason or traps(target.url).refusal(target)
             allowed = target if refusal is None and href else None
-            judgements.append(Judgement(target, refusal, ANY_DEPTH if max_depth is None else max_depth, allowed))
+            outside = target if reason is Refusal.OUT_OF_SCOPE and href else None
+            most = ANY_DEPTH if max_depth is None else max_depth
+            judgements.append(Judgement(target, refusal, most, allowed, outside))
         return judgements
 
 

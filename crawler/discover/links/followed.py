@@ -58,18 +58,22 @@ class FollowedLinks:
         self._trapped: dict[str, int] = {}
         """By canonical URL, the number of links that a trap refused."""
         self._bad_hrefs: set[str] = set()
+        self._outside: list[tuple[str, str]] | None = None
+        """The refusals, once it is known that each link out of the seeds' scope is refused, and nothing else is done
+        about it. Most links that a crawl refuses are such ones."""
         self._of_fragments = ""
         """The URL to which links to a mere fragment lead, if it is another page: a <base> may say so."""
 
     def add(self, judged_links: JudgedLinks, /) -> None:
         """Take the next links of the page, at most `LINKS_AT_ONCE`."""
         links, hrefs, counts, judgements = judged_links
-        found, refused, sources, depth = self._found, self._refused, self._sources, self._parent.depth
-        judges_each = self._judges_each or len(found) + LINKS_AT_ONCE > self._filter.max_links
+        depth = self._parent.depth
+        judges_each = self._judges_each or len(self._found) + LINKS_AT_ONCE > self._filter.max_links
         at = 0
         while at < len(links):
             if not judges_each:
-                at = follow(links, counts, judgements, at, depth, found, refused, sources)
+                collected = self._found, self._refused, self._sources, self._outside
+                at = follow(links, counts, judgements, at, depth, collected)
             if at < len(links):
                 self._judge(links[at], hrefs[at], counts[at], judgements[at])
                 at += 1
@@ -104,10 +108,6 @@ class FollowedLinks:
             return
         if not href:
             self._of_fragments = canonical
-        if judgement.refusal is Refusal.OUT_OF_SCOPE and self._refuses_all_outside:
-            self._refused.add(canonical)
-            self.refusals.append((target.url, Refusal.OUT_OF_SCOPE))
-            return
         weight = 0.0
         if self._is_sitemap and link.kind is LinkKind.SITEMAP:
             reason = self._nested_refusal(target)
@@ -140,6 +140,9 @@ class FollowedLinks:
     def _refusal(self, link: Link, target: Target, judgement: Judgement) -> str | None:
         refusal = judgement.refusal
         if refusal is Refusal.OUT_OF_SCOPE:
+            if self._lending_page is None:
+                self._outside = self.refusals if self._on_outside is None else None
+                return refusal
             refusal = self._filter.refusal_near(target, self._lending_page, link.kind)
             if refusal is Refusal.OUT_OF_SCOPE:
                 return refusal
@@ -150,12 +153,6 @@ class FollowedLinks:
         if refusal is None and len(self._found) >= self._filter.max_links and link.kind is not LinkKind.LISTED:
             return LinkRefusal.TOO_MANY_LINKS
         return refusal
-
-    @cached_property
-    def _refuses_all_outside(self) -> bool:
-        """Whether each link out of the seeds' scope is refused, and nothing else is done about it: most links that a
-        crawl refuses are such ones."""
-        return self._on_outside is None and not self._is_sitemap and self._lending_page is None
 
     @cached_property
     def _lending_page(self) -> Target | None:
