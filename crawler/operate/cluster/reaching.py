@@ -24,7 +24,6 @@ class Reached(msgspec.Struct, frozen=True):
     client: Any
     register: Any
     """A `Register`."""
-    loaded: Loaded
 
 
 def settings_of_machine(directory: Path, settings: Sequence[str] = ()) -> Loaded:
@@ -63,7 +62,7 @@ async def reached(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[
         if generation is None:
             raise _unknown(loaded)
         try:
-            yield Reached(client, Register(client, prefix=prefix, generation=generation), loaded)
+            yield Reached(client, Register(client, prefix=prefix, generation=generation))
         except Forgotten as error:
             raise _unknown(loaded) from error
 

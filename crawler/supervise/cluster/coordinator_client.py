@@ -69,11 +69,6 @@ class CoordinatorClient:
         self._tickets = 0
         self._answers: dict[int, asyncio.Future[Reconfigured | Refusal]] = {}
 
-    @property
-    def is_connected(self) -> bool:
-        """Whether the coordinator can be reached."""
-        return self._line is not None
-
     # the parts
 
     def open(self, number: int, part: WatchedPart) -> None:

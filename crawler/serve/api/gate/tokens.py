@@ -87,13 +87,6 @@ class Tokens:
                 found = token
         return found
 
-    def holds(self, token: Token) -> bool:
-        """Whether a token that was found before still holds."""
-        try:
-            return token in self.known()
-        except TokenRefused:
-            return False
-
     def add(self, name: str, rights: Rights, now: float | None = None) -> str:
         """Add a token and return it; it can't be read again. Raises `TokenRefused` and `OSError`."""
         if not _NAME.fullmatch(name):

@@ -37,7 +37,7 @@ def test_the_token_of_the_owner_is_made_once_for_its_owner_and_a_new_one_holds_a
     path.write_text("another-token-of-mine\n")
     assert tokens.find("another-token-of-mine") is not None
     assert tokens.find(first) is None
-    assert not tokens.holds(found)
+    assert found not in tokens.known()
 
 
 def test_a_token_that_others_know_is_refused(tmp_path: Path) -> None:
@@ -95,10 +95,10 @@ def test_of_further_tokens_only_digests_are_stored_for_their_owner(tmp_path: Pat
     assert names(tokens) == ["ci", "other"]
     tokens.revoke("ci")
     assert tokens.find(secret) is None
-    assert not tokens.holds(found)
+    assert found not in tokens.known()
     # A name that is used again gives the old token no rights.
     tokens.add("ci", Rights.FULL, now=5.0)
-    assert not tokens.holds(found)
+    assert found not in tokens.known()
 
 
 def test_a_file_of_tokens_that_is_damaged_or_open_to_others_gives_nobody_access(tmp_path: Path) -> None:
