@@ -9,11 +9,14 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from crawler.codes.exit_codes import FAILED
+from crawler.control import address
+from crawler.control.address import SocketRefused
 from crawler.control.replies import Refusal
 from crawler.control.requests import Add, AnyRequest, Forget
 from crawler.control.wire import END, MAX_REQUEST_BYTES, WORKING, decode_request, encode_reply
@@ -143,6 +146,20 @@ class ControlServer:
             log.exception("a request could not be answered: %s", type(request).__name__)
             why = str(error) or type(error).__name__
             return encode_reply(Refusal(f"{why}; the log of the crawl says more", FAILED))
+
+
+async def answer_in(directory: Path, answer: Answer) -> None:
+    """Answer on the socket of a crawl in its directory, whose lock the caller holds, until cancelled. A crawl whose
+    directory takes no socket goes on without."""
+    try:
+        listening = address.listen(directory)
+    except SocketRefused as error:
+        log.warning("while this crawl runs, commands such as `onceover status` can't reach it: %s", error)
+        return
+    try:
+        await ControlServer(listening, answer).run()
+    finally:
+        address.remove(directory)
 
 
 class _Client:

@@ -1,7 +1,6 @@
 """Lets a running crawl answer on the socket in its directory."""
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable
 from typing import Final
@@ -9,11 +8,9 @@ from typing import Final
 import msgspec
 
 from config import Loaded
-from crawler.control import address
-from crawler.control.address import SocketRefused
 from crawler.control.replies import CrawlStatus, Refusal, Stopping
 from crawler.control.requests import AnyRequest
-from crawler.control.server import ControlServer
+from crawler.control.server import answer_in
 from crawler.counters import InFlight
 from crawler.course.remaining import share_done
 from crawler.discover.scope import Scope
@@ -30,8 +27,6 @@ from crawler.wiring.crawl import OpenedCrawl
 from frontier import Frontier, Pausing
 from frontier.state import FrontierState
 from visited import VisitedStats
-
-log = logging.getLogger(__name__)
 
 _LOAD_ANSWERS_S: Final = 10.0
 """When a crawl loads what answers, if nobody has asked it before. A shorter crawl does without. A longer one must not
@@ -128,19 +123,13 @@ class RunningCrawl:
 
 async def answer_operator(crawl: RunningCrawl) -> None:
     """Answer on the socket until cancelled. A crawl whose directory takes no socket goes on without."""
-    place = crawl.directory.path
     # Without a socket too: a signal may ask for new settings.
     loading = asyncio.get_running_loop().call_later(_LOAD_ANSWERS_S, _load_answers)
     try:
-        listening = address.listen(place)
-    except SocketRefused as error:
-        log.warning("while this crawl runs, commands such as `onceover status` can't reach it: %s", error)
-        return
-    try:
-        await ControlServer(listening, crawl.answer).run()
-    finally:
+        await answer_in(crawl.directory.path, crawl.answer)
+    except asyncio.CancelledError:
         loading.cancel()
-        address.remove(place)
+        raise
 
 
 def _load_answers() -> None:

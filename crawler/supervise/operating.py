@@ -1,23 +1,18 @@
 """Answers commands on the socket of a crawl in parts, for all parts together."""
 
-import logging
 import os
 from collections.abc import Callable
 
 import msgspec
 
-from crawler.control import address
-from crawler.control.address import SocketRefused
 from crawler.control.replies import Refusal, Stopping
 from crawler.control.requests import AnyRequest, Reload, Set, Stop
-from crawler.control.server import ControlServer
+from crawler.control.server import answer_in
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts, RunningPart
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.settings import SettingsOfParts, reconfigure
-
-log = logging.getLogger(__name__)
 
 
 async def answer_operator(
@@ -38,12 +33,4 @@ async def answer_operator(
         stop(request.now)
         return Stopping(was_running=True, in_flight=0 if status is None else status.frontier.in_process)
 
-    try:
-        listening = address.listen(plan.directory.path)
-    except SocketRefused as error:
-        log.warning("while this crawl runs, commands such as `onceover status` can't reach it: %s", error)
-        return
-    try:
-        await ControlServer(listening, answer).run()
-    finally:
-        address.remove(plan.directory.path)
+    await answer_in(plan.directory.path, answer)

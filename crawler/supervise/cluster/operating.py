@@ -1,23 +1,18 @@
 """Answers commands on the socket of a machine, for the parts that are there."""
 
-import logging
 import os
 from collections.abc import Callable
 
 import msgspec
 
 from crawler.codes.exit_codes import FAILED
-from crawler.control import address
-from crawler.control.address import SocketRefused
 from crawler.control.replies import Refusal, Stopping
 from crawler.control.requests import AnyRequest, Reload, Set, Stop
-from crawler.control.server import ControlServer
+from crawler.control.server import answer_in
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts, RunningPart
 from crawler.supervise.cluster.agent import CrawlAgent
-
-log = logging.getLogger(__name__)
 
 
 async def answer_operator(agent: CrawlAgent, *, stop: Callable[[bool], object]) -> None:
@@ -49,12 +44,4 @@ async def answer_operator(agent: CrawlAgent, *, stop: Callable[[bool], object]) 
         crawl = CrawlInParts(path, agent.plan.loaded, parts, pid=os.getpid(), division=division)
         return await answer_by_parts(crawl, request)
 
-    try:
-        listening = address.listen(path)
-    except SocketRefused as error:
-        log.warning("while this crawl runs, commands such as `onceover status` can't reach it: %s", error)
-        return
-    try:
-        await ControlServer(listening, answer).run()
-    finally:
-        address.remove(path)
+    await answer_in(path, answer)

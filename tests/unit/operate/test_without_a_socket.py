@@ -18,7 +18,7 @@ async def test_what_answers_is_loaded_where_the_directory_takes_no_socket(monkey
     monkeypatch.setattr(address, "listen", refuse)
     monkeypatch.setattr(running, "_LOAD_ANSWERS_S", 0.0)
     monkeypatch.setattr(running, "_load_answers", loaded.set)
-    crawl: Any = SimpleNamespace(directory=SimpleNamespace(path=Path("crawl")))
+    crawl: Any = SimpleNamespace(directory=SimpleNamespace(path=Path("crawl")), answer=None)
     await running.answer_operator(crawl)
     await asyncio.wait_for(loaded.wait(), 60)
 
