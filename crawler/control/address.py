@@ -8,7 +8,7 @@ import os
 import socket
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -34,23 +34,21 @@ def listen(directory: Path, name: str = NAME) -> socket.socket:
     It gets its name when it listens and has its mode. So whoever finds it can connect, and finds nothing that is open
     to others."""
     path, unfinished = directory / name, directory / f"{name}{_UNFINISHED}"
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        _remove_stale(path)
-        _remove_stale(unfinished)
-        with address(directory, unfinished.name) as short:
-            listening.bind(short)
-        # Nobody can connect before `listen`, so nobody can before the mode is set.
-        unfinished.chmod(_MODE)
-        listening.listen(_BACKLOG)
-        listening.setblocking(False)
-        unfinished.rename(path)
-    except OSError as error:
-        listening.close()
-        raise SocketRefused(f"{path} can't be used as a socket: {error.strerror or error}") from error
-    except BaseException:
-        listening.close()
-        raise
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        try:
+            _remove_stale(path)
+            _remove_stale(unfinished)
+            with address(directory, unfinished.name) as short:
+                listening.bind(short)
+            # Nobody can connect before `listen`, so nobody can before the mode is set.
+            unfinished.chmod(_MODE)
+            listening.listen(_BACKLOG)
+            listening.setblocking(False)
+            unfinished.rename(path)
+        except OSError as error:
+            raise SocketRefused(f"{path} can't be used as a socket: {error.strerror or error}") from error
+        stack.pop_all()
     return listening
 
 

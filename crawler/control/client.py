@@ -88,33 +88,26 @@ class Connection:
 @contextmanager
 def connect(directory: Path, *, silence_s: float = SILENCE_S) -> Iterator[Connection | None]:
     """A connection to the crawl in a directory; None if none listens there. Raises `SocketRefused` and `NoAnswer`."""
-    connection = _open(directory, silence_s) if address.check(directory) else None
-    if connection is None:
-        yield None
-        return
-    with connection:
-        yield Connection(connection, silence_s)
+    if address.check(directory):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            if _has_connected(connection, directory, silence_s):
+                yield Connection(connection, silence_s)
+                return
+    yield None
 
 
-def _open(directory: Path, silence_s: float) -> socket.socket | None:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def _has_connected(connection: socket.socket, directory: Path, silence_s: float) -> bool:
     try:
         connection.settimeout(silence_s)
         with address.address(directory) as short:
             connection.connect(short)
     except (FileNotFoundError, ConnectionRefusedError):
-        connection.close()
-        return None
+        return False
     except (TimeoutError, BlockingIOError) as error:
-        connection.close()
         raise NoAnswer(why_silent(None, silence_s)) from error
     except OSError as error:
-        connection.close()
         raise address.SocketRefused(
             f"the crawl in {directory} can't be reached: {error.strerror or error}; run the command as the user of the "
             "crawl"
         ) from error
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return True
