@@ -1,13 +1,14 @@
 """Errors, in the form of RFC 9457."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
 
 import msgspec
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +48,7 @@ def response(problem: Problem, headers: Mapping[str, str] | None = None) -> web.
 
 
 @web.middleware
-async def as_problems(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
+async def as_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Answer all errors as problems."""
     try:
         return await handler(request)

@@ -2,12 +2,11 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 from crawler.serve.api.gate.caller import CALLER, caller_of, changes_something
 from crawler.serve.logs import MAX_BYTES, PIECES, RotatedFile
@@ -45,9 +44,7 @@ def audited(audit: Audit, *, is_local: bool) -> Middleware:
     """A middleware that writes a line for each change that somebody with a token, or on the local socket, asks for."""
 
     @web.middleware
-    async def note(
-        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
+    async def note(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = await handler(request)
         if changes_something(request) and (is_local or CALLER in request):
             audit.note(

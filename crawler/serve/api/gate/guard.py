@@ -8,13 +8,13 @@ Origin, this must be ours. Only the files of our own page need no token; they ho
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from http import HTTPStatus
 from typing import Final
 
 import msgspec
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 from crawler.serve.api.gate.caller import CALLER, Caller, changes_something
 from crawler.serve.api.gate.limits import Limits, Pace, client_of
@@ -24,7 +24,6 @@ from crawler.serve.api.problems import Refused
 
 log = logging.getLogger(__name__)
 
-_Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _EXPECTED: Final = (
     "expected the header `Authorization: Bearer TOKEN` with the token of DIR/token, or one of `onceover token`"
 )
@@ -56,7 +55,7 @@ def guarded(names: Names, tokens: Tokens, limits: Limits, *, open_paths: Collect
     check = _Check(tokens, Pace(limits.wrong_tokens_per_s, limits.max_wrong_tokens_at_once))
 
     @web.middleware
-    async def guard(request: web.Request, handler: _Handle) -> web.StreamResponse:
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.headers.get("Host", "").lower() not in names.hosts:
             raise Refused(
                 HTTPStatus.MISDIRECTED_REQUEST, f"expected a Host header of {' or '.join(sorted(names.hosts))}"

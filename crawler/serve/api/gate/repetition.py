@@ -13,12 +13,12 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 from crawler.serve.api.gate.answers import Answer, Answers
 from crawler.serve.api.gate.caller import caller_of
@@ -45,7 +45,6 @@ PARAMETER: Final[dict[str, Any]] = {
     "schema": {"type": "string", "pattern": _PATTERN},
 }
 
-_Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _Known = tuple[str, str]
 """A caller and a key."""
 
@@ -79,7 +78,7 @@ class Repetition:
         """A middleware for requests that were let in, with their bodies."""
 
         @web.middleware
-        async def answer_once(request: web.Request, handler: _Handle) -> web.StreamResponse:
+        async def answer_once(request: web.Request, handler: Handler) -> web.StreamResponse:
             key = key_of(request) if request.method == _METHOD else None
             if key is None:
                 return await handler(request)
@@ -87,7 +86,7 @@ class Repetition:
 
         return answer_once
 
-    async def _answer(self, request: web.Request, handler: _Handle, known: _Known) -> web.StreamResponse:
+    async def _answer(self, request: web.Request, handler: Handler, known: _Known) -> web.StreamResponse:
         digest = await _digest(request)
         began = self._in_progress.get(known)
         if began is not None:

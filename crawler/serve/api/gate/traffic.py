@@ -2,16 +2,13 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
 from aiohttp import ClientPayloadError, http_exceptions, web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 from crawler.serve.api.gate.limits import Limits, Pace, client_of
 from crawler.serve.api.problems import Refused
-
-_Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Traffic:
@@ -28,7 +25,7 @@ class Traffic:
 
     def middleware(self) -> Middleware:
         @web.middleware
-        async def note(request: web.Request, handler: _Handle) -> web.StreamResponse:
+        async def note(request: web.Request, handler: Handler) -> web.StreamResponse:
             self.running[request.protocol] = request
             try:
                 return await handler(request)
@@ -46,7 +43,7 @@ def paced(limits: Limits) -> Middleware:
     clock = asyncio.get_running_loop().time
 
     @web.middleware
-    async def pace(request: web.Request, handler: _Handle) -> web.StreamResponse:
+    async def pace(request: web.Request, handler: Handler) -> web.StreamResponse:
         now = clock()
         wait_s = of_client.take(client_of(request.remote), now) or of_all.take("", now)
         if wait_s:
@@ -68,7 +65,7 @@ def bounded(limits: Limits) -> Middleware:
     time."""
 
     @web.middleware
-    async def bound(request: web.Request, handler: _Handle) -> web.StreamResponse:
+    async def bound(request: web.Request, handler: Handler) -> web.StreamResponse:
         found = len(request.raw_path)
         if found > limits.max_target_bytes:
             raise Refused(
