@@ -27,7 +27,7 @@ from crawler.control.requests import AnyRequest, InspectQueues, Top
 from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.unlocking import lock_changes
-from crawler.serve.inspection import MOST_PROCESSES, SILENCE_S, run_command
+from crawler.serve.inspection import MOST_PROCESSES, run_command
 
 MAX_KEPT: Final = 64
 MAX_KEPT_BYTES: Final = 1 << 18
@@ -117,7 +117,7 @@ class Asker:
         self, directory: Path, request: AnyRequest, line: bytes, expected: type[_Reply]
     ) -> _Reply | Refusal:
         began, changes = time.monotonic(), self._changes[directory]
-        async with open_channel(directory, silence_s=SILENCE_S) as channel:
+        async with open_channel(directory) as channel:
             if channel is not None:
                 reply = await channel.ask(request, expected)
                 took_s = time.monotonic() - began

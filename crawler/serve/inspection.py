@@ -19,7 +19,6 @@ from crawler.serve.process import command, environment, lock_holder
 
 log = logging.getLogger(__name__)
 
-SILENCE_S: Final = 10.0
 MOST_PROCESSES: Final = 2
 """Of one kind, at once."""
 _LOOKING_S: Final = 120.0
@@ -42,7 +41,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 async def ask_status(directory: Path) -> Answered | None:
     """What the crawl in a directory says of itself; None if it does not run, or does not answer."""
     try:
-        async with open_channel(directory, silence_s=SILENCE_S) as channel:
+        async with open_channel(directory) as channel:
             if channel is None or channel.pid is None:
                 return None
             status = await channel.ask(GetStatus(), CrawlStatus)
@@ -54,7 +53,7 @@ async def ask_status(directory: Path) -> Answered | None:
 async def reload_settings(directory: Path) -> Reconfigured | Refusal | None:
     """Let the crawl in a directory read its configuration again; None if it does not run, or does not answer."""
     try:
-        async with open_channel(directory, silence_s=SILENCE_S) as channel:
+        async with open_channel(directory) as channel:
             return None if channel is None else await channel.ask(Reload(), Reconfigured)
     except (SocketRefused, NoAnswer, ConnectionLost, OSError):
         return None
