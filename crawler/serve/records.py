@@ -36,36 +36,15 @@ class Home:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock: int | None = None
-
-    @property
-    def folder(self) -> Path:
-        return self.path / FOLDER
-
-    @property
-    def crawls(self) -> Path:
-        return self.folder / "crawls"
-
-    @property
-    def output(self) -> Path:
-        return self.folder / "output"
-
-    @property
-    def history(self) -> Path:
-        return self.folder / "history"
-
-    @property
-    def pace(self) -> Path:
+        self.folder = path / FOLDER
+        self.crawls = self.folder / "crawls"
+        self.output = self.folder / "output"
+        self.history = self.folder / "history"
+        self.pace = self.folder / "pace"
         """The file by which its crawls keep the pace of hosts together."""
-        return self.folder / "pace"
-
-    @property
-    def told(self) -> Path:
-        return self.folder / "told.json"
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "daemon.log"
+        self.told = self.folder / "told.json"
+        self.log = self.folder / "daemon.log"
+        self._lock: int | None = None
 
     def __enter__(self) -> Self:
         """Raises `HomeInUse` and `OSError`."""
