@@ -126,8 +126,9 @@ def _with_output(path: Path, layout: Layout) -> tuple[str, ...]:
 class MachineDirectory:
     """The locked directory of a machine; a `Home`. Files are read once, because nobody else changes them."""
 
-    def __init__(self, directory: CrawlDirectory, choose: Choose) -> None:
-        """Raises `DirectoryRefused` if the directory is not that of a machine, or a note can't be used."""
+    def __init__(self, directory: CrawlDirectory, choose: Choose = lambda _cluster, _epochs: ()) -> None:
+        """Without `choose`, the machine runs nothing. Raises `DirectoryRefused` if the directory is not that of a
+        machine, or a note can't be used."""
         layout = read_layout(directory.path)
         if layout is None or layout.cluster is None:
             raise DirectoryRefused(f"{directory.path} has no crawl that is on many machines")

@@ -29,7 +29,7 @@ async def losses(loaded: Loaded, parts: Sequence[int], directory: Path | None) -
     if directory is None:
         return [_loss(status, status.parts[part]) for part in parts]
     with CrawlDirectory(directory, to="change") as locked:
-        machine = MachineDirectory(locked, lambda _cluster, _epochs: ())
+        machine = MachineDirectory(locked)
         return [_loss_of_older(status.parts[part], machine.check_adoption(part)) for part in parts]
 
 
@@ -74,7 +74,7 @@ async def adopt(loaded: Loaded, parts: Sequence[int], directory: Path | None) ->
                 _check(part, await there.register.adopt(part, is_made=False))
             return ClusterAdopted(parts=list(parts))
         with CrawlDirectory(directory, to="change") as locked:
-            machine = MachineDirectory(locked, lambda _cluster, _epochs: ())
+            machine = MachineDirectory(locked)
             for part in parts:
                 adopted = await there.register.adopt(part, is_made=True)
                 _check(part, adopted)

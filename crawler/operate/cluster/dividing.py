@@ -99,7 +99,7 @@ class RegisterOfMachines:
         return self._loaded.config.exchange.prefix
 
     def _home(self) -> MachineDirectory:
-        return MachineDirectory(CrawlDirectory(self._path), lambda _cluster, _epochs: ())
+        return MachineDirectory(CrawlDirectory(self._path))
 
     def _register(self, generation: str) -> Any:
         from crawler.cluster.register import Register  # noqa: PLC0415 - as above

@@ -44,7 +44,7 @@ class Joined:
         self.exchange_prefix = f"{reached.config.exchange.prefix}:{cluster.identity.generation}"
         self._directory = directory
         self._program = version
-        self._home = MachineDirectory(directory, lambda _cluster, _here: ())
+        self._home = MachineDirectory(directory)
         _ = list(self._home.want(cluster))  # learns what others have changed
         self.version = 0
         """Of the configuration that this machine has taken over."""
@@ -155,7 +155,7 @@ async def _find(
             f"Redis at {redis_server(reached)} has no crawl with the prefix {prefix}: make one by `onceover cluster "
             "init`. If it had one, start a machine first that has parts of that: it writes the crawl again",
         )
-    home = MachineDirectory(directory, lambda _cluster, _here: ())
+    home = MachineDirectory(directory)
     register = Register(client, prefix=prefix, generation=layout.generation)
     tell(
         f"Redis at {redis_server(reached)} has no register of this crawl, as after a flush, or it is the wrong server. "

@@ -52,7 +52,7 @@ def made(folder: Path) -> Path:
     identity = msgspec.structs.replace(IDENTITY, configuration=render_toml(loaded.lasting))
     with CrawlDirectory(folder / "crawl") as directory:
         begin_machine(directory, identity, url="redis://127.0.0.1/0", prefix="test")
-        machine = MachineDirectory(directory, lambda _cluster, _epochs: ())
+        machine = MachineDirectory(directory)
         for part in HERE:
             machine.store(part, epoch=1, lineage=part + 1)
         run_in_virtual_time(_open_each(directory))

@@ -23,7 +23,7 @@ def directory(tmp_path: Path) -> Iterator[CrawlDirectory]:
 
 def begin(directory: CrawlDirectory, identity: Identity = IDENTITY) -> MachineDirectory:
     begin_machine(directory, identity, url="redis://127.0.0.1/0", prefix="test")
-    return MachineDirectory(directory, lambda _cluster, _epochs: ())
+    return MachineDirectory(directory)
 
 
 def open_part(directory: CrawlDirectory, name: str) -> None:
@@ -166,4 +166,4 @@ def test_a_configuration_that_is_not_utf_8_is_refused_with_its_file(directory: C
     begin(directory)
     directory.configuration.write_bytes(b"[crawl]\nname = '\xff'\n")
     with pytest.raises(DirectoryRefused, match=r"crawl\.toml is damaged: expected UTF-8"):
-        MachineDirectory(directory, lambda _cluster, _epochs: ())
+        MachineDirectory(directory)

@@ -232,7 +232,7 @@ def test_an_older_directory_is_adopted_where_it_is(site: Site) -> None:
     place = site.folder / "crawl"
     with CrawlDirectory(place) as directory:
         begin_machine(directory, identity, url=site.server.url, prefix="onceover")
-        machine = MachineDirectory(directory, lambda _cluster, _epochs: ())
+        machine = MachineDirectory(directory)
         machine.store(0, epoch=1, lineage=1)
     missing = command_here("cluster", "adopt", "0", "--dir", str(place))
     assert_told(missing, REFUSED, "expected a frontier in")
@@ -272,7 +272,7 @@ def test_a_part_is_restored_from_a_copy_and_adopted(site: Site) -> None:
     place, copy = site.folder / "crawl", site.folder / "copy"
     with CrawlDirectory(place) as directory:
         begin_machine(directory, site.identity(), url=site.server.url, prefix="onceover")
-        MachineDirectory(directory, lambda _cluster, _epochs: ()).store(0, epoch=1, lineage=1)
+        MachineDirectory(directory).store(0, epoch=1, lineage=1)
     asyncio.run(begin_part(place / "part-0"))
     assert_told(command_here("backup", str(place), "--to", str(copy)), COMPLETE)
     site.open(0, B, stored=1)
