@@ -4,8 +4,8 @@ Each component gets plain values and never sees the configuration. `crawl` makes
 order. `storage` opens frontier and visited set, and `queue_settings` says how queues are served. `seeding` reads seeds,
 `additions` are what a program brings, and `sites` handles settings that differ between sites. `auto_backend` chooses
 the visited set for `visited.backend = "auto"`; `filter_size` warns of one that is too small. `backends` has the
-frontier's descriptor, `schedule` reads the schedule of a crawl, and `configuration` loads configurations that may name
-plug-ins.
+frontier's descriptor and servers of Redis, `schedule` reads the schedule of a crawl, and `configuration` loads
+configurations that may name plug-ins.
 
 For a crawl in parts, `parts` says what all of them need and must agree on, `sharing` makes what they do together with
 their supervisor, and `regrouping` says where things belong when the crawl is divided anew.

@@ -1,9 +1,15 @@
-"""The backends that a configuration names."""
+"""The backends and the servers of Redis that a configuration names."""
+
+import os
+from pathlib import Path
 
 from config import Config, ConfigError, Problem
+from config.schema.exchange import Exchange
+from crawler.redis.server import Server
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import FRONTIER
 from frontier.descriptor import Descriptor
+from visited.redis.server import ServerOptions
 
 
 def frontier_backend(config: Config) -> Descriptor:
@@ -15,3 +21,25 @@ def frontier_backend(config: Config) -> Descriptor:
 def lacks(config: Config, what: str) -> ConfigError:
     """The error for what the backend of the frontier can't do: it completes "… can't …"."""
     return ConfigError([Problem(f"{config.frontier.backend} can't {what}", key="frontier.backend")])
+
+
+def server_of(named: Exchange | ServerOptions) -> Server:
+    """The server of Redis that settings name. Raises `OSError` and `UnicodeDecodeError` for a file with its password
+    that can't be read, and `KeyError` for an environment variable that is missing."""
+    return Server(
+        url=named.url,
+        password=_password(named),
+        tls_ca=_path(named.tls_ca),
+        tls_cert=_path(named.tls_cert),
+        tls_key=_path(named.tls_key),
+    )
+
+
+def _password(named: Exchange | ServerOptions) -> str | None:
+    if named.password_file is not None:
+        return Path(named.password_file).read_text(encoding="utf-8").rstrip("\r\n")
+    return None if named.password_env is None else os.environ[named.password_env]
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text).absolute()

@@ -12,6 +12,7 @@ from crawler.parts.exchange.local import LocalExchange
 from crawler.parts.exchange.protocol import Exchange
 from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
+from crawler.wiring.backends import server_of
 
 
 async def open_exchange(config: Config, *, number: int, directories: Sequence[Path], generation: str) -> Exchange:
@@ -21,7 +22,7 @@ async def open_exchange(config: Config, *, number: int, directories: Sequence[Pa
     from crawler.parts.exchange.redis import RedisExchange  # noqa: PLC0415 - an extra, which may not be installed
 
     return await RedisExchange.begin(
-        _server(config), number, prefix=f"{config.exchange.prefix}:{generation}", wire=LINKS
+        server_of(config.exchange), number, prefix=f"{config.exchange.prefix}:{generation}", wire=LINKS
     )
 
 
@@ -62,7 +63,7 @@ def redis_server(loaded: Loaded) -> Server:
         if path is not None and not os.access(path, os.R_OK):
             raise loaded.refuse(f"exchange.{key}", f"expected a file that can be read, found {path}")
     try:
-        return _server(loaded.config)
+        return server_of(exchange)
     except KeyError as error:
         raise loaded.refuse("exchange.password_env", f"the environment has no variable {error}") from error
     except OSError as error:
@@ -97,20 +98,3 @@ async def checked_redis(loaded: Loaded, *, only_reads: bool = False) -> AsyncIte
         raise loaded.refuse("exchange.url", str(error)) from error
     async with reaching:
         yield client
-
-
-def _server(config: Config) -> Server:
-    """Raises `OSError` and `KeyError`."""
-    exchange = config.exchange
-    files = {key: _path(getattr(exchange, key)) for key in ("tls_ca", "tls_cert", "tls_key")}
-    return Server(url=exchange.url, password=_password(config), **files)
-
-
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text).absolute()
-
-
-def _password(config: Config) -> str | None:
-    if config.exchange.password_file is not None:
-        return Path(config.exchange.password_file).read_text(encoding="utf-8").rstrip("\r\n")
-    return None if config.exchange.password_env is None else os.environ[config.exchange.password_env]

@@ -2,13 +2,11 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from crawler.redis.server import Server
+from crawler.wiring.backends import server_of
 from visited import Forgotten, Unanswered, Unavailable, Unreachable
 from visited.redis.server import Channel, ServerOptions
 
@@ -52,26 +50,5 @@ def connect_redis(options: ServerOptions, key: str) -> Channel:
     except ModuleNotFoundError as error:
         raise Unavailable("redis is not installed: pip install 'onceover-crawler[redis]'") from error
     return RedisChannel(
-        lambda: _server(options), key, prefix=options.prefix, needs_persistence=options.share is not None
+        lambda: server_of(options), key, prefix=options.prefix, needs_persistence=options.share is not None
     )
-
-
-def _server(options: ServerOptions) -> Server:
-    """Raises `OSError` and `KeyError` for a password that is not there."""
-    return Server(
-        url=options.url,
-        password=_password(options),
-        tls_ca=_path(options.tls_ca),
-        tls_cert=_path(options.tls_cert),
-        tls_key=_path(options.tls_key),
-    )
-
-
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text).absolute()
-
-
-def _password(options: ServerOptions) -> str | None:
-    if options.password_file is not None:
-        return Path(options.password_file).read_text(encoding="utf-8").rstrip("\r\n")
-    return None if options.password_env is None else os.environ[options.password_env]
