@@ -80,7 +80,7 @@ def _register(
 def _text(made: ClusterMade) -> str:
     return (
         f"A crawl in {number_of(made.parts, 'part')}, which begins when machines run it. On each of them:\n"
-        f"    {_command(made, 'DIR')}"
+        f"    {_command(made)}"
     )
 
 
@@ -88,10 +88,10 @@ def _text_of_registered(made: ClusterMade, directory: Path) -> str:
     return (
         f"{number_of(made.parts, 'part')}, which all are in {directory} so far. Move the directories of some of them "
         "to other machines, each into a folder DIR. Then, on each machine, here too:\n"
-        f"    {_command(made, 'DIR')}"
+        f"    {_command(made)}"
     )
 
 
-def _command(made: ClusterMade, directory: str) -> str:
+def _command(made: ClusterMade) -> str:
     prefix = "" if made.prefix == "onceover" else f" --set exchange.prefix={made.prefix}"
-    return f"onceover crawl --cluster {shlex.quote(made.url)}{prefix} --dir {directory}"
+    return f"onceover crawl --cluster {shlex.quote(made.url)}{prefix} --dir DIR"

@@ -41,13 +41,19 @@ async def make_cluster(loaded: Loaded, *, fresh: bool = False) -> ClusterMade:
         if await find_generation(client, exchange.prefix) != identity.generation:
             await register.remove()
             raise taken(loaded)
+    return made_of(identity, loaded)
+
+
+def made_of(identity: Identity, loaded: Loaded) -> ClusterMade:
+    """What to say of a crawl that was made."""
+    exchange = loaded.config.exchange
     return ClusterMade(
         crawl=identity.crawl,
         generation=identity.generation,
-        parts=parts,
+        parts=identity.parts,
         prefix=exchange.prefix,
         url=exchange.url,
-        lease_s=exchange.lease_s,
+        lease_s=identity.lease_s,
     )
 
 

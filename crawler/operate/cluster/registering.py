@@ -21,7 +21,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_division, read_layout, write_layout
 from crawler.disk.lineages import last_lineage, read_lineages
 from crawler.operate.cluster.forms import ClusterMade
-from crawler.operate.cluster.making import replace_crawl, taken, with_seeds
+from crawler.operate.cluster.making import made_of, replace_crawl, taken, with_seeds
 from crawler.operate.cluster.reaching import server_of
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep.places import lock_all_parts
@@ -45,15 +45,7 @@ async def register_crawl(path: Path, loaded: Loaded, *, fresh: bool) -> ClusterM
             await _write_register(client, layout, loaded, identity, where=_where(path), fresh=fresh)
             if layout.cluster is None:
                 _mark(path, layout, loaded, identity)
-    exchange = loaded.config.exchange
-    return ClusterMade(
-        crawl=identity.crawl,
-        generation=identity.generation,
-        parts=identity.parts,
-        prefix=exchange.prefix,
-        url=exchange.url,
-        lease_s=identity.lease_s,
-    )
+    return made_of(identity, loaded)
 
 
 def _check_layout(path: Path) -> Layout:
