@@ -1,8 +1,8 @@
 """Where each URL ends, in a temporary file."""
 
 import sqlite3
-from collections.abc import Iterator
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -23,11 +23,8 @@ _TABLE: Final = """
     ) WITHOUT ROWID
 """
 
-
-class Canonical(Protocol):
-    """The name under which a crawl knows a URL."""
-
-    def __call__(self, url: str, /) -> str: ...
+Canonical = Callable[[str], str]
+"""The name under which a crawl knows a URL."""
 
 
 class Ending(msgspec.Struct, frozen=True):
