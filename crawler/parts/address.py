@@ -2,10 +2,7 @@
 
 from collections import deque
 
-from crawler.parts.reservations import Granted, Held, Share, Shared, Sole, ToHolder
-
-Outgoing = list[tuple[int, ToHolder]]
-"""Messages, each with the part it is for."""
+from crawler.parts.reservations import Granted, Held, Outgoing, Share, Shared, Sole
 
 
 class Address:

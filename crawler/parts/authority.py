@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from crawler.parts.address import Address, Outgoing
-from crawler.parts.reservations import Drop, FromHolder, Held, Register, Release, Reserve
+from crawler.parts.address import Address
+from crawler.parts.reservations import Drop, FromHolder, Held, Outgoing, Register, Release, Reserve
 
 
 class Authority:
@@ -12,14 +12,14 @@ class Authority:
     asking already. A part that can't be reached keeps what it holds until its process has ended or it joins again.
     """
 
-    def __init__(self, *, parts: int, longest_rest_s: float, now: float, at_once: int = 1, is_first: bool) -> None:
+    def __init__(self, *, parts: int, longest_rest_s: float, now: float, at_once: int = 1) -> None:
         """`at_once` requests may run to one address. `longest_rest_s` is the longest time from the beginning of a
-        request to the end of its server's rest. An authority that follows another one lets each address rest for so
-        long that it does not know, because a part may have asked it and died."""
+        request to the end of its server's rest. At first, each address rests for so long: a part may have asked it for
+        an earlier authority, and died."""
         self._unheard = set(range(parts))
         self._longest_rest_s = longest_rest_s
         self._at_once = at_once
-        self._rest_until = now if is_first else now + longest_rest_s
+        self._rest_until = now + longest_rest_s
         """The rest of addresses of which nothing is known."""
         self._addresses: dict[str, Address] = {}
         self._early: list[tuple[int, FromHolder]] = []

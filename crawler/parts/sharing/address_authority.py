@@ -21,9 +21,7 @@ class AddressAuthority:
         """`at_once` requests may run to one address, which then rests for `rest_s`. At first, every address rests for
         so long: the parts of an earlier supervisor may have asked it."""
         self._loop = asyncio.get_running_loop()
-        self._authority = Authority(
-            parts=parts, longest_rest_s=rest_s, now=self._loop.time(), at_once=at_once, is_first=False
-        )
+        self._authority = Authority(parts=parts, longest_rest_s=rest_s, now=self._loop.time(), at_once=at_once)
         self._sends: dict[int, Send] = {}
         self._timer: asyncio.TimerHandle | None = None
 

@@ -63,9 +63,8 @@ class Crawl:
         self.authority = Authority(
             parts=len(self.parts),
             longest_rest_s=LONGEST_REST_S,
-            now=self.now,
+            now=self.now - LONGEST_REST_S if is_first else self.now,
             at_once=self.at_once,
-            is_first=is_first,
         )
 
     def disconnect(self, part: Part) -> None:
@@ -221,7 +220,7 @@ def test_no_address_is_asked_by_two_at_once_in_thousands_of_histories() -> None:
 
 
 def authority(parts: int = 2, *, is_first: bool = True) -> Authority:
-    own = Authority(parts=parts, longest_rest_s=50.0, now=0.0, is_first=is_first)
+    own = Authority(parts=parts, longest_rest_s=50.0, now=-50.0 if is_first else 0.0)
     for part in range(parts):
         assert own.join(part, [], 0.0) == []
     return own
@@ -257,7 +256,7 @@ def test_the_longest_rest_counts() -> None:
 
 
 def test_an_authority_answers_nobody_before_it_has_heard_all_parts() -> None:
-    own = Authority(parts=3, longest_rest_s=50.0, now=0.0, is_first=True)
+    own = Authority(parts=3, longest_rest_s=50.0, now=-50.0)
     assert own.join(0, [], 0.0) == []
     assert own.take(0, Register("a"), 1.0) == []
     assert own.join(1, [Held(address="a", is_shared=False, in_flight=1, rest_s=0.0)], 2.0) == []
