@@ -34,7 +34,7 @@ def interrupt_on_signals() -> None:
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else interrupt)
 
 
-def was_interrupted() -> bool:
+def _was_interrupted() -> bool:
     """Whether SIGTERM or SIGHUP came, but Python dropped the exception."""
     handler = signal.getsignal(signal.SIGTERM)
     return isinstance(handler, Interrupt) and handler.was_called
@@ -144,13 +144,17 @@ def _has_terminal() -> bool:
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
-    """Handles the signals while a crawl runs. After it, they are ignored, because the rest only takes a moment."""
+    """Handles the signals while a crawl runs. After it, they are ignored, because the rest only takes a moment. Raises
+    `CancelledError` if one came before."""
     loop = asyncio.get_running_loop()
     acting = Interrupts()
     numbers = ending_signals()
+    was_interrupted = _was_interrupted()
     for number in numbers:
         loop.add_signal_handler(number, acting, number)
     try:
+        if was_interrupted:
+            raise asyncio.CancelledError
         yield acting
     finally:
         # When the event loop removes its handler, SIGTERM kills the process. Block it until it is ignored.

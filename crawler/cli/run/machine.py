@@ -9,14 +9,13 @@ import msgspec
 from config import Loaded
 from crawler import __version__
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
-from crawler.cli.run.interrupts import Interrupts, Stopping, interrupts, was_interrupted
+from crawler.cli.run.interrupts import Interrupts, Stopping, interrupts
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import warn_of_address_space
-from crawler.cli.run.running import in_event_loop, in_flight, keep_running, print_result
+from crawler.cli.run.running import in_event_loop, in_flight, print_result, show_progress
 from crawler.cli.run.streams import say
 from crawler.disk.going_on import how_to_go_on
 from crawler.engine import Ending
-from crawler.library.crawl_log import log_progress
 from crawler.library.log_form import log_form
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.parts.exchange.redis import RedisExchange
@@ -50,10 +49,7 @@ def run_on_machine(reached: Loaded, directory: Path, *, max_parts: int, as_json:
 
 
 async def _run(reached: Loaded, directory: Path, max_parts: int, console: Diagnostics) -> CrawlResult | MachineResult:
-    interrupted_before = was_interrupted()
     with interrupts() as acting:
-        if interrupted_before:
-            raise asyncio.CancelledError
         this = asyncio.current_task()
         assert this is not None
         acting.act = this.cancel
@@ -104,9 +100,7 @@ async def _work(
 async def _show(agent: CrawlAgent, console: Diagnostics) -> None:
     """Show how the parts of this machine come on."""
     console.tell(f"{agent.name}: waiting for leases of parts.")
-    await agent.first_open.wait()
+    await agent.here.first_open.wait()
     gauge = GaugeOfParts(agent.status)
     interval_s = agent.plan.loaded.config.progress.interval_s
-    async with asyncio.TaskGroup() as group:
-        group.create_task(keep_running(console.show_progress(gauge, interval_s=interval_s)))
-        group.create_task(keep_running(log_progress(gauge)))
+    await show_progress(gauge, console, interval_s=interval_s)

@@ -8,13 +8,13 @@ from functools import partial
 from config import Loaded
 from crawler import __version__
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
-from crawler.cli.run.interrupts import Stopping, interrupts, was_interrupted
+from crawler.cli.run.interrupts import Stopping, interrupts
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import print_resumed, warn_of_address_space
-from crawler.cli.run.running import in_event_loop, in_flight, keep_running, print_result
+from crawler.cli.run.running import in_event_loop, in_flight, print_result, show_progress
 from crawler.control.requests import Reload
 from crawler.engine import Ending
-from crawler.library.crawl_log import log_beginning, log_progress
+from crawler.library.crawl_log import log_beginning
 from crawler.library.log_form import log_form
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.lines import log_reload
@@ -55,10 +55,7 @@ def run_in_parts(
 
 
 async def _run(plan: Plan, console: Diagnostics) -> CrawlResult:
-    interrupted_before = was_interrupted()
     with interrupts() as acting:
-        if interrupted_before:
-            raise asyncio.CancelledError
         supervisor = Supervisor(plan, tell=console.tell)
         # The third time, `stop` kills the parts.
         stopping = Stopping(
@@ -104,6 +101,4 @@ async def _show(coordinator: Coordinator, console: Diagnostics) -> None:
     if coordinator.is_resumed:
         print_resumed(gauge.status().frontier, console)
     interval_s = plan.loaded.config.progress.interval_s
-    async with asyncio.TaskGroup() as group:
-        group.create_task(keep_running(console.show_progress(gauge, interval_s=interval_s)))
-        group.create_task(keep_running(log_progress(gauge)))
+    await show_progress(gauge, console, interval_s=interval_s)

@@ -14,7 +14,7 @@ import msgspec
 from config import Loaded
 from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
-from crawler.cli.run.interrupts import Closing, Interrupts, Stopping, interrupts, was_interrupted
+from crawler.cli.run.interrupts import Closing, Interrupts, Stopping, interrupts
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, warn_of_address_space
 from crawler.cli.run.streams import say
@@ -25,7 +25,7 @@ from crawler.library.log_form import log_form
 from crawler.library.opening import Run, lock_crawl, open_run
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.start import Start
-from crawler.progress import summary
+from crawler.progress import HasStatus, summary
 from crawler.status import Status
 from crawler.wiring.plugins.blame import blaming, plugins_of
 
@@ -89,11 +89,8 @@ async def _run(
 ) -> CrawlResult:
     this = asyncio.current_task()
     assert this is not None
-    interrupted_before = was_interrupted()
     with interrupts() as acting:
         acting.act = this.cancel
-        if interrupted_before:
-            raise asyncio.CancelledError
         opening = open_run(loaded, directory, rebuild=rebuild, on_rebuild=rebuild_printer(console), start=start)
         async with opening as run:
             for line in changed:
@@ -126,8 +123,7 @@ async def _run_engine(run: Run, console: Diagnostics, acting: Interrupts) -> End
         acting.reload = lambda: group.create_task(run.reload())
         interval_s = run.loaded.config.progress.interval_s
         beside = [
-            group.create_task(keep_running(console.show_progress(crawl.gauge, interval_s=interval_s))),
-            group.create_task(keep_running(log_progress(crawl.gauge))),
+            group.create_task(show_progress(crawl.gauge, console, interval_s=interval_s)),
             group.create_task(run.course.keep()),
             group.create_task(run.answer_operator(stop=stopping.by_command)),
         ]
@@ -141,7 +137,14 @@ def in_flight(status: Status | None) -> int:
     return 0 if status is None else status.frontier.in_process
 
 
-async def keep_running(display: Coroutine[None, None, None]) -> None:
+async def show_progress(gauge: HasStatus, console: Diagnostics, *, interval_s: float) -> None:
+    """Show and log the progress until cancelled."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_keep_running(console.show_progress(gauge, interval_s=interval_s)))
+        group.create_task(_keep_running(log_progress(gauge)))
+
+
+async def _keep_running(display: Coroutine[None, None, None]) -> None:
     """Run a display of progress. A bug in it is logged, and does not end the crawl."""
     try:
         await display

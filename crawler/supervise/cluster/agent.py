@@ -84,11 +84,6 @@ class CrawlAgent:
     def name(self) -> str:
         return self._leases.holder
 
-    @property
-    def first_open(self) -> asyncio.Event:
-        """Set when a part was open here."""
-        return self.here.first_open
-
     def status(self) -> Status | None:
         """The parts that were here in this run; None before one was open."""
         parts = {number: each for number, each in self.here.watched.items() if each.status() is not None}
@@ -113,7 +108,7 @@ class CrawlAgent:
 
     async def run(self) -> CrawlResult | None:
         """Returns how the run has ended here; None if no part was here. Raises `PartFailed`."""
-        self._tell_whom()
+        log.info("%s runs parts of the crawl here, in %s", self.name, self.plan.directory.path)
         try:
             async with asyncio.TaskGroup() as group:
                 beside = [
@@ -252,10 +247,6 @@ class CrawlAgent:
                     self._tell(f"part {part} waits: {why}.")
 
     # what people see
-
-    def _tell_whom(self) -> None:
-        place = self.plan.directory.path
-        log.info("%s runs parts of the crawl here, in %s", self._leases.holder, place)
 
     async def _tell_others(self) -> None:
         """Say in the register how this machine is."""

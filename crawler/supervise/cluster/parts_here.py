@@ -84,6 +84,7 @@ class PartsHere:
         """Parts whose process was told to end, so that another one begins with a newer configuration."""
         self._ending: End | Stop | None = None
         self.first_open = asyncio.Event()
+        """Set when a part was open here."""
         self._done: asyncio.Queue[tuple[int, _Here] | None] = asyncio.Queue()
 
     @property
