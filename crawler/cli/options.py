@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from config.units import parse_duration, parse_size
 from crawler.cli.completion import complete_preset, complete_setting
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -34,3 +35,19 @@ class NumberRange(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value!r} is not a number", param, ctx)
         return number
+
+
+def size_of(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+    """The callback of an option that takes a size: its bytes."""
+    try:
+        return None if value is None else parse_size(value)
+    except ValueError as error:
+        raise click.BadParameter(f"expected a size, as 500MB or 8GiB: {error}") from error
+
+
+def duration_of(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """The callback of an option that takes a duration: its seconds."""
+    try:
+        return None if value is None else parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(f"expected a duration such as 7d, 12h or 30min: {error}") from error

@@ -10,11 +10,11 @@ import click
 import msgspec
 from rich.console import Console
 
-from config import CompareSet, CompareWork, Loaded, parse_size
+from config import CompareSet, CompareWork, Loaded
 from crawler.cli.compare.advice import advise_on
 from crawler.cli.compare.backend_names import check_backends, complete_backend
 from crawler.cli.compare.measuring import Plan, compare_sets
-from crawler.cli.options import NumberRange, preset_option, settings_option
+from crawler.cli.options import NumberRange, preset_option, settings_option, size_of
 from crawler.codes.exit_codes import COMPLETE, FAILED, STOPPED
 from crawler.compare.measure.folder import Folder
 from crawler.compare.measure.preparing import STDIN
@@ -45,7 +45,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
     advise: bool
     urls_expected: str | None
     loss: float
-    memory: str | None
+    memory: int | None
 
 
 @click.command()
@@ -81,6 +81,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
 )
 @click.option(
     "--memory",
+    callback=size_of,
     metavar="SIZE",
     help='With --advise: the available memory, for example "1 GiB". The default is a quarter of what this machine has.',
 )
@@ -104,7 +105,7 @@ def compare(**given: Any) -> int:
     return advise_on(
         asked.urls_expected,
         loss=asked.loss,
-        memory_bytes=_size(asked.memory),
+        memory_bytes=asked.memory,
         backends=asked.backends,
         as_json=asked.as_json,
     )
@@ -181,15 +182,6 @@ def _check_paths(asked: _Asked, loaded: Loaded) -> None:
         for path_, kind in ((work.urls, "file"), (work.crawl, "directory")):
             if path_ is not None and path_ != STDIN and not Path(path_).exists():
                 raise loaded.refuse(f"compare.work[{number}]", f"can't read {path_}: no such {kind}")
-
-
-def _size(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise click.UsageError(f'expected a size such as "512 MB" or "1 GiB", found {text}') from error
 
 
 def _write(report: Report, folder: Folder, console: Console) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from config.units import parse_duration, parse_size
 from crawler.cli.operate.options import as_json, directory, note_elsewhere
+from crawler.cli.options import duration_of, size_of
 from crawler.cli.run.streams import say
 from crawler.disk.layout import part_at
 from crawler.operate.opening import stored_configuration
@@ -18,27 +18,13 @@ from crawler.status import number_of, size
 from crawler.wiring.components.disk_space import kept
 
 
-def _duration(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
-    try:
-        return None if value is None else parse_duration(value)
-    except ValueError as error:
-        raise click.BadParameter(f"{error}; expected a duration as 90d or 12h") from error
-
-
-def _size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    try:
-        return None if value is None else parse_size(value)
-    except ValueError as error:
-        raise click.BadParameter(f"{error}; expected a size as 200GB") from error
-
-
 @click.command()
 @directory
 @click.option(
-    "--keep", callback=_duration, metavar="TIME", help="Delete files whose last page is older, as 90d or 12h."
+    "--keep", callback=duration_of, metavar="TIME", help="Delete files whose last page is older, as 90d or 12h."
 )
 @click.option(
-    "--keep-bytes", callback=_size, metavar="SIZE", help="Delete the oldest files until SIZE is left, as 200GB."
+    "--keep-bytes", callback=size_of, metavar="SIZE", help="Delete the oldest files until SIZE is left, as 200GB."
 )
 @click.option("--dry-run", is_flag=True, help="Only tell what would be deleted, also of a crawl that runs.")
 @as_json

@@ -8,8 +8,8 @@ from typing import Final
 import click
 import msgspec
 
-from config.units import parse_duration
 from crawler.cli.operate.options import as_json, directory
+from crawler.cli.options import duration_of
 from crawler.control.requests import ForgetSelected, Recrawl
 from crawler.control.selections import Selected, Selection
 from crawler.operate.reach import reach
@@ -18,19 +18,15 @@ from crawler.status import number_of
 _SHOWN_EACH: Final = 100_000
 
 
-def _duration(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
-    try:
-        return None if value is None else parse_duration(value)
-    except ValueError as error:
-        raise click.BadParameter(f"expected a duration such as 7d, 12h or 30min, found {value!r}") from error
-
-
 @click.command()
 @directory
 @click.option("--host", metavar="HOST", help="Only URLs of HOST.")
 @click.option("--matching", metavar="PATTERN", help="Only URLs in which PATTERN is found.")
 @click.option(
-    "--older-than", callback=_duration, metavar="TIME", help="Only URLs whose last visit is older, as 7d, 12h or 30min."
+    "--older-than",
+    callback=duration_of,
+    metavar="TIME",
+    help="Only URLs whose last visit is older, as 7d, 12h or 30min.",
 )
 @click.option("--failed", is_flag=True, help="Only URLs that were given up.")
 @click.option("--whole", is_flag=True, help="Have whole pages sent, also those that have not changed.")

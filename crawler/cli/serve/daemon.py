@@ -7,8 +7,7 @@ from typing import Final
 
 import click
 
-from config import parse_size
-from crawler.cli.options import NumberRange
+from crawler.cli.options import NumberRange, size_of
 from crawler.cli.run.streams import say
 from crawler.cli.serve.listening import listen_options
 from crawler.codes.exit_codes import REFUSED
@@ -27,24 +26,17 @@ _SEEN_S: Final = 0.1
 """For so long at least a crawl is in state `crashed`, so that everybody can see it."""
 
 
-def _size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    try:
-        return None if value is None else parse_size(value)
-    except ValueError as error:
-        raise click.BadParameter(f"expected a size, as 500MB or 8GiB: {error}") from error
-
-
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @listen_options
 @click.option("--leave-crawls", is_flag=True, help="When the daemon ends, leave its crawls running.")
 @click.option(
-    "--max-memory", callback=_size, metavar="SIZE", help="Memory of all crawls. Over it, the largest restarts."
+    "--max-memory", callback=size_of, metavar="SIZE", help="Memory of all crawls. Over it, the largest restarts."
 )
 @click.option("--max-open-files", type=click.IntRange(min=16), metavar="N", help="Open files of all crawls.")
 @click.option(
     "--min-free-disk",
-    callback=_size,
+    callback=size_of,
     default="500MB",
     show_default=True,
     metavar="SIZE",
