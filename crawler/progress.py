@@ -85,7 +85,7 @@ def line(status: Status) -> str:
         number_of(status.pages, "page"),
         rate(status.recent_pages_per_s),
         size(status.bytes_received),
-        f"{frontier.pending + frontier.retrying:,} queued",
+        f"{frontier.queued:,} queued",
         f"hosts: {frontier.in_process_queues + frontier.ready_queues:,} active, {frontier.snoozed_queues:,} resting",
         _visited(status.visited),
     ]
@@ -113,9 +113,8 @@ def rows_of(status: Status) -> list[tuple[str, str]]:
 
 def frontier_rows(frontier: FrontierStats) -> list[tuple[str, str]]:
     """What is known about a crawl whether it runs or not: names and values."""
-    settled = frontier.done + frontier.failed + frontier.excluded
     urls = [f"{frontier.pending:,} queued", f"{frontier.retrying:,} to try again"]
-    urls.append(f"{settled:,} of {frontier.admitted:,} settled")
+    urls.append(f"{frontier.settled:,} of {frontier.admitted:,} settled")
     if frontier.retired:
         urls.append(f"{frontier.retired:,} retired")
     hosts = [f"{frontier.in_process_queues:,} in process", f"{frontier.ready_queues:,} ready"]
@@ -137,9 +136,8 @@ def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> 
     frontier = status.frontier
     took_s = status.elapsed_s
     speed = f"{rate(status.pages / took_s)}, " if took_s > 0 and status.pages else ""
-    settled = frontier.done + frontier.failed + frontier.excluded
-    waits = frontier.pending + frontier.retrying
-    urls = f"{settled:,} settled" + (f", {number_of(waits, 'waits', 'wait')}" if waits else "")
+    waits = frontier.queued
+    urls = f"{frontier.settled:,} settled" + (f", {number_of(waits, 'waits', 'wait')}" if waits else "")
     if frontier.retired:
         urls += f", {frontier.retired:,} retired"
     if frontier.failed or frontier.excluded:

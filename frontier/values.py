@@ -256,10 +256,18 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """Why nothing is leased; None while leases are allowed."""
 
     @property
+    def settled(self) -> int:
+        return self.done + self.failed + self.excluded
+
+    @property
+    def queued(self) -> int:
+        """URLs that wait to be fetched, but for those in retired queues."""
+        return self.pending + self.retrying
+
+    @property
     def missing(self) -> int:
         """URLs that are neither settled nor waiting, because damage destroyed them or they were quarantined."""
-        known = self.done + self.failed + self.excluded + self.pending + self.retrying + self.retired
-        return self.lost + max(0, self.admitted - known)
+        return self.lost + max(0, self.admitted - self.settled - self.queued - self.retired)
 
 
 REPAIR_ADVICE = (

@@ -29,19 +29,9 @@ class LongestQueue(msgspec.Struct, frozen=True):
     """How long each of its URLs takes."""
 
 
-def queued(stats: FrontierStats) -> int:
-    """URLs that wait."""
-    return stats.pending + stats.retrying
-
-
-def finished(stats: FrontierStats) -> int:
-    """URLs that are settled."""
-    return stats.done + stats.failed + stats.excluded
-
-
 def share_done(stats: FrontierStats) -> float | None:
     """Of the known URLs, those that are settled: 0 to 1; None if none is known."""
-    return finished(stats) / stats.admitted if stats.admitted else None
+    return stats.settled / stats.admitted if stats.admitted else None
 
 
 def estimate(urls: int, *, settled: int, over_s: float, longest: LongestQueue | None) -> Remaining:

@@ -11,7 +11,7 @@ from typing import Final
 from crawler.control.replies import CrawlStatus
 from crawler.course.forms import CoursePoint, Remaining
 from crawler.course.history import Point, together
-from crawler.course.remaining import RECENT_S, LongestQueue, estimate, finished, no_estimate, queued
+from crawler.course.remaining import RECENT_S, LongestQueue, estimate, no_estimate
 from crawler.course.stored import read_history, write_history
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_directories
@@ -45,7 +45,7 @@ class CourseKeeper:
         self._path = path
         self._monotonic = monotonic
         self._history = read_history(path)
-        self._recent: deque[tuple[float, int]] = deque([(self._monotonic(), finished(stats()))])
+        self._recent: deque[tuple[float, int]] = deque([(self._monotonic(), stats().settled)])
         self._queue: QueueStatus | None = None
         self._look_at = -1.0
         self._pace = _Pace()
@@ -68,16 +68,16 @@ class CourseKeeper:
 
     def remaining(self, stats: FrontierStats) -> Remaining:
         if stats.paused is not None:
-            return no_estimate(queued(stats), "it is paused")
+            return no_estimate(stats.queued, "it is paused")
         at, before = self._recent[0]
         return estimate(
-            queued(stats), settled=finished(stats) - before, over_s=self._monotonic() - at, longest=self._longest()
+            stats.queued, settled=stats.settled - before, over_s=self._monotonic() - at, longest=self._longest()
         )
 
     def _observe(self, *, is_last: bool = False) -> None:
         stats, now = self._stats(), self._monotonic()
-        self._history.add(Point(time.time(), stats.admitted, finished(stats)), is_last=is_last)
-        self._recent.append((now, finished(stats)))
+        self._history.add(Point(time.time(), stats.admitted, stats.settled), is_last=is_last)
+        self._recent.append((now, stats.settled))
         while len(self._recent) > 2 and self._recent[1][0] <= now - RECENT_S:
             self._recent.popleft()
 
@@ -124,7 +124,7 @@ def course_of(directory: Path, status: CrawlStatus) -> list[CoursePoint]:
     """What the crawl in a directory, or its parts, had discovered and finished over time, until that status."""
     histories = [read_history(CrawlDirectory(each).course).points for each in part_directories(directory)]
     points = together([each for each in histories if each]) if any(histories) else []
-    now = Point(time.time(), status.frontier.admitted, finished(status.frontier))
+    now = Point(time.time(), status.frontier.admitted, status.frontier.settled)
     if points and (status.running or (now.discovered, now.finished) != (points[-1].discovered, points[-1].finished)):
         points.append(now)
     return [CoursePoint(at=rfc3339(each.at), discovered=each.discovered, finished=each.finished) for each in points]

@@ -11,7 +11,7 @@ import msgspec
 from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
-from crawler.course.remaining import NOT_RUNNING, no_estimate, queued, share_done
+from crawler.course.remaining import NOT_RUNNING, no_estimate, share_done
 from crawler.discover.scope import Scope
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
@@ -104,7 +104,7 @@ class StoredCrawl:
             frontier=stats,
             run=None,
             share_done=share_done(stats),
-            remaining=no_estimate(queued(stats), NOT_RUNNING),
+            remaining=no_estimate(stats.queued, NOT_RUNNING),
         )
 
     def stop(self, *, now: bool) -> Stopping:

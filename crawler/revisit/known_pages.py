@@ -49,7 +49,7 @@ class KnownPages:
     def count(self) -> int:
         stats = self._describe()
         # Forgotten URLs are not admitted any more.
-        self._most = min(max(self._most, stats.done + stats.failed + stats.excluded), stats.admitted)
+        self._most = min(max(self._most, stats.settled), stats.admitted)
         if self._most > self._noted * _GROWTH:
             self._noted = self._most
             self._notes.put(_KEY, _encode(self._most))

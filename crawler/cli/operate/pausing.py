@@ -85,13 +85,12 @@ def _part(part: PartStatus) -> str:
     if part.status is None:
         return part.error or "does not answer"
     status, frontier = part.status, part.status.frontier
-    texts = [f"{frontier.pending + frontier.retrying:,} queued"]
+    texts = [f"{frontier.queued:,} queued"]
     if status.run is not None:
         run = status.run
         texts = [number_of(run.pages, "page"), rate(run.recent_pages_per_s), *texts, f"process {status.pid}"]
     else:
-        settled = frontier.done + frontier.failed + frontier.excluded
-        texts += [f"{settled:,} of {frontier.admitted:,} settled", "does not run"]
+        texts += [f"{frontier.settled:,} of {frontier.admitted:,} settled", "does not run"]
     paused = status.paused or frontier.paused  # by an operator, or for want of disk space, for example
     if paused is not None:
         texts.append(f"paused: {paused}")

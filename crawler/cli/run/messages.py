@@ -41,17 +41,16 @@ def rebuild_printer(console: Diagnostics) -> Callable[[str, int], None]:
 
 
 def print_resumed(stats: FrontierStats, console: Diagnostics) -> None:
-    settled = stats.done + stats.failed + stats.excluded
     retired = f", {stats.retired:,} retired" if stats.retired else ""
     console.tell(
-        f"Resuming: {settled:,} of {number_of(stats.admitted, 'URL is', 'URLs are')} settled, "
-        f"{number_of(stats.pending + stats.retrying, 'waits', 'wait')}{retired}."
+        f"Resuming: {stats.settled:,} of {number_of(stats.admitted, 'URL is', 'URLs are')} settled, "
+        f"{number_of(stats.queued, 'waits', 'wait')}{retired}."
     )
 
 
 def ending_text(run: CrawlResult, again: str) -> str:
     frontier = run.status.frontier
-    waiting = frontier.pending + frontier.retrying
+    waiting = frontier.queued
     match run.ending:
         case Ending.COMPLETE if waiting:
             left_out = number_of(waiting, "URL")

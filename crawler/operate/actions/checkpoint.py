@@ -22,7 +22,7 @@ async def take_checkpoint(crawl: OperatedCrawl) -> Checkpoint:
     return Checkpoint(
         running=status.running,
         at=rfc3339(at),
-        settled=frontier.done + frontier.failed + frontier.excluded,
-        queued=frontier.pending + frontier.retrying,
+        settled=frontier.settled,
+        queued=frontier.queued,
         files=[WrittenFile(file=file, bytes=size) for file, size in files.items()],
     )

@@ -35,8 +35,8 @@ async def freeze(crawl: OperatedCrawl) -> Frozen:
     state = FrozenState(
         directory=str(crawl.directory.path.absolute()),
         at=rfc3339(at),
-        settled=stats.done + stats.failed + stats.excluded,
-        queued=stats.pending + stats.retrying,
+        settled=stats.settled,
+        queued=stats.queued,
         list=str(listed.absolute()),
         holds_parcels=holds_parcels,
     )

@@ -13,7 +13,7 @@ from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
 from crawler.control.replies import CrawlStatus
 from crawler.control.requests import GetStatus
-from crawler.course.remaining import finished, no_estimate, queued
+from crawler.course.remaining import no_estimate
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import record_directories
 from crawler.disk.pruned import read_pruned
@@ -110,7 +110,7 @@ def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -
     frontier = status.frontier
     return Summary(
         urls=frontier.admitted,
-        settled=finished(frontier),
+        settled=frontier.settled,
         share_done=status.share_done,
         pages=totals.pages,
         failed=totals.failed,
@@ -120,7 +120,7 @@ def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -
         hosts=counted.hosts.count,
         visits=totals.visits,
         times=totals.clock.times(),
-        remaining=status.remaining or no_estimate(queued(frontier), "it is of an earlier version"),
+        remaining=status.remaining or no_estimate(frontier.queued, "it is of an earlier version"),
         statuses=totals.statuses.counts(),
         failures=totals.failures.counts(),
         exclusions=totals.exclusions.counts(),

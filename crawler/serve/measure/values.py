@@ -166,7 +166,7 @@ def _levels(frontier: FrontierStats, run: Status) -> Levels:
         done=frontier.done,
         failed=frontier.failed,
         excluded=frontier.excluded,
-        queued=frontier.pending + frontier.retrying,
+        queued=frontier.queued,
         in_flight=frontier.in_process,
         hosts_active=frontier.ready_queues + frontier.in_process_queues,
         hosts_waiting=frontier.snoozed_queues + frontier.held_back_queues,
