@@ -84,9 +84,6 @@ class Answers:
         self._note(name, _Place(at, len(content)))
         self._drop_old(at)
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     def _look(self) -> None:
         found = []
         for path in self._folder.iterdir():

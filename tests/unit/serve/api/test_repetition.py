@@ -175,7 +175,7 @@ def test_answers_are_bounded_in_age_number_and_bytes(tmp_path: Path) -> None:
     answers = Answers(tmp_path, Bounds(age_s=100.0, number=3, total_bytes=1_000))
     for number in range(4):
         answers.keep("owner", f"k{number}", answer(), now=float(number))
-    assert len(answers) == len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.iterdir())) == 3
     assert answers.find("owner", "k0", now=4.0) is None
     assert answers.find("owner", "k1", now=101.0) == answer()
     assert answers.find("owner", "k1", now=101.5) is None
@@ -199,7 +199,7 @@ def test_the_age_of_answers_outlasts_the_daemon_and_damaged_ones_are_dropped(tmp
     assert answers.find("owner", "old") is None
     assert answers.find("owner", "new") == answer("new")
     assert answers.find("owner", "damaged") is None
-    assert len(answers) == len(list(tmp_path.iterdir())) == 1
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 async def test_the_api_takes_keys_and_refuses_malformed_ones(tmp_path: Path) -> None:
