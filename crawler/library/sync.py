@@ -191,10 +191,7 @@ class _LoopThread:
 
     def _serve(self) -> None:
         with self._runner as runner:
-            runner.run(self._wait_until_stopped())
-
-    async def _wait_until_stopped(self) -> None:
-        await self._stopped.wait()
+            runner.run(self._stopped.wait())
 
     def run(self, work: Coroutine[Any, Any, _Result], /) -> _Result:
         """Run a coroutine and wait for its result. An interrupt cancels it, and is raised when it has ended."""
