@@ -98,7 +98,7 @@ class LeaseKeeper:
         register: all machines must agree on it."""
         self._register = register
         self._home = home
-        self._holder = f"{holder}:{secrets.token_hex(4)}"
+        self.holder = f"{holder}:{secrets.token_hex(4)}"
         self._lease_s = lease_s
         self._leases = Leases(lease_s=lease_s)
         self._changes: asyncio.Queue[Change] = asyncio.Queue()
@@ -106,10 +106,6 @@ class LeaseKeeper:
         self._wake = asyncio.Event()
         self._trouble: str | None = None
         self._damage = ""
-
-    @property
-    def holder(self) -> str:
-        return self._holder
 
     async def next_change(self) -> Change:
         return await self._changes.get()
@@ -137,7 +133,7 @@ class LeaseKeeper:
         """Give up everything. All processes have ended, and `run` has too."""
         for part in list(self._leases.claims):
             await self.release(part)
-        await self._register.say_goodbye(self._holder)
+        await self._register.say_goodbye(self.holder)
 
     async def run(self) -> None:
         """Keep the leases until cancelled."""
@@ -274,7 +270,7 @@ class LeaseKeeper:
             sent_at = boottime()
             answer = await self._register.claim(
                 part,
-                holder=self._holder,
+                holder=self.holder,
                 claim=claim,
                 stored=wanted.stored,
                 makes=wanted.makes,

@@ -157,17 +157,13 @@ class Bank:
         self._limit = limit
         self._epoch = 0
         self._number = 0
-        self._total: int | None = None
-        self._before: int | None = None
+        self.total: int | None = None
+        """How many pages all parts may have together, those of earlier runs included; None until that is known."""
+        self.before: int | None = None
         """Pages of earlier runs; None until that is known."""
         self._ends_at = 0
         """With so many pages in all the limit is reached."""
         self._accounts = [_Account(pending=Instruction(order=Order())) for _ in range(parts)]
-
-    @property
-    def total(self) -> int | None:
-        """How many pages all parts may have together, those of earlier runs included; None until that is known."""
-        return self._total
 
     @property
     def pages(self) -> int:
@@ -177,33 +173,28 @@ class Bank:
     @property
     def is_reached(self) -> bool:
         """Whether the run has as many pages as it may."""
-        return self._total is not None and self.pages >= self._ends_at
-
-    @property
-    def before(self) -> int | None:
-        """Pages of earlier runs; None until that is known."""
-        return self._before
+        return self.total is not None and self.pages >= self._ends_at
 
     def go_on(self, before: int) -> None:
         """An earlier bank of this run has counted the pages of the runs before it."""
-        if self._before is None:
-            self._before, self._ends_at = before, before + self._limit
+        if self.before is None:
+            self.before, self._ends_at = before, before + self._limit
 
     def set_limit(self, limit: int) -> None:
         """Let another limit hold, counted from the beginning of the run. Pages that are begun are finished, so a limit
         that they exceed is exceeded."""
         self._limit = limit
-        if self._before is None:
+        if self.before is None:
             return
-        self._ends_at = self._before + limit
-        if self._total is None:
+        self._ends_at = self.before + limit
+        if self.total is None:
             return  # the parts are giving back what they had not begun
-        if self._ends_at >= self._total:
-            self._total = self._ends_at
-            self._share(self._total)
+        if self._ends_at >= self.total:
+            self.total = self._ends_at
+            self._share(self.total)
             return
         # What the parts are allowed may be too much by now. Each gives back what it has not begun.
-        self._total = None
+        self.total = None
         self._number += 1
         for account in self._accounts:
             account.has_adopted = False
@@ -221,8 +212,8 @@ class Bank:
     def lose(self, part: int) -> None:
         """A part can't be reached until it connects again."""
         self._accounts[part].is_lost = True
-        if self._total is not None:
-            self._share(self._total)
+        if self.total is not None:
+            self._share(self.total)
 
     def hear(self, part: int, statement: Statement) -> None:
         """A part has stated what it has."""
@@ -235,10 +226,10 @@ class Bank:
                 self._begin_epoch()
         elif account.pending is not None and statement.order == account.pending.order:
             account.pending, account.has_adopted, account.allowed = None, True, statement.allowed
-        if self._total is None and all(account.has_adopted for account in self._accounts):
+        if self.total is None and all(account.has_adopted for account in self._accounts):
             self._count_total()
-        if self._total is not None:
-            self._share(self._total)
+        if self.total is not None:
+            self._share(self.total)
 
     def _begin_epoch(self) -> None:
         """Let all parts obey this bank, and no longer an earlier one, whose instructions may still be on their way."""
@@ -249,10 +240,10 @@ class Bank:
     def _count_total(self) -> None:
         """All parts have given back what they had not begun, of an earlier run or an earlier limit."""
         kept = sum(account.allowed for account in self._accounts)
-        if self._before is None:
-            self._before = self.pages
-            self._ends_at = max(self._before + self._limit, kept)
-        self._total = max(self._before + self._limit, kept)
+        if self.before is None:
+            self.before = self.pages
+            self._ends_at = max(self.before + self._limit, kept)
+        self.total = max(self.before + self._limit, kept)
 
     def _share(self, total: int) -> None:
         """Give to parts that want more; if nothing is left, call back from a part that has some to spare."""
@@ -277,7 +268,7 @@ class Bank:
     def _instruct(self, account: _Account, allowed: int) -> None:
         self._number += 1
         order = Order(self._epoch, self._number)
-        account.pending = Instruction(order=order, allowed=allowed, total=self._total or 0)
+        account.pending = Instruction(order=order, allowed=allowed, total=self.total or 0)
 
 
 def _spare(account: _Account) -> int:

@@ -27,13 +27,8 @@ class WatchedPart:
         """The last word of its process."""
         self._earlier: list[Status] = []
         """The last status of each process that has died."""
-        self._agent: str | None = None
-        """Whose processes `last_status` counts together, on another machine."""
-
-    @property
-    def agent(self) -> str | None:
-        """The machine that runs it; None if that is this one."""
-        return self._agent
+        self.agent: str | None = None
+        """The machine that runs it, whose processes `last_status` counts together; None if that is this one."""
 
     def begin(self, send: SendToPart, pid: int | None) -> None:
         """The line to a process is there."""
@@ -52,9 +47,9 @@ class WatchedPart:
 
     def attach(self, opened: Opened, status: Status, agent: str) -> None:
         """A process that `agent` runs is open. `status` is that of all its processes there."""
-        if self._agent == agent:
+        if self.agent == agent:
             self.last_status = None
-        self._agent = agent
+        self.agent = agent
         self.open(msgspec.structs.replace(opened, status=status))
 
     def note(self, status: Status) -> str | None:

@@ -32,15 +32,11 @@ class DeadLinks:
         self._canonical = canonical
         self._sieve = bytearray(_SIEVE_BITS >> 3)
         """Of the names of URLs that lead to an error, and of the pages on which they were found first."""
-        self._has_references = False
+        self.is_whole = False
+        """Whether all links are known, not only the first one to each URL."""
         self.count = 0
         """How many URLs lead to an error."""
         database.executescript(_TABLES)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all links are known, not only the first one to each URL."""
-        return self._has_references
 
     def find_dead(self, endings: Endings) -> None:
         for name, ending, first in endings.dead():
@@ -69,7 +65,7 @@ class DeadLinks:
         """The links of a page. Those to good URLs cost a look into memory."""
         if listed.link_details is None and listed.references is None:
             return
-        self._has_references = True
+        self.is_whole = True
         if self._may_be_known(listed.url):
             self._database.execute("INSERT OR IGNORE INTO telling VALUES (?)", (listed.url,))
         links = [link for link in _links_of(listed) if self._may_be_known(link[0])]
