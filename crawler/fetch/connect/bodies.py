@@ -1,9 +1,11 @@
 """Bodies of responses: how they arrive, and how they ended."""
 
 import asyncio
-from collections.abc import Callable
+import re
+import sys
+from collections.abc import Callable, Mapping
 from ssl import SSLError
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 
@@ -14,6 +16,19 @@ _MAX_OVERHEAD_RATIO: Final = 4
 """Bytes of a response beside its body: so many, and so many more for each byte of the body."""
 _MAX_INFORMATIONAL: Final = 50
 """Informational responses before the final one. Each takes much more time than its few bytes show."""
+_UNKNOWN_LENGTH: Final = sys.maxsize
+"""More bytes than any body has."""
+PARSER_LIMITS: Final[Mapping[str, Any]] = {"max_line_size": 65536, "max_field_size": 65536, "max_headers": 512}
+"""Browsers accept as much in all header lines together; aiohttp's own limit of 8 KiB for each refuses real sites."""
+_MAX_LINE_BYTES: Final = 16 * 1024
+"""Of a line between chunks, as in Chromium."""
+_MAX_SIZE_DIGITS: Final = 16
+_LINE_ENDS = (b"\r\n", b"\n")
+_SOUND_SIZE = re.compile(rb"([0-9A-Fa-f]++)(?:[ \t]*+;[^\r\n\0]*+)?\r\n")
+_SIZE = re.compile(rb"([0-9A-Fa-f]++)[ \t]*+(?:;[^\n]*+|\r)?\n")
+_SIZE_BEGINS = re.compile(rb"[0-9A-Fa-f]*+[ \t]*+(?:;[^\n]*+|\r)?")
+_SOUND_TRAILER = re.compile(rb"(?:[-!#$%&'*+.^_`|~0-9A-Za-z]++:[^\r\n\0]*+)?\r\n")
+"""The empty line, too."""
 
 
 class BodyEnd:
@@ -56,11 +71,24 @@ class PlainBody:
     Calls `pause` and `resume` when too much of it waits to be read, and when that has been read.
     """
 
-    __slots__ = ("_chunks", "_ended", "_held", "_is_paused", "_on_eof", "_pause", "_resume", "_waiter", "missing")
+    __slots__ = (
+        "_chunks",
+        "_ended",
+        "_held",
+        "_is_paused",
+        "_on_eof",
+        "_pause",
+        "_resume",
+        "_waiter",
+        "missing",
+        "total_bytes",
+    )
 
-    def __init__(self, length: int, *, pause: Callable[[], None], resume: Callable[[], None]) -> None:
-        self.missing = length
+    def __init__(self, length: int | None, *, pause: Callable[[], None], resume: Callable[[], None]) -> None:
+        self.missing = _UNKNOWN_LENGTH if length is None else length
         """Bytes that have not arrived."""
+        self.total_bytes = 0
+        """Bytes that have arrived."""
         self._pause = pause
         self._resume = resume
         self._chunks: list[bytes] = []
@@ -69,7 +97,7 @@ class PlainBody:
         self._ended = False
         self._waiter: asyncio.Future[None] | None = None
         self._on_eof: Callable[[], None] | None = None
-        if not length:
+        if length == 0:
             self._ended = True
 
     def is_eof(self) -> bool:
@@ -86,8 +114,10 @@ class PlainBody:
     def feed(self, data: bytes, /) -> None:
         """Add data, which is not longer than what is missing."""
         self._chunks.append(data)
-        self._held += len(data)
-        self.missing -= len(data)
+        size = len(data)
+        self._held += size
+        self.total_bytes += size
+        self.missing -= size
         if not self.missing:
             self.feed_eof()
             return
@@ -129,3 +159,88 @@ class PlainBody:
         if self._is_paused:
             self._is_paused = False
             self._resume()
+
+
+class Chunks:
+    """The chunks in which a plain body arrives. The body, whose length is unknown, gets what is in them.
+
+    Accepts what Chromium and curl accept: lines that end with LF alone, leading zeros, white space after the size, any
+    extension and any trailer. It ignores the extensions and the trailers.
+    """
+
+    __slots__ = ("_after_chunk", "_body", "_line", "_missing", "are_sound", "has_last", "have_ended")
+
+    def __init__(self, body: PlainBody) -> None:
+        self._body = body
+        self._missing = 0
+        """Bytes of the current chunk that have not arrived."""
+        self._after_chunk = False
+        """The line that ends a chunk is next."""
+        self._line = b""
+        """An incomplete line."""
+        self.has_last = False
+        """The last chunk has arrived, so nothing is missing but trailers."""
+        self.have_ended = False
+        self.are_sound = True
+        """They keep to RFC 9112, and no data follows them. Otherwise we may be wrong about where they end."""
+
+    def feed(self, data: bytes, /) -> bool:
+        """Add data. Returns whether it is valid; the body gets what is in front of invalid data. The caller ends the
+        body."""
+        if len(data) <= self._missing:
+            self._missing -= len(data)
+            self._body.feed(data)
+            return True
+        view = memoryview(data)
+        pieces: list[memoryview] = []
+        at, is_valid = 0, True
+        while at < len(data) and is_valid and not self.have_ended:
+            if self._missing:
+                piece = view[at : at + self._missing]
+                pieces.append(piece)
+                at += len(piece)
+                self._missing -= len(piece)
+            else:
+                end = data.find(b"\n", at) + 1 or len(data)
+                is_valid = self._take_line(self._line + data[at:end])
+                at = end
+        if pieces:
+            self._body.feed(b"".join(pieces))
+        if at < len(data):
+            self.are_sound = False
+        return is_valid
+
+    def _take_line(self, line: bytes) -> bool:
+        """Take a line, or its beginning; returns whether it is valid."""
+        if len(line) > _MAX_LINE_BYTES:
+            return False
+        if not line.endswith(b"\n"):
+            self._line = line
+            if self._after_chunk:
+                return line == b"\r"
+            return self.has_last or _SIZE_BEGINS.fullmatch(line) is not None
+        self._line = b""
+        if self._after_chunk:
+            self._after_chunk = False
+            self.are_sound &= line == b"\r\n"
+            return line in _LINE_ENDS
+        if self.has_last:
+            self.are_sound &= _SOUND_TRAILER.fullmatch(line) is not None
+            self.have_ended = line in _LINE_ENDS
+            return True
+        return self._take_size(line)
+
+    def _take_size(self, line: bytes) -> bool:
+        found = _SOUND_SIZE.fullmatch(line)
+        if found is None:
+            self.are_sound = False
+            found = _SIZE.fullmatch(line)
+            if found is None:
+                return False
+        digits = found[1]
+        if len(digits) > _MAX_SIZE_DIGITS and len(digits.lstrip(b"0")) > _MAX_SIZE_DIGITS:
+            return False
+        self._missing = int(digits, 16)
+        self.has_last = not self._missing
+        self._after_chunk = not self.has_last
+        return True

@@ -17,6 +17,7 @@ from crawler.page import REFUSALS, FailureKind
 
 _MAX_MESSAGE_CHARS = 200
 TOO_MUCH = "too much data beside the body"
+BROKEN_CHUNKS = "a chunk with a wrong or invalid length"
 _NO_VERSION = "no version of TLS in common"
 _NO_TLS = "the server speaks no TLS"
 _OPENSSL = {
@@ -52,7 +53,7 @@ _FRAMING = tuple(
         ("Too many headers", "too many header lines"),
         ("Content-Length", "an invalid Content-Length, or one that contradicts other framing"),
         ("Transfer-Encoding", "an invalid Transfer-Encoding"),
-        ("chunk", "a chunk with a wrong or invalid length"),
+        ("chunk", BROKEN_CHUNKS),
         ("Invalid HTTP version", "an unknown version of HTTP"),
         ("Invalid status code", "a status that is not three digits"),
         ("Expected HTTP/", "no status line"),

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from ssl import SSLError
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -11,18 +11,14 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-from crawler.fetch.connect.bodies import BodyEnd, Overhead, PlainBody
+from crawler.fetch.connect.bodies import PARSER_LIMITS, BodyEnd, Chunks, Overhead, PlainBody
 from crawler.fetch.connect.connections import Connections, Server
-from crawler.fetch.connect.failures import TOO_MUCH, BodyBroken, NoResponse
+from crawler.fetch.connect.failures import BROKEN_CHUNKS, TOO_MUCH, BodyBroken, NoResponse
 from crawler.fetch.connect.keeping import memory_of
 from crawler.fetch.connect.response_heads import PlainHead, end_of_head, fix_head, may_be_head, read_plain_head
 from crawler.fetch.connect.sockets import has_unread, lacks_close_notify, poll_of
 from crawler.fetch.connect.tls.resuming import ResumingTls
 from crawler.url.hosts import same_address
-
-_MAX_LINE_BYTES = 64 * 1024
-"""Limit per header line. Browsers accept that much in total; aiohttp's own limit of 8 KiB refuses real sites."""
-_MAX_HEADERS = 512
 
 
 class TolerantHandler(ResponseHandler):
@@ -62,10 +58,11 @@ class TolerantHandler(ResponseHandler):
         """The body of the current or last response; None before its headers have arrived."""
         self._plain: PlainBody | None = None
         """The body of the current response if that is plain: aiohttp's parser does not see it."""
+        self._chunks: Chunks | None = None
+        """Those of the plain body, if it comes in chunks."""
         self._may_be_plain = True
-        self._in_chunks = False
-        self._last_bytes = b""
-        """The last bytes of a body in chunks that have arrived."""
+        self._last_bytes: bytes | None = None
+        """The last bytes that have arrived of a body in chunks, which the parser reads; None for other bodies."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -112,8 +109,8 @@ class TolerantHandler(ResponseHandler):
             self._connections.note_interval(self.interval_s)
         self.asked_at = now
         self._awaits_head = True
-        self._pending = self._last_bytes = b""
-        self._body = self._plain = self._parser = self._payload = None
+        self._pending = b""
+        self._body = self._plain = self._chunks = self._parser = self._payload = None
         self._may_be_plain = may_be_plain
         # The request is written as soon as this returns.
         if (before_request := self._connections.before_request) is not None:
@@ -126,7 +123,7 @@ class TolerantHandler(ResponseHandler):
                 self._distrust()  # a second response to one request
                 return
             self._body = payload
-            self._in_chunks = message.chunked
+            self._last_bytes = b"" if message.chunked else None
             if message.code == 101:
                 # We asked for no other protocol. The final response may still come, and would answer the next request.
                 self.force_close()
@@ -135,7 +132,7 @@ class TolerantHandler(ResponseHandler):
                 if isinstance(tls, ResumingTls):
                     tls.keep_session()
         elif self._overhead.is_full(more_heads=1):
-            self._refuse()
+            self._refuse(TOO_MUCH)
             return
         super().feed_data(data, size)  # type: ignore[arg-type]
 
@@ -154,7 +151,8 @@ class TolerantHandler(ResponseHandler):
         if self._plain is not None and not self._plain.is_eof():
             self._payload = None
             self.force_close()
-            self.body_end.broken = aiohttp.ClientPayloadError()
+            if self._chunks is None or not self._chunks.has_last:
+                self.body_end.broken = aiohttp.ClientPayloadError()
             self._plain.feed_eof()
         elif body is not None and parser is not None and not body.is_eof():
             # End the body without an exception: after one, aiohttp would not return the data received so far.
@@ -175,45 +173,41 @@ class TolerantHandler(ResponseHandler):
         super().connection_lost(exc)
         # The body refers to its connection. This cycle would keep both, and the state of TLS, until the next garbage
         # collection, which is rare.
-        self._body = self._plain = None
+        self._body = self._plain = self._chunks = None
         self._connections.remove(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._plain is not None and not self._plain.is_eof():
-            self._note_piece(len(data))
-            self._feed_plain(self._plain, data)
-            return
         if self._spoke_first:
             return
         if data and self._is_idle():
             self._distrust()
             return
         self._note_piece(len(data))
-        stream = None if self._plain is not None else cast(StreamReader | None, self._body)
-        body_bytes = stream.total_bytes if stream is not None else 0
-        if self._overhead.is_full(more_bytes=len(data), body_bytes=body_bytes):
-            self._refuse()
+        if self._overhead.is_full(more_bytes=len(data), body_bytes=self._body_bytes()):
+            self._refuse(TOO_MUCH)
             return
         if data and self._awaits_head:
             data = self._feed_heads(data)
             if not data:
                 return
-            if self._plain is not None:
-                self._feed_plain(self._plain, data)
-                return
-        body = cast(StreamReader | None, self._body)
-        body_bytes = body.total_bytes if body is not None else 0
+        if self._plain is not None:
+            self._feed_plain(self._plain, data)
+            return
+        body, body_bytes = self._body, self._body_bytes()
         self._parse(data)
         if data and body is not None:
-            if self._in_chunks:
+            if self._last_bytes is not None:
                 self._last_bytes = (self._last_bytes + data[-4:])[-4:]
             if body.is_eof() and self._has_more(body.total_bytes - body_bytes, data):
                 self._distrust()
 
+    def _body_bytes(self) -> int:
+        return 0 if self._body is None else self._body.total_bytes
+
     def _has_more(self, body_bytes: int, data: bytes) -> bool:
         """Whether there is more in `data`, with which a body ended, than these last bytes of the body. Chunks end with
         an empty line, and so does a whole head behind them, which the parser reports."""
-        if self._in_chunks:
+        if self._last_bytes is not None:
             return not self._last_bytes.replace(b"\r", b"").endswith(b"\n\n")
         return body_bytes < len(data)
 
@@ -247,6 +241,7 @@ class TolerantHandler(ResponseHandler):
         self._plain = body = PlainBody(
             head.length, pause=self._pause_transport_reading, resume=self._resume_transport_reading
         )
+        self._chunks = Chunks(body) if head.chunked else None
         self._payload = body  # type: ignore[assignment]
         self._parser = None
         if head.should_close:
@@ -254,14 +249,21 @@ class TolerantHandler(ResponseHandler):
         self.feed_data((head, body))
 
     def _feed_plain(self, body: PlainBody, data: bytes) -> None:
-        missing = body.missing
-        if len(data) <= missing:
+        missing, chunks = body.missing, self._chunks
+        if chunks is not None:
+            if not chunks.feed(data):
+                self._refuse(BROKEN_CHUNKS)
+            elif chunks.have_ended:
+                if not chunks.are_sound:
+                    self.force_close()  # before the end of the body gives the connection back
+                body.feed_eof()
+        elif len(data) <= missing:
             body.feed(data)
-            return
-        self.force_close()  # before the end of the body gives the connection back
-        if missing:
-            body.feed(data[:missing])
-        self._distrust()
+        else:
+            self.force_close()
+            if missing:
+                body.feed(data[:missing])
+            self._distrust()
 
     def _parse(self, data: bytes) -> None:
         """Pass data to aiohttp's parser."""
@@ -270,16 +272,14 @@ class TolerantHandler(ResponseHandler):
                 skip_payload=not self._may_be_plain,
                 read_until_eof=True,
                 auto_decompress=False,
-                max_line_size=_MAX_LINE_BYTES,
-                max_field_size=_MAX_LINE_BYTES,
-                max_headers=_MAX_HEADERS,
+                **PARSER_LIMITS,
             )
         super().data_received(data)
 
-    def _refuse(self) -> None:
+    def _refuse(self, message: str) -> None:
         if self.transport is not None:
             self.transport.abort()
-        self.set_exception(HttpProcessingError(message=TOO_MUCH))
+        self.set_exception(HttpProcessingError(message=message))
 
     def _note_piece(self, size: int) -> None:
         if self._is_tls and size > self._largest_piece:
