@@ -228,8 +228,11 @@ class TolerantHandler(ResponseHandler):
                     return b""
                 self._awaits_head = False  # the parser will report the error
             else:
+                fixed = fix_head(pending[:end]) if plain is None else b""
+                if plain is None and self._may_be_plain:
+                    plain = read_plain_head(fixed)
                 if plain is None:
-                    self._parse(fix_head(pending[:end]))
+                    self._parse(fixed)
                 else:
                     self._begin_plain(plain)
                 pending, searched = pending[end:], 0
@@ -269,10 +272,7 @@ class TolerantHandler(ResponseHandler):
         """Pass data to aiohttp's parser."""
         if self._parser is None and data:
             super().set_response_params(
-                skip_payload=not self._may_be_plain,
-                read_until_eof=True,
-                auto_decompress=False,
-                **PARSER_LIMITS,
+                skip_payload=not self._may_be_plain, read_until_eof=True, auto_decompress=False, **PARSER_LIMITS
             )
         super().data_received(data)
 

@@ -299,3 +299,19 @@ async def test_chunks_of_nothing_that_break_are_a_failure_to_speak_http(fetchers
         answer = await fetchers().fetch(Request(url=server.url()))
     assert getattr(answer, "kind", None) is FailureKind.PROTOCOL
     assert getattr(answer, "message", "") == "not HTTP: a chunk with a wrong or invalid length"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n",
+        head(b"Transfer-Encoding : Chunked"),
+        head(b"Transfer-Encoding: identity, chunked,"),
+        head(b"Transfer-Encoding: chunked", b"no colon"),
+    ],
+)
+async def test_a_body_behind_a_head_that_is_mended_may_have_odd_chunks(odd: bytes) -> None:
+    received = Received(odd + b"5\nhello\n0\n\n")
+    assert (received.body, received.has_ended, received.broken) == (b"hello", True, None)
+    assert not received.is_reusable
+    assert Received(odd + WHOLE).is_reusable
