@@ -138,7 +138,7 @@ LENGTHS = {
         "failed protocol", _always(head(b"Content-Length: 1", b"Content-Length: 2") + b"ab", CLOSE)
     ),
     "length-and-chunks": Animal(
-        "failed protocol", _always(head(b"Content-Length: 5", CHUNKED) + b"1\r\nx\r\n0\r\n\r\n", CLOSE)
+        "page 200", _always(head(b"Content-Length: 5", CHUNKED) + b"1\r\nx\r\n0\r\n\r\n", CLOSE)
     ),
     "transfer-coding-nobody-knows": Animal("page 200", _always(head(b"Transfer-Encoding: banana") + b"body", CLOSE)),
     "chunk-size-of-no-number": Animal("failed protocol", _always(head(CHUNKED) + b"zz\r\nx\r\n", CLOSE)),

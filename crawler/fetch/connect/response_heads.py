@@ -136,9 +136,9 @@ def read_plain_head(received: bytes, /) -> PlainHead | None:
     named = first_by_name(lines)
     has_body = status not in _WITHOUT_BODY
     is_chunked = b"transfer-encoding" in named
-    if is_chunked and not (has_body and minor == b"1" and _is_chunks_alone(named)):
+    if is_chunked and not (has_body and minor == b"1" and named[b"transfer-encoding"].lower() == b"chunked"):
         return None
-    length = named.get(b"content-length", b"" if has_body and not is_chunked else b"0")
+    length = b"0" if is_chunked else named.get(b"content-length", b"" if has_body else b"0")
     connection = named.get(b"connection", b"").lower()
     is_clear = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS and connection in (b"", b"close", b"keep-alive")
     if not is_clear or not named.keys().isdisjoint(_FRAMING) or (len(named) < len(lines) and _repeats_framing(lines)):
@@ -147,14 +147,12 @@ def read_plain_head(received: bytes, /) -> PlainHead | None:
         version, should_close = HttpVersion11, connection == b"close"
     else:
         version, should_close = HttpVersion10, connection != b"keep-alive"
+    if is_chunked and b"content-length" in named:
+        should_close = True  # there are two lengths, and a proxy may have taken the other one
     phrase = "" if reason is None else reason.decode("utf-8", "surrogateescape")
     size = found.end()
     body_length = None if is_chunked else int(length) if has_body else 0
     return PlainHead(version, int(status), phrase, lines, named, should_close, size, body_length, is_chunked)
-
-
-def _is_chunks_alone(named: Mapping[bytes, bytes]) -> bool:
-    return named[b"transfer-encoding"].lower() == b"chunked" and b"content-length" not in named
 
 
 def first_by_name(lines: Sequence[tuple[bytes, bytes]], /) -> dict[bytes, bytes]:

@@ -27,17 +27,18 @@ class Wire(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_paused = False
+        self.paused = 0
+        self.resumed = 0
         self.is_aborted = False
 
     def abort(self) -> None:
         self.is_aborted = True
 
     def pause_reading(self) -> None:
-        self.is_paused = True
+        self.paused += 1
 
     def resume_reading(self) -> None:
-        self.is_paused = False
+        self.resumed += 1
 
 
 class Received:
@@ -197,6 +198,15 @@ async def connections_of_two(fetcher: Any, script: Script) -> list[int]:
         return [seen.connection for seen in server.seen]
 
 
+@pytest.mark.parametrize("length", [b"5", b"3", b"15", b"500", b"-1"])
+async def test_chunks_count_and_not_a_length_beside_them_but_their_connection_is_closed(
+    fetchers: Fetchers, length: bytes
+) -> None:
+    headers = [b"Content-Length: " + length, b"Transfer-Encoding: chunked"]
+    for each in (headers, headers[::-1]):
+        assert await connections_of_two(fetchers(), [head(*each) + WHOLE]) == [0, 1]
+
+
 @pytest.mark.parametrize("end", [CLOSE, RESET])
 @pytest.mark.parametrize("tail", [b"0\r\n", b"0\n", b"0\r\n\r", b"0\r\nX: y\r\n", b"0\r\nX: half"])
 async def test_a_body_is_complete_with_its_last_chunk_though_no_empty_line_follows(
@@ -277,11 +287,11 @@ async def test_a_server_is_not_read_from_while_half_a_megabyte_of_chunks_waits()
     received = Received(HEAD, chunk(bytes(100_000)) * 2)
     for _ in range(3):
         received.handler.data_received(chunk(bytes(100_000)))
-    assert not received.wire.is_paused
+    assert (received.wire.paused, received.wire.resumed) == (0, 0)
     received.handler.data_received(chunk(bytes(300_000)))
-    assert received.wire.is_paused
+    assert (received.wire.paused, received.wire.resumed) == (1, 0)
     assert len(await received.content.readany()) == 600_000
-    assert not received.wire.is_paused
+    assert (received.wire.paused, received.wire.resumed) == (1, 1)
     received.handler.data_received(b"0\r\n\r\n")
     assert await received.content.readany() == b""
 
