@@ -69,6 +69,12 @@ BROKEN = """
                 raise SystemExit(0)
 
 
+    class Interrupting(Raising):
+        async def write(self, page, record):
+            if record.number > 3:
+                raise KeyboardInterrupt
+
+
     class Unreachable(Raising):
         async def write(self, page, record):
             from pathlib import Path
@@ -301,11 +307,12 @@ def test_a_sink_that_raises_ends_the_crawl_by_a_line_that_names_it_and_loses_not
 
 
 @pytest.mark.parametrize("parts", ["1", "2"])
+@pytest.mark.parametrize(("sink", "error"), [("Exiting", "SystemExit: 0"), ("Interrupting", "KeyboardInterrupt")])
 def test_a_sink_that_calls_exit_has_failed_and_the_crawl_is_not_complete(
-    site: str, web: Web, tmp_path: Path, parts: str
+    site: str, web: Web, tmp_path: Path, parts: str, sink: str, error: str
 ) -> None:
-    ended = crawl(web, "--parts", parts, *setting("output.sinks=broken:Exiting"), site=site, cwd=tmp_path)
-    assert_told(ended, FAILED, 'the sink "broken:Exiting" failed: SystemExit: 0 (broken.py, line ')
+    ended = crawl(web, "--parts", parts, *setting(f"output.sinks=broken:{sink}"), site=site, cwd=tmp_path)
+    assert_told(ended, FAILED, f'the sink "broken:{sink}" failed: {error} (broken.py, line ')
 
 
 def test_a_sink_that_can_not_write_now_holds_the_crawl(site: str, web: Web, tmp_path: Path) -> None:

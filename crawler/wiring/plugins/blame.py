@@ -1,6 +1,7 @@
 """Names the package of a plug-in that fails while the crawl runs."""
 
 import logging
+import signal
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,11 +43,14 @@ def blaming(plugins: Sequence[NamedBackend]) -> Iterator[None]:
     """A context in which an error that one of the plug-ins has raised becomes a `PluginFailed`.
 
     The last code that ran, of ours and theirs, has raised it: libraries that this code called are not to blame. A full
-    disk is not the fault of a plug-in. So does a `SystemExit`, whose code would pass for how the crawl has ended.
+    disk is not the fault of a plug-in. So does a `SystemExit`, whose code would pass for how the crawl has ended, and a
+    `KeyboardInterrupt`, unless somebody may have pressed Ctrl-C while the plug-in ran.
     """
     try:
         yield
-    except (Exception, BaseExceptionGroup, SystemExit) as error:
+    except (Exception, BaseExceptionGroup, SystemExit, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            raise
         for leaf in _leaves(error):
             if isinstance(leaf, PluginFailed):
                 log.info("%s", leaf, exc_info=error)

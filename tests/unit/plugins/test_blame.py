@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import signal
 import sys
 
 import pytest
@@ -23,6 +24,8 @@ FAILING = f"""{SETS}
             checked_options(None, {{}})
         if kind == "exit":
             raise SystemExit(0)
+        if kind == "interrupt":
+            raise KeyboardInterrupt
         raise OSError(errno.ENOSPC, "full") if kind == "disk" else KeyError(kind)
 """
 
@@ -70,6 +73,16 @@ def test_a_library_that_a_plug_in_calls_is_its_own_affair(plugins: list[NamedBac
 def test_a_plug_in_that_calls_exit_has_failed(plugins: list[NamedBackend]) -> None:
     with pytest.raises(PluginFailed, match=r"failed: SystemExit: 0 \(failing_sets\.py, "), blaming(plugins):
         fail("exit")
+
+
+def test_a_plug_in_that_raises_an_interrupt_has_failed_where_nobody_can_press_keys(
+    plugins: list[NamedBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(KeyboardInterrupt), blaming(plugins):
+        fail("interrupt")
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.SIG_IGN)
+    with pytest.raises(PluginFailed, match=r"failed: KeyboardInterrupt \(failing_sets\.py, "), blaming(plugins):
+        fail("interrupt")
 
 
 def test_code_of_ours_that_a_plug_in_calls_is_not_blamed_on_it(plugins: list[NamedBackend]) -> None:
