@@ -104,7 +104,7 @@ class LeaseKeeper:
         self._changes: asyncio.Queue[Change] = asyncio.Queue()
         self._refused: dict[int, str] = {}
         self._wake = asyncio.Event()
-        self._trouble: str | None = None
+        self._troubles: dict[str, str] = {}  # why Redis can't be used, for what it was asked
         self._damage = ""
 
     async def next_change(self) -> Change:
@@ -144,27 +144,28 @@ class LeaseKeeper:
 
     async def _keep_renewing(self) -> None:
         while True:
-            await self._try(self._renew)
+            await self._try("renewed", self._renew)
             await asyncio.sleep(self._pause_s())
 
     async def _keep_claiming(self) -> None:
         while True:
             self._wake.clear()
-            await self._try(self._work)
+            await self._try("claimed", self._work)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._pause_s()):
                     await self._wake.wait()
 
-    async def _try(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _try(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
         self._let_end()
         try:
             await work()
-            self._trouble = None
+            if self._troubles.pop(what, None) is not None and not self._troubles:
+                log.info("leases can be renewed and claimed again")
         except FAILURES as error:
             reason = reason_of(error, self._lease_s / 2)
-            if self._trouble is None:
-                log.warning("leases can't be renewed, because Redis can't be used: %s", reason)
-            self._trouble = reason
+            if not self._troubles:
+                log.warning("leases can't be %s, because Redis can't be used: %s", what, reason)
+            self._troubles[what] = reason
         except RegisterDamaged as error:
             if self._damage != str(error):
                 log.warning("leases are kept, and no others claimed, until this is mended: %s", error)
@@ -178,8 +179,9 @@ class LeaseKeeper:
         return pause_s
 
     def _let_end(self) -> None:
+        trouble = next(iter(self._troubles.values()), "this process was stopped")
         for part in self._leases.ended(boottime()):
-            self._lose(part, f"it could not be renewed in time: {self._trouble or 'this process was stopped'}")
+            self._lose(part, f"it could not be renewed in time: {trouble}")
 
     async def _work(self) -> None:
         """Let claims stand that have waited, and make others."""

@@ -1,6 +1,7 @@
 """Leases that are kept in a real Redis."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -134,6 +135,25 @@ async def test_a_lease_that_ends_because_redis_is_silent_says_so(server: RedisSe
             await lost_because(keeper, "could not be renewed in time: it has not answered for 1 s")
         finally:
             server.go_on()
+
+
+@in_event_loop
+async def test_an_outage_of_redis_is_told_once_and_its_end_too(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "crawler.cluster.keeper")
+    async with crawl_of(server), kept(server, MemoryHome(makes=[0]), "a") as keeper:
+        await change_of(keeper, Held)
+        server.kill()
+        await lost_because(keeper, "could not be renewed in time")
+        await asyncio.sleep(LEASE_S)  # without a lease, it has nothing to renew
+        assert [each.levelname for each in caplog.records] == ["WARNING"]
+        server.start()
+        await change_of(keeper, Held)
+    told = [each.getMessage() for each in caplog.records if "forgotten" not in each.getMessage()]
+    assert len(told) == 2, told
+    assert "because Redis can't be used" in told[0]
+    assert told[1] == "leases can be renewed and claimed again"
 
 
 class WithoutNodes(Register):
