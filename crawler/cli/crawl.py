@@ -10,7 +10,7 @@ import click
 
 from config import Loaded
 from crawler.cli.options import preset_option, settings_option
-from crawler.cli.run.division import is_in_parts, keep_parts, settings_with_parts
+from crawler.cli.run.division import is_in_parts, keep_parts, parts_option
 from crawler.cli.run.running import run_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.library.opening import changed_settings
@@ -90,8 +90,9 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         return _crawl_on_machine(cluster, directory, settings, max_parts, as_json=as_json)
     if max_parts is not None:
         raise click.UsageError("--max-parts belongs to --cluster; `--parts N` divides a crawl on one machine")
-    options: Options = {} if directory is None else {"crawl.directory": ("--dir", directory)}
-    settings = settings_with_parts(settings, parts)
+    options: Options = parts_option(parts)
+    if directory is not None:
+        options["crawl.directory"] = "--dir", directory
     if configuration is not None and configuration.parts[:1] in (("http:",), ("https:",)):
         url = str(configuration).replace(":/", "://", 1)
         raise click.UsageError(f"expected a configuration file, found the URL {url}: give it as `--seed {url}`")
@@ -104,7 +105,7 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     start = Start(
         configuration=None if configuration is None else str(configuration.absolute()),
         directory=directory,
-        settings=list(settings),
+        settings=[*settings, *(f"{key}={value}" for key, (_, value) in parts_option(parts).items())],
         preset=preset,
         seeds=[] if configuration is None else list(seeds),
         max_pages=max_pages,

@@ -1,7 +1,7 @@
 """onceover demo"""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -9,7 +9,7 @@ import msgspec
 
 from config import Loaded
 from crawler.cli.options import settings_option
-from crawler.cli.run.division import is_in_parts, keep_parts, settings_with_parts
+from crawler.cli.run.division import is_in_parts, keep_parts, parts_option
 from crawler.cli.run.running import run_crawl
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
@@ -46,9 +46,10 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | No
     The web has redirects, dead links, servers that fail at first, robots.txt rules, traps, session ids and old
     charsets. Its 2,000 pages are known in advance.
     """
-    settings = settings_with_parts(settings, parts)
-    _refuse_other_crawl(Path(directory), _load(directory, settings, fresh=fresh).config.crawl.name)
-    in_parts = is_in_parts(_load(directory, settings, fresh=fresh), fresh=fresh)
+    options = {"crawl.directory": ("--dir", directory), **parts_option(parts)}
+    loaded = _load(options, settings, fresh=fresh)
+    _refuse_other_crawl(Path(directory), loaded.config.crawl.name)
+    in_parts = is_in_parts(loaded, fresh=fresh)
     # A registered domain belongs to one part. Directly below .test, each host is a domain of its own.
     params = msgspec.structs.replace(demo_params(), domain="test") if in_parts else demo_params()
     with running(params) as port:
@@ -60,12 +61,12 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | No
 
             run = run_in_parts
         result = run(
-            _load(directory, (scope, hosts, *settings), fresh=fresh, seed=f"http://h00000.{params.domain}/"),
+            _load(options, (scope, hosts, *settings), fresh=fresh, seed=f"http://h00000.{params.domain}/"),
             fresh=fresh,
             as_json=as_json,
             again=f"onceover demo --dir {shlex.quote(directory)}",
         )
-    if result.exit_code != COMPLETE or not _load(directory, settings, fresh=False).config.output.records:
+    if result.exit_code != COMPLETE or not _load(options, settings, fresh=False).config.output.records:
         return result.exit_code
     expected = {item.url for item in World(params).expected() if item.kind is Kind.PAGE}
     reader = UrlReader()
@@ -95,7 +96,12 @@ def _refuse_other_crawl(directory: Path, name: str) -> None:
         )
 
 
-def _load(directory: str, settings: Sequence[str], *, fresh: bool, seed: str = "http://h00000.sim.test/") -> Loaded:
+def _load(
+    options: Mapping[str, tuple[str, object]],
+    settings: Sequence[str],
+    *,
+    fresh: bool,
+    seed: str = "http://h00000.sim.test/",
+) -> Loaded:
     overrides = [*_SETTINGS, f'crawl.seeds=["{seed}"]', *settings]
-    loaded = load(None, overrides=overrides, options={"crawl.directory": ("--dir", directory)}, environ={})
-    return keep_parts(loaded, fresh=fresh)
+    return keep_parts(load(None, overrides=overrides, options=options, environ={}), fresh=fresh)

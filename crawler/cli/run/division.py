@@ -1,6 +1,5 @@
 """Whether a crawl is run in parts. What runs them is not loaded for that."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,9 +9,14 @@ from crawler.disk.layout import read_layout
 from crawler.wiring.parts import number_of_parts
 
 
-def settings_with_parts(settings: Sequence[str], parts: str | None) -> tuple[str, ...]:
-    """The arguments of `--set`, and that of `--parts`."""
-    return (*settings, *([] if parts is None else [f"crawl.parts={parts}"]))
+def parts_option(parts: str | None) -> dict[str, tuple[str, object]]:
+    """The setting that `--parts` gives, as an option of `load`."""
+    if parts is None:
+        return {}
+    try:
+        return {"crawl.parts": ("--parts", int(parts))}
+    except ValueError:
+        return {"crawl.parts": ("--parts", parts)}
 
 
 def keep_parts(loaded: Loaded, *, fresh: bool) -> Loaded:

@@ -143,6 +143,13 @@ def test_a_part_whose_disk_is_missing_does_not_begin_anew(tmp_path: Path) -> Non
         assert_told(onceover("crawl", "--dir", "crawl", cwd=tmp_path), COMPLETE)
 
 
+@pytest.mark.parametrize("number", ["0", "-1", "x", "2000"])
+def test_a_wrong_number_of_parts_is_named_as_the_option_that_gave_it(tmp_path: Path, number: str) -> None:
+    for command in (["crawl", "--seed", "http://h00000.test/"], ["demo"]):
+        ended = command_here(*command, "--dir", str(tmp_path / "crawl"), "--parts", number)
+        assert_told(ended, USAGE, '--parts: crawl.parts: expected a whole number, 1 to 1024, or "auto", found ')
+
+
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
