@@ -121,10 +121,13 @@ class _Pace:
 
 
 def course_of(directory: Path, status: CrawlStatus) -> list[CoursePoint]:
-    """What the crawl in a directory, or its parts, had discovered and finished over time, until that status."""
+    """What the crawl in a directory, or its parts, had discovered and finished over time, until that status if that
+    counts all of it."""
     histories = [read_history(CrawlDirectory(each).course).points for each in part_directories(directory)]
     points = together([each for each in histories if each]) if any(histories) else []
     now = Point(time.time(), status.frontier.admitted, status.frontier.settled)
-    if points and (status.running or (now.discovered, now.finished) != (points[-1].discovered, points[-1].finished)):
+    is_of_all = all(each.status is not None for each in status.parts or ())
+    has_changed = bool(points) and (now.discovered, now.finished) != (points[-1].discovered, points[-1].finished)
+    if points and is_of_all and (status.running or has_changed):
         points.append(now)
     return [CoursePoint(at=rfc3339(each.at), discovered=each.discovered, finished=each.finished) for each in points]

@@ -66,12 +66,11 @@ async def sum_up(crawl: CrawlInParts) -> CrawlStatus:
 
 
 def _part_status(crawl: CrawlInParts, number: int, reply: CrawlStatus | Refusal) -> PartStatus:
-    return PartStatus(
-        part=number,
-        directory=str(crawl.parts.directory(number)),
-        status=None if isinstance(reply, Refusal) else reply,
-        error=reply.message if isinstance(reply, Refusal) else None,
-    )
+    directory = str(crawl.parts.directory(number))
+    if not isinstance(reply, Refusal):
+        return PartStatus(part=number, directory=directory, status=reply)
+    why = reply.message.removeprefix(f"part {number}: ").removeprefix(f"part {number} ({directory}): ")
+    return PartStatus(part=number, directory=directory, status=None, error=why)
 
 
 async def look_up(crawl: CrawlInParts, request: InspectUrl) -> UrlFound:

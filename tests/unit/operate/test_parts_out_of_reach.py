@@ -3,20 +3,23 @@
 import os
 import subprocess
 from pathlib import Path
+from unittest.mock import ANY
 
 import msgspec
 import pytest
 
 from crawler.cli.operate.pausing import status_lines
 from crawler.control.replies import CrawlStatus
+from crawler.course.history import History, Point
 from crawler.course.remaining import nothing_left, of_parts
+from crawler.course.stored import write_history
 from crawler.course.text import left_text
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import part_directories, read_layout
 from crawler.operate.missing import missing_parts
 from crawler.testing.disks import mounted
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, assert_told, tree
-from tests.unit.operate.stored_crawls import PARTS, StoredCrawl, make
+from tests.unit.operate.stored_crawls import PARTS, SETTLED, StoredCrawl, make
 
 CHANGES = (("pause", "DIR"), ("parts", "DIR", "--into", "2"), ("crawl", "--dir", "DIR", "--seed", "http://a.test/"))
 """Commands that need all parts, and to write to them."""
@@ -43,6 +46,17 @@ def told_of_parts(crawl: StoredCrawl) -> list[object]:
     """What `status` says is wrong with each part."""
     parts = msgspec.convert(crawl.do("status", "--json").json()["parts"], list[dict[str, object]])
     return [each["error"] for each in parts]
+
+
+def test_status_names_a_part_once_and_counts_no_point_without_it(crawl: StoredCrawl) -> None:
+    parts = [CrawlDirectory(part) for part in part_directories(crawl.directory)]
+    for part in parts:
+        write_history(part.course, History(points=[Point(1.0, 2 * SETTLED, SETTLED)]))
+    parts[1].frontier.rename(parts[1].frontier.with_name("aside"))
+    shown = crawl.do("status").out
+    assert "\n    part 1  the crawl in " in shown
+    told = crawl.do("status", "--json").json()
+    assert told["course"] == [{"at": ANY, "discovered": 2 * PARTS * SETTLED, "finished": PARTS * SETTLED}]
 
 
 def test_a_link_to_a_missing_disk_is_told_and_nothing_begins_anew(crawl: StoredCrawl, tmp_path: Path) -> None:
