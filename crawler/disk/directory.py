@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
+from crawler.disk.holders import typed_for
 from crawler.disk.permissions import why_not_lockable, why_not_writable, write_holder
 
 Purpose = Literal["run", "read", "change"]
@@ -59,7 +60,7 @@ class DirectoryInUse(DirectoryRefused):
         if self.pid == os.getpid():
             who = "this process: close the other crawl first"
         elif purpose in _OF_COMMANDS:
-            who = f"process {pid}, a command that {purpose} the crawl; repeat this when it has ended"
+            who = f"process {pid}, a command that {purpose} the crawl{typed_for(pid)}; repeat this when it has ended"
         super().__init__(f"the crawl directory {path} is in use by {who}")
 
 

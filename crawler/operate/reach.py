@@ -94,10 +94,12 @@ def _unreachable(path: Path, error: DirectoryInUse) -> NoAnswer:
     stopped = why_stopped(error.pid)
     if stopped is not None:
         return NoAnswer(stopped)
+    if error.is_command and error.pid is not None:
+        return NoAnswer(str(error))
     pid = error.pid or "unknown"
     return NoAnswer(
         f"{path} is in use by process {pid}, but nothing listens in {path / 'control'}: a crawl that is opened or "
-        f"closed, or another command that changes it. Try again; if that stays so, {path / 'logs' / 'crawl.log'} may "
+        f"closed, or a command that has just begun. Try again; if that stays so, {path / 'logs' / 'crawl.log'} may "
         f"say why it does not listen, and `kill -INT {pid}` lets the process finish what is in flight"
     )
 

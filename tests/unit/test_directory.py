@@ -3,6 +3,8 @@
 import errno
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from crawler.compare.measure.folder import Folder
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused, Purpose
+from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused, Purpose
 from crawler.disk.unlocking import locked_to_run
 from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile
 
@@ -66,6 +68,20 @@ def test_a_crawl_waits_for_no_other_crawl_and_not_for_ever(tmp_path: Path, monke
             directory.lock.write_text(f"4711 {does}\n")
             with pytest.raises(DirectoryRefused, match=f"in use by process 4711, a command that {does} the crawl; re"):
                 locked_to_run(tmp_path).__enter__()
+
+
+@pytest.mark.parametrize("words", [["onceover"], ["-m", "onceover_crawler"]])
+def test_a_command_that_has_a_crawl_is_named_as_it_was_typed(tmp_path: Path, words: list[str]) -> None:
+    script = tmp_path / words[-1]
+    script.with_suffix(".py" if "-m" in words else "").write_text("print(flush=True); input()")
+    command = [sys.executable, *words, "inspect", "a crawl", "fsck", "--repair"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        told = str(DirectoryInUse(tmp_path, f"{process.pid} changes"))
+        process.communicate(b"\n")
+    assert "a command that changes the crawl: `onceover inspect 'a crawl' fsck --repair`, for " in told
+    assert told.endswith(" s; repeat this when it has ended")
 
 
 def test_a_lock_left_by_a_dead_process_does_not_hold(tmp_path: Path) -> None:
