@@ -8,6 +8,7 @@ import pytest
 from config import Config, ConfigError, Loaded, load, settings
 from config.loading.blocks import block_kinds
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.settings.changing import reader_of_settings, reader_of_start
 from crawler.operate.settings.plan import Plan, make_plan
 from crawler.operate.settings.start import Start, with_page_limit
 from crawler.wiring.live.effect import effect_of
@@ -107,3 +108,13 @@ def test_what_a_start_has_read_can_be_read_again(tmp_path: Path) -> None:
     for damaged in (b"", b"{", b"\xff", b'{"preset":"\xff"}'):
         directory.write_configuration("", start=damaged)
         assert Start.read_from(directory) is None
+
+
+def test_a_lost_configuration_is_named_with_what_to_do(tmp_path: Path) -> None:
+    directory = CrawlDirectory(tmp_path)
+    for read in (reader_of_settings(directory, ["fetch.timeout_s=3"]), reader_of_start(directory, Start())):
+        with pytest.raises(
+            ConfigError, match="restore it, or stop the crawl and run `onceover crawl CONFIG --dir "
+        ) as lost:
+            read(loaded())
+        assert lost.value.problems[0].where == str(tmp_path / "crawl.toml")

@@ -11,7 +11,7 @@ import msgspec
 from config import Config, ConfigError, Loaded, Problem, render_toml
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.settings.plan import BY_OPERATOR, Plan, make_plan, with_values
-from crawler.operate.settings.start import Start, with_page_limit
+from crawler.operate.settings.start import Start, refuse_without_file, with_page_limit
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.live.effect import effect_of
@@ -116,6 +116,7 @@ def reader_of_settings(directory: CrawlDirectory, settings: Sequence[str]) -> Re
 
 
 def _with_settings(directory: CrawlDirectory, settings: Sequence[str], recorded: Loaded) -> Loaded:
+    refuse_without_file(directory)
     try:
         new = load(directory.configuration, overrides=settings, environ={}, require_seeds=False)
     except ConfigError as error:

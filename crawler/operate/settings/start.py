@@ -1,12 +1,13 @@
 """How a crawl was started, so that its configuration can be read again."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
-from config import Loaded
+from config import ConfigError, Loaded, Problem
 from crawler.disk.directory import CrawlDirectory
 from crawler.wiring.configuration import load
 
@@ -44,6 +45,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
         """The configuration as a start with the same words would read it now. `named` is what the crawl calls its
         directory. Raises `ConfigError`."""
         is_own = self.configuration is None
+        if is_own:
+            refuse_without_file(directory)
         options: dict[str, tuple[str, object]] = {}
         if is_own or self.directory is not None:
             options["crawl.directory"] = ("--dir", named if is_own else self.directory)
@@ -57,6 +60,16 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             preset=self.preset,
             as_run=is_own,
         )
+
+
+def refuse_without_file(directory: CrawlDirectory) -> None:
+    """Raise `ConfigError` if somebody has deleted the configuration of a crawl."""
+    if not directory.configuration.exists():
+        what = (
+            "expected the configuration of the crawl, found no such file: restore it, or stop the crawl and run "
+            f"`onceover crawl CONFIG --dir {shlex.quote(str(directory.path))}` with its settings"
+        )
+        raise ConfigError([Problem(what, where=str(directory.configuration))])
 
 
 def with_page_limit(loaded: Loaded, max_pages: int | None) -> Loaded:

@@ -18,6 +18,7 @@ from crawler.copies.writing import CopyWriter, Progress
 from crawler.disk.directory import COPYING, CrawlDirectory
 from crawler.disk.layout import Layout, part_directory, read_division, read_layout
 from crawler.disk.lineages import Block, name_crawl, set_aside
+from crawler.operate.opening import refuse_without_configuration
 from crawler.operate.reach import reach
 from crawler.record import rfc3339
 
@@ -76,6 +77,7 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
                 f"there is no crawl in {directory}: expected {CrawlDirectory(directory).frontier}; name the directory "
                 "of a crawl whose frontier.backend is not memory"
             )
+    refuse_without_configuration(whole)
     with folder.locked(to_write=True), ExitStack() as stack:
         crawl = name_crawl(whole)
         last = folder.read_list()

@@ -33,6 +33,7 @@ from crawler.write.cdxj.making import archives, index_of
 from frontier.leveldb.linking import link_database, link_tables
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
+from tests.unit.operate.answering import answering
 from tests.unit.operate.stored_crawls import PARTS, make
 from tests.unit.prune.written import NOW, names, whole, write
 from tests.unit.write.samples import archived
@@ -57,6 +58,15 @@ def test_backups_that_fail_use_no_record_numbers_up(tmp_path: Path, monkeypatch:
     assert read_lineages(crawl).last == MAX_LINEAGE
     back_up(crawl, tmp_path / "copy", progress=silent)
     assert read_lineages(crawl).last < MAX_LINEAGE
+
+
+def test_a_crawl_that_has_lost_its_configuration_while_it_runs_is_not_copied_without(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl", parts=PARTS)
+    with answering(crawl.directory, range(PARTS), together=True):
+        configuration = CrawlDirectory(crawl.directory).configuration
+        configuration.unlink()
+        ended = crawl.do("backup", "--to", str(tmp_path / "copy"))
+    assert_told(ended, REFUSED, f"expected {configuration}", "restore it, or run `onceover crawl CONFIG --dir ")
 
 
 def test_a_link_in_the_directory_is_copied_as_what_it_leads_to(tmp_path: Path) -> None:
