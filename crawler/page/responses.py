@@ -198,6 +198,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     if it did not answer."""
     may_pass: bool = False
     """Whether another attempt may succeed, although that is rare after failures of this kind."""
+    lacks_body: bool = False
+    """Whether the server has only said that the page has not changed, but the crawl needs it: it is asked once more,
+    however few attempts there are."""
     no_connection: bool = False
     """Whether the server of an https URL can't be reached, or speaks no TLS. False after any other failure, such as a
     wrong certificate, and if a proxy was to be asked."""

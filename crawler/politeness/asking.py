@@ -37,4 +37,5 @@ def usable(answer: Fetched, lease: Lease, archive_began: Since) -> Fetched:
         fetched_at=answer.fetched_at,
         duration_s=answer.duration_s,
         answered=True,
+        lacks_body=True,
     )

@@ -618,8 +618,11 @@ async def test_a_page_is_fetched_again_only_if_it_has_changed() -> None:
     assert told == [(None, None), *[('"x"', "Sat, 01 Jan 2022 00:00:00 GMT")] * 3]
 
 
+@pytest.mark.parametrize("max_attempts", [1, 4])
 @in_virtual_time
-async def test_an_answer_without_a_body_does_not_count_if_the_archive_has_begun_anew_meanwhile() -> None:
+async def test_an_answer_without_a_body_does_not_count_if_the_archive_has_begun_anew_meanwhile(
+    max_attempts: int,
+) -> None:
     headers = [(b"ETag", b'"x"')]
     current = NotModified(url=SEED, status=304, headers=[], fetched_at=START, duration_s=0.0)
     rig = Rig({SEED: [page(SEED, headers=headers), current, page(SEED, headers=headers)]})
@@ -629,7 +632,10 @@ async def test_an_answer_without_a_body_does_not_count_if_the_archive_has_begun_
         visited = rig.store.reads.entry(SEED)
         assert visited is not None
         began = visited.fetched_at or 0.0
-        engine._pipeline._components = msgspec.structs.replace(parts, archive_began=lambda: Since(at=began))
+        policy = msgspec.structs.replace(parts.policy_for(SEED), max_attempts=max_attempts)
+        engine._pipeline._components = msgspec.structs.replace(
+            parts, archive_began=lambda: Since(at=began), policy_for=lambda _: policy
+        )
         await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
         await engine.run()
     assert [request.etag for request in rig.web.requests] == [None, '"x"', None]
