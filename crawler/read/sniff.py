@@ -74,7 +74,7 @@ def sniff_type(declared: str | None, body: bytes, /) -> str:
         return _unknown_type(head, body)
     if is_xml(declared):
         may_be_xml = declared == XHTML or _may_be_xml(head)
-        return _xml_type(declared, body) if may_be_xml else _unknown_type(head, body)
+        return _xml_type(declared, body) if may_be_xml else _list_type(head) or _unknown_type(head, body)
     if declared.startswith("image/"):
         return _magic_type(head) or declared
     if feed := _feed_type(body):
@@ -141,9 +141,9 @@ def _list_type(head: bytes) -> str | None:
 
 
 def _may_be_xml(head: bytes) -> bool:
-    """Whether the body begins with a tag, or is in UTF-16, or is empty."""
-    text = head.removeprefix(_TEXT_BOMS[0]).lstrip()
-    return not text or text.startswith((b"<", *_TEXT_BOMS)) or b"\0" in text[:4]
+    """Whether the body begins with a tag, or is empty."""
+    text = _in_ascii(head.lstrip()).lstrip()
+    return not text or text.startswith((b"<", _TEXT_BOMS[0]))
 
 
 def _xml_type(declared: str, body: bytes) -> str:

@@ -168,7 +168,10 @@ def test_urls_of_the_own_site_need_no_scheme() -> None:
     ]
 
 
-@pytest.mark.parametrize("declared", ["text/html", "application/json", "text/csv", "text/plain", "text/markdown", None])
+@pytest.mark.parametrize(
+    "declared",
+    ["text/html", "application/json", "text/csv", "text/plain", "text/markdown", "text/xml", "application/xml", None],
+)
 def test_a_list_of_urls_is_known_whatever_it_is_declared_to_be(declared: str | None) -> None:
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
         assert hrefs(read(f"{A}\n{B}\n".encode(encoding), declared)) == [A, B]
