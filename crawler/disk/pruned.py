@@ -110,6 +110,21 @@ def read_pruned(directory: CrawlDirectory) -> Pruned:
     return found
 
 
+def why_list_is_lost(directory: CrawlDirectory) -> str | None:
+    """What is wrong if `pruned.json` is missing although output was deleted, and what to do; None if that is in order.
+    The numbers of a file that is still there prove nothing: a crash may have come before the first list."""
+    if directory.pruned.exists():
+        return None
+    files = [*directory.records.glob("*"), *directory.warc.glob("*")]
+    present = {_numbers_of(directory, str(path.relative_to(directory.path))) for path in files}
+    if present.issuperset(directory.pruned_numbers.glob(f"*{_NUMBERS}")):
+        return None
+    return (
+        f"it is missing, and {directory.pruned_numbers} has the record numbers of files that were deleted on purpose: "
+        "restore a copy of it, or delete that folder, too. Until then, what was pruned counts as missing"
+    )
+
+
 def write_pruned(directory: CrawlDirectory, pruned: Pruned) -> None:
     """Replace what `pruned.json` says, in one step that survives a power failure. Raises `OSError`."""
     replace_file(directory.pruned, msgspec.json.format(msgspec.json.encode(pruned)) + b"\n")

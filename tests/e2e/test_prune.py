@@ -73,6 +73,10 @@ def test_half_of_the_output_goes_and_nothing_is_missing(crawl: Path, tmp_path: P
     assert "records were pruned (see pruned.json)" in rebuilt.err
     assert command_here("inspect", str(crawl), "fsck").code == COMPLETE
 
+    (crawl / "pruned.json").unlink()
+    missed = f"pruned: {crawl}/pruned.json: it is missing, and {crawl}/pruned has the record numbers of files"
+    assert missed in command_here("inspect", str(crawl), "fsck").out
+
 
 def test_a_pruned_crawl_goes_on_to_its_end(crawl: Path) -> None:
     assert command_here("prune", str(crawl), "--keep-bytes", "10kB").code == COMPLETE

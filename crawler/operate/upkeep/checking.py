@@ -8,6 +8,7 @@ from msgspec import UNSET
 from config import Config
 from crawler.control.replies import PartNumber
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.pruned import why_list_is_lost
 from crawler.operate.upkeep.places import Places, open_states, reconciliation
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.recovery.reconciliation import DAMAGED
@@ -118,6 +119,9 @@ def _check_parts(config: Config, states: Mapping[int, FrontierState], count: int
 def _differences(places: Places, states: Sequence[FrontierState]) -> Iterator[FoundProblem]:
     owner = places.owner
     others = places.other_machines()
+    for directory in places.outputs:
+        if (why := why_list_is_lost(directory)) is not None:
+            yield _found(Problem("pruned", str(directory.pruned), why))
     for each in reconciliation(places, states, others).differences():
         is_known = places.is_in_parts and each.again is not None
         yield _found(each.problem, owner(each.again.queue_key) if is_known and each.again is not None else UNSET)

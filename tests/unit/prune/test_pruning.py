@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from crawler.disk import durable_file, pruned
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.pruned import Cycle, PrunedNumbers, read_pruned, write_pruned
+from crawler.disk.pruned import Cycle, PrunedNumbers, read_pruned, why_list_is_lost, write_numbers, write_pruned
 from crawler.page.number_set import NumberSet
 from crawler.prune import finished, following
 from crawler.prune.choosing import Keep
@@ -356,6 +356,19 @@ def test_a_reader_passes_over_files_that_are_deleted_meanwhile_and_takes_each_la
     min(crawl.records.iterdir()).unlink()
     (crawl.records / "records-00002.jsonl").unlink()
     assert [record.number for record in reading] == [3, 0]
+
+
+def test_a_list_that_somebody_has_deleted_is_missed_and_not_one_that_was_never_written(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(4)])
+    assert why_list_is_lost(crawl) is None
+    write_numbers(crawl, "records/records-00000.jsonl", NumberSet())  # before a crash
+    assert why_list_is_lost(crawl) is None
+    prune(crawl, Keep(seconds=1))
+    assert why_list_is_lost(crawl) is None
+    crawl.pruned.unlink()
+    assert "restore a copy of it, or delete that folder, too" in (why_list_is_lost(crawl) or "")
+    shutil.rmtree(crawl.pruned_numbers)
+    assert why_list_is_lost(crawl) is None
 
 
 def test_a_damaged_list_is_refused_with_what_to_do(tmp_path: Path) -> None:
