@@ -1,6 +1,7 @@
 """Fetches pages, and renders some of them."""
 
 import codecs
+import logging
 import re
 from collections.abc import Callable
 
@@ -12,6 +13,8 @@ from crawler.render.limits import Limits
 from crawler.render.loads import Fetches, Loads
 from crawler.render.rendered import Rendered
 from crawler.render.visit import Visit
+
+_log = logging.getLogger(__name__)
 
 _RENDERED_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _WITHOUT_CONTENT = frozenset({204, 205})
@@ -45,6 +48,7 @@ class RenderingFetcher:
         self._reads_as_html = reads_as_html
         self._loads = loads
         self._limits = limits
+        self._unfinished = 0
 
     async def fetch(self, request: Request, /) -> Fetched:
         fetched = await self._fetcher.fetch(request)
@@ -53,6 +57,8 @@ class RenderingFetcher:
         if not self._reads_as_html(fetched):
             return fetched
         rendered = await self._render(fetched)
+        if rendered.why_unfinished is not None:
+            self._note_unfinished(request.url, rendered.why_unfinished)
         body = fetched.body if rendered.document is None else codecs.BOM_UTF8 + rendered.document
         return msgspec.structs.replace(
             fetched,
@@ -65,7 +71,16 @@ class RenderingFetcher:
             screenshots=rendered.screenshots,
         )
 
+    def _note_unfinished(self, url: str, why: str) -> None:
+        """Warn of the first page alone: a wrong selector is wrong for each."""
+        self._unfinished += 1
+        if self._unfinished == 1:
+            _log.warning("%s can't be scrolled or clicked any further: %s", url, why)
+
     async def aclose(self) -> None:
+        if self._unfinished > 1:
+            _log.warning("%d pages could not be scrolled or clicked any further", self._unfinished)
+            self._unfinished = 0
         await self._browsers.aclose()
 
     async def _render(self, page: Page) -> Rendered:

@@ -19,3 +19,5 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     """For this and the following, see `Page`."""
     loads: tuple[Page | Redirect, ...] = ()
     screenshots: tuple[Screenshot, ...] = ()
+    why_unfinished: str | None = None
+    """Why it could not be scrolled or clicked any further, if that failed."""

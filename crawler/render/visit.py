@@ -65,6 +65,7 @@ class Visit:
         """Why there is no document."""
         self._links: dict[str, Link] = {}
         self._link_characters = 0
+        self._why_unfinished: str | None = None
 
     async def run(self) -> Rendered:
         """Render the page. When this returns or raises, all its tasks have ended."""
@@ -134,7 +135,7 @@ class Visit:
         try:
             await behaviours.run()
         except CommandRefused as error:
-            _log.warning("%s can't be scrolled or clicked any further: %s", self._page.url, error)
+            self._why_unfinished = str(error)
 
     async def _wait_until_idle(self) -> None:
         if not self._devtools.gone.done():
@@ -165,6 +166,7 @@ class Visit:
             troubled_loads=frozenset(requests.troubles),
             loads=requests.take_for_archive(),
             screenshots=screenshots,
+            why_unfinished=self._why_unfinished,
         )
 
     async def _watch_memory(self) -> None:

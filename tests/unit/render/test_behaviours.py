@@ -141,8 +141,15 @@ async def test_a_click_that_leads_away_is_a_link_and_the_page_stays(tmp_path: Pa
     assert b"stays" in got.body
 
 
-async def test_a_wrong_selector_is_named_and_costs_no_page(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        got, _ = await shown("/list", tmp_path, limits={"click": ("a[",)})
-    assert (got.rendering, items(got)) == ("whole", 1)
-    assert "'a[' is not a valid selector" in caplog.text
+async def test_a_wrong_selector_is_named_once_and_costs_no_page(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits = msgspec.structs.replace(QUICK, click=("a[",))
+    with caplog.at_level(logging.WARNING, "crawler.render.fetcher"):
+        async with rendering(answer, tmp_path / "browsers", limits=limits, at_once=1) as web:
+            shown = [await web.page("/list") for _ in range(3)]
+    assert [(got.rendering, items(got)) for got in shown] == [("whole", 1)] * 3
+    first, last = (each.getMessage() for each in caplog.records if each.name == "crawler.render.fetcher")
+    assert "/list can't be scrolled or clicked any further: " in first
+    assert "'a[' is not a valid selector" in first
+    assert last == "3 pages could not be scrolled or clicked any further"
