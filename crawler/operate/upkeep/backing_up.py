@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.exit_codes import FAILED
 from crawler.codes.full_disk import DISK_FULL
 from crawler.control.frozen import Frozen, FrozenState
 from crawler.control.requests import Freeze
@@ -19,11 +20,15 @@ from crawler.disk.directory import COPYING, CrawlDirectory
 from crawler.disk.layout import Layout, part_directory, read_division, read_layout
 from crawler.disk.lineages import Block, name_crawl, set_aside
 from crawler.operate.opening import refuse_without_configuration
-from crawler.operate.reach import reach
+from crawler.operate.reach import WAIT_S, CrawlEnded, reach
+from crawler.operate.refused import Refused
 from crawler.record import rfc3339
 
 _NONE: Final = Block(first=1, last=0)
 """A part that is restored gets its numbers from its crawl."""
+
+
+_LOOK_AGAIN_S: Final = 0.2
 
 
 class BackedUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,8 +91,7 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
             stack.enter_context(frozen_folder(CrawlDirectory(directory)))
         # Not after the parts, whose archives may refer to these, and which may delete both meanwhile.
         earlier = list(_earlier_files(source))
-        with reach(source.place, to_change=True) as reached:
-            frozen = reached.ask(Freeze(), Frozen)
+        frozen = _freeze(source.place)
         files = [*_files(source, frozen), *earlier]
         if read_layout(whole) != source.layout:
             raise CopyRefused(f"the crawl in {whole} was divided anew while it was to be copied; try again")
@@ -117,6 +121,21 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
         new_files=copied.new_files,
         new_bytes=copied.new_bytes,
     )
+
+
+def _freeze(place: Path) -> Frozen:
+    """Keep all files as they are now. A part of a running crawl that just begins or ends is waited for. Raises what
+    `reach` raises, and `Refused`."""
+    give_up_at = time.monotonic() + WAIT_S
+    while True:
+        with reach(place, to_change=True) as reached:
+            try:
+                return reached.ask(Freeze(), Frozen)
+            except (Refused, CrawlEnded) as error:
+                may_pass = isinstance(error, CrawlEnded) or (reached.is_running and error.exit_code == FAILED)
+                if not may_pass or time.monotonic() >= give_up_at:
+                    raise
+        time.sleep(_LOOK_AGAIN_S)
 
 
 def _check_places(source: _Source, folder: Folder) -> None:

@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
 
+from crawler.control.replies import Refusal
+from crawler.control.requests import Freeze
 from crawler.copies import freezing
 from crawler.copies.folder import CopyRefused, frozen_folder
 from crawler.copies.freezing import Freezing, read_frozen
@@ -22,6 +25,7 @@ from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import read_layout, write_layout
 from crawler.disk.lineages import MAX_LINEAGE, read_lineages
 from crawler.disk.pruned import PrunedNumbers, read_pruned
+from crawler.operate.parts.members import RunningPart
 from crawler.operate.reach import ReachedCrawl, reach
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import backing_up
@@ -67,6 +71,24 @@ def test_a_crawl_that_has_lost_its_configuration_while_it_runs_is_not_copied_wit
         configuration.unlink()
         ended = crawl.do("backup", "--to", str(tmp_path / "copy"))
     assert_told(ended, REFUSED, f"expected {configuration}", "restore it, or run `onceover crawl CONFIG --dir ")
+
+
+def test_a_backup_waits_for_a_part_that_does_not_run_at_the_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make(tmp_path / "crawl", parts=PARTS)
+    ask, refused = RunningPart.ask, [False]
+
+    async def ask_when_it_runs(self: RunningPart, request: Any, expected: Any) -> Any:
+        if isinstance(request, Freeze) and not all(refused):
+            refused[0] = True
+            return Refusal("it does not run at the moment", FAILED)
+        return await ask(self, request, expected)
+
+    monkeypatch.setattr(RunningPart, "ask", ask_when_it_runs)
+    with answering(crawl.directory, range(PARTS), together=True):
+        made = back_up(crawl.directory, tmp_path / "copy", progress=silent)
+    assert (len(made.parts), refused) == (PARTS, [True])
 
 
 def test_a_link_in_the_directory_is_copied_as_what_it_leads_to(tmp_path: Path) -> None:
