@@ -125,20 +125,32 @@ def list_lines(report: Lists) -> Iterator[str]:
     """The lists of a report."""
     if report.dead_links is not None:
         yield from _dead_link_lines(report.dead_links)
+        yield from _more_lines(report, "dead-links", " links")
     if report.broken_anchors is not None:
         yield from _broken_anchor_lines(report.broken_anchors)
+        yield from _more_lines(report, "broken-anchors", " links")
     if report.orphans is not None:
         unknown = unknown_orphans(report.orphans)
         yield from _titled("orphans", [unknown] if unknown else map(_orphan_line, report.orphans.pages))
+        yield from _more_lines(report, "orphans")
     if report.redirects is not None:
         yield from _titled("redirects", map(_redirect_line, report.redirects))
+        yield from _more_lines(report, "redirects")
     if report.duplicates is not None:
         yield from _titled("duplicates", (f"{each.url}  same {each.by} as {each.of}" for each in report.duplicates))
+        yield from _more_lines(report, "duplicates")
     if report.refused is not None:
         yield from _titled("refused links", chain.from_iterable(map(_refused_lines, report.refused)))
+        yield from _more_lines(report, "refused", " rules")
     for title, rows in (("slowest", report.slowest), ("largest", report.largest)):
         if rows is not None:
             yield from _titled(title, map(_fetched_line, rows))
+
+
+def _more_lines(report: Lists, name: str, of: str = "") -> Iterator[str]:
+    """How many rows --limit has left out."""
+    if count := report.more.get(name):
+        yield f"  and {count:,} more{of}; a larger --limit shows them"
 
 
 def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:

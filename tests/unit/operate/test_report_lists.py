@@ -88,6 +88,20 @@ def test_each_page_with_a_dead_link_is_listed_through_redirects_too(tmp_path: Pa
     ]
 
 
+def test_the_text_says_how_many_rows_the_limit_has_left_out(tmp_path: Path) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", references=links("/gone", "/moved", "/left")),
+        record(2, "/gone", status=404),
+        record(3, "/moved", status=301, redirect="http://a.test/gone"),
+        record(4, "/left", status=301, redirect="http://a.test/gone"),
+    )
+    found = make_lists([directory], ["dead-links", "redirects"], str, 1)
+    lines = [*list_lines(found)]
+    assert "  and 2 more links; a larger --limit shows them" in lines
+    assert lines[-1] == "  and 1 more; a larger --limit shows them"
+
+
 def test_a_chain_of_redirects_at_whose_end_the_crawl_gave_up_is_dead(tmp_path: Path) -> None:
     cut = {"refused": {"too-many-redirects": 1}}
     chain = (
