@@ -26,7 +26,7 @@ Address = Annotated[
     Meta(
         pattern=r"^(\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?|[0-9.]+(:[0-9]{1,5})?|[0-9A-Fa-f:.]{0,45}:[0-9A-Fa-f:.]{0,45})"
         rf"{END}",
-        extra={"form": '{ "*.example.org" = "127.0.0.1:8080" }'},
+        extra={"form": '{ "*.example.org" = "127.0.0.1:8080" }, with hosts without ports'},
     ),
 ]
 Network = Annotated[
@@ -188,8 +188,8 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     hosts: Annotated[
         dict[HostPattern, Address],
         Meta(
-            description="Fixed addresses for host names, with or without a port. *.NAME stands for all names "
-            "below NAME. They take precedence over DNS."
+            description="Fixed addresses, with or without a port, for host names without one. *.NAME stands for all "
+            "names below NAME. They take precedence over DNS."
         ),
     ] = {}
     resolver: Annotated[

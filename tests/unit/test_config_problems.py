@@ -116,7 +116,14 @@ PRINTABLE = "not empty and without control characters"
             "fetch.hosts = { 'b.test' = '127.0.0.1', 'a.test' = 'localhost' }",
             (
                 'fetch.hosts: expected a table such as { "*.example.org" = "127.0.0.1:8080" }, '
-                'found { "a.test" = "localhost" }'
+                'with hosts without ports, found { "a.test" = "localhost" }'
+            ),
+        ),
+        (
+            "fetch.hosts = { 'a.test:80' = '127.0.0.1:8080' }",
+            (
+                'fetch.hosts: expected a table such as { "*.example.org" = "127.0.0.1:8080" }, '
+                'with hosts without ports, found { "a.test:80" = "127.0.0.1:8080" }'
             ),
         ),
         ("fetch.hosts = { '*x' = '127.0.0.1' }", "fetch.hosts: expected a table such as "),
