@@ -11,6 +11,7 @@ from crawler.control.known_urls import UrlFound
 from crawler.control.replies import Judged, JudgedUrl
 from crawler.control.requests import Add
 from crawler.discover.links.external import MARK
+from crawler.discover.scope import Refusal
 from crawler.disk.layout import part_at
 from crawler.operate.actions.forms import url_form
 from crawler.operate.actions.visits import visits_of
@@ -136,7 +137,9 @@ class _Adding:
             return JudgedUrl(url=text, outcome="invalid", reason=str(error))
         refusal = None if self._request.force else self._scope.refusal(self._urls.seed(url.url), depth=0)
         if refusal is not None:
-            return JudgedUrl(url=url.url, outcome="refused", reason=f"{refusal}; with force it is added all the same")
+            whole = "; to follow its links, too, add it to crawl.seeds" if refusal is Refusal.OUT_OF_SCOPE else ""
+            why = f"{refusal}; with force it is added all the same{whole}"
+            return JudgedUrl(url=url.url, outcome="refused", reason=why)
         if self._part is not None and (owner := self._owner(url.queue_key)) != self._part.number:
             why = f"it belongs to part {owner} of the crawl: name the directory of the whole crawl"
             return JudgedUrl(url=url.url, outcome="refused", reason=why)
