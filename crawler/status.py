@@ -113,10 +113,16 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
         return f"{rests}; {host} is next, in {when}: it waits for {frontier.next_wake_why}"
     if frontier.next_wake_trouble is None:
         return f"{rests} between requests; {host} is next, in {when}"
-    failed = "once" if frontier.next_wake_streak == 1 else f"{frontier.next_wake_streak} times in a row"
-    trouble = f"it failed {failed}, the last time with {frontier.next_wake_trouble}"
+    trouble = f"it {failures_text(frontier.next_wake_streak, frontier.next_wake_trouble)}"
     of_these = "" if frontier.snoozed_queues == 1 else f", {frontier.troubled_queues} of them after failures"
     return f"{rests}{of_these}; {host} is tried next, in {when}: {trouble}"
+
+
+def failures_text(streak: int, last: str) -> str:
+    """What a host has done: it has failed `streak` times in a row, the last time for the reason `last`."""
+    return (
+        f"failed once, with {last}" if streak == 1 else f"failed {streak:,} times in a row, the last time with {last}"
+    )
 
 
 def host_of(queue_key: str) -> str:

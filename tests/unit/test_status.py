@@ -88,7 +88,7 @@ def flight(since: float, *, stage: str = "the server", host: str = "a") -> InFli
         (
             stats(snoozed=1, wake_s=90.0, key="test,a", troubled=1, streak=1, trouble="dns"),
             [],
-            "the only host rests; a.test is tried next, in 1 min 30 s: it failed once, the last time with dns",
+            "the only host rests; a.test is tried next, in 1 min 30 s: it failed once, with dns",
         ),
         (
             stats(snoozed=3, wake_s=5.0, key="test,a", troubled=2, streak=4, trouble="dns"),

@@ -13,7 +13,7 @@ from crawler.operate.actions.forms import moment
 from crawler.operate.actions.slices import First, in_slices
 from crawler.operate.target import OperatedCrawl, queue_reads, serving
 from crawler.record import rfc3339
-from crawler.status import duration, host_of, number_of
+from crawler.status import duration, failures_text, host_of
 from crawler.wiring.components import discovering
 from crawler.wiring.storage import rules_version
 from frontier import ActiveQueue, FrontierStats, Health, QueueStatus
@@ -151,17 +151,16 @@ def _group(queue: ActiveQueue) -> str:
 def _why_resting(queue: ActiveQueue) -> str:
     if queue.rest_reason is not None:
         return f"waits for {queue.rest_reason}"
-    if queue.health.trouble is not None:
-        return _trouble(queue.health)
+    if (trouble := queue.health.trouble) is not None:
+        return _trouble(queue.health, trouble)
     if queue.health.pressure:
         return "rests longer, because its server asked us to slow down"
     return "rests between requests"
 
 
-def _trouble(health: Health) -> str:
-    failed = "once" if health.error_streak == 1 else f"{number_of(health.error_streak, 'time')} in a row"
+def _trouble(health: Health, trouble: str) -> str:
     given_up = f"; given up until {rfc3339(health.probe_at)}" if health.probe_at > time.time() else ""
-    return f"failed {failed}, the last time with {health.trouble}{given_up}"
+    return f"{failures_text(health.error_streak, trouble)}{given_up}"
 
 
 def _stored_host(queue: QueueStatus, *, is_running: bool) -> HostForm:
@@ -184,8 +183,8 @@ def _why_inactive(queue: QueueStatus, *, is_running: bool) -> str:
     if not queue.served:
         budget = "" if queue.budget is None else f" of {queue.budget:,}"
         return f"is retired, because its budget is spent: {queue.spent:,}{budget}"
-    if queue.health.trouble is not None:
-        return _trouble(queue.health)
+    if (trouble := queue.health.trouble) is not None:
+        return _trouble(queue.health, trouble)
     if not is_running:
         return "the crawl does not run"
     return "waits for its turn behind other hosts"
