@@ -37,7 +37,7 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempts: _Count = 1
     ip: str | None = None
     redirect: str | None = None
-    """The target of a redirect, absolute."""
+    """The target of a redirect, absolute; the Location as it stands if the crawl does not follow it."""
     content_type: str | None = None
     declared_type: str | None = None
     charset: str | None = None
