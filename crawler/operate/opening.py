@@ -116,6 +116,8 @@ def lock_directory(path: Path, *, to_change: bool) -> Iterator[None]:
 def _named_instead(path: Path) -> str:
     if (path / "daemon").is_dir():
         return f"this is the folder of a daemon: name the directory of one of its crawls, as {path}/crawls/NAME"
+    if crawls := sorted(each.parent for each in path.glob("*/crawl.toml")):  # such as the runs of a schedule
+        return f"there are crawls in it: name one of them, as {crawls[-1]}"
     return "name the directory of a crawl whose frontier.backend is not memory"
 
 

@@ -104,6 +104,15 @@ def test_the_folder_of_a_daemon_is_told_from_a_crawl(tmp_path: Path) -> None:
         assert f"name the directory of one of its crawls, as {tmp_path}/crawls/NAME" in told.err
 
 
+def test_a_folder_of_crawls_names_one_of_them(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for run in ("20261128T105800Z", "20261128T110000Z"):
+        make(tmp_path / "docs" / run)
+    told = command_here("status", str(tmp_path / "docs"))
+    assert told.code == 5
+    assert f"there are crawls in it: name one of them, as {tmp_path}/docs/20261128T110000Z" in told.err
+
+
 def test_the_page_is_for_all_sections_and_for_a_place_that_can_be_written(tmp_path: Path) -> None:
     crawl = make(tmp_path / "crawl")
     assert crawl.do("report", "hosts", "--html", "-").code == 2
