@@ -102,6 +102,11 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
     chosen = _Options(**options)
     _check(directory, chosen.part)
     note_elsewhere(directory)
+    ending = to.suffix.removeprefix(".")
+    if ending in _FORMATS and ending != form and not to.is_dir():
+        raise click.UsageError(
+            f"--to has the ending .{ending}, and --format is {form}: give it the ending .{form}, or name a folder"
+        )
     if chosen.text_by is not None and chosen.table != "pages":
         raise click.UsageError("--text-by is for the table of pages, and for wacz")
     if chosen.partition_by and (form in (_WACZ, _CDXJ) or chosen.table != "pages"):

@@ -211,6 +211,12 @@ def test_a_crawl_in_parts_is_exported_whole_or_by_part(full: Path, tmp_path: Pat
         run(whole, "csv", tmp_path / "none.csv", "--part", "2")
 
 
+def test_a_file_with_the_ending_of_another_format_is_refused(full: Path, tmp_path: Path) -> None:
+    with pytest.raises(click.UsageError, match=r"has the ending \.parquet, and --format is csv"):
+        run(full, "csv", tmp_path / "pages.parquet")
+    assert not (tmp_path / "pages.parquet").exists()
+
+
 def test_an_interrupted_export_keeps_its_files_and_goes_on_with_the_same_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
