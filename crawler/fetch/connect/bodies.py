@@ -18,8 +18,15 @@ _MAX_INFORMATIONAL: Final = 50
 """Informational responses before the final one. Each takes much more time than its few bytes show."""
 _UNKNOWN_LENGTH: Final = sys.maxsize
 """More bytes than any body has."""
-PARSER_LIMITS: Final[Mapping[str, Any]] = {"max_line_size": 65536, "max_field_size": 65536, "max_headers": 512}
-"""Browsers accept as much in all header lines together; aiohttp's own limit of 8 KiB for each refuses real sites."""
+PARSER_OPTIONS: Final[Mapping[str, Any]] = {
+    "read_until_eof": True,
+    "auto_decompress": False,
+    "max_line_size": 65536,
+    "max_field_size": 65536,
+    "max_headers": 512,
+}
+"""Of aiohttp's parser. Browsers accept as many bytes in all header lines together; aiohttp's own limit for one, 8 KiB,
+refuses real sites."""
 _MAX_LINE_BYTES: Final = 16 * 1024
 """Of a line between chunks, as in Chromium."""
 _MAX_SIZE_DIGITS: Final = 16

@@ -11,7 +11,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-from crawler.fetch.connect.bodies import PARSER_LIMITS, BodyEnd, Chunks, Overhead, PlainBody
+from crawler.fetch.connect.bodies import PARSER_OPTIONS, BodyEnd, Chunks, Overhead, PlainBody
 from crawler.fetch.connect.connections import Connections, Server
 from crawler.fetch.connect.failures import BROKEN_CHUNKS, TOO_MUCH, BodyBroken, NoResponse
 from crawler.fetch.connect.keeping import memory_of
@@ -177,6 +177,10 @@ class TolerantHandler(ResponseHandler):
         self._connections.remove(self)
 
     def data_received(self, data: bytes) -> None:
+        if self._plain is not None and self._chunks is None and not self._plain.is_eof():
+            self._note_piece(len(data))
+            self._feed_plain(self._plain, data)
+            return
         if self._spoke_first:
             return
         if data and self._is_idle():
@@ -241,9 +245,8 @@ class TolerantHandler(ResponseHandler):
         return pending if self.exception() is None else b""
 
     def _begin_plain(self, head: PlainHead) -> None:
-        self._plain = body = PlainBody(
-            head.length, pause=self._pause_transport_reading, resume=self._resume_transport_reading
-        )
+        pause, resume = self._pause_transport_reading, self._resume_transport_reading
+        self._plain = body = PlainBody(head.length, pause=pause, resume=resume)
         self._chunks = Chunks(body) if head.chunked else None
         self._payload = body  # type: ignore[assignment]
         self._parser = None
@@ -252,15 +255,14 @@ class TolerantHandler(ResponseHandler):
         self.feed_data((head, body))
 
     def _feed_plain(self, body: PlainBody, data: bytes) -> None:
-        missing, chunks = body.missing, self._chunks
-        if chunks is not None:
+        if (chunks := self._chunks) is not None:
             if not chunks.feed(data):
                 self._refuse(BROKEN_CHUNKS)
             elif chunks.have_ended:
                 if not chunks.are_sound:
                     self.force_close()  # before the end of the body gives the connection back
                 body.feed_eof()
-        elif len(data) <= missing:
+        elif len(data) <= (missing := body.missing):
             body.feed(data)
         else:
             self.force_close()
@@ -271,9 +273,7 @@ class TolerantHandler(ResponseHandler):
     def _parse(self, data: bytes) -> None:
         """Pass data to aiohttp's parser."""
         if self._parser is None and data:
-            super().set_response_params(
-                skip_payload=not self._may_be_plain, read_until_eof=True, auto_decompress=False, **PARSER_LIMITS
-            )
+            super().set_response_params(skip_payload=not self._may_be_plain, **PARSER_OPTIONS)
         super().data_received(data)
 
     def _refuse(self, message: str) -> None:

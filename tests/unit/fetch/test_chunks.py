@@ -10,7 +10,7 @@ from aiohttp.http_parser import HttpResponseParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.fetch.connect.bodies import PARSER_LIMITS
+from crawler.fetch.connect.bodies import PARSER_OPTIONS
 from crawler.fetch.connect.connections import Connections
 from crawler.fetch.connect.failures import BodyBroken
 from crawler.fetch.connect.handler import TolerantHandler
@@ -139,9 +139,7 @@ async def test_what_the_parser_of_aiohttp_accepts_is_the_same_body_and_other_byt
         assert getattr(whole, field) == getattr(pieces, field)
     assert isinstance(whole.broken, BodyBroken) == isinstance(pieces.broken, BodyBroken)
     reader: Any = Reader()
-    parser = HttpResponseParser(
-        reader, asyncio.get_running_loop(), 2**16, read_until_eof=True, auto_decompress=False, **PARSER_LIMITS
-    )
+    parser = HttpResponseParser(reader, asyncio.get_running_loop(), 2**16, **PARSER_OPTIONS)
     [[_, content]], _, _ = parser.feed_data(HEAD)
     try:
         more, _, _ = parser.feed_data(sent)
