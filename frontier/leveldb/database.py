@@ -13,7 +13,7 @@ from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 import plyvel
@@ -28,6 +28,8 @@ from frontier.leveldb.opening import (
     says_disk_is_full,
 )
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreFull
+
+_Record = TypeVar("_Record")
 
 SPACE_TO_REOPEN_BYTES = 2 * WRITE_BUFFER_BYTES
 """Enough to write the log again and go on for a while."""
@@ -93,7 +95,7 @@ class Database:
                 self._full = True
                 raise StoreFull(f"can't write to {self.directory}: {message_of(error)}; free some space") from error
             if isinstance(error, plyvel.CorruptionError):
-                raise damage_error(self.directory, error) from error
+                raise damage_error(self.directory, message_of(error)) from error
             raise StoreFailed(
                 f"can't write to {self.directory}: {message_of(error)}; everything settled so far is safe: "
                 "free some space or repair the disk, then start the crawl again"
@@ -230,8 +232,12 @@ class Database:
             get = self._db.get
             return [get(key, verify_checksums=True) for key in keys]
 
-    def has_many(self, keys: Iterable[bytes]) -> list[bool]:
-        return [value is not None for value in self.get_many(keys)]
+    def decode(self, decode: Callable[[bytes], _Record], value: bytes, what: str) -> _Record:
+        """Decode a value that nothing replaces. Raises `StoreFailed`, which says `what` is damaged."""
+        try:
+            return decode(value)
+        except msgspec.DecodeError as error:
+            raise damage_error(self.directory, f"{what}: {error}") from error
 
     def items(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         key: bytes | None = None
@@ -265,7 +271,7 @@ class _Reading:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, plyvel.CorruptionError):
-            raise damage_error(self._database.directory, error) from error
+            raise damage_error(self._database.directory, message_of(error)) from error
         if isinstance(error, plyvel.Error):
             raise StoreFailed(
                 f"can't read {self._database.directory}: {message_of(error)}; repair the disk, then start the crawl "

@@ -8,13 +8,13 @@ import msgspec
 
 from frontier.leveldb.database import Batch, Database
 from frontier.leveldb.format import encoding
-from frontier.leveldb.format.encoding import DecodeError
 from frontier.leveldb.format.keys import SPACES
 from frontier.leveldb.marks import IN_USE
+from frontier.leveldb.opening import damage_error
 from frontier.parts.protocol import Part
 from frontier.records import Counters, first_number, lineage_of
 from frontier.terms import Terms, check_identity, check_part
-from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
+from frontier.values import StoreFailed, StoreRefused
 
 FORMAT = 3
 FORMAT_OF_PARTS = 4
@@ -98,12 +98,7 @@ def _check_part(database: Database, terms: Terms, *, is_part: bool) -> None:
 
 def read_part(database: Database) -> Part:
     """Which part of its crawl a store belongs to. Raises `StoreFailed` if its record is damaged."""
-    try:
-        return _decode_part(database.get(_PART) or b"")
-    except DecodeError as error:
-        raise StoreFailed(
-            f"the frontier in {database.directory} is damaged: the record of its part: {error}; {REPAIR_ADVICE}"
-        ) from error
+    return database.decode(_decode_part, database.get(_PART) or b"", "the record of its part")
 
 
 def read_lineage(database: Database) -> int:
@@ -129,7 +124,7 @@ def _begin(database: Database, terms: Terms) -> None:
     elif not _looks_like_a_frontier(database):
         raise StoreRefused(f"{directory} holds a LevelDB that is not a frontier's; give the crawl another directory")
     elif not terms.to_repair:
-        raise StoreFailed(f"the frontier in {directory} is damaged: it has no format; {REPAIR_ADVICE}")
+        raise damage_error(directory, "it has no format")
     part = {} if terms.part is None else {_PART: _encode(terms.part)}
     _write(
         database,
@@ -157,12 +152,7 @@ def _looks_like_a_frontier(database: Database) -> bool:
 
 def read_identity(database: Database) -> dict[str, str]:
     """The settings that the stored URLs depend on, by name. Raises `StoreFailed` if they are damaged."""
-    try:
-        return _decode_identity(database.get(_IDENTITY) or b"")
-    except DecodeError as error:
-        raise StoreFailed(
-            f"the frontier in {database.directory} is damaged: its identity: {error}; {REPAIR_ADVICE}"
-        ) from error
+    return database.decode(_decode_identity, database.get(_IDENTITY) or b"", "its identity")
 
 
 def empty_error(directory: Path) -> StoreFailed:
@@ -231,10 +221,8 @@ def stored_counters(database: Database, *, to_repair: bool = False) -> Counters:
     if value is None:
         return Counters()
     try:
-        return _decode_counters(value)
-    except DecodeError as error:
+        return database.decode(_decode_counters, value, "its counters")
+    except StoreFailed:
         if to_repair:
             return Counters()
-        raise StoreFailed(
-            f"the frontier in {database.directory} is damaged: its counters: {error}; {REPAIR_ADVICE}"
-        ) from error
+        raise

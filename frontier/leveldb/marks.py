@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from frontier.leveldb.database import Batch, Database
-from frontier.leveldb.format.encoding import DecodeError, decode_postponed, encode_postponed
+from frontier.leveldb.format.encoding import decode_postponed, encode_postponed
 from frontier.leveldb.format.keys import SECONDS, text
 from frontier.records import PendingUrl, PostponedUrl, order_of
-from frontier.values import REPAIR_ADVICE, CrawlUrl, StoreFailed
+from frontier.values import CrawlUrl
 
 IN_USE = b"Min-use"
 _CRASHED = b"Mcrashed"
@@ -96,13 +96,9 @@ class LevelDBClaims:
     def urls(self) -> list[CrawlUrl]:
         """Raises `StoreFailed` if they can't be decoded."""
         value = self._database.get(CLAIMS)
-        try:
-            return [] if value is None else [decode_postponed(each, due_ms=0).pending.url for each in _decode(value)]
-        except DecodeError as error:
-            raise StoreFailed(
-                f"the frontier in {self._database.directory} is damaged: what it has asked the visited set: {error}; "
-                f"{REPAIR_ADVICE}"
-            ) from error
+        if value is None:
+            return []
+        return self._database.decode(_decode_claims, value, "what it has asked the visited set")
 
     def put(self, urls: Sequence[CrawlUrl], /) -> None:
         batch = self._database.batch()
@@ -120,6 +116,10 @@ class LevelDBClaims:
         """Let a batch delete them, if there are any. Once it is written, the caller says that none `is_open`."""
         if self.is_open:
             batch.delete(CLAIMS)
+
+
+def _decode_claims(value: bytes) -> list[CrawlUrl]:
+    return [decode_postponed(each, due_ms=0).pending.url for each in _decode(value)]
 
 
 def _encode_url(url: CrawlUrl) -> bytes:

@@ -36,7 +36,7 @@ def open_leveldb(
     `StoreFailed`."""
     if has_database(directory) and not (directory / "CURRENT").exists():
         # LevelDB would create a new database and delete the rest of this one.
-        raise StoreFailed(f"the frontier in {directory} is damaged: its file CURRENT is missing; {REPAIR_ADVICE}")
+        raise damage_error(directory, "its file CURRENT is missing")
     try:
         return plyvel.DB(
             str(directory),
@@ -51,7 +51,7 @@ def open_leveldb(
             paranoid_checks=True,
         )
     except plyvel.CorruptionError as error:
-        raise damage_error(directory, error) from error
+        raise damage_error(directory, message_of(error)) from error
     except plyvel.IOError as error:
         # "LOCK", the name of the lock file, occurs in other messages too.
         if "error: lock " in message_of(error):
@@ -76,8 +76,8 @@ def check_end(db: plyvel.DB, position: bytes, *, is_last_key: bool) -> None:
             items.next()
 
 
-def damage_error(directory: Path, error: plyvel.Error) -> StoreFailed:
-    return StoreFailed(f"the frontier in {directory} is damaged: {message_of(error)}; {REPAIR_ADVICE}")
+def damage_error(directory: Path, what: str) -> StoreFailed:
+    return StoreFailed(f"the frontier in {directory} is damaged: {what}; {REPAIR_ADVICE}")
 
 
 def says_disk_is_full(message: str) -> bool:

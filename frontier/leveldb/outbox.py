@@ -5,18 +5,17 @@ ranges are compacted now and then, as those of queues are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
 
 import msgspec
 
 from frontier.leveldb.database import Batch, Database
 from frontier.leveldb.format import encoding
 from frontier.leveldb.format.keys import U64, inbox_key, parcel_key, parcel_of, sender_of, trimmed_key
+from frontier.leveldb.opening import damage_error
 from frontier.records import Incarnation, Transit, Trimmed
-from frontier.values import REPAIR_ADVICE, Damaged, StoreFailed
+from frontier.values import Damaged
 
 _INCARNATION = b"Mincarnation"
-_Record = TypeVar("_Record")
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_trimmed = encoding.decoder(msgspec.msgpack.Decoder(Trimmed).decode)
@@ -40,16 +39,7 @@ def read_positions(database: Database) -> Mapping[tuple[int, int], int]:
 def read_incarnation(database: Database) -> Incarnation | None:
     """The last opening; None if there was none."""
     value = database.get(_INCARNATION)
-    return None if value is None else _decode(database, _decode_incarnation, value, "its last incarnation")
-
-
-def _decode(database: Database, decode: Callable[[bytes], _Record], value: bytes, what: str) -> _Record:
-    try:
-        return decode(value)
-    except encoding.DecodeError as error:
-        raise StoreFailed(
-            f"the frontier in {database.directory} is damaged: {what}: {error}; {REPAIR_ADVICE}"
-        ) from error
+    return None if value is None else database.decode(_decode_incarnation, value, "its last incarnation")
 
 
 def encode_trimmed(trimmed: Trimmed) -> bytes:
@@ -73,7 +63,7 @@ class LevelDBOutbox:
         value = self._database.get(trimmed_key(receiver))
         if value is None:
             return Trimmed()
-        return _decode(self._database, _decode_trimmed, value, f"its outbox for part {receiver}")
+        return self._database.decode(_decode_trimmed, value, f"its outbox for part {receiver}")
 
     def damaged(self) -> list[Damaged]:
         """What is known about the outbox and can't be decoded. The parcels are not looked at."""
@@ -108,14 +98,9 @@ class LevelDBOutbox:
             if max_bytes is not None and found_bytes >= max_bytes:
                 return found
         if len(found) <= last - first:
-            raise self._gap(receiver, first + len(found))
+            missing = first + len(found)
+            raise damage_error(self._database.directory, f"parcel {missing} for part {receiver} is missing")
         return found
-
-    def _gap(self, receiver: int, index: int) -> StoreFailed:
-        return StoreFailed(
-            f"the frontier in {self._database.directory} is damaged: parcel {index} for part {receiver} is missing; "
-            f"{REPAIR_ADVICE}"
-        )
 
     def trim(self, receiver: int, trimmed: Trimmed, /) -> None:
         before = self.trimmed(receiver).index

@@ -168,7 +168,7 @@ class LevelDBReads:
             return 0
 
     def knows_many(self, canonicals: Sequence[str], /) -> list[bool]:
-        return self._database.has_many(map(ledger_key, canonicals))
+        return [value is not None for value in self._database.get_many(map(ledger_key, canonicals))]
 
     def queue(self, key: str, /) -> QueueRecord | None:
         stored_key = queue_key(key)

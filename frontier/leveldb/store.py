@@ -39,6 +39,7 @@ from frontier.leveldb.identity import (
 from frontier.leveldb.journal import LevelDBJournal, write_journal
 from frontier.leveldb.marks import LevelDBClaims, LevelDBMarks
 from frontier.leveldb.notes import LevelDBNotes
+from frontier.leveldb.opening import damage_error
 from frontier.leveldb.outbox import LevelDBOutbox, read_positions, write_transit
 from frontier.leveldb.reads import LevelDBReads
 from frontier.leveldb.writer import Writer
@@ -53,7 +54,7 @@ from frontier.records import (
     Transit,
 )
 from frontier.terms import Terms
-from frontier.values import REPAIR_ADVICE, LedgerEntry, StoreFailed, StoreFull
+from frontier.values import LedgerEntry, StoreFailed, StoreFull
 
 _URLS_OF_PARCEL = 10
 """As many URLs take the space of a usual parcel."""
@@ -102,12 +103,9 @@ class LevelDBStore:
         if not self.counters.admitted and not self.counters.generation and not may_begin:  # nor was all forgotten
             raise empty_error(directory)
         if missing := self.writer.missing_batches():
-            raise StoreFailed(
-                f"the frontier in {directory} is damaged: {missing} of its changes are missing, but later ones are "
-                f"there; {REPAIR_ADVICE}"
-            )
+            raise damage_error(directory, f"{missing} of its changes are missing, but later ones are there")
         if (imbalance := self.counters.imbalance) is not None:
-            raise StoreFailed(f"the frontier in {directory} is damaged: {imbalance}; {REPAIR_ADVICE}")
+            raise damage_error(directory, imbalance)
 
     def _read_counters(self, *, to_repair: bool) -> Counters:
         return read_counters(self._database, self.part, to_repair=to_repair)

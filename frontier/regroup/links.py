@@ -9,12 +9,13 @@ from typing import BinaryIO
 
 from frontier.leveldb.database import Database
 from frontier.leveldb.format.keys import parcel_of
+from frontier.leveldb.opening import damage_error
 from frontier.leveldb.outbox import read_incarnation, read_positions
 from frontier.leveldb.store import LevelDBStore
 from frontier.parts.parcels import decode_parcel
 from frontier.regrouping import PartOfState, Regrouping
 from frontier.shell import QueueFrontier
-from frontier.values import REPAIR_ADVICE, CrawlUrl, StoreFailed
+from frontier.values import CrawlUrl
 from visited import Unsaved, VisitedStats
 
 _ADDED_TOGETHER = 200
@@ -70,10 +71,7 @@ def links_on_their_way(sources: Sequence[Database], parts: Sequence[PartOfState]
             try:
                 yield from decode_parcel(content)
             except ValueError as error:
-                raise StoreFailed(
-                    f"the frontier in {database.directory} is damaged: parcel {index} for part {receiver}: {error}; "
-                    f"{REPAIR_ADVICE}"
-                ) from error
+                raise damage_error(database.directory, f"parcel {index} for part {receiver}: {error}") from error
 
 
 async def admit_links(store: LevelDBStore, urls: Iterable[CrawlUrl], job: Regrouping) -> int:
