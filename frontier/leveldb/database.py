@@ -102,6 +102,15 @@ class Database:
             ) from error
         self._group_sync.count_write()
 
+    def write_one(self, key: bytes, value: bytes | None) -> None:
+        """Write one record; with None, delete it."""
+        batch = self.batch()
+        if value is None:
+            batch.delete(key)
+        else:
+            batch.put(key, value)
+        self.write(batch)
+
     async def sync(self) -> None:
         """Wait until all earlier writes are as safe as the durability asks."""
         if self._syncs_always:

@@ -66,7 +66,7 @@ def check_terms(database: Database, terms: Terms) -> bool:
         if not terms.to_repair:
             raise
         stored = dict(terms.identity)
-        _write(database, {_IDENTITY: _encode(stored)})
+        database.write_one(_IDENTITY, _encode(stored))
     is_rebuilding = database.get(_REBUILDING) is not None
     if terms.to_rename:
         return is_rebuilding or stored != {**stored, **terms.identity}
@@ -91,7 +91,7 @@ def _check_part(database: Database, terms: Terms, *, is_part: bool) -> None:
     except StoreFailed:
         if not terms.to_repair or terms.part is None:
             raise
-        _write(database, {_PART: _encode(terms.part)})
+        database.write_one(_PART, _encode(terms.part))
         return
     check_part(database.directory, stored, terms.part)
 
@@ -110,9 +110,9 @@ def set_lineage(database: Database, lineage: int) -> None:
     """From its next opening on, the store gives numbers of another lineage. If it belongs to a part, that has it too,
     and has to be named so."""
     if database.get(_PART) is None:
-        _write(database, {_LINEAGE: lineage.to_bytes(2, "big")})
+        database.write_one(_LINEAGE, lineage.to_bytes(2, "big"))
     else:
-        _write(database, {_PART: _encode(msgspec.structs.replace(read_part(database), lineage=lineage))})
+        database.write_one(_PART, _encode(msgspec.structs.replace(read_part(database), lineage=lineage)))
 
 
 def _begin(database: Database, terms: Terms) -> None:

@@ -54,9 +54,7 @@ class LevelDBJournal:
             raise JournalDamaged(f"entry {expected} of the journal in {directory} is missing")
 
     def note_snapshot(self, journal_end: int, /) -> None:
-        batch = self._database.batch()
-        batch.put(b"Msnapshot", U64.pack(journal_end))
-        self._database.write(batch)
+        self._database.write_one(b"Msnapshot", U64.pack(journal_end))
         self._snapshot_at = journal_end
 
     def trim(self, limit: int, /) -> bool:

@@ -53,24 +53,14 @@ class LevelDBMarks:
         return None if value is None else value.decode("utf-8", "replace")  # a damaged reason is still a pause
 
     def set_paused(self, reason: str | None, /) -> None:
-        batch = self._database.batch()
-        if reason is None:
-            batch.delete(_PAUSED)
-        else:
-            batch.put(_PAUSED, text(reason))
-        self._database.write(batch)
+        self._database.write_one(_PAUSED, None if reason is None else text(reason))
 
     @property
     def revisits_planned(self) -> bool:
         return self._database.get(_REVISITS) is not None
 
     def set_revisits_planned(self, planned: bool, /) -> None:
-        batch = self._database.batch()
-        if planned:
-            batch.put(_REVISITS, b"")
-        else:
-            batch.delete(_REVISITS)
-        self._database.write(batch)
+        self._database.write_one(_REVISITS, b"" if planned else None)
 
     @property
     def memory(self) -> str | None:
@@ -78,12 +68,7 @@ class LevelDBMarks:
         return None if value is None else value.decode("utf-8", "replace")  # a damaged name is that of no memory
 
     def set_memory(self, memory: str | None, /) -> None:
-        batch = self._database.batch()
-        if memory is None:
-            batch.delete(MEMORY)
-        else:
-            batch.put(MEMORY, text(memory))
-        self._database.write(batch)
+        self._database.write_one(MEMORY, None if memory is None else text(memory))
 
 
 class LevelDBClaims:
@@ -107,9 +92,7 @@ class LevelDBClaims:
         self.is_open = True
 
     def clear(self) -> None:
-        batch = self._database.batch()
-        self.delete_with(batch)
-        self._database.write(batch)
+        self._database.write_one(CLAIMS, None)
         self.is_open = False
 
     def delete_with(self, batch: Batch) -> None:

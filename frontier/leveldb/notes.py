@@ -24,14 +24,9 @@ class LevelDBNotes:
 
     def put(self, key: str, value: bytes, /) -> None:
         try:
-            self._write(key, value)
+            self._database.write_one(_stored_key(key), value)
         except StoreFull:
             self._unwritten[key] = value
-
-    def _write(self, key: str, value: bytes) -> None:
-        batch = self._database.batch()
-        batch.put(_stored_key(key), value)
-        self._database.write(batch)
 
     def items(self, prefix: str, /) -> Iterator[tuple[str, bytes]]:
         unwritten = {key: value for key, value in self._unwritten.items() if key.startswith(prefix)}
@@ -54,7 +49,7 @@ class LevelDBNotes:
         memory, and `StoreFull` is raised."""
         while self._unwritten:
             key, value = next(iter(self._unwritten.items()))
-            self._write(key, value)
+            self._database.write_one(_stored_key(key), value)
             del self._unwritten[key]
 
 

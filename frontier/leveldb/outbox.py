@@ -112,9 +112,7 @@ class LevelDBOutbox:
         self._count_deleted(receiver, trimmed.index, trimmed.index - before)
 
     def begin(self, incarnation: Incarnation, /) -> None:
-        batch = self._database.batch()
-        batch.put(_INCARNATION, _encode(incarnation))
-        self._database.write(batch)
+        self._database.write_one(_INCARNATION, _encode(incarnation))
 
     def all_parcels(self) -> Iterator[tuple[int, int, bytes]]:
         """Every parcel: its receiver, its index and its content."""
