@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Final, NoReturn
+from typing import NoReturn
 
 import msgspec
 
@@ -27,10 +27,8 @@ from frontier.records import Counters
 from frontier.regroup.filling import Placed
 from frontier.regroup.sources import Found, Sources
 from frontier.regrouping import Regrouping
-from frontier.transitions.accounting import count_queue
+from frontier.transitions.accounting import count_queue, count_state
 from frontier.values import REPAIR_ADVICE, StoreFailed, UrlState
-
-_COUNTERS: Final = {UrlState.DONE: "done", UrlState.FAILED: "failed", UrlState.EXCLUDED: "excluded"}
 
 Place = Callable[[bytes, Found], Iterator[Placed]]
 
@@ -180,8 +178,7 @@ class Placing:
 def _count_entry(state: UrlState, quarantined: int, counters: Counters) -> None:
     counters.admitted += 1
     counters.quarantined += quarantined
-    if (name := _COUNTERS.get(state)) is not None:
-        setattr(counters, name, getattr(counters, name) + 1)
+    count_state(counters, state)
 
 
 def _count_quarantined(counters: Counters) -> None:

@@ -11,7 +11,7 @@ from frontier.queues.lifecycle import INACTIVE, SNOOZED, QueueState
 from frontier.queues.queue import NEUTRAL_PRECEDENCE, Position, Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import Counters, PendingUrl, QueueUpdate, precedence_of
-from frontier.values import Budgets, Health, LedgerEntry, UrlState
+from frontier.values import Budgets, Health, UrlState
 
 _order = attrgetter("order")
 
@@ -133,8 +133,8 @@ def _next_position(counters: Counters, state: QueueState, rank: int) -> Position
     return position
 
 
-def subtract(counters: Counters, entry: LedgerEntry) -> None:
-    """Count a settled URL no more."""
-    counters.done -= entry.state is UrlState.DONE
-    counters.failed -= entry.state is UrlState.FAILED
-    counters.excluded -= entry.state is UrlState.EXCLUDED
+def count_state(counters: Counters, state: UrlState, *, sign: int = 1) -> None:
+    """Add a URL to the counters of settled ones, or with -1 subtract it. One that waits counts nowhere."""
+    counters.done += sign * (state is UrlState.DONE)
+    counters.failed += sign * (state is UrlState.FAILED)
+    counters.excluded += sign * (state is UrlState.EXCLUDED)

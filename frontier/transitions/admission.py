@@ -25,7 +25,7 @@ from frontier.records import (
 )
 from frontier.sending.outgoing import Chosen, Outgoing
 from frontier.store import Store
-from frontier.transitions.accounting import plan_fill, subtract
+from frontier.transitions.accounting import count_state, plan_fill
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.asking.asking import asking
 from frontier.transitions.commit import Commit
@@ -235,7 +235,7 @@ class Admission:
             if entry is None:
                 counters.admitted += 1
             else:
-                subtract(counters, entry)
+                count_state(counters, entry.state, sign=-1)
         removed: dict[str, int] = {}
         for held in superseded:
             queues[held.queue.key] = held.queue
@@ -273,7 +273,7 @@ class Admission:
     def _remove_entries(self, settled: Sequence[LedgerEntry]) -> None:
         counters = self._active.copy_counters(self._active.now())
         for entry in settled:
-            subtract(counters, entry)
+            count_state(counters, entry.state, sign=-1)
         counters.admitted -= len(settled)
         counters.generation += 1
         self._store.forget(settled, counters)
@@ -288,9 +288,7 @@ class Admission:
             numbered.append(revisits.plan_entry(msgspec.structs.replace(entry, number=number), now))
             counters.next_number = number_after(counters.next_number, number)
             counters.admitted += 1
-            counters.done += entry.state is UrlState.DONE
-            counters.failed += entry.state is UrlState.FAILED
-            counters.excluded += entry.state is UrlState.EXCLUDED
+            count_state(counters, entry.state)
         if revisits.loses_plan:
             # Before the entries are written, as in `Settling.done`.
             self._store.marks.set_revisits_planned(False)

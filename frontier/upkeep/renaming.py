@@ -28,7 +28,7 @@ from frontier.parts.parcels import decode_parcel, encode_parcel
 from frontier.queues.queue import Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import PendingUrl, PostponedUrl
-from frontier.transitions.accounting import plan_fill
+from frontier.transitions.accounting import count_state, plan_fill
 from frontier.values import LedgerEntry, UrlState
 
 
@@ -164,11 +164,9 @@ class Renaming:
 
     def _remove(self, known: _Known) -> None:
         """Remove a URL that is merged into another. Its ledger entry is left to the caller."""
-        counters, state = self._counters, known.entry.state
+        counters = self._counters
         counters.admitted -= 1
-        counters.done -= state is UrlState.DONE
-        counters.failed -= state is UrlState.FAILED
-        counters.excluded -= state is UrlState.EXCLUDED
+        count_state(counters, known.entry.state, sign=-1)
         if isinstance(known.record, PostponedUrl):
             counters.retrying -= 1
             self._deletes.add(postponed_key(known.record.due_ms, known.record.pending.number))

@@ -47,7 +47,7 @@ from frontier.records import (
     number_after,
     precedence_of,
 )
-from frontier.transitions.accounting import count_queue
+from frontier.transitions.accounting import count_queue, count_state
 from frontier.upkeep.repair_batch import RepairBatch, Repaired, Salvaged
 from frontier.values import CrawlUrl, Damaged, LedgerEntry, UrlState
 
@@ -157,11 +157,8 @@ def _repair_location(batch: RepairBatch, pending: PendingUrl, due_ms: int | None
 def _count_entries(store: LevelDBStore, counters: Counters) -> None:
     for found in store.full_scan.entries():
         if not isinstance(found, Damaged):
-            state = found[0].state
             counters.admitted += 1
-            counters.done += state is UrlState.DONE
-            counters.failed += state is UrlState.FAILED
-            counters.excluded += state is UrlState.EXCLUDED
+            count_state(counters, found[0].state)
 
 
 def _repair_positions(store: LevelDBStore, batch: RepairBatch, queues: _Queues) -> dict[str, Position]:
