@@ -51,6 +51,7 @@ from visited.protocol import (
     Unsaved,
     VisitedSet,
     VisitedStats,
+    clear_set,
     is_prompt,
     list_urls,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "Unsaved",
     "VisitedSet",
     "VisitedStats",
+    "clear_set",
     "is_prompt",
     "list_urls",
 ]

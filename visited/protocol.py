@@ -1,6 +1,8 @@
 """The protocol of a visited set, its values and its errors."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from io import BytesIO
 from typing import BinaryIO, Protocol, runtime_checkable
 
 import msgspec
@@ -134,6 +136,12 @@ class PromptSet(Protocol):
 def is_prompt(visited: VisitedSet) -> bool:
     """Whether a set is known to answer without waiting."""
     return isinstance(visited, PromptSet) and visited.is_prompt
+
+
+def clear_set(visited: VisitedSet) -> None:
+    """Remove all URLs of a set, by loading an empty file: a refused load leaves the set empty."""
+    with suppress(SnapshotRefused):
+        visited.load(BytesIO())
 
 
 @runtime_checkable

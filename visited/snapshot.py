@@ -15,14 +15,13 @@ more.
 import struct
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from io import BytesIO
 from typing import BinaryIO
 
 import msgspec
 
 from visited.bits.kernel import best_kernel
 from visited.bits.memory import Memory, zeros
-from visited.protocol import SnapshotRefused, VisitedSet
+from visited.protocol import SnapshotRefused
 
 MAGIC = b"onceover-visited"
 VERSION = 1
@@ -111,14 +110,6 @@ def read_snapshot(file: BinaryIO, *, backend: str, parameters: Values, taken_ove
             )
     parts = [_read_part(file, number, part) for number, part in enumerate(header.parts)]
     return Snapshot(state=header.state, parts=parts, parameters=header.parameters)
-
-
-def clear_set(visited: VisitedSet) -> None:
-    """Remove all URLs of a set, by loading an empty file: a refused load leaves the set empty."""
-    try:
-        visited.load(BytesIO())
-    except SnapshotRefused:
-        return
 
 
 def checksum(part: Part) -> int:

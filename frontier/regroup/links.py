@@ -5,6 +5,7 @@ be. A link that is admitted twice, because of a crash, only counts twice.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import BinaryIO
 
 from frontier.leveldb.database import Database
@@ -81,15 +82,10 @@ async def admit_links(store: LevelDBStore, urls: Iterable[CrawlUrl], job: Regrou
         store, visited, settings=job.settings, owner=None if store.part is None else job.routing.owner
     )
     visited.is_filled = True
-    new = 0
-    batch: list[CrawlUrl] = []
+    new, left = 0, iter(urls)
     try:
-        for url in urls:
-            batch.append(url)
-            if len(batch) == _ADDED_TOGETHER:
-                new += await frontier.add(batch)
-                batch = []
-        new += await frontier.add(batch)
+        while batch := list(islice(left, _ADDED_TOGETHER)):
+            new += await frontier.add(batch)
     finally:
         await frontier.aclose()
     return new

@@ -1,15 +1,16 @@
-"""Fills a visited set on a server with the ledger, unless its memory has it already."""
+"""Fills a visited set with the ledger. A server whose memory has it already is told nothing."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 
 from frontier.store import Store
 from visited import SharedSet
 
 log = logging.getLogger(__name__)
 
-FILLED_TOGETHER = 4096
+ADDED_TOGETHER = 4096
 
 
 async def fill(store: Store, visited: SharedSet, *, filling: Callable[[int], None] | None = None) -> None:
@@ -17,7 +18,7 @@ async def fill(store: Store, visited: SharedSet, *, filling: Callable[[int], Non
     number of URLs so far. Raises what a `SharedSet` raises; call again then."""
     memory = await visited.connect()
     if memory != store.marks.memory:
-        urls = await _fill(store, visited, filling)
+        urls = await add_ledger(store, visited.fill, filling)
         if urls:
             log.info("URLs told to the server of the visited set: %d", urls)
         if await visited.connect() != memory:
@@ -27,21 +28,16 @@ async def fill(store: Store, visited: SharedSet, *, filling: Callable[[int], Non
     return None
 
 
-async def _fill(store: Store, visited: SharedSet, filling: Callable[[int], None] | None) -> int:
-    urls = 0
-    batch: list[str] = []
-    for canonical in store.reads.ledger():
-        batch.append(canonical)
-        if len(batch) == FILLED_TOGETHER:
-            await visited.fill(batch)
-            urls += len(batch)
-            batch = []
-            if filling is not None:
-                filling(urls)
-            await asyncio.sleep(0)
-    if batch:
-        await visited.fill(batch)
+async def add_ledger(
+    store: Store, add: Callable[[Sequence[str]], Awaitable[object]], progress: Callable[[int], None] | None
+) -> int:
+    """Call `add` with all URLs of the ledger, some at a time, and `progress` with the number so far. Returns their
+    number."""
+    urls, ledger = 0, store.reads.ledger()
+    while batch := list(islice(ledger, ADDED_TOGETHER)):
+        await add(batch)
         urls += len(batch)
-    if filling is not None and urls:
-        filling(urls)
+        if progress is not None:
+            progress(urls)
+        await asyncio.sleep(0)
     return urls

@@ -1,21 +1,16 @@
 """Fills the visited set when a crawl is opened."""
 
-import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
-from io import BytesIO
 
 from frontier.records import JournalDamaged, JournalDropped
-from frontier.snapshots.filling import fill
+from frontier.snapshots.filling import add_ledger, fill
 from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.values import REPAIR_ADVICE, StoreFailed
-from visited import CannotForget, SharedSet, SnapshotRefused, VisitedSet
+from visited import CannotForget, SharedSet, SnapshotRefused, VisitedSet, clear_set
 
 log = logging.getLogger(__name__)
-
-REBUILD_BATCH = 4096
 
 
 async def restore(
@@ -47,12 +42,12 @@ async def restore(
                 log.info("the visited set is rebuilt from the ledger, because it has no snapshot yet")
             else:
                 log.warning("the visited set is rebuilt from the ledger: %s", error)
-            _empty(visited)
+            clear_set(visited)
         except JournalDamaged as error:
             raise StoreFailed(f"{error}: the frontier is damaged; {REPAIR_ADVICE}") from error
         else:
             return
-    await _rebuild(store, visited, rebuilding)
+    await add_ledger(store, visited.add_many, rebuilding)
     if snapshots is not None:
         await snapshots.save(snapshots.copy(store, visited), store)
 
@@ -77,26 +72,3 @@ async def replay(store: Store, visited: VisitedSet, snapshots: Snapshots) -> int
         if gone := [url for url, is_known in zip(entry.forgotten, known, strict=True) if not is_known]:
             await visited.forget_many(gone)
     return replayed
-
-
-def _empty(visited: VisitedSet) -> None:
-    # A set that refuses a snapshot is as empty as a new one.
-    with suppress(SnapshotRefused):
-        visited.load(BytesIO())
-
-
-async def _rebuild(store: Store, visited: VisitedSet, rebuilding: Callable[[int], None] | None) -> None:
-    urls = 0
-    batch: list[str] = []
-    for canonical in store.reads.ledger():
-        batch.append(canonical)
-        if len(batch) == REBUILD_BATCH:
-            await visited.add_many(batch)
-            urls += len(batch)
-            batch = []
-            if rebuilding is not None:
-                rebuilding(urls)
-            await asyncio.sleep(0)
-    await visited.add_many(batch)
-    if rebuilding is not None:
-        rebuilding(urls + len(batch))

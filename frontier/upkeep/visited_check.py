@@ -1,5 +1,7 @@
 """Checks that the visited set, as an opening would restore it, knows the whole ledger."""
 
+from itertools import islice
+
 from frontier.descriptor import Problem
 from frontier.leveldb.store import LevelDBStore
 from frontier.records import JournalDamaged
@@ -18,7 +20,7 @@ async def check_visited(store: LevelDBStore, visited: VisitedSet, snapshots: Sna
             memory = await visited.connect()
             if memory == store.marks.memory:
                 visited.trust(memory)
-                return await _find_all_unknown(store, visited)
+                return await _find_unknown(store, visited)
         except Incomplete:
             return []  # this crawl has added its URLs again, and another one has not
         except (Forgotten, Unanswered, Unreachable) as error:
@@ -32,24 +34,16 @@ async def check_visited(store: LevelDBStore, visited: VisitedSet, snapshots: Sna
         return [Problem("snapshot", str(snapshot_at), why)]
     except (SnapshotRefused, OSError, JournalDamaged, CannotForget) as error:
         return [Problem("snapshot", str(snapshot_at), f"it will be rebuilt from the ledger: {error}")]
-    return await _find_all_unknown(store, visited)
+    return await _find_unknown(store, visited)
 
 
-async def _find_all_unknown(store: LevelDBStore, visited: VisitedSet) -> list[Problem]:
-    problems: list[Problem] = []
-    batch: list[str] = []
-    for canonical in store.reads.ledger():
-        batch.append(canonical)
-        if len(batch) == BATCH:
-            problems += await _find_unknown(visited, batch)
-            batch = []
-    return problems + await _find_unknown(visited, batch)
-
-
-async def _find_unknown(visited: VisitedSet, batch: list[str]) -> list[Problem]:
-    verdicts = await visited.add_many(batch)
-    return [
-        Problem("visited", canonical, "the ledger has it, the visited set does not")
-        for canonical, is_new in zip(batch, verdicts, strict=True)
-        if is_new
-    ]
+async def _find_unknown(store: LevelDBStore, visited: VisitedSet) -> list[Problem]:
+    problems, ledger = [], store.reads.ledger()
+    while batch := list(islice(ledger, BATCH)):
+        verdicts = await visited.add_many(batch)
+        problems += [
+            Problem("visited", canonical, "the ledger has it, the visited set does not")
+            for canonical, is_new in zip(batch, verdicts, strict=True)
+            if is_new
+        ]
+    return problems

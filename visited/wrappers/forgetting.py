@@ -7,8 +7,8 @@ import msgspec
 
 from visited.batch import check_batch
 from visited.digests.exact import ExactSet
-from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, is_prompt, list_urls
-from visited.snapshot import clear_set, read_snapshot, write_snapshot
+from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, clear_set, is_prompt, list_urls
+from visited.snapshot import read_snapshot, write_snapshot
 
 BACKEND = "forgetting"
 _FEW = 10_000

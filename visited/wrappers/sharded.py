@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 from visited.batch import check_sequence
 from visited.bits.kernel import Kernel, best_kernel
-from visited.protocol import DiskFull, LocalSet, SnapshotRefused, VisitedStats, is_prompt, list_urls
-from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
+from visited.protocol import DiskFull, LocalSet, SnapshotRefused, VisitedStats, clear_set, is_prompt, list_urls
+from visited.snapshot import Value, read_snapshot, write_snapshot
 
 BACKEND = "sharded"
 

@@ -7,8 +7,8 @@ import msgspec
 
 from visited.batch import check_batch
 from visited.digests.exact import ExactSet
-from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, is_prompt, list_urls
-from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
+from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, clear_set, is_prompt, list_urls
+from visited.snapshot import Value, read_snapshot, write_snapshot
 from visited.wrappers.forgetting import check_few
 
 BACKEND = "verified"

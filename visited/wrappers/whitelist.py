@@ -10,8 +10,8 @@ import msgspec
 
 from visited.batch import check_batch
 from visited.bits.memory import object_bytes
-from visited.protocol import SnapshotRefused, VisitedSet, VisitedStats, is_prompt, list_urls
-from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
+from visited.protocol import SnapshotRefused, VisitedSet, VisitedStats, clear_set, is_prompt, list_urls
+from visited.snapshot import Value, read_snapshot, write_snapshot
 
 BACKEND = "white-list"
 

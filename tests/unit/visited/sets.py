@@ -9,7 +9,7 @@ from typing import BinaryIO
 import msgspec
 
 from tests.unit.visited.short_hashes import short_hashes
-from visited import LocalSet, SnapshotRefused, VisitedSet, VisitedStats
+from visited import LocalSet, SnapshotRefused, VisitedSet, VisitedStats, clear_set
 from visited.backends import BACKENDS, descriptor
 from visited.baselines.fingerprints import FingerprintSet
 from visited.baselines.per_site import PerSiteSet
@@ -22,7 +22,6 @@ from visited.filters.blocked import BlockedSet
 from visited.filters.bloom import BloomSet
 from visited.filters.counting import CountingSet
 from visited.making import make_set
-from visited.snapshot import clear_set
 from visited.splitting.splitting_set import SplittingSet
 from visited.wrappers.forgetting import ForgettingSet
 from visited.wrappers.recent import RecentUrls
