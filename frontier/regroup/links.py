@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import BinaryIO
 
-from frontier.leveldb.database import Database
 from frontier.leveldb.format.keys import parcel_of
 from frontier.leveldb.opening import damage_error
 from frontier.leveldb.outbox import read_incarnation, read_positions
 from frontier.leveldb.store import LevelDBStore
 from frontier.parts.parcels import decode_parcel
+from frontier.regroup.sources import Sources
 from frontier.regrouping import PartOfState, Regrouping
 from frontier.shell import QueueFrontier
 from frontier.values import CrawlUrl
@@ -59,7 +59,7 @@ class LedgerSet:
         """The store is not its own."""
 
 
-def links_on_their_way(sources: Sequence[Database], parts: Sequence[PartOfState]) -> Iterator[CrawlUrl]:
+def links_on_their_way(sources: Sources, parts: Sequence[PartOfState]) -> Iterator[CrawlUrl]:
     """The URLs in the outboxes, without those that their receivers have admitted."""
     positions = [read_positions(database) for database in sources]
     for sender, database in enumerate(sources):

@@ -98,13 +98,13 @@ def _count_quarantined(sources: Sources, stores: Sequence[LevelDBStore]) -> None
 
 async def _admit_links(sources: Sources, job: Regrouping) -> tuple[int, int]:
     """Admit the links that were on their way. Returns how many there were, and how many are new."""
-    links = sum(1 for _ in links_on_their_way(list(sources), job.sources))
+    links = sum(1 for _ in links_on_their_way(sources, job.sources))
     if not links:
         return 0, 0
     new = 0
     for number, target in enumerate(job.targets):
         store = open_target(target, sources.identity)
-        own = filter(partial(_belongs, job, number), links_on_their_way(list(sources), job.sources))
+        own = filter(partial(_belongs, job, number), links_on_their_way(sources, job.sources))
         new += await admit_links(store, own, job)
         job.progress("new URLs on their way between parts", new)
     return links, new
@@ -143,11 +143,9 @@ def _begin_journal(store: LevelDBStore) -> None:
 
 async def _end(sources: Sources, job: Regrouping, *, links: int, new: int) -> Regrouped:
     """Let the targets be opened."""
-    marks = sources.marks()
     with open_targets(job.targets, sources.identity) as stores:
         for store in stores:
-            store.marks.set_in_use(marks.in_use, crashed_at=marks.crashed_at)
-            store.marks.set_paused(marks.paused)
+            sources.pass_marks(store.marks)
             await store.make_safe()
         for store in stores:
             store.end_regrouping(without=PROGRESS)

@@ -6,9 +6,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-import msgspec
-
 from frontier.leveldb.database import Database
+from frontier.leveldb.format.keys import untext
 from frontier.leveldb.identity import read_identity, stored_counters
 from frontier.leveldb.marks import CLAIMS, LevelDBMarks
 from frontier.records import COUNTS, Counters, first_number
@@ -45,15 +44,6 @@ OF_STORE: Final = ("next_number", "next_turn", "journal_end", "batches", "allowa
 """The counters that begin anew. A part without an allowance hears of one before it fetches a page."""
 OF_RECORDS: Final = (*COUNTS, "quarantined")
 """The counters that are counted while the records are copied."""
-
-
-class Marks(msgspec.Struct, frozen=True):
-    """What the sources say of the crawl as a whole."""
-
-    in_use: bool
-    """Whether it died, so that its queues have to rest."""
-    crashed_at: float | None
-    paused: str | None
 
 
 class Sources:
@@ -109,7 +99,7 @@ class Sources:
                         "parts"
                     )
             for key in database.keys(b"N", b"O"):
-                routing.check_note(key[1:].decode("utf-8", "surrogatepass"))
+                routing.check_note(untext(key[1:]))
 
     def merged(self, space: bytes, *, after: bytes = b"") -> Iterator[tuple[bytes, Found]]:
         """All records of a space behind a key, in the order of the keys."""
@@ -148,11 +138,13 @@ class Sources:
                     f"{found}; {REPAIR_ADVICE}"
                 )
 
-    def marks(self) -> Marks:
+    def pass_marks(self, target: LevelDBMarks) -> None:
+        """Let a target know whether the crawl died, so that its queues have to rest, and whether it is paused."""
         found = [LevelDBMarks(database) for database in self._databases]
         crashed = [mark.crashed_at for mark in found if mark.crashed_at is not None]
         paused = [mark.paused for mark in found if mark.paused is not None]
-        return Marks(any(mark.in_use for mark in found), max(crashed, default=None), next(iter(paused), None))
+        target.set_in_use(any(mark.in_use for mark in found), crashed_at=max(crashed, default=None))
+        target.set_paused(next(iter(paused), None))
 
 
 def _kinds(database: Database) -> Iterator[bytes]:
