@@ -103,10 +103,6 @@ class FullScan:
         key = location_key(location)
         return self._database.get(key) is not None or self._database.get(b"X" + key) is not None
 
-    def pending_at(self, location: encoding.Location, /) -> PendingUrl | None:
-        """The URL at a location; None if there is none, or it can't be decoded."""
-        return decode_url_at(self._database.get(location_key(location)), location)
-
     def record_at(self, location: encoding.Location, /) -> PendingUrl | PostponedUrl | None:
         """The record at a location; None if there is none, or it can't be decoded."""
         return _decode_record_at(self._database.get(location_key(location)), location)

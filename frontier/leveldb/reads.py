@@ -28,7 +28,7 @@ from frontier.leveldb.format.keys import (
     untext,
 )
 from frontier.leveldb.format.queue_records import decode_queue, encode_queue
-from frontier.leveldb.full_scan import known_url
+from frontier.leveldb.full_scan import FullScan, known_url
 from frontier.leveldb.heads import Head
 from frontier.leveldb.writer import Writer
 from frontier.link_table.table import url_digest
@@ -220,11 +220,7 @@ class LevelDBReads:
 
     def _find_position(self, key: str) -> Position | None:
         """The position of a queue, found by reading all positions."""
-        for start, stop in ((b"I", b"J"), (b"W", b"X")):
-            for stored_key, value in self._database.items(start, stop):
-                if untext(value) == key:
-                    return position_of(stored_key)
-        return None
+        return next((position for position, name in FullScan(self._database).positions() if name == key), None)
 
     def group_wake_at(self, group: str, /) -> float:
         value = self._database.get(group_key(group))

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from frontier.descriptor import Problem, Report
 from frontier.leveldb.format.encoding import DecodeError, Location
-from frontier.leveldb.format.keys import revisit_key
+from frontier.leveldb.format.keys import revisit_key, untext
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
@@ -58,9 +58,9 @@ class _Quarantine:
         for key in keys:
             self.count += 1
             if key.startswith(b"P"):
-                self.pending[key[1:-9].decode("utf-8", "surrogatepass")] += 1
+                self.pending[untext(key[1:-9])] += 1
             elif key.startswith(b"L"):
-                self.ledger.add(key[1:].decode("utf-8", "surrogatepass"))
+                self.ledger.add(untext(key[1:]))
 
 
 class _Check:

@@ -26,6 +26,7 @@ from frontier.leveldb.format.keys import (
     queue_key,
     receiver_of,
     text,
+    untext,
 )
 from frontier.leveldb.format.queue_records import encode_queue
 from frontier.leveldb.full_scan import decode_location, decode_url_at
@@ -76,13 +77,13 @@ def _repair_entries(store: LevelDBStore, batch: RepairBatch) -> None:
         if isinstance(found, Damaged):
             batch.quarantine(found)
             # The key stays, because the ledger lists every URL. If the URL waits, its entry is written again later.
-            canonical = found.key[1:].decode("utf-8", "surrogatepass")
+            canonical = untext(found.key[1:])
             entry = LedgerEntry(canonical=canonical, state=UrlState.FAILED, number=0, found_at=0, reason=DAMAGED)
             batch.put(found.key, encode_entry(entry))
             continue
         entry, location = found
         batch.counters.next_number = number_after(batch.counters.next_number, entry.number)
-        if location is not None and store.full_scan.pending_at(location) is None:
+        if location is not None and store.full_scan.record_at(location) is None:
             _put_back(batch, entry, location)
 
 
