@@ -65,7 +65,7 @@ class Outgoing:
 
     def take_spared(self) -> Chosen:
         """The URLs whose links were counted and not sent."""
-        taken = {receiver: sent.take_spared(sent.spared) for receiver, sent in self._sent.items()}
+        taken = {receiver: sent.take_spared() for receiver, sent in self._sent.items()}
         return {receiver: urls for receiver, urls in taken.items() if urls}
 
     @property

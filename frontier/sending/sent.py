@@ -53,9 +53,9 @@ class SentUrls:
             chosen.update(self._take(more))
         return list(chosen.values())
 
-    def take_spared(self, limit: int) -> list[CrawlUrl]:
-        """Remove and return up to `limit` URLs with their counts. The caller sends them."""
-        return list(self._take(limit).values())
+    def take_spared(self) -> list[CrawlUrl]:
+        """Remove and return the URLs whose links were counted, with the counts. The caller sends them."""
+        return list(self._take(len(self._spared)).values())
 
     def remember(self, urls: Iterable[CrawlUrl]) -> None:
         """These URLs are in the outbox."""
@@ -69,7 +69,7 @@ class SentUrls:
         self._old.clear()
 
     def _take(self, limit: int) -> dict[str, CrawlUrl]:
-        taken = dict(islice(self._spared.items(), max(0, limit)))
+        taken = dict(islice(self._spared.items(), limit))
         for canonical in taken:
             del self._spared[canonical]
         return taken

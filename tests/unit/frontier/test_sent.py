@@ -22,7 +22,7 @@ def test_a_url_is_sent_once_and_the_links_to_it_are_counted() -> None:
     assert chosen.link_count == 3  # one page may link to it more than once
     sent.remember([chosen])
     assert send(sent, 1, 1) == send(sent, 1) == []
-    assert [url.link_count for url in sent.take_spared(10)] == [3]
+    assert [url.link_count for url in sent.take_spared()] == [3]
     assert sent.spared == 0
 
 

@@ -157,7 +157,7 @@ class Part:
     def flush(self) -> None:
         """Send the counts of spared links."""
         for receiver, sent in self.sent.items():
-            if urls := sent.take_spared(10):
+            if urls := sent.take_spared():
                 self.admit([], [(receiver, urls)])
 
     def forget(self, page: int) -> None:
