@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from frontier.parts.parcels import decode_parcels
-from frontier.parts.protocol import Allowance, Misrouted, Part, Place, Reservations
+from frontier.parts.protocol import Allowance, Misrouted, Place, Reservations
 from frontier.records import InboxPosition, Transit
 from frontier.sending.outgoing import Outgoing
 from frontier.store import Store
@@ -58,18 +58,12 @@ class StoredPartLinks:
         self._active = active
         self._leases = leases
         self._commit = commit
-        self._pages = StoredPages(store, active, commit)
+        self.part = outgoing.part
+        self.incarnation = outgoing.incarnation
+        self.pages = StoredPages(store, active, commit)
         self._held_until = 0.0
         self._held: dict[int, Place] = {}
         """Up to where parcels are to be deleted afterwards, by receiver."""
-
-    @property
-    def part(self) -> Part:
-        return self._outgoing.part
-
-    @property
-    def incarnation(self) -> int:
-        return self._outgoing.incarnation
 
     @property
     def generation(self) -> int:
@@ -86,10 +80,6 @@ class StoredPartLinks:
     @property
     def has_counts(self) -> bool:
         return self._outgoing.has_spared
-
-    @property
-    def pages(self) -> "StoredPages":
-        return self._pages
 
     def reserve(self, reservations: Reservations, /) -> None:
         self._active.reserve(reservations)

@@ -34,6 +34,7 @@ class StoreState(Generic[_Store]):
         """Of the visited set."""
         if parameters.snapshot_directory is not None:
             self.snapshots = Snapshots(parameters.snapshot_directory, every=parameters.snapshot_every)
+        self.notes: Notes = store.notes
         self.knows_many = store.reads.knows_many
         self._clock = parameters.clock
         self._rest_after_crash_s = parameters.rest_after_crash_s
@@ -43,10 +44,6 @@ class StoreState(Generic[_Store]):
     @property
     def identity(self) -> Mapping[str, str]:
         return self.store.identity
-
-    @property
-    def notes(self) -> Notes:
-        return self.store.notes
 
     def describe(self) -> FrontierStats:
         if self._frontier is not None:
