@@ -1,4 +1,8 @@
-"""Who uses the reference store, and who has paused the crawl."""
+"""Who uses the reference store, who has paused the crawl, and what a visited set on a server was asked."""
+
+from collections.abc import Sequence
+
+from frontier.values import CrawlUrl
 
 
 class MemoryMarks:
@@ -23,3 +27,23 @@ class MemoryMarks:
 
     def set_memory(self, memory: str | None, /) -> None:
         self.memory = memory
+
+
+class MemoryClaims:
+    """The `Claims` of a `MemoryStore`."""
+
+    def __init__(self) -> None:
+        self._urls: list[CrawlUrl] = []
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._urls)
+
+    def urls(self) -> list[CrawlUrl]:
+        return list(self._urls)
+
+    def put(self, urls: Sequence[CrawlUrl], /) -> None:
+        self._urls = list(urls)
+
+    def clear(self) -> None:
+        self._urls = []

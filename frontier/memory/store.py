@@ -7,9 +7,8 @@ from operator import attrgetter
 import msgspec
 
 from frontier.link_table.table import LinkCount, url_digest
-from frontier.memory.claims import MemoryClaims
 from frontier.memory.journal import MemoryJournal
-from frontier.memory.marks import MemoryMarks
+from frontier.memory.marks import MemoryClaims, MemoryMarks
 from frontier.memory.notes import MemoryNotes
 from frontier.memory.outbox import MemoryOutbox
 from frontier.memory.reads import MemoryReads, by_order
