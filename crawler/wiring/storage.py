@@ -150,11 +150,7 @@ def visited_set(
         return ExactSet() if is_local else _shared_set(chosen, config, directory)
     visited: VisitedSet = instead if instead is not None else make_chosen(chosen_set(config), config, directory)
     if config.visited.verify and not (chosen is not None and chosen.is_exact):
-
-        async def known(urls: Sequence[str]) -> Sequence[bool]:
-            return knows_many(urls)
-
-        visited = VerifiedSet(visited, known, lookup_is_prompt=True)
+        visited = VerifiedSet(visited, knows_many)
     elif chosen is not None and not chosen.can_forget:
         visited = ForgettingSet(visited)
     if config.visited.white_list:

@@ -1,6 +1,6 @@
 """A filter whose false positives are corrected, so that it loses no URL."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 import msgspec
@@ -13,7 +13,7 @@ from visited.wrappers.forgetting import check_few
 
 BACKEND = "verified"
 
-Lookup = Callable[[Sequence[str]], Awaitable[Sequence[bool]]]
+Lookup = Callable[[Sequence[str]], Sequence[bool]]
 
 
 class VerifiedSet:
@@ -28,11 +28,9 @@ class VerifiedSet:
     URLs stay in memory: they are not in the filter, and forgetting one must not clear bits of other URLs.
     """
 
-    def __init__(self, inner: VisitedSet, lookup: Lookup, *, lookup_is_prompt: bool = False) -> None:
-        """`lookup_is_prompt` says that the lookup waits for nothing."""
+    def __init__(self, inner: VisitedSet, lookup: Lookup) -> None:
         self._inner = inner
         self._lookup = lookup
-        self._lookup_is_prompt = lookup_is_prompt
         self._rescued = ExactSet()
         self._caught = 0
         self._confirmed = 0
@@ -43,7 +41,7 @@ class VerifiedSet:
 
     @property
     def is_prompt(self) -> bool:
-        return self._lookup_is_prompt and is_prompt(self._inner)
+        return is_prompt(self._inner)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)
@@ -52,10 +50,10 @@ class VerifiedSet:
         if len(self._rescued):
             await self._move_into_filter(urls, verdicts, list(new_now))
         if self._may_lack_known:
-            unknown_now = set(await self._find_unknown(list(new_now)))
+            unknown_now = set(self._find_unknown(list(new_now)))
             verdicts = [new and url in unknown_now for url, new in zip(urls, verdicts, strict=True)]
         doubtful = [url for url in dict.fromkeys(urls) if url not in new_now]
-        unknown = await self._find_unknown(doubtful)
+        unknown = self._find_unknown(doubtful)
         self._confirmed += len(doubtful) - len(unknown)
         if unknown:
             rescued = await self._rescued.add_many(unknown)
@@ -79,7 +77,7 @@ class VerifiedSet:
         """
         check_batch(urls)
         asked = list(dict.fromkeys(urls))
-        missing = set(await self._find_unknown(asked))
+        missing = set(self._find_unknown(asked))
         known = [url for url in asked if url not in missing]
         in_filter = [url for url, rescued in zip(known, self._rescued.has_many(known), strict=True) if not rescued]
         # Also those that the lookup lacks: a journal is replayed by the ledger of a later moment.
@@ -160,8 +158,8 @@ class VerifiedSet:
                 if url in known:
                     verdicts[place] = False
 
-    async def _find_unknown(self, urls: list[str]) -> list[str]:
+    def _find_unknown(self, urls: list[str]) -> list[str]:
         """Return the URLs that the lookup does not know."""
         if not urls:
             return []
-        return [url for url, known in zip(urls, await self._lookup(urls), strict=True) if not known]
+        return [url for url, known in zip(urls, self._lookup(urls), strict=True) if not known]

@@ -72,11 +72,7 @@ async def test_tasks_that_wait_for_a_snapshot_do_not_save_one_more_each(
 
 async def open_verified(directory: Path) -> tuple[QueueFrontier, VerifiedSet]:
     store = leveldb(directory)
-
-    async def known(urls: Sequence[str]) -> Sequence[bool]:
-        return store.reads.knows_many(urls)
-
-    visited = VerifiedSet(BloomSet(capacity=1_000, error_rate=1e-6), known)
+    visited = VerifiedSet(BloomSet(capacity=1_000, error_rate=1e-6), store.reads.knows_many)
     return await QueueFrontier.open(store, visited, snapshots=snapshots(directory), now=now), visited
 
 
@@ -105,7 +101,7 @@ async def test_a_verified_filter_never_counts_fewer_than_none() -> None:
     """A set that is filled from the ledger can't tell which of its URLs are false positives."""
     ledger: set[str] = {f"http://h.test/{number}" for number in range(500)}
 
-    async def known(urls: Sequence[str]) -> Sequence[bool]:
+    def known(urls: Sequence[str]) -> Sequence[bool]:
         return [url in ledger for url in urls]
 
     visited = VerifiedSet(BloomSet(capacity=1, error_rate=0.5), known)

@@ -152,7 +152,7 @@ class WithLedger:
         self._ledger = RawUrlSet()
         self._inner = make(self._lookup)
 
-    async def _lookup(self, urls: Sequence[str]) -> Sequence[bool]:
+    def _lookup(self, urls: Sequence[str]) -> Sequence[bool]:
         return self._ledger.has_many(urls)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:

@@ -64,7 +64,7 @@ class Ledger:
         self.urls: set[str] = set()
         self.asked = 0
 
-    async def lookup(self, urls: Sequence[str]) -> list[bool]:
+    def lookup(self, urls: Sequence[str]) -> list[bool]:
         self.asked += len(urls)
         return [url in self.urls for url in urls]
 
