@@ -50,7 +50,6 @@ class FingerprintSet:
         return fresh.tolist()
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         known: list[bool] = (~self._find(self._fingerprints(urls))[1]).tolist()
         return known
 

@@ -102,7 +102,6 @@ class PerSiteSet:
         return verdicts
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         check_batch(urls)
         known = [False] * len(urls)
         for name, places in self._group_by_filter(urls).items():

@@ -39,7 +39,6 @@ class RawUrlSet:
         return verdicts
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         check_batch(urls)
         return [url in self._urls for url in urls]
 

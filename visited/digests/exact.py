@@ -62,7 +62,6 @@ class ExactSet:
         return absent
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         absent, _ = self._kernel.table_probe(urls, self._shards, self._counts, TEST, self._factor)
         return [not verdict for verdict in absent]
 

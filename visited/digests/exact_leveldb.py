@@ -85,7 +85,6 @@ class LevelDBSet:
         return verdicts
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         digests = self._digests(urls)
         known = self._to_add | (self._store.find(digests) - self._to_remove)
         return [digest in known for digest in digests]

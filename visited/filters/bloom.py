@@ -97,7 +97,6 @@ class BloomSet:
         return add_in_pieces(urls, self._piece, self._add_piece)
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         return [not absent for absent in self._probe(urls, TEST)[0]]
 
     async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:

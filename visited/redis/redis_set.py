@@ -142,7 +142,6 @@ class RedisSet:
         return forgotten
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         check_batch(urls)
         known: list[bool] = []
         for piece in _pieces(urls):

@@ -98,7 +98,6 @@ class SplittingSet:
         return verdicts
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         return [not verdict for verdict in self._probe(urls, np.empty(0, dtype=np.uint64), TEST)[0]]
 
     def urls(self, leaf: int | None = None) -> Iterator[str]:

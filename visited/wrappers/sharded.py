@@ -47,7 +47,6 @@ class ShardedSet:
         return verdicts
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         known = [False] * len(urls)
         for shard, places in self._split(urls):
             for place, is_known in zip(places, shard.has_many([urls[place] for place in places]), strict=True):

@@ -71,7 +71,6 @@ class SimpleSet:
         return answers
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         check_batch(urls)
         return [self._filter.has(url) for url in urls]
 
