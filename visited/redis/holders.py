@@ -17,7 +17,7 @@ The id by which scripts know the set ends with a number that grows whenever a na
 crawl that has not read them yet is refused by the first script, and asks nothing without knowing all holders.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -143,6 +143,5 @@ def _listed(names: list[str]) -> str:
 
 def _fields(holders: Holders) -> Iterator[tuple[str, bytes]]:
     yield from ((f"{_GONE}{name}", b"") for name in sorted(holders.gone))
-    unfilled: Iterable[tuple[str, Holder]] = sorted(holders.known.items())
-    for name, each in unfilled:
+    for name, each in sorted(holders.known.items()):
         yield f"{_HOLDER}{name}", encoded(msgspec.structs.replace(each, memory="", is_closed=False))

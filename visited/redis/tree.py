@@ -26,17 +26,17 @@ class Tree:
         self.first_leaves = first_leaves
         self.splits = 0
         """How many are known. The splits of a set are a list, so this is its version."""
-        self._depth = 0
+        self.depth = 0
         self._routes: NDArray[np.int64] = np.arange(first_leaves, 2 * first_leaves, dtype=np.int64)
 
     def split(self, nodes: Iterable[int]) -> None:
         """Take the next splits. Raises ValueError for a node that is no leaf."""
         for node in nodes:
             depth, index = self._place(node)
-            if depth == self._depth:
+            if depth == self.depth:
                 self._routes = np.repeat(self._routes, 2)
-                self._depth += 1
-            width = 1 << self._depth - depth - 1
+                self.depth += 1
+            width = 1 << self.depth - depth - 1
             start = 2 * index * width
             routes = self._routes[start : start + 2 * width]
             if (routes != node).any():
@@ -69,17 +69,9 @@ class Tree:
         low, middle, end = (-(-part * _SPACE // parts) for part in (2 * index, 2 * index + 1, 2 * index + 2))
         return low, middle, end - 1
 
-    @property
-    def depth(self) -> int:
-        return self._depth
-
-    @property
-    def memory_bytes(self) -> int:
-        return self._routes.nbytes
-
     def _place(self, node: int) -> tuple[int, int]:
         """(depth, index) of a node."""
         depth = (node // self.first_leaves).bit_length() - 1
-        if depth < 0 or depth > self._depth:
+        if depth < 0 or depth > self.depth:
             raise ValueError(f"expected a node of the tree, found {node}")
         return depth, node - (self.first_leaves << depth)
