@@ -161,6 +161,14 @@ def leaf_shape(count: int, leaf_bits: int, error_rate: float) -> LeafShape:
     )
 
 
+def doubling_rate(leaf_bits: int, error_rate: float) -> float:
+    """The mean rate of leaves of one size that split when they are full: they are half full to full."""
+    shape = leaf_shape(1, leaf_bits, error_rate)
+    half = shape.leaf_capacity // 2
+    lost = [expected_lost(leaf_bits, shape.hashes, count) for count in (half, 2 * half)]
+    return (lost[1] - lost[0]) / half
+
+
 def check_bits(bits: int, count: int, error_rate: float, *, hashes: int | None = None) -> None:
     """Raise ValueError, with the right size, if `bits` can't hold `count` URLs at the rate.
 

@@ -261,13 +261,10 @@ def _make(parameters: Parameters, options: SplittingServerOptions) -> RedisSet:
 
 
 def _cost(count: int, error_rate: float, options: SplittingServerOptions) -> Cost:
-    shape = sizing.leaf_shape(1, options.leaf_bits, error_rate)
-    half = shape.leaf_capacity // 2
-    lost = [sizing.expected_lost(options.leaf_bits, shape.hashes, each) for each in (half, 2 * half)]
     return Cost(
         memory_bytes=sizing.bits_for(count, error_rate) / 8 * _SHARE_OF_BLOOM + count * _LISTED_BYTES_PER_URL,
         false_positive_rate=error_rate,
-        expected_lost=count * (lost[1] - lost[0]) / half,
+        expected_lost=count * sizing.doubling_rate(options.leaf_bits, error_rate),
     )
 
 

@@ -62,21 +62,16 @@ def _make(parameters: Parameters, options: SplittingOptions) -> SplittingSet:
 
 
 def _cost(count: int, error_rate: float, options: SplittingOptions) -> Cost:
+    mean_rate = _LOSS * error_rate
+    if options.split_at == "count":
+        mean_rate = sizing.doubling_rate(options.leaf_bits, error_rate)
     text = _TEXT_BYTES_PER_URL if options.lists == "urls" else 0
     return Cost(
         memory_bytes=sizing.bits_for(count, error_rate) / 8 * _SHARE_OF_BLOOM[options.split_at],
         disk_bytes=count * (_LIST_BYTES_PER_URL + text),
         false_positive_rate=error_rate,
-        expected_lost=count * (_LOSS * error_rate if options.split_at == "fill" else _mean_rate(error_rate, options)),
+        expected_lost=count * mean_rate,
     )
-
-
-def _mean_rate(error_rate: float, options: SplittingOptions) -> float:
-    """The mean rate of leaves that are half full to full, as they are when they double."""
-    shape = sizing.leaf_shape(1, options.leaf_bits, error_rate)
-    half = shape.leaf_capacity // 2
-    lost = [sizing.expected_lost(options.leaf_bits, shape.hashes, count) for count in (half, 2 * half)]
-    return (lost[1] - lost[0]) / half
 
 
 DESCRIPTOR = Descriptor(
