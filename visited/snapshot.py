@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from visited.bits.arrays import Part
 from visited.bits.kernel import best_kernel
 from visited.bits.memory import Memory, zeros
 from visited.protocol import SnapshotRefused
@@ -28,7 +29,6 @@ VERSION = 1
 
 Value = str | int | float | bool | list[int] | None
 Values = Mapping[str, Value]
-Part = bytes | Memory | memoryview
 
 _PREFIX = struct.Struct("<16sII")
 _CRC = struct.Struct("<I")

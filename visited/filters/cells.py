@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
 from visited import sizing
+from visited.bits.arrays import Part
 from visited.bits.memory import Memory, allocated_bytes, zeros
 from visited.bits.sketch import SKETCH_BYTES, change_probability, lost_and_variance
 from visited.filters.loss_estimate import LossEstimate
 from visited.protocol import SnapshotRefused, VisitedStats
-from visited.snapshot import Part, Snapshot, Value, Values, read_snapshot, write_snapshot
+from visited.snapshot import Snapshot, Value, Values, read_snapshot, write_snapshot
 
 _HIGH_RATE = 0.5
 """At lower rates the estimate from the rate is accurate enough; only at higher ones the sketch is considered."""

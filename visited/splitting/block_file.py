@@ -16,8 +16,9 @@ from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
+from visited.bits.arrays import Part
 from visited.protocol import SnapshotRefused
-from visited.snapshot import Part, checksum
+from visited.snapshot import checksum
 
 _HEADER_BYTES = 32
 _BLOCK = struct.Struct("<II")

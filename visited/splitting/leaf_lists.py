@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from visited.bits.arrays import Part
 from visited.protocol import SnapshotRefused
-from visited.snapshot import Part, Snapshot, Value
+from visited.snapshot import Snapshot, Value
 from visited.splitting.block_file import BlockFile
 from visited.splitting.leaf_list import LeafList
 from visited.splitting.runs import Fingerprints
