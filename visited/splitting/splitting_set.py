@@ -100,13 +100,11 @@ class SplittingSet:
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         return [not verdict for verdict in self._probe(urls, np.empty(0, dtype=np.uint64), TEST)[0]]
 
-    def urls(self, leaf: int | None = None) -> Iterator[str]:
-        """List the URLs that were called new, in this order; of all leaves, or of one. Raises `CannotList` unless the
-        set keeps them."""
+    def urls(self) -> Iterator[str]:
+        """List the URLs that were called new, in this order. Raises `CannotList` unless the set keeps them."""
         if self._lists.urls is None:
             raise CannotList('dsbf keeps fingerprints of its URLs; with the option lists = "urls" it keeps the URLs')
-        batches = self._lists.urls.read()
-        return chain.from_iterable(batches if leaf is None else (self._urls_of_leaf(urls, leaf) for urls in batches))
+        return chain.from_iterable(self._lists.urls.read())
 
     async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
         raise CannotForget("a splitting Bloom filter can't forget: its bits are shared; use counting or exact")
@@ -197,13 +195,6 @@ class SplittingSet:
         if new or self._growth.is_rebuilding:
             self._growth.advance(self._leaves, self._lists.fingerprints, count=self._losses.count)
         return absent
-
-    def _urls_of_leaf(self, urls: Sequence[str], leaf: int) -> Iterator[str]:
-        hashes = np.empty((len(urls), 2), dtype=np.uint64)
-        self._kernel.hash_many(urls, self._seed, hashes)
-        for url, fingerprint in zip(urls, hashes[:, 0].tolist(), strict=True):
-            if self._leaves.leaf_of(fingerprint) == leaf:
-                yield url
 
     def _restore(self, snapshot: Snapshot) -> None:
         parts = snapshot.parts

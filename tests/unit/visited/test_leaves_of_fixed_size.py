@@ -123,7 +123,7 @@ async def test_it_costs_and_loses_what_the_formulas_say() -> None:
 
 
 @pytest.mark.parametrize("has_directory", [True, False])
-async def test_it_lists_what_it_called_new_in_this_order_and_leaf_by_leaf(tmp_path: Path, has_directory: bool) -> None:
+async def test_it_lists_what_it_called_new_in_this_order(tmp_path: Path, has_directory: bool) -> None:
     visited = made(tmp_path if has_directory else None)
     assert list(visited.urls()) == []
     chance = random.Random(3)
@@ -141,11 +141,7 @@ async def test_it_lists_what_it_called_new_in_this_order_and_leaf_by_leaf(tmp_pa
     again = made(tmp_path if has_directory else None)
     again.load(io.BytesIO(data))
     assert list(again.urls()) == accepted
-    leaves = int(again.describe().details["leaves"])
-    by_leaf = [list(again.urls(leaf)) for leaf in range(leaves)]
-    assert leaves > 4
-    assert max(map(len, by_leaf)) == again.describe().details["most_in_a_leaf"]
-    assert sorted(url for urls in by_leaf for url in urls) == sorted(accepted)
+    assert int(again.describe().details["leaves"]) > 4
     await again.aclose()
 
 
