@@ -3,9 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
 from ipaddress import ip_address, ip_network
-from typing import Protocol
 
 from config.backends import Backends
 from config.contact import has_contact, owned_by_others, split_address
@@ -39,11 +37,7 @@ _OWN_HEADERS = {
 }
 
 Origins = Mapping[str, str]
-Check = Callable[[Config, Origins], str | None]
-
-
-class CheckOfBackend(Protocol):
-    def __call__(self, config: Config, origins: Origins, /, *, backends: Backends) -> str | None: ...
+Check = Callable[[Config, Origins, Backends], str | None]
 
 
 def cross_check(
@@ -51,14 +45,10 @@ def cross_check(
 ) -> Iterator[Problem]:
     """Problems between values that are each valid; with `about`, only problems that concern these keys. `origins` does
     not contain keys that are already refused."""
-    checks: list[tuple[tuple[str, ...], Check]] = [
-        *_CHECKS,
-        *((keys, partial(check, backends=backends)) for keys, check in _CHECKS_OF_BACKENDS),
-    ]
-    for keys, check in checks:
+    for keys, check in _CHECKS:
         if about is not None and about.isdisjoint(keys):
             continue
-        if all(key in origins for key in keys) and (message := check(config, origins)):
+        if all(key in origins for key in keys) and (message := check(config, origins, backends)):
             yield _problem(message, keys[0], origins)
 
 
@@ -86,27 +76,27 @@ def _problem(message: str, key: str, origins: Origins) -> Problem:
     return Problem(message, where=None if where == DEFAULT else where, key=key)
 
 
-def _delays(config: Config, origins: Origins) -> str | None:
+def _delays(config: Config, origins: Origins, _: Backends) -> str | None:
     pace = config.politeness
     return _not_above(pace.min_delay_s, pace.max_delay_s, "politeness.max_delay_s", origins)
 
 
 # A default of the lower limit is never refused here, so that a user can lower the upper limit alone. This applies to
 # the value of the default, whatever its origin: crawl.toml contains every setting of a run, and must load again.
-def _retries(config: Config, origins: Origins) -> str | None:
+def _retries(config: Config, origins: Origins, _: Backends) -> str | None:
     frontier = config.frontier
     if frontier.retry_delay_s == Frontier().retry_delay_s:
         return None
     return _not_above(frontier.retry_delay_s, frontier.retry_max_delay_s, "frontier.retry_max_delay_s", origins)
 
 
-def _timeouts(config: Config, origins: Origins) -> str | None:
+def _timeouts(config: Config, origins: Origins, _: Backends) -> str | None:
     if config.fetch.connect_timeout_s == Fetch().connect_timeout_s:
         return None
     return _not_above(config.fetch.connect_timeout_s, config.fetch.timeout_s, "fetch.timeout_s", origins)
 
 
-def _rendering(config: Config, origins: Origins) -> str | None:
+def _rendering(config: Config, origins: Origins, _: Backends) -> str | None:
     if config.render.wait_s == Render().wait_s:
         return None
     return _not_above(config.render.wait_s, config.render.timeout_s, "render.timeout_s", origins)
@@ -118,7 +108,7 @@ def _not_above(lower: float, upper: float, upper_key: str, origins: Origins) -> 
     return f"expected at most {upper_key}, which is {upper:g} ({origins[upper_key]}), found {lower:g}"
 
 
-def _filter_size(config: Config, origins: Origins, /, *, backends: Backends) -> str | None:
+def _filter_size(config: Config, origins: Origins, backends: Backends) -> str | None:
     visited = config.visited
     need = math.ceil(-visited.capacity * math.log(visited.error_rate) / math.log(2) ** 2 / 8)
     # The backend comes last: to find it imports it.
@@ -131,7 +121,7 @@ def _filter_size(config: Config, origins: Origins, /, *, backends: Backends) -> 
     )
 
 
-def _needs_disk(config: Config, _: Origins, /, *, backends: Backends) -> str | None:
+def _needs_disk(config: Config, _: Origins, backends: Backends) -> str | None:
     visited, frontier = config.visited, config.frontier
     if (
         backends.find("frontier", frontier.backend).is_persistent
@@ -141,7 +131,7 @@ def _needs_disk(config: Config, _: Origins, /, *, backends: Backends) -> str | N
     return f"{visited.backend} keeps files, and frontier.backend = {frontier.backend} writes none"
 
 
-def _addresses(config: Config, _origins: Origins) -> str | None:
+def _addresses(config: Config, *_: object) -> str | None:
     for name, text in config.fetch.hosts.items():
         address, port = split_address(text)
         try:
@@ -153,7 +143,7 @@ def _addresses(config: Config, _origins: Origins) -> str | None:
     return None
 
 
-def _proxies(config: Config, _origins: Origins) -> str | None:
+def _proxies(config: Config, *_: object) -> str | None:
     for name, text in config.fetch.proxies.items():
         place = text.partition("://")[2].rstrip("/")
         address, port = split_address(place)
@@ -175,7 +165,7 @@ def _is_ipv6(text: str) -> bool:
         return False
 
 
-def _networks(config: Config, _origins: Origins) -> str | None:
+def _networks(config: Config, *_: object) -> str | None:
     for text in config.fetch.allow_networks:
         try:
             ip_network(text)
@@ -184,26 +174,26 @@ def _networks(config: Config, _origins: Origins) -> str | None:
     return None
 
 
-def _headers(config: Config, _origins: Origins) -> str | None:
+def _headers(config: Config, *_: object) -> str | None:
     for name in config.fetch.headers:
         if (reason := _OWN_HEADERS.get(name.lower())) is not None:
             return f"the header {name} can't be set here: {reason}"
     return None
 
 
-def _needs_prefixes(config: Config, _: Origins) -> str | None:
+def _needs_prefixes(config: Config, *_: object) -> str | None:
     if config.frontier.queue_by != "surt-prefix" or config.frontier.queue_prefixes:
         return None
     return 'surt-prefix needs frontier.queue_prefixes, as ["*.example.org", "https://example.net/docs/"]'
 
 
-def _needs_no_prefixes(config: Config, _: Origins) -> str | None:
+def _needs_no_prefixes(config: Config, *_: object) -> str | None:
     if config.frontier.queue_by == "surt-prefix" or not config.frontier.queue_prefixes:
         return None
     return f"expected none with frontier.queue_by = {config.frontier.queue_by}: they are for surt-prefix"
 
 
-def _no_queues_of_addresses(config: Config, _: Origins) -> str | None:
+def _no_queues_of_addresses(config: Config, *_: object) -> str | None:
     if config.crawl.parts == 1 or config.frontier.queue_by != "ip":
         return None
     return (
@@ -212,13 +202,13 @@ def _no_queues_of_addresses(config: Config, _: Origins) -> str | None:
     )
 
 
-def _no_parallel_queues(config: Config, _: Origins) -> str | None:
+def _no_parallel_queues(config: Config, *_: object) -> str | None:
     if config.crawl.parts == 1 or not config.frontier.parallel_queues:
         return None
     return "expected 1 with frontier.parallel_queues: several parts would ask one site, each at its own pace"
 
 
-def _frontier_has_parts(config: Config, _: Origins, /, *, backends: Backends) -> str | None:
+def _frontier_has_parts(config: Config, _: Origins, backends: Backends) -> str | None:
     name = config.frontier.backend
     if config.crawl.parts == 1:
         return None
@@ -228,7 +218,7 @@ def _frontier_has_parts(config: Config, _: Origins, /, *, backends: Backends) ->
     return None if backend.can_be_part else f'expected 1 with frontier.backend = "{name}", which can\'t be divided'
 
 
-def _min_free_bytes(config: Config, _: Origins, /, *, backends: Backends) -> str | None:
+def _min_free_bytes(config: Config, _: Origins, backends: Backends) -> str | None:
     found, needed = config.output.min_free_bytes, backends.find("frontier", config.frontier.backend).min_free_bytes
     if not 0 < found < needed:
         return None
@@ -238,13 +228,13 @@ def _min_free_bytes(config: Config, _: Origins, /, *, backends: Backends) -> str
     )
 
 
-def _archives_texts(config: Config, _: Origins) -> str | None:
+def _archives_texts(config: Config, *_: object) -> str | None:
     if not config.output.warc_text or config.output.text:
         return None
     return "expected output.text = true beside it: the archive gets the text that the record has"
 
 
-def _archives_screenshots(config: Config, _: Origins) -> str | None:
+def _archives_screenshots(config: Config, *_: object) -> str | None:
     if not config.render.screenshot or config.output.warc or config.output.sinks:
         return None
     return "expected output.warc = true beside it: screenshots are in the archive alone"
@@ -265,8 +255,6 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("render.screenshot", "output.warc"), _archives_screenshots),
     (("crawl.parts", "frontier.queue_by"), _no_queues_of_addresses),
     (("crawl.parts", "frontier.parallel_queues"), _no_parallel_queues),
-)
-_CHECKS_OF_BACKENDS: tuple[tuple[tuple[str, ...], CheckOfBackend], ...] = (
     (("visited.capacity", "visited.error_rate", "visited.backend"), _filter_size),
     (("visited.backend", "frontier.backend"), _needs_disk),
     (("crawl.parts", "frontier.backend"), _frontier_has_parts),
