@@ -45,16 +45,13 @@ from config.presets import preset_text, presets
 from config.problems import ConfigError, Problem, ServerAway, ServerUnusable
 from config.schema import Config
 from config.schema.compare import COMPARE_BACKENDS, CompareSet, CompareWork
-from config.schema.crawl import Crawl, Limits, Output, OutputSink, Progress
-from config.schema.fetch import Extractor, Fetch
-from config.schema.frontier import Durability, Frontier, FrontierBackend, QueueBy, Visited
-from config.schema.politeness import Politeness
-from config.schema.scope import Scope, Urls, Within
+from config.schema.crawl import Crawl, Limits, OutputSink
+from config.schema.fetch import Fetch
 from config.schema.site import Site
 from config.settings import Setting, settings, settings_of
 from config.show.changes import Change, changes, differences, non_defaults
 from config.show.json_schema import json_schema
-from config.show.render import Row, render_show, render_toml
+from config.show.render import render_show, render_toml
 from config.toml import toml_value
 from config.units import parse_size
 
@@ -68,29 +65,16 @@ __all__ = [
     "Config",
     "ConfigError",
     "Crawl",
-    "Durability",
-    "Extractor",
     "Fetch",
-    "Frontier",
-    "FrontierBackend",
     "Limits",
     "Loaded",
-    "Output",
     "OutputSink",
-    "Politeness",
     "Problem",
-    "Progress",
-    "QueueBy",
-    "Row",
-    "Scope",
     "Seed",
     "ServerAway",
     "ServerUnusable",
     "Setting",
     "Site",
-    "Urls",
-    "Visited",
-    "Within",
     "changes",
     "differences",
     "has_contact",
