@@ -54,6 +54,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         """The key as users write it: `fetch.timeout_s`."""
         return f"{self.section}.{self.name}"
 
+    def value_in(self, config: Config) -> Any:
+        """Its value in a configuration; it must not be the setting of a block."""
+        return getattr(getattr(config, self.section), self.name)
+
     @property
     def names_backends(self) -> bool:
         """Whether its texts may be names of backends."""

@@ -10,7 +10,7 @@ from config.settings import Setting, settings
 def named_backends(config: Config) -> Iterator[tuple[str, str]]:
     """The kind and the name or path of each backend that a configuration names, plug-ins included."""
     for setting in settings().values():
-        yield from _named(setting, getattr(getattr(config, setting.section), setting.name))
+        yield from _named(setting, setting.value_in(config))
     for kind in block_kinds().values():
         for block in blocks_of(config, kind):
             for setting in kind.own:

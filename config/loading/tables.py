@@ -29,7 +29,7 @@ def values_of(config: Config) -> dict[str, object]:
     values: dict[str, object] = {
         key: value
         for key, setting in settings().items()
-        if (value := getattr(getattr(config, setting.section), setting.name)) is not None and value != setting.default
+        if (value := setting.value_in(config)) is not None and value != setting.default
     }
     for kind in block_kinds().values():
         if blocks := blocks_of(config, kind):

@@ -9,7 +9,7 @@ from config.loading.blocks import block_key, block_kinds, blocks_of
 from config.loading.loader import Loaded
 from config.schema import Config
 from config.settings import Setting, settings
-from config.show.render import value_of, value_text
+from config.show.render import value_text
 from config.toml import toml_value
 
 _MOST_CHARS: Final = 80
@@ -71,7 +71,7 @@ def non_defaults(config: Config, /) -> list[str]:
 
 def _values(config: Config) -> dict[str, tuple[Setting, object]]:
     values: dict[str, tuple[Setting, object]] = {
-        key: (setting, value_of(config, setting)) for key, setting in settings().items()
+        key: (setting, setting.value_in(config)) for key, setting in settings().items()
     }
     for kind in block_kinds().values():
         for number, block in enumerate(blocks_of(config, kind), start=1):

@@ -43,10 +43,10 @@ def render_show(loaded: Loaded) -> list[Row]:
     """A row for each setting, in the order of the schema, then one for each that a block sets."""
     rows: list[Row] = []
     for key, setting in settings().items():
-        value = value_of(loaded.config, setting)
+        value = setting.value_in(loaded.config)
         if isinstance(value, Mapping) and value and setting.options_of is not None:
             chooser = settings()[setting.options_of]
-            rows += _options(loaded, setting, str(value_of(loaded.config, chooser)), value)
+            rows += _options(loaded, setting, str(chooser.value_in(loaded.config)), value)
             continue
         rows.append(Row(key=key, value=value_text(setting, value), origin=loaded.origins[key], meaning=setting.meaning))
     for kind in block_kinds().values():
@@ -79,11 +79,6 @@ def render_toml(config: Config) -> str:
     return _HEAD + "".join(texts) + "".join(_blocks(config, kind) for kind in block_kinds().values())
 
 
-def value_of(config: Config, setting: Setting) -> object:
-    """The value of a setting in a configuration."""
-    return getattr(getattr(config, setting.section), setting.name)
-
-
 def value_text(setting: Setting, value: object) -> str:
     """A value as TOML, with a unit for sizes, and for durations in whole minutes; `unset` for None."""
     if value is None:
@@ -99,7 +94,7 @@ def _section(config: Config, section: str) -> str:
     lines = [f"\n{_comment(section_meaning(section))}\n[{section}]\n"]
     for setting in settings().values():
         if setting.section == section:
-            value = value_of(config, setting)
+            value = setting.value_in(config)
             written = "# " + setting.name + " =" if value is None else f"{setting.name} = {value_text(setting, value)}"
             lines.append(f"{_comment(setting.meaning + _limits(setting))}\n{written}\n")
     return "".join(lines)
