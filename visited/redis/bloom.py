@@ -14,7 +14,7 @@ from typing import Any, Final
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
 from visited.protocol import CannotForget, Unavailable
-from visited.redis.form import Accuracy, Place, nothing_to_do
+from visited.redis.form import Accuracy, Place, Probe, nothing_to_do
 from visited.redis.making import make_redis_set
 from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
@@ -66,24 +66,8 @@ class BloomForm:
         self._capacity = capacity
         self._error_rate = error_rate
 
-    def probe(self) -> Step | None:
-        return Step(_PROBE, [self._filter], [])
-
-    def check(self, answer: Any) -> None:
-        if not answer:
-            return
-        said = answer.decode("utf-8", "replace")
-        if "nknown" in said:
-            raise Unavailable(
-                f"{BACKEND} needs {_COMMANDS}, which the server does not have ({said}); use Redis 8, Redis with the "
-                "module RedisBloom or Valkey with valkey-bloom, or choose redis-exact, which needs none of them"
-            )
-        if "ermission" in said or said.startswith(("NOPERM", "ACL")):
-            raise Unavailable(
-                f"{BACKEND} needs {_COMMANDS}, which the user of Redis may not use ({said}); give it these: "
-                "ACL SETUSER NAME +bf.exists +bf.insert +bf.mexists"
-            )
-        raise Unavailable(f"{BACKEND} needs {_COMMANDS}, which the server refuses: {said}")
+    def probe(self) -> Probe:
+        return Step(_PROBE, [self._filter], []), _check_commands
 
     def first_layout(self) -> Mapping[str, str | int]:
         return {"capacity": self._capacity, "error_rate": repr(self._error_rate)}
@@ -121,6 +105,24 @@ class BloomForm:
         digests = best_kernel().digest_many(urls)
         each = [digests[start : start + 16] for start in range(0, len(digests), 16)]
         return Step(script, [self._place.head, self._filter], [set_id, *each])
+
+
+def _check_commands(answer: Any) -> None:
+    """Raise `Unavailable` if the answer to the probe is an error."""
+    if not answer:
+        return
+    said = answer.decode("utf-8", "replace")
+    if "nknown" in said:
+        raise Unavailable(
+            f"{BACKEND} needs {_COMMANDS}, which the server does not have ({said}); use Redis 8, Redis with the "
+            "module RedisBloom or Valkey with valkey-bloom, or choose redis-exact, which needs none of them"
+        )
+    if "ermission" in said or said.startswith(("NOPERM", "ACL")):
+        raise Unavailable(
+            f"{BACKEND} needs {_COMMANDS}, which the user of Redis may not use ({said}); give it these: "
+            "ACL SETUSER NAME +bf.exists +bf.insert +bf.mexists"
+        )
+    raise Unavailable(f"{BACKEND} needs {_COMMANDS}, which the server refuses: {said}")
 
 
 def _make(parameters: Parameters, options: ServerOptions) -> RedisSet:

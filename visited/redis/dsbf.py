@@ -25,7 +25,7 @@ from visited.bits.numpy_kernel import leaf_positions
 from visited.descriptor import Cost, Descriptor, Parameters
 from visited.protocol import CannotForget
 from visited.redis.dsbf_scripts import ADD, ASK, READ, SPLIT, TIDY
-from visited.redis.form import Accuracy, Place, Upkeep
+from visited.redis.form import Accuracy, Place, Upkeep, nothing_to_ask
 from visited.redis.making import make_redis_set
 from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
@@ -86,11 +86,7 @@ class DsbfForm:
         self._rate = self._lost = 0.0
         self._ones = 0
 
-    def probe(self) -> Step | None:
-        return None
-
-    def check(self, answer: Any) -> None:
-        """It asks nothing before it is used."""
+    probe = staticmethod(nothing_to_ask)
 
     def first_layout(self) -> Mapping[str, str | int]:
         return {

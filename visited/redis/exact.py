@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Cost, Descriptor, Parameters
-from visited.redis.form import Accuracy, Place, nothing_to_do
+from visited.redis.form import Accuracy, Place, nothing_to_ask, nothing_to_do
 from visited.redis.making import make_redis_set
 from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
@@ -111,11 +111,7 @@ class ExactForm:
         self._kernel = best_kernel()
         self._leaves = 1 << max(_FIRST_BITS, (capacity // MEAN).bit_length() - 1)
 
-    def probe(self) -> Step | None:
-        return None
-
-    def check(self, answer: Any) -> None:
-        """It asks nothing before it is used."""
+    probe = staticmethod(nothing_to_ask)
 
     def first_layout(self) -> Mapping[str, str | int]:
         return {"leaves": self._leaves}

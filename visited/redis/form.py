@@ -1,6 +1,6 @@
 """How URLs lie in Redis: what `redis_set` asks of a form."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -12,6 +12,10 @@ GONE: Final = -1
 
 Upkeep = Generator[Step, Any, None]
 """Calls of scripts, one after the other. Each gets the answer of the one before."""
+
+
+Probe = tuple[Step, Callable[[Any], None]]
+"""Asks a server whether it has what a form needs; and takes the answer, and raises `Unavailable` if it has not."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,12 +39,8 @@ class Form(Protocol):
     @property
     def name(self) -> str: ...
 
-    def probe(self) -> Step | None:
-        """Asks the server, before the set is joined, whether it has what the form needs; None if any server has."""
-        ...
-
-    def check(self, answer: Any) -> None:
-        """Raises `Unavailable` if the answer to `probe` tells that the server lacks something."""
+    def probe(self) -> Probe | None:
+        """What to ask the server before the set is joined; None if any server has what the form needs."""
         ...
 
     def first_layout(self) -> Mapping[str, str | int]:
@@ -93,6 +93,10 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     fill: float | None = None
     """Share of bits set."""
     details: Mapping[str, float | int | str] = {}
+
+
+def nothing_to_ask() -> None:
+    """The probe of a form that has none."""
 
 
 def nothing_to_do(_told: Sequence[Any], _set_id: str) -> Upkeep:

@@ -44,7 +44,8 @@ class Joining:
         self._server = await self._channel.connect()
         try:
             if (probe := self._form.probe()) is not None:
-                self._form.check(await self._channel.run(probe))
+                step, check = probe
+                check(await self._channel.run(step))
             await self._join()
         except Unanswered as error:
             raise Unreachable(str(error)) from error  # to join twice does no harm

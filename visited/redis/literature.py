@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
-from visited.redis.form import Accuracy, Place, nothing_to_do
+from visited.redis.form import Accuracy, Place, nothing_to_ask, nothing_to_do
 from visited.redis.making import make_redis_set
 from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
@@ -50,11 +50,7 @@ class DigestForm:
         self._add, self._ask, self._forget = scripts
         self._in_one_key = in_one_key
 
-    def probe(self) -> Step | None:
-        return None
-
-    def check(self, answer: Any) -> None:
-        """It asks nothing before it is used."""
+    probe = staticmethod(nothing_to_ask)
 
     def first_layout(self) -> Mapping[str, str | int]:
         return {}

@@ -7,6 +7,7 @@ from visited.redis.bloom import BloomForm
 from visited.redis.form import Place
 
 FORM = BloomForm(Place(tag="{t}"), capacity=1000, error_rate=1e-9)
+PROBE, CHECK = FORM.probe()
 
 
 def test_a_batch_is_one_call_with_all_its_keys_and_sixteen_bytes_for_each_url() -> None:
@@ -41,8 +42,9 @@ def test_rates_are_sent_as_they_are_and_the_heads_are_taken() -> None:
 )
 def test_a_refusal_says_what_to_do(said: str, words: str) -> None:
     with pytest.raises(Unavailable, match=words):
-        FORM.check(said.encode())
+        CHECK(said.encode())
 
 
 def test_a_server_that_has_the_commands_is_used() -> None:
-    FORM.check(b"")
+    assert PROBE.keys == ["{t}:bloom"]
+    CHECK(b"")
