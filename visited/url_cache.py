@@ -35,9 +35,6 @@ class UrlCache:
     def __len__(self) -> int:
         return len(self._urls)
 
-    def __contains__(self, url: str) -> bool:
-        return url in self._urls
-
     @property
     def memory_bytes(self) -> int:
         return sys.getsizeof(self._urls) + self._url_bytes
