@@ -6,7 +6,7 @@ from collections.abc import Callable
 log = logging.getLogger(__name__)
 
 OPERATOR = "operator"
-"""Whose pause survives a restart."""
+"""The caller whose pause survives a restart."""
 
 
 class Pauses:

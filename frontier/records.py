@@ -81,7 +81,7 @@ class Trimmed(msgspec.Struct, frozen=True, gc=False):
 
     index: int = 0
     place: Place | None = None
-    """The same as the receiver knows it; None if nothing was deleted."""
+    """The same in the sequence that the receiver knows; None if nothing was deleted."""
 
 
 class Incarnation(msgspec.Struct, frozen=True, array_like=True):

@@ -120,7 +120,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How often it was fetched or given up."""
     history: History = ()
     interval_s: int | None = None
-    """How long after the last visit the next one was to be; None if there was to be none."""
+    """How long after the last visit the next one was planned; None if none was."""
     due_ms: int | None = None
     """When the next visit is due, in milliseconds since 1970."""
     change_frequency: str | None = None

@@ -21,7 +21,7 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=Fal
     digest: bytes | None = None
     history: History = ()
     interval_s: int | None = None
-    """How long after it this visit was to be."""
+    """How long after the last visit this one was planned."""
     number: int | None = None
     """The record number of the last visit; None if the frontier does not tell."""
 

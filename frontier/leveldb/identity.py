@@ -27,10 +27,10 @@ _IDENTITY = b"Midentity"
 _REBUILDING = b"Mrebuilding"
 _PART = b"Mpart"
 _LINEAGE = b"Mlineage"
-"""Of the numbers of a store that belongs to no part; missing for 0."""
+"""The lineage of a store that belongs to no part. It is not stored if it is 0."""
 _REGROUPING = b"Mregrouping"
 _FORMAT_OF_REGROUPED = b"regrouping"
-"""Of a store whose URLs are being moved to other stores. No version reads it, so no crawl changes them here."""
+"""The format of a store whose URLs are being moved to other stores. No version reads it, so no crawl changes it."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_counters = encoding.decoder(msgspec.msgpack.Decoder(Counters).decode)

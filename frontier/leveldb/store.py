@@ -57,7 +57,7 @@ from frontier.terms import Terms
 from frontier.values import LedgerEntry, StoreFailed, StoreFull
 
 _URLS_OF_PARCEL = 10
-"""As many URLs take the space of a usual parcel."""
+"""A usual parcel takes the space of this many URLs."""
 
 
 class LevelDBStore:

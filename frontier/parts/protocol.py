@@ -60,7 +60,7 @@ class Allowance(msgspec.Struct, frozen=True, array_like=True):
     allowed: int | None = None
     """Pages that may be settled, those of all runs; None for no limit."""
     total: int = 0
-    """The same of all parts together; 0 if that is not known."""
+    """Pages that all parts together may settle; 0 if that is not known."""
 
 
 class PartPages(Protocol):

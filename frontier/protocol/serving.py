@@ -258,7 +258,7 @@ class RevisitPlan(Protocol):
         ...
 
     def interval_s(self, entry: LedgerEntry, /) -> float | None:
-        """How long after its last visit a URL is visited that was settled without a plan; None for never."""
+        """For a URL that was settled without a plan, the time from its last visit to the next; None for never."""
         ...
 
 

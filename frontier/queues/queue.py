@@ -8,7 +8,7 @@ from frontier.queues.lifecycle import EXHAUSTED, RETIRED, QueueState
 from frontier.values import Health
 
 NEUTRAL_PRECEDENCE: Final = 128
-"""Of all queues, unless they take that of their best URL."""
+"""The precedence of all queues, unless they take that of their best URL."""
 
 
 class Position(msgspec.Struct, frozen=True, gc=False):

@@ -59,7 +59,7 @@ class Outgoing:
         return own, foreign
 
     def choose(self, foreign: Mapping[int, Iterable[CrawlUrl]]) -> Chosen:
-        """Those that were not sent lately. Counts the links to the others."""
+        """The URLs that were not sent lately. Counts the links to the others."""
         chosen = {receiver: self._sent[receiver].choose(urls) for receiver, urls in foreign.items()}
         return {receiver: urls for receiver, urls in chosen.items() if urls}
 

@@ -19,7 +19,7 @@ from visited import VisitedSet
 log = logging.getLogger(__name__)
 
 ALLOCATED_BYTES = 256 * 1024
-"""Of a buffer, at a time."""
+"""A buffer is allocated in pieces of this size."""
 TRIMMED_ENTRIES = 500
 """Journal entries that are deleted together: some milliseconds."""
 SPARE_FACTOR = 1.1

@@ -31,7 +31,7 @@ class StoreState(Generic[_Store]):
         self.store = store
         self.settings = parameters.settings
         self.snapshots: Snapshots | None = None
-        """Of the visited set."""
+        """Snapshots of the visited set."""
         if parameters.snapshot_directory is not None:
             self.snapshots = Snapshots(parameters.snapshot_directory, every=parameters.snapshot_every)
         self.notes: Notes = store.notes

@@ -92,7 +92,7 @@ def plan_fill(
 
 
 def _plan_new(key: str, urls: Sequence[PendingUrl], counters: Counters, *, by_best_url: bool) -> QueueUpdate:
-    """The same for a queue of which nothing is known yet, for a third of the cost."""
+    """The update of a queue of which nothing is stored yet, for a third of the cost of `plan_update`."""
     size = len(urls)
     first = urls[0].order if size == 1 else min(urls, key=_order).order
     precedence = precedence_of(first) if by_best_url else NEUTRAL_PRECEDENCE

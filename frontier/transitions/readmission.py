@@ -16,8 +16,8 @@ _HAS_COPY = frozenset({200, 304})
 def find_readmissible(
     known: Iterable[CrawlUrl], leases: Iterable[OpenLease], reads: StoreReads, *, drop_validators: bool
 ) -> dict[str, tuple[CrawlUrl, LedgerEntry | None]]:
-    """Of URLs that the visited set knows, those that are settled, leased, or known only by a filter's error; and their
-    ledger entries."""
+    """Find the URLs that may be crawled again, with their ledger entries. The visited set knows all of these URLs; they
+    must be settled, leased, or known only by a filter's error."""
     leased = {held.pending.url.canonical: held.pending.url for held in leases if not held.superseded}
     found: dict[str, tuple[CrawlUrl, LedgerEntry | None]] = {}
     for url in known:

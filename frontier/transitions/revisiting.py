@@ -20,7 +20,7 @@ from frontier.values import CrawlUrl, Damaged, LedgerEntry, UrlState
 _TOGETHER: Final = 100
 """URLs that one batch changes."""
 _SLICE_S: Final = 0.005
-"""How long the event loop is held."""
+"""The event loop is held for so long at a time."""
 
 
 class Revisiting:

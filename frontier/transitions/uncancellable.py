@@ -60,8 +60,8 @@ async def run_uncancellable(step: Coroutine[object, object, _Result], *, on_canc
 async def run_in_turn(
     lock: asyncio.Lock, step: Coroutine[object, object, _Result], *, on_cancel: Callable[[], None]
 ) -> _Result:
-    """The same, holding a lock. A caller that is cancelled before its turn has changed nothing: the step never begins,
-    and `on_cancel` is not called."""
+    """Do as `run_uncancellable` while holding a lock. A caller that is cancelled before its turn has changed nothing:
+    the step never begins, and `on_cancel` is not called."""
     await _acquire(lock, step)
     try:
         return await run_uncancellable(step, on_cancel=on_cancel)
@@ -72,9 +72,9 @@ async def run_in_turn(
 async def run_prompt_in_turn(
     lock: asyncio.Lock, step: Coroutine[object, object, _Result], *, on_cancel: Callable[[], None]
 ) -> _Result:
-    """The same for a step that hardly ever waits: it runs in the caller's task. If the caller is cancelled while the
-    step waits, the step is left half done, and `on_cancel` is called. No task is made for it, which saves a page of
-    links as much as the visited set takes to answer."""
+    """Run a step that hardly ever waits, in the caller's task and while holding a lock. If the caller is cancelled
+    while the step waits, the step is left half done, and `on_cancel` is called. No task is made for it, which saves a
+    page of links as much as the visited set takes to answer."""
     await _acquire(lock, step)
     try:
         return await step

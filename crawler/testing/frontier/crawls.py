@@ -23,7 +23,7 @@ HOUR_S: Final = 3600.0
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """With what a frontier is opened."""
+    """What a frontier is opened with."""
 
     directory: Path
     """For the state of this crawl alone. It may not exist yet."""

@@ -20,7 +20,7 @@ class FrontierSuite:
 
     descriptor: Descriptor
     options: Mapping[str, object] = {}
-    """Of the backend."""
+    """The options of the backend."""
     ignored_settings: Collection[str] = ()
     """Names of fields of `QueueSettings` that the backend ignores. Tests that need them are skipped."""
 

@@ -14,7 +14,7 @@ _POSITION = struct.Struct(">BQQ")
 _QUEUE_IN_PLACE = struct.Struct(">BBBQdIdQqQBQQ")
 """Both, as most records are."""
 _NEW_QUEUE = struct.Struct(">BBBQ36sQBQQ")
-"""The same; of a new queue, 36 bytes are always equal."""
+"""The same for a new queue, of which 36 bytes are always equal."""
 _NEVER_ASKED = struct.pack(">dIdQq", 0.0, 0, 0.0, 0, -1)
 _QUEUE_FORM = 1
 _RETIRED = 1

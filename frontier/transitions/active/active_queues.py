@@ -27,9 +27,9 @@ from frontier.values import Budgets, StoreFull
 
 ACTIVATED_TOGETHER = 64
 ACTIVATED_BEYOND_MIN = 8
-"""The same when enough queues are active and none is ready."""
+"""Queues that are activated together when enough are active and none is ready."""
 SPILL_S = 600.0
-"""How long a queue is spilled that would wait for its group behind very many others. Of a million queues on one
+"""A queue that would wait for its group behind very many others is spilled for so long. Of a million queues on one
 address, some 1,600 a second are then looked at again."""
 
 

@@ -23,7 +23,7 @@ class Asking(Protocol):
         ...
 
     async def enter(self, canonicals: Sequence[str], /) -> Sequence[bool]:
-        """The same for URLs whose caller comes again after a crash."""
+        """The same for URLs that the caller brings again after a crash."""
         ...
 
     async def claimed(self) -> list[CrawlUrl]:
@@ -59,7 +59,7 @@ class LocalAsking:
 
 
 def asking(store: Store, visited: VisitedSet, commit: Commit) -> Asking:
-    """How a visited set is asked."""
+    """What asks this visited set."""
     if isinstance(visited, SharedSet):
         return SharedAsking(store, visited, visited, commit)
     return LocalAsking(store, visited, commit)
