@@ -5,7 +5,7 @@ import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,13 @@ def largest_file(size_bytes: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def file_limits(directory: Path, count: int) -> list[AbstractContextManager[None]]:
+    """Limits on the size of files: so many, from 0 up to just below the largest file in a directory."""
+    largest = max((path.stat().st_size for path in directory.rglob("*") if path.is_file()), default=0)
+    assert largest, f"expected files in {directory}, found none"
+    return [largest_file(largest * number // count) for number in range(count)]
 
 
 @contextmanager

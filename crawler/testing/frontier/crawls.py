@@ -146,9 +146,7 @@ class Crawl:
 
     def successor(self) -> "Crawl":
         """The crawl as the next process finds it."""
-        crawl = Crawl(self._opener, self.directory)
-        crawl.settings = self.settings
-        return crawl
+        return self._found_in(self.directory)
 
     async def check(self) -> None:
         """Check the closed state, as far as the frontier can."""
@@ -158,6 +156,9 @@ class Crawl:
         """The crawl as it would be found if the process died now. Skips the rest of the test if that is nothing."""
         self.need_persistence()
         copy_of_one_moment(self.directory, directory)
+        return self._found_in(directory)
+
+    def _found_in(self, directory: Path) -> "Crawl":
         crawl = Crawl(self._opener, directory)
         crawl.settings = self.settings
         return crawl

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final
 
-from crawler.testing.disks import fill, largest_file, mounted
+from crawler.testing.disks import file_limits, fill, mounted
 from crawler.testing.frontier.crashes import is_done, is_known
 from crawler.testing.frontier.crawls import HOUR_S, Crawl, drain, page, settle
 from crawler.testing.frontier.suite import FrontierSuite
@@ -32,9 +32,7 @@ class FullDiskTests(FrontierSuite):
     def _crawl_with_limited_files(self, report: Report, directory: Path) -> None:
         """No file can grow beyond a limit, which is another one for each crawl."""
         run_in_virtual_time(_crawl(Crawl(self, directory / "unlimited"), nullcontext()))
-        largest = max(path.stat().st_size for path in directory.rglob("*") if path.is_file())
-        for number in range(_LIMITS):
-            limit = largest_file(largest * number // _LIMITS)
+        for number, limit in enumerate(file_limits(directory, _LIMITS)):
             report(run_in_virtual_time(_crawl(Crawl(self, directory / f"{number}"), limit)))
 
     @in_virtual_time

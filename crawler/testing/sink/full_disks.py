@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from crawler.protocols import Sink
-from crawler.testing.disks import largest_file, mounted
+from crawler.testing.disks import file_limits, mounted
 from crawler.testing.loops import in_event_loop
 from crawler.testing.processes import Report, run_apart
 from crawler.testing.sink.pages import write
@@ -31,9 +31,7 @@ class FullDiskTests(SinkSuite):
     def _write_with_limited_files(self, report: Report, directory: Path) -> None:
         """No file can grow beyond a limit, which is another one for each sink."""
         asyncio.run(self._write_on_full_disk(directory / "unlimited", nullcontext()))
-        largest = max(path.stat().st_size for path in (directory / "unlimited").rglob("*") if path.is_file())
-        for number in range(_LIMITS):
-            limit = largest_file(largest * number // _LIMITS)
+        for number, limit in enumerate(file_limits(directory / "unlimited", _LIMITS)):
             report(asyncio.run(self._write_on_full_disk(directory / f"{number}", limit)))
 
     async def _write_on_full_disk(self, directory: Path, full_disk: AbstractContextManager[None]) -> int:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import Final
 
-from crawler.testing.disks import fill, largest_file, mounted
+from crawler.testing.disks import file_limits, fill, mounted
 from crawler.testing.loops import in_event_loop
 from crawler.testing.processes import Report, run_apart
 from crawler.testing.visited.suite import VisitedSetSuite, dump_and_close, urls_of
@@ -28,10 +28,7 @@ class FullDiskTests(VisitedSetSuite):
     def _add_with_limited_files(self, _report: Report, directory: Path) -> None:
         """No file can grow beyond a limit, which is another one for each set."""
         asyncio.run(self._add_on_full_disk(directory / "unlimited", nullcontext()))
-        sizes = [path.stat().st_size for path in (directory / "unlimited").rglob("*") if path.is_file()]
-        assert sizes, "the set should keep files, and left none"
-        for number in range(_LIMITS):
-            limit = largest_file(max(sizes) * number // _LIMITS)
+        for number, limit in enumerate(file_limits(directory / "unlimited", _LIMITS)):
             asyncio.run(self._add_on_full_disk(directory / f"{number}", limit))
 
     @in_event_loop

@@ -130,12 +130,10 @@ class SetMachine(AskingMachine):
 
 
 def run_random_calls(
-    make_set: Callable[[Path], VisitedSet], chosen: settings, *, machine: type[AskingMachine] | None = None
+    make_set: Callable[[Path], VisitedSet], chosen: settings, *, machine: type[AskingMachine] = SetMachine
 ) -> None:
     """Try many orders of calls. Hypothesis makes machines without arguments, so each set has a class of its own."""
-    run_state_machine_as_test(
-        type("Machine", (machine or SetMachine,), {"make_set": staticmethod(make_set)}), settings=chosen
-    )
+    run_state_machine_as_test(type("Machine", (machine,), {"make_set": staticmethod(make_set)}), settings=chosen)
 
 
 def some_urls(start: int, length: int, *, step: int = 1) -> list[str]:
