@@ -67,7 +67,7 @@ class Database:
         self._synced_logs: set[Path] = set()
         """Log files whose directory entries are on the disk."""
         self._failure: Exception | None = None
-        self._full = False
+        self.is_full = False
         self._sync_failed = False
         self._reading = _Reading(self)
         self._db = self._calls.open_database(directory)
@@ -75,7 +75,7 @@ class Database:
     # writing
 
     def batch(self) -> Batch:
-        if self._full:
+        if self.is_full:
             raise StoreFull(f"{self.directory} waits for space on the disk") from self._failure
         batch: Batch = self._db.write_batch()
         return batch
@@ -92,7 +92,7 @@ class Database:
         except plyvel.Error as error:
             self._failure = error
             if says_disk_is_full(message_of(error)):
-                self._full = True
+                self.is_full = True
                 raise StoreFull(f"can't write to {self.directory}: {message_of(error)}; free some space") from error
             if isinstance(error, plyvel.CorruptionError):
                 raise damage_error(self.directory, message_of(error)) from error
@@ -137,7 +137,7 @@ class Database:
         self._failure = error
         self._sync_failed = True
         if says_disk_is_full(str(error)):
-            self._full = True
+            self.is_full = True
             return StoreFull(f"can't sync {self.directory}: {error.strerror}; free some space")
         return StoreFailed(f"can't sync {self.directory}: {error.strerror}; repair the disk, then start again")
 
@@ -155,10 +155,6 @@ class Database:
 
     # a full disk
 
-    @property
-    def is_full(self) -> bool:
-        return self._full
-
     def reopen(self) -> None:
         """Open the database again, because its log may end in a torn record, which would hide what follows. Writes
         still fail until `accept_writes`. Raises `StoreFull` if the disk is still full."""
@@ -170,7 +166,7 @@ class Database:
 
     def accept_writes(self) -> None:
         """The caller has checked the reopened database: writes succeed again."""
-        self._full, self._failure, self._sync_failed = False, None, False
+        self.is_full, self._failure, self._sync_failed = False, None, False
         self._group_sync.reset()
 
     def _move_logs_into_tables(self) -> bool:

@@ -29,13 +29,9 @@ class LevelDBJournal:
         self._database = database
         self._end = end
         snapshot = database.get(b"Msnapshot")
-        self._snapshot_at: int | None = None if snapshot is None else int.from_bytes(snapshot, "big")
+        self.snapshot_at: int | None = None if snapshot is None else int.from_bytes(snapshot, "big")
         self._trimmed_to = 0
         """All entries up to this number have been deleted."""
-
-    @property
-    def snapshot_at(self) -> int | None:
-        return self._snapshot_at
 
     def entries(self, after: int, /) -> Iterator[JournalEntry]:
         directory, expected = self._database.directory, after + 1
@@ -49,17 +45,17 @@ class LevelDBJournal:
                 raise JournalDamaged(f"entry {number} of the journal in {directory}: {error}") from error
             expected += 1
         if expected <= self._end():
-            if expected == 1 and self._snapshot_at is None:
+            if expected == 1 and self.snapshot_at is None:
                 raise JournalDropped(f"there is no snapshot and no journal in {directory}")
             raise JournalDamaged(f"entry {expected} of the journal in {directory} is missing")
 
     def note_snapshot(self, journal_end: int, /) -> None:
         self._database.write_one(b"Msnapshot", U64.pack(journal_end))
-        self._snapshot_at = journal_end
+        self.snapshot_at = journal_end
 
     def trim(self, limit: int, /) -> bool:
         # The first call after opening also finds entries that a crash left behind.
-        first, stop = U64.pack(self._trimmed_to + 1), U64.pack((self._snapshot_at or 0) + 1)
+        first, stop = U64.pack(self._trimmed_to + 1), U64.pack((self.snapshot_at or 0) + 1)
         keys = list(islice(self._database.keys(b"J" + first, b"J" + stop), limit))
         if not keys:
             return False
@@ -79,4 +75,4 @@ class LevelDBJournal:
         batch.delete(b"Msnapshot")
         batch.delete(MEMORY)
         self._database.write(batch)
-        self._snapshot_at = None
+        self.snapshot_at = None
