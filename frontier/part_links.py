@@ -1,10 +1,10 @@
 """Links on their way between the parts of a crawl."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from frontier.parts.parcels import decode_parcels
-from frontier.parts.protocol import Allowance, Misrouted, Place, Reservations
+from frontier.parts.protocol import Allowance, Misrouted, Place
 from frontier.records import InboxPosition, Transit
 from frontier.sending.outgoing import Outgoing
 from frontier.store import Store
@@ -61,6 +61,9 @@ class StoredPartLinks:
         self.part = outgoing.part
         self.incarnation = outgoing.incarnation
         self.pages = StoredPages(store, active, commit)
+        self.reserve, self.positions = active.reserve, store.positions
+        self.waiting, self.trimmed = outgoing.waiting, outgoing.trimmed
+        self.watch, self.forget_sent = outgoing.watch, outgoing.forget_sent
         self._held_until = 0.0
         self._held: dict[int, Place] = {}
         """Up to where parcels are to be deleted afterwards, by receiver."""
@@ -81,22 +84,10 @@ class StoredPartLinks:
     def has_counts(self) -> bool:
         return self._outgoing.has_spared
 
-    def reserve(self, reservations: Reservations, /) -> None:
-        self._active.reserve(reservations)
-
     def owns(self, queue_key: str, /) -> bool:
         return self._outgoing.owner(queue_key) == self.part.number
 
     # out
-
-    def waiting(self, receiver: int, /) -> int:
-        return self._outgoing.waiting(receiver)
-
-    def trimmed(self, receiver: int, /) -> Place | None:
-        return self._outgoing.trimmed(receiver)
-
-    def watch(self, on_parcels: Callable[[int, int], None], on_forgotten: Callable[[], None], /) -> None:
-        self._outgoing.watch(on_parcels, on_forgotten)
 
     def parcels(self, receiver: int, first: int, last: int, /, *, max_bytes: int | None = None) -> list[bytes]:
         self._commit.check()
@@ -120,16 +111,10 @@ class StoredPartLinks:
             for receiver, place in held.items():
                 await self.trim(receiver, place)
 
-    def forget_sent(self, receiver: int, /) -> None:
-        self._outgoing.forget_sent(receiver)
-
     async def send_counts(self) -> None:
         await self._admission.send(self._outgoing.take_spared())
 
     # in
-
-    def positions(self) -> Mapping[tuple[int, int], int]:
-        return self._store.positions()
 
     async def admit(self, sender: int, place: Place, parcels: Sequence[bytes], /) -> int:
         urls = decode_parcels(parcels)

@@ -62,6 +62,10 @@ class Schedule:
         """The queue of a key, if it is active."""
         self._ready = self._placement.ready
         self._snoozed = self._placement.snoozed
+        self.best_precedence: Callable[[], int | None] = self._ready.best_precedence
+        """The precedence of the next queue; None if none is ready."""
+        self.next_wake: Callable[[], Queue | None] = self._snoozed.first
+        """The snoozed queue that wakes first."""
         self._leased = 0
 
     # questions
@@ -103,14 +107,6 @@ class Schedule:
     def must_spill(self, queue: Queue) -> bool:
         """Whether the queue would wait for a group behind others while memory holds too many ready queues."""
         return self._ready.ready >= self._ready_in_memory and self.groups.have_waiters(queue)
-
-    def best_precedence(self) -> int | None:
-        """The precedence of the next queue; None if none is ready."""
-        return self._ready.best_precedence()
-
-    def next_wake(self) -> Queue | None:
-        """The snoozed queue that wakes first."""
-        return self._snoozed.first()
 
     def upcoming(self, *, until: float, limit: int) -> list[str]:
         """Keys of up to `limit` queues that are leased from next: those that are ready, then those that wake until

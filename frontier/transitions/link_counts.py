@@ -29,6 +29,8 @@ class LinkCounts:
     def __init__(self, max_counts: int = MAX_COUNTS, *, now: float) -> None:
         self._max_counts = max_counts
         self._table = make_link_table()
+        self.get, self.pop = self._table.get, self._table.pop
+        """The count of a URL that is not yet written. `pop` also removes it."""
         self._rounds = 0
         self._writes_all = False
         """Whether this round writes all URLs."""
@@ -75,11 +77,3 @@ class LinkCounts:
                 self._table.put_back(taken)
                 raise
         return is_end
-
-    def get(self, canonical: str) -> int:
-        """The count of a URL that is not yet written."""
-        return self._table.get(canonical)
-
-    def pop(self, canonical: str) -> int:
-        """Remove and return the count of a URL."""
-        return self._table.pop(canonical)

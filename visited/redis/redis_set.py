@@ -11,7 +11,7 @@ from visited.redis.joining import Joining
 from visited.redis.notes import Notes
 from visited.redis.server import Channel, Step
 from visited.redis.whole import DELETE, USAGE
-from visited.shared import Forgotten, Incomplete, Member, Sharer, Unanswered, Unreachable
+from visited.shared import Forgotten, Incomplete, Sharer, Unanswered, Unreachable
 from visited.url_cache import UrlCache
 
 PIECE: Final = 512
@@ -39,6 +39,7 @@ class RedisSet:
         """A temporary set is measured, and deleted when it is closed. Several crawls use a shared one, and `notes` are
         those of one of them. The last `recent` URLs are known here too."""
         self._joining = Joining(form, channel, place, notes=notes)
+        self.enter, self.leave = self._joining.enter, self._joining.leave
         self._form = form
         self._channel = channel
         self._place = place
@@ -72,12 +73,6 @@ class RedisSet:
     async def fill(self, urls: Sequence[str], /) -> None:
         for piece in _pieces(list(dict.fromkeys(urls))):
             await self._run(self._form.fill, piece, is_checked=False)
-
-    async def enter(self, member: Member, /) -> None:
-        await self._joining.enter(member)
-
-    async def leave(self) -> None:
-        await self._joining.leave()
 
     async def sharers(self, *, gone: Sequence[str] = ()) -> list[Sharer]:
         holders, missing = await self._joining.holders(frozenset(gone))
