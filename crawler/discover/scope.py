@@ -106,17 +106,6 @@ class Scope:
         self.distinguishes_embeds = offsite_embeds and within != "any"
         """Whether `judge` may depend on the kind of a link."""
 
-    def refusal(
-        self, target: Target, /, *, depth: int, kind: LinkKind = LinkKind.LINK, parent: Target | None = None
-    ) -> Refusal | None:
-        """Why a URL found at that depth on an admitted parent is not crawled; None if it is."""
-        refusal, max_depth = self.judge(target, kind=kind)
-        if max_depth is not None and depth > max_depth:
-            return Refusal.TOO_DEEP
-        if refusal is Refusal.OUT_OF_SCOPE and parent is not None and self.is_near(target, parent):
-            return self.pattern_refusal(target)
-        return refusal
-
     def judge(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> tuple[Refusal | None, int | None]:
         """Why the URL is refused, and its greatest depth. This does not depend on the page, so it can be cached."""
         reach = self._reach(target.url)

@@ -36,6 +36,10 @@ def scope(
     )
 
 
+def refusal(limits: Scope, target: Target, *, kind: LinkKind = LinkKind.LINK) -> Refusal | None:
+    return limits.judge(target, kind=kind)[0]
+
+
 @pytest.mark.parametrize(
     ("within", "seed", "inside", "outside"),
     [
@@ -57,54 +61,57 @@ def test_a_url_must_lie_within_what_the_seeds_span(
 ) -> None:
     limits = scope(within, seed)
     for each in inside:
-        assert limits.refusal(url(each), depth=1) is None, each
+        assert refusal(limits, url(each)) is None, each
     for each in outside:
-        assert limits.refusal(url(each), depth=1) is Refusal.OUT_OF_SCOPE, each
+        assert refusal(limits, url(each)) is Refusal.OUT_OF_SCOPE, each
 
 
 def test_the_right_one_of_many_prefixes_is_found() -> None:
     limits = scope("prefix", *(f"https://example.org/{name}/" for name in ("b", "a", "a/c", "ab", "d")))
     for inside in ("a/x", "a/c/x", "ab/x", "b/", "d/e/f"):
-        assert limits.refusal(url(f"https://example.org/{inside}"), depth=1) is None
+        assert refusal(limits, url(f"https://example.org/{inside}")) is None
     for outside in ("", "aa/", "c/", "abc/", "e/"):
-        assert limits.refusal(url(f"https://example.org/{outside}"), depth=1) is Refusal.OUT_OF_SCOPE
+        assert refusal(limits, url(f"https://example.org/{outside}")) is Refusal.OUT_OF_SCOPE
 
 
 def test_include_narrows_and_exclude_wins() -> None:
     limits = scope("host", "https://example.org/", include=("/docs/", "/api/"), exclude=(r"\.iso$", "/api/private"))
-    assert limits.refusal(url("https://example.org/docs/a"), depth=1) is None
-    assert limits.refusal(url("https://example.org/api/a"), depth=1) is None
-    assert limits.refusal(url("https://example.org/blog/"), depth=1) is Refusal.NOT_INCLUDED
-    assert limits.refusal(url("https://example.org/docs/a.iso"), depth=1) is Refusal.EXCLUDED
-    assert limits.refusal(url("https://example.org/api/private/x"), depth=1) is Refusal.EXCLUDED
-    assert limits.refusal(url("https://elsewhere.test/docs/"), depth=1) is Refusal.OUT_OF_SCOPE
+    assert refusal(limits, url("https://example.org/docs/a")) is None
+    assert refusal(limits, url("https://example.org/api/a")) is None
+    assert refusal(limits, url("https://example.org/blog/")) is Refusal.NOT_INCLUDED
+    assert refusal(limits, url("https://example.org/docs/a.iso")) is Refusal.EXCLUDED
+    assert refusal(limits, url("https://example.org/api/private/x")) is Refusal.EXCLUDED
+    assert refusal(limits, url("https://elsewhere.test/docs/")) is Refusal.OUT_OF_SCOPE
 
 
-def test_depth_is_limited_inclusively() -> None:
+def test_depth_is_limited() -> None:
     limits = scope("host", "https://example.org/", max_depth=2)
-    assert limits.refusal(url("https://example.org/"), depth=2) is None
-    assert limits.refusal(url("https://example.org/"), depth=3) is Refusal.TOO_DEEP
+    assert limits.judge(url("https://example.org/")) == (None, 2)
 
 
 def test_embeds_from_elsewhere_are_admitted_when_asked_for() -> None:
     image = url("https://images.test/a.png")
-    assert scope("host", "https://example.org/").refusal(image, depth=1, kind=LinkKind.EMBED) is Refusal.OUT_OF_SCOPE
+    assert refusal(scope("host", "https://example.org/"), image, kind=LinkKind.EMBED) is Refusal.OUT_OF_SCOPE
     limits = scope("host", "https://example.org/", offsite_embeds=True, exclude=(r"\.gif$",))
-    assert limits.refusal(image, depth=1, kind=LinkKind.EMBED) is None
-    assert limits.refusal(image, depth=1, kind=LinkKind.LINK) is Refusal.OUT_OF_SCOPE
-    assert limits.refusal(url("https://images.test/a.gif"), depth=1, kind=LinkKind.EMBED) is Refusal.EXCLUDED
+    assert refusal(limits, image, kind=LinkKind.EMBED) is None
+    assert refusal(limits, image, kind=LinkKind.LINK) is Refusal.OUT_OF_SCOPE
+    assert refusal(limits, url("https://images.test/a.gif"), kind=LinkKind.EMBED) is Refusal.EXCLUDED
 
 
 def test_an_admitted_page_lends_its_own_place_to_its_links() -> None:
     limits = scope("host", "https://example.org/", exclude=("/private",))
     parent = url("https://www.example.org/")
-    assert limits.refusal(url("https://www.example.org/a"), depth=1, parent=parent) is None
-    assert limits.refusal(url("https://www.example.org/private"), depth=1, parent=parent) is Refusal.EXCLUDED
-    assert limits.refusal(url("https://elsewhere.test/"), depth=1, parent=parent) is Refusal.OUT_OF_SCOPE
+    near, private = url("https://www.example.org/a"), url("https://www.example.org/private")
+    assert refusal(limits, near) is refusal(limits, private) is Refusal.OUT_OF_SCOPE
+    assert limits.is_near(near, parent)
+    assert limits.pattern_refusal(near) is None
+    assert limits.is_near(private, parent)
+    assert limits.pattern_refusal(private) is Refusal.EXCLUDED
+    assert not limits.is_near(url("https://elsewhere.test/"), parent)
     limits = scope("prefix", "https://example.org/docs/")
     parent = url("https://www.example.org/docs/index.html")
-    assert limits.refusal(url("https://www.example.org/docs/a/b"), depth=1, parent=parent) is None
-    assert limits.refusal(url("https://www.example.org/blog/"), depth=1, parent=parent) is Refusal.OUT_OF_SCOPE
+    assert limits.is_near(url("https://www.example.org/docs/a/b"), parent)
+    assert not limits.is_near(url("https://www.example.org/blog/"), parent)
 
 
 @pytest.mark.parametrize("pattern", ["(", r"(?=a)", r"(a)\1", "a{1,100000}", r"\Qa", "a)|(?:b"])
@@ -116,8 +123,8 @@ def test_a_pattern_that_cannot_run_in_linear_time_is_refused_by_name(pattern: st
 
 def test_a_quotation_ends_with_its_pattern() -> None:
     limits = scope("host", "https://example.org/", exclude=(r"\Qa.b\E", "private"))
-    assert limits.refusal(url("https://example.org/private"), depth=1) is Refusal.EXCLUDED
-    assert limits.refusal(url("https://example.org/a.b"), depth=1) is Refusal.EXCLUDED
+    assert refusal(limits, url("https://example.org/private")) is Refusal.EXCLUDED
+    assert refusal(limits, url("https://example.org/a.b")) is Refusal.EXCLUDED
     with pytest.raises(ValueError, match=r"\\Qa' is not a pattern"):
         scope("host", "https://example.org/", exclude=(r"\Qa", r"\Qb\E"))
 
@@ -131,8 +138,8 @@ def test_patterns_that_are_too_large_together_are_refused(monkeypatch: pytest.Mo
 
 def test_one_patterns_flags_do_not_reach_the_next() -> None:
     limits = scope("host", "https://example.org/", exclude=("(?i)PDF$", "Private"))
-    assert limits.refusal(url("https://example.org/a.pdf"), depth=1) is Refusal.EXCLUDED
-    assert limits.refusal(url("https://example.org/private"), depth=1) is None
+    assert refusal(limits, url("https://example.org/a.pdf")) is Refusal.EXCLUDED
+    assert refusal(limits, url("https://example.org/private")) is None
 
 
 def test_an_unknown_extent_is_refused() -> None:
@@ -146,11 +153,11 @@ def test_a_port_that_no_web_server_has_is_refused_unless_somebody_names_it(port:
     target = READER.seed(f"https://a.test:{port}/x")
     for within in ("any", "domain"):
         refused = Scope(within=within, seeds=[seed])
-        assert refused.refusal(target, depth=1) is Refusal.PORT
-        assert refused.refusal(target, depth=1, parent=target) is Refusal.PORT
+        assert refusal(refused, target) is Refusal.PORT
+        assert refused.pattern_refusal(target) is Refusal.PORT
         assert refused.exclusion(target) is Refusal.PORT
     named = Scope(within="any", seeds=[seed], ports=Ports([port]))
-    assert named.refusal(target, depth=1) is None
+    assert refusal(named, target) is None
     assert named.exclusion(target) is None
 
 
@@ -160,7 +167,7 @@ def test_a_port_that_no_web_server_has_is_refused_unless_somebody_names_it(port:
 )
 def test_usual_ports_are_crawled(url: str) -> None:
     scope = Scope(within="any", seeds=[READER.seed("http://a.test/")])
-    assert scope.refusal(READER.seed(url), depth=1) is None
+    assert refusal(scope, READER.seed(url)) is None
 
 
 _SOME_URLS = st.builds(

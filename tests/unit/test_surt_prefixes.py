@@ -109,7 +109,7 @@ def test_places_widen_the_scope_and_excluded_ones_narrow_it() -> None:
         ("https://example.org/private/a", Refusal.EXCLUDED),
         ("https://ads.example.net/a", Refusal.EXCLUDED),
     ):
-        assert scope.refusal(READER.seed(url), depth=1) is refusal, url
+        assert scope.judge(READER.seed(url))[0] is refusal, url
 
 
 def test_a_list_has_an_entry_on_each_line_and_comments() -> None:

@@ -135,7 +135,7 @@ class _Adding:
             (url,) = seeding.added_seeds(self._config, self._urls, self._discovery, [text])
         except ValueError as error:
             return JudgedUrl(url=text, outcome="invalid", reason=str(error))
-        refusal = None if self._request.force else self._scope.refusal(self._urls.seed(url.url), depth=0)
+        refusal = None if self._request.force else self._scope.judge(self._urls.seed(url.url))[0]
         if refusal is not None:
             whole = "; to follow its links, too, add it to crawl.seeds" if refusal is Refusal.OUT_OF_SCOPE else ""
             why = f"{refusal}; with force it is added all the same{whole}"
