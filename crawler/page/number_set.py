@@ -1,7 +1,6 @@
 """A set of record numbers, with one bit for each."""
 
 import zlib
-from collections.abc import Iterable
 from typing import Final, Self
 
 _PAGE_BITS = 16
@@ -33,13 +32,6 @@ class NumberSet:
             index, mask = _position(number)
             self._pages[number >> _PAGE_BITS][index] ^= mask
             self._count -= 1
-
-    @classmethod
-    def of(cls, numbers: Iterable[int]) -> Self:
-        made = cls()
-        for number in numbers:
-            made.add(number)
-        return made
 
     def add_all(self, other: Self) -> None:
         """Add the numbers of another set."""

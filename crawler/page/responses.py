@@ -87,11 +87,6 @@ class Response(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
                 return value.decode("latin-1").strip()
         return None
 
-    def header_values(self, name: str, /) -> list[str]:
-        """All headers of that name, in order."""
-        wanted = name.lower().encode("latin-1")
-        return [value.decode("latin-1").strip() for key, value in self.headers if key.lower() == wanted]
-
 
 class LoadAnswer(msgspec.Struct, frozen=True):
     """What a server answered to a request of a page that was rendered."""

@@ -149,8 +149,3 @@ def _mix(words: list[int]) -> int:
 def _count(counts: list[int], found: int) -> None:
     for bit in range(BITS):
         counts[bit] += found >> bit & 1
-
-
-def distance(one: int, other: int, /) -> int:
-    """In how many bits two fingerprints differ."""
-    return (one ^ other).bit_count()
