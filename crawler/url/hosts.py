@@ -16,7 +16,7 @@ from publicsuffixlist import PSLFILE, PublicSuffixList
 HOSTS_REMEMBERED: Final = 32_768
 """Each cache of names, domains or origins in this room remembers so many hosts."""
 _LONGEST_NAME: Final = 253
-_LONGEST_REMEMBERED: Final = 300
+LONGEST_REMEMBERED: Final = 300
 """Characters. A host name may have 253; longer ones can't exist, and would fill the cache."""
 
 
@@ -56,54 +56,50 @@ def is_name(host: str, /) -> bool:
 def surt_host(host: str, /) -> str:
     """`www.example.org` as `org,example,www`; IP addresses stay as they are."""
     host = host.rstrip(".") or host
-    if host.startswith("[") or _is_ipv4(host):
+    if is_address(host):
         return host
     return ",".join(reversed(host.split(".")))
 
 
 def registered_domain(host: str, /) -> str:
     """The registered domain of a host, `example.co.uk` for `www.example.co.uk`; without one, the host itself."""
-    return _known_registered_domain(host) if len(host) <= _LONGEST_REMEMBERED else _registered_domain(host)
-
-
-@lru_cache(maxsize=HOSTS_REMEMBERED)
-def _known_registered_domain(host: str) -> str:
-    return _registered_domain(host)
+    return _known_registered_domain(host) if len(host) <= LONGEST_REMEMBERED else _registered_domain(host)
 
 
 def _registered_domain(host: str) -> str:
     host = host.rstrip(".") or host
-    if host.startswith("[") or _is_ipv4(host):
+    if is_address(host):
         return host
     return _suffixes().privatesuffix(host) or host
 
 
+_known_registered_domain = lru_cache(maxsize=HOSTS_REMEMBERED)(_registered_domain)
+
+
 def domain_of_site(site: str, /) -> str:
     """The SURT of the registered domain of a `Target.site`, with its port: `org,example:8080`."""
-    return _known_domain_of_site(site) if len(site) <= _LONGEST_REMEMBERED else _domain_of_site(site)
-
-
-@lru_cache(maxsize=HOSTS_REMEMBERED)
-def _known_domain_of_site(site: str) -> str:
-    return _domain_of_site(site)
+    return _known_domain_of_site(site) if len(site) <= LONGEST_REMEMBERED else _domain_of_site(site)
 
 
 def _domain_of_site(site: str) -> str:
     host, port = split_port(site)
-    if host.startswith("[") or _is_ipv4(host):
+    if is_address(host):
         return site
     return f"{surt_host(_registered_domain('.'.join(reversed(host.split(',')))))}{port}"
 
 
-def _is_ipv4(host: str) -> bool:
+_known_domain_of_site = lru_cache(maxsize=HOSTS_REMEMBERED)(_domain_of_site)
+
+
+def is_address(host: str, /) -> bool:
     # The standard serialises every host whose last label is a number as an IPv4 address.
-    return host[-1:].isdigit() and host.rpartition(".")[2].isdigit()
+    return host.startswith("[") or (host[-1:].isdigit() and host.rpartition(".")[2].isdigit())
 
 
 def has_registered_domain(host: str, /) -> bool:
     """Whether a host is a registered domain or below one. Addresses and public suffixes are not."""
     host = host.rstrip(".") or host
-    return not (host.startswith("[") or _is_ipv4(host)) and _suffixes().privatesuffix(host) is not None
+    return not is_address(host) and _suffixes().privatesuffix(host) is not None
 
 
 class Suffixes(msgspec.Struct, frozen=True):
@@ -121,7 +117,7 @@ class Suffixes(msgspec.Struct, frozen=True):
 def public_suffixes(host: str, /) -> Suffixes | None:
     """None if the host is an address."""
     host = host.rstrip(".") or host
-    if host.startswith("[") or _is_ipv4(host):
+    if is_address(host):
         return None
     registries, all_suffixes = _registry_suffixes(), _suffixes()
     return Suffixes(
@@ -130,10 +126,6 @@ def public_suffixes(host: str, /) -> Suffixes | None:
         all_suffixes.publicsuffix(host),
         all_suffixes.privatesuffix(host),
     )
-
-
-def is_address(host: str, /) -> bool:
-    return host.startswith("[") or _is_ipv4(host)
 
 
 def has_known_top_level(host: str, /) -> bool:

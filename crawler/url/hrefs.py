@@ -13,7 +13,7 @@ import msgspec
 from ada_url import normalize_url
 
 from crawler.url.canonical_rules import MARKS
-from crawler.url.hosts import HOSTS_REMEMBERED, is_name, split_port, surt_host
+from crawler.url.hosts import HOSTS_REMEMBERED, LONGEST_REMEMBERED, is_name, split_port, surt_host
 
 try:
     from crawler.url import _hrefs as compiled
@@ -64,8 +64,6 @@ _DOTS: Final = re.compile(r"[^?]*?/\.\.?(?:[/?]|$)")
 _OPAQUE: Final = re.compile(r"(?!(?:https?|wss?|ftp|file):)[a-z][a-z0-9+.-]*+:[^/\t\n\r]", re.IGNORECASE | re.ASCII)
 _LONGEST: Final = 2048
 """Characters of a plain href, and of a base, which is cached."""
-_LONGEST_ORIGIN: Final = 300
-"""Characters. A host name may have 253; longer ones can't exist, and would fill the cache."""
 
 
 def join_plain(href: str, base: Base | None, /) -> tuple[Origin, str, str] | None:
@@ -168,7 +166,7 @@ def _base_of(url: str) -> Base | None:
 
 def _normalize_origin(origin: str) -> Origin | None:
     """The origin that an author wrote, of http or https; None if it is not one."""
-    return _known_normalized_origin(origin) if len(origin) <= _LONGEST_ORIGIN else None
+    return _known_normalized_origin(origin) if len(origin) <= LONGEST_REMEMBERED else None
 
 
 @lru_cache(maxsize=HOSTS_REMEMBERED)
@@ -182,12 +180,7 @@ def _known_normalized_origin(origin: str) -> Origin | None:
 
 def parse_origin(origin: str, /) -> Origin:
     """Parse a serialised origin of http or https."""
-    return _known_origin(origin) if len(origin) <= _LONGEST_ORIGIN else _new_origin(origin)
-
-
-@lru_cache(maxsize=HOSTS_REMEMBERED)
-def _known_origin(origin: str) -> Origin:
-    return _new_origin(origin)
+    return _known_origin(origin) if len(origin) <= LONGEST_REMEMBERED else _new_origin(origin)
 
 
 def _new_origin(origin: str) -> Origin:
@@ -196,3 +189,6 @@ def _new_origin(origin: str) -> Origin:
     site = f"{surt_host(host)}{port}"
     is_plain = not host.endswith(".") and is_name(host)
     return Origin(origin, scheme, host, port, site, (origin, host, site) if is_plain else None)
+
+
+_known_origin = lru_cache(maxsize=HOSTS_REMEMBERED)(_new_origin)

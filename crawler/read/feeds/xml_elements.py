@@ -17,14 +17,12 @@ def local_name(element: lxml.etree._Element, /) -> str:
     return _known_local_name(tag) if len(tag) <= _LONGEST_REMEMBERED else _local_name(tag)
 
 
-@lru_cache(maxsize=256)
-def _known_local_name(tag: str) -> str:
-    # A sitemap has a handful of names, and asks for each of them several times for each URL.
-    return _local_name(tag)
-
-
 def _local_name(tag: str) -> str:
     return tag.rpartition("}")[2].rpartition(":")[2].lower()
+
+
+# A sitemap has a handful of names, and asks for each of them several times for each URL.
+_known_local_name = lru_cache(maxsize=256)(_local_name)
 
 
 def text_of(element: lxml.etree._Element, /) -> str:
