@@ -1,8 +1,17 @@
 """The disk of a crawl: its directory, and what to do when the disk is full.
 
-`directory` knows where state and output are, and locks them. `layout` knows the directories of the parts of a crawl,
-`lineages` which record numbers are left to it.
-`durable_file` replaces a file as a whole. `syncing` brings files onto the disk. `free_space` watches
-the disk and holds the crawl before the disk is full. `earlier` knows where earlier crawls have their archives.
-`full_disk_retry` repeats writes that fail because the disk is full.
+directory        where state and output are, and who may use them
+unlocking        when a directory becomes free, and whether it is still there
+permissions      why a folder can't be written to, or a file can't be locked
+going_on         the command by which a crawl goes on
+layout           the directories of the parts of a crawl
+lineages         which record numbers are left to a crawl
+pruned           what was deleted of its output
+earlier          where earlier crawls have their archives
+durable_file     replaces a file as a whole
+syncing          brings files onto the disk
+free_space       pauses the crawl before the disk is full
+used_space       pauses the crawl when it takes more space than it may
+full_disk_retry  repeats writes that fail because the disk is full
+repeating        does something again and again while a crawl runs
 """

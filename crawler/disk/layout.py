@@ -17,7 +17,7 @@ Each machine of a crawl on many has such a directory, with a layout of all parts
 import os
 import secrets
 from contextlib import ExitStack, suppress
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Final, Self
 
@@ -138,12 +138,9 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 def free_names(directory: Path, parts: int) -> list[str]:
     """Names of directories that do not exist yet: `part-0`, or `part-0.2` if there are parts already."""
-    for generation in count(1):
-        ending = "" if generation == 1 else f".{generation}"
-        names = [f"part-{number}{ending}" for number in range(parts)]
-        if not any((directory / name).exists() for name in names):
-            return names
-    raise AssertionError  # `count` has no end
+    endings = chain([""], (f".{generation}" for generation in count(2)))
+    choices = ([f"part-{number}{ending}" for number in range(parts)] for ending in endings)
+    return next(names for names in choices if not any((directory / name).exists() for name in names))
 
 
 def read_layout(directory: Path) -> Layout | None:
