@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 import msgspec
 
@@ -11,11 +11,9 @@ from crawler.disk.layout import output_directories, record_directories
 from crawler.disk.pruned import read_pruned
 from crawler.export.writers import ExportRefused
 from crawler.status import number_of
-from crawler.write.cdxj.making import archives
+from crawler.write.cdxj.making import archives, final_path
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
 from crawler.write.warc_opening import is_ours
-
-_OPEN: Final = ".open"
 
 
 class Archive(msgspec.Struct, frozen=True):
@@ -29,7 +27,7 @@ class Archive(msgspec.Struct, frozen=True):
     @property
     def final_path(self) -> Path:
         """Where it is when it is finished."""
-        return self.path.with_name(self.path.name.removesuffix(_OPEN))
+        return final_path(self.path)
 
 
 def archives_of(directory: Path, part: int | None) -> list[Archive]:
@@ -54,7 +52,7 @@ def archives_in(folder: Path, prefix: str) -> list[Archive]:
     """The files in a folder, the oldest first. `prefix` makes their names unique."""
     found = []
     for path in archives(folder) if folder.is_dir() else ():
-        archive = Archive(path, prefix + path.name.removesuffix(_OPEN), 0)
+        archive = Archive(path, prefix + final_path(path).name, 0)
         try:
             size = path.stat().st_size
         except FileNotFoundError:  # the crawl has finished it since

@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 
 from crawler.export.captures import Captures, Location
+from crawler.write.cdxj.making import OPEN
 from crawler.write.warc_reader import Capture, captures_at
 
 MAX_RECORD_BYTES: Final = 64_000_000
 """Of a WARC record."""
-_OPEN: Final = ".open"
 _END: Final = b"\r\n\r\n"
 
 
@@ -26,7 +26,7 @@ class RevisitedCaptures:
     def with_payload(self, revisit: Capture, /) -> Capture | None:
         """A revisit record with the payload that it refers to: URL and headers are its own."""
         locations = () if revisit.refers_to is None else self._captures.find_all(*revisit.refers_to)
-        found = (self.read(each, is_wanted=is_first) for each in locations)
+        found = (self.read(each) for each in locations)
         # The URL may have been fetched twice within a second, and then this may be a revisit record itself, or have
         # another body.
         same = (each for each in found if each is not None and each.payload_digest == revisit.payload_digest)
@@ -37,16 +37,12 @@ class RevisitedCaptures:
         block = b"".join((head, end, original.block.partition(_END)[2]))
         return msgspec.structs.replace(revisit, kind=original.kind, block=block, truncated=original.truncated)
 
-    def read(self, location: Location, *, is_wanted: Callable[[Capture], bool]) -> Capture | None:
+    def read(self, location: Location, *, is_wanted: Callable[[Capture], bool] = lambda _: True) -> Capture | None:
         """The first wanted record of a page."""
         path = self._directory / location.filename
-        for place in (path, path.with_name(path.name + _OPEN), path):  # the crawl may finish it meanwhile
+        for place in (path, path.with_name(path.name + OPEN), path):  # the crawl may finish it meanwhile
             try:
                 return next(filter(is_wanted, captures_at(place, location.offset, max_bytes=MAX_RECORD_BYTES)), None)
             except FileNotFoundError:
                 continue
         return None
-
-
-def is_first(_: Capture) -> bool:
-    return True

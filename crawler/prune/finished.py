@@ -14,7 +14,7 @@ from isal import isal_zlib
 from crawler.disk.directory import CrawlDirectory
 from crawler.page.number_set import NumberSet
 from crawler.write.cdxj.lines import parse
-from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of
+from crawler.write.cdxj.making import OPEN, archives, final_path, index_of, lines_of
 from crawler.write.cdxj.sorting import sorted_lines
 from crawler.write.gzip_members import HEAD_BYTES
 from crawler.write.records import record_files
@@ -98,7 +98,7 @@ def sound_lines(archive: Path) -> Iterator[bytes]:
     except FileNotFoundError:
         if not archive.name.endswith(OPEN):
             raise
-        yield from sound_lines(archive.with_name(archive.name.removesuffix(OPEN)))
+        yield from sound_lines(final_path(archive))
 
 
 def _has_sound_index(archive: Path) -> bool:

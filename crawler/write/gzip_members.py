@@ -91,13 +91,6 @@ def set_aside(path: Path, stem: str, damaged: Stretch, /) -> Path:
     return aside
 
 
-def contents(path: Path, /, *, is_ours: Callable[[bytes], bool], max_bytes: int) -> Iterator[bytes | Stretch]:
-    """The contents of the intact members of a file, at most `max_bytes` of each; and the damaged stretches."""
-    with path.open("rb") as file:
-        for found in members(file, is_ours=is_ours, max_bytes=max_bytes):
-            yield found.content if isinstance(found, GzipMember) else found
-
-
 def members(file: BinaryIO, /, *, is_ours: Callable[[bytes], bool], max_bytes: int) -> Iterator[GzipMember | Stretch]:
     """The intact members of a file, with at most `max_bytes` of the content of each; and the damaged stretches.
 

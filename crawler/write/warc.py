@@ -20,7 +20,7 @@ from crawler.duplicates import forget_oldest
 from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
-from crawler.write.cdxj.making import serial_of
+from crawler.write.cdxj.making import OPEN, final_path, serial_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
 from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.descriptor import FILES, Descriptor, Parameters
@@ -33,7 +33,6 @@ from crawler.write.warc_records import (
     page_group,
 )
 
-_OPEN = ".open"
 _PREFIX = re.compile(r"[A-Za-z0-9._-]+")
 _THREAD_BYTES = 256 * 1024
 _THREADS = 2
@@ -105,7 +104,7 @@ class WarcSink:
         self._index: OpenIndex | None = None
         self._sorting: set[asyncio.Task[None]] = set()
         self._closed = False
-        opened = sorted(directory.glob(f"*.warc.gz{_OPEN}"))
+        opened = sorted(directory.glob(f"*.warc.gz{OPEN}"))
         finished = [finish_open_file(path, with_index=options.index) for path in opened]
         self.torn_bytes = sum(torn for torn, _ in finished)
         self.damaged_bytes = sum(damaged for _, damaged in finished)
@@ -198,7 +197,7 @@ class WarcSink:
     def _append(self, group: Group) -> AppendFile:
         if self._file is None:
             self._file = self._new_file()
-        name = self._file.path.name.removesuffix(_OPEN)
+        name = final_path(self._file.path).name
         size = self._file.size
         info = self._info.record(name, size)
         self._file.append(info, *group.chunks)
@@ -213,11 +212,12 @@ class WarcSink:
     def _new_file(self) -> AppendFile:
         now = self._clock()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}"
-        name = f"{self._options.prefix}-{stamp}-{self._serial:05d}.warc.gz{_OPEN}"
+        archive = self._directory / f"{self._options.prefix}-{stamp}-{self._serial:05d}.warc.gz"
         self._serial += 1
         if self._options.index:
-            self._index = OpenIndex(self._directory / name.removesuffix(_OPEN))
-        return AppendFile(self._directory / name, durability=self._durability, before_write=self._before_write)
+            self._index = OpenIndex(archive)
+        path = archive.with_name(archive.name + OPEN)
+        return AppendFile(path, durability=self._durability, before_write=self._before_write)
 
     def _finish_file(self) -> None:
         file, index = self._file, self._index
@@ -237,7 +237,7 @@ class WarcSink:
                 index.remove()
                 index = None
         else:
-            file.path.rename(file.path.with_name(file.path.name.removesuffix(_OPEN)))
+            file.path.rename(final_path(file.path))
         if self._durability == "power":
             sync_directory(self._directory)
         if index is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from crawler.write.appending import sync_directory
-from crawler.write.cdxj.making import index_of, line_of_member, serial_of
+from crawler.write.cdxj.making import final_path, index_of, line_of_member, serial_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes, open_index_of
 from crawler.write.gzip_members import (
     HEAD_BYTES,
@@ -22,7 +22,6 @@ from crawler.write.gzip_members import (
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD
 
 _log = logging.getLogger(__name__)
-_OPEN: Final = ".open"
 _MARKS: Final = tuple(f"\r\n{name}: ".encode() for name in (NUMBER_FIELD, PURPOSE_FIELD))
 
 
@@ -34,7 +33,7 @@ def finish_open_file(path: Path, *, with_index: bool) -> tuple[int, int]:
 
     Removes the old file last, so that the next opening repeats this if it is interrupted."""
     _log.info("%s: looking for the last intact record of a file that a crash left open", path)
-    final = path.with_name(path.name.removesuffix(_OPEN))
+    final = final_path(path)
     index = OpenIndex(final) if with_index else None
     if index is not None:
         index.remove()  # its last lines may be lost, or of records that are torn

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from crawler.page import Link, LinkKind
-from crawler.write.cdxj.making import archives
-from crawler.write.gzip_members import HEAD_BYTES, contents, members_from
+from crawler.write.cdxj.making import OPEN, archives
+from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members, members_from
 from crawler.write.warc_facts import OUTLINK
 from crawler.write.warc_opening import is_ours
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
@@ -92,13 +92,14 @@ def captures(directory: Path, *, full_blocks: bool, with_exchanges: bool = False
     KiB. Only `with_exchanges` there are also those that belong to no page.
     """
     for path in archives(directory):
-        for found in contents(path, is_ours=is_ours, max_bytes=sys.maxsize if full_blocks else HEAD_BYTES):
-            if isinstance(found, bytes):
-                capture = _capture(found)
-                if capture is not None and (with_exchanges or capture.purpose is None):
-                    yield capture
-            elif not (found.torn and path.suffix == ".open"):
-                yield DamagedPart(path, found.start, found.end)
+        with path.open("rb") as file:
+            for found in members(file, is_ours=is_ours, max_bytes=sys.maxsize if full_blocks else HEAD_BYTES):
+                if isinstance(found, GzipMember):
+                    capture = _capture(found.content)
+                    if capture is not None and (with_exchanges or capture.purpose is None):
+                        yield capture
+                elif not (found.torn and path.suffix == OPEN):
+                    yield DamagedPart(path, found.start, found.end)
 
 
 def captures_at(path: Path, offset: int, *, max_bytes: int) -> Iterator[Capture]:

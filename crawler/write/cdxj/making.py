@@ -39,9 +39,14 @@ def serial_of(archive: Path) -> int:
     return -1 if found is None else int(found[1])
 
 
+def final_path(archive: Path) -> Path:
+    """Where an archive lies once it is complete."""
+    return archive.with_name(archive.name.removesuffix(OPEN))
+
+
 def index_of(archive: Path) -> Path:
     """Where the index of an archive lies, whether or not that is still open."""
-    return archive.with_name(archive.name.removesuffix(OPEN) + SUFFIX)
+    return archive.with_name(final_path(archive).name + SUFFIX)
 
 
 def make_index(archive: Path) -> None:
@@ -81,7 +86,7 @@ def still_true(read: Callable[[], Iterable[bytes]]) -> Iterator[bytes]:
 
 def lines_of(archive: Path) -> Iterator[bytes]:
     """The lines of an archive in the order of its records, without the damaged ones and without what a crash tore."""
-    name = archive.name.removesuffix(OPEN)
+    name = final_path(archive).name
     with archive.open("rb") as file:
         for found in members(file, is_ours=_is_record, max_bytes=HEAD_BYTES):
             line = line_of_member(found, name) if isinstance(found, GzipMember) else None

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of
+from crawler.write.cdxj.making import OPEN, archives, final_path, index_of, lines_of
 from crawler.write.cdxj.sorting import sorted_lines
 
 _AT_ONCE: Final = 100
@@ -40,7 +40,7 @@ def _merged(sources: Iterator[Iterator[bytes]], stack: ExitStack) -> Iterator[by
 
 def _sorted_lines(archive: Path) -> Iterator[bytes]:
     if not archive.exists():  # the crawl has completed it since
-        archive = archive.with_name(archive.name.removesuffix(OPEN))
+        archive = final_path(archive)
         if not archive.exists():  # or has deleted it, because it is old
             return
     index = index_of(archive)

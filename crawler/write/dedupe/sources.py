@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from crawler.write.cdxj.lines import REVISIT
-from crawler.write.cdxj.making import OPEN, SUFFIX, archives, index_of, lines_of
+from crawler.write.cdxj.making import OPEN, SUFFIX, archives, final_path, index_of, lines_of
 
 _log = logging.getLogger(__name__)
 _OF_ONE_ARCHIVE: Final = f".warc.gz{SUFFIX}"
@@ -96,7 +96,7 @@ def _index_or_archive(archive: Path) -> Path:
 
 def _now(path: Path) -> Path:
     """Where a file is that was found a while ago. Its crawl may run, and complete it or delete it meanwhile."""
-    return path if path.exists() else _index_or_archive(path.with_name(path.name.removesuffix(OPEN)))
+    return path if path.exists() else _index_or_archive(final_path(path))
 
 
 def responses_in(path: Path) -> Iterator[Response]:
