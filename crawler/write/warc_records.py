@@ -56,10 +56,6 @@ FindOriginal = Callable[[str, int], Original | None]
 """Finds a record with the same payload, by its digest and its length in bytes."""
 
 
-def no_original(_digest: str, _size: int) -> Original | None:
-    return None
-
-
 class Group(msgspec.Struct, frozen=True):
     """The compressed records of one page or exchange, and what other records need to refer to them."""
 
@@ -104,15 +100,15 @@ def page_group(
     record: PageRecord,
     *,
     level: int,
-    find: FindOriginal = no_original,
-    with_text: bool = False,
-    warcinfo_id: str | None = None,
+    find: FindOriginal,
+    with_text: bool,
+    warcinfo_id: str,
 ) -> Group:
     """The records of a page: response or revisit, then request, metadata, and as conversions the document of a rendered
     page and, `with_text`, its main text, and as resources its screenshots. Of a failure without an answer: the metadata
     alone."""
     subject = _Subject(
-        marks=_marks((NUMBER_FIELD, str(record.number)), warcinfo_id),
+        marks=((NUMBER_FIELD, str(record.number)), ("WARC-Warcinfo-ID", warcinfo_id)),
         facts=encoded(lines_of(facts_of_page(fetched, record))),
         content_type=record.content_type,
         digest=record.digest,
@@ -126,17 +122,14 @@ def exchange_group(
     purpose: str,
     *,
     level: int,
-    find: FindOriginal = no_original,
-    warcinfo_id: str | None = None,
+    find: FindOriginal,
+    warcinfo_id: str,
 ) -> Group:
     """The records of what was asked for another purpose than a page."""
     facts = lines_of([("purpose", purpose), *facts_of_fetch(fetched)])
-    subject = _Subject(marks=_marks((PURPOSE_FIELD, purpose), warcinfo_id), facts=encoded(facts))
+    marks = ((PURPOSE_FIELD, purpose), ("WARC-Warcinfo-ID", warcinfo_id))
+    subject = _Subject(marks=marks, facts=encoded(facts))
     return _group(fetched, subject, level=level, find=find)
-
-
-def _marks(mark: Field, warcinfo_id: str | None) -> tuple[Field, ...]:
-    return (mark,) if warcinfo_id is None else (mark, ("WARC-Warcinfo-ID", warcinfo_id))
 
 
 def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: FindOriginal) -> Group:

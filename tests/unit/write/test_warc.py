@@ -640,7 +640,9 @@ def test_a_large_body_is_never_copied_whole() -> None:
     record = record_of(large, 1)
     tracemalloc.start()
     try:
-        group = page_group(large, record, level=3)
+        group = page_group(
+            large, record, level=3, find=lambda _digest, _size: None, with_text=False, warcinfo_id="<urn:uuid:1>"
+        )
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
