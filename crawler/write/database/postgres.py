@@ -78,7 +78,7 @@ class PostgresSink:
     def __init__(self, parameters: Parameters, options: PostgresOptions) -> None:
         self._options = RowOptions(headers=options.headers, bodies=options.bodies)
         self._client = _client(parameters, options)
-        self._batches = Batches(self._store)
+        self._batches = Batches(self._client.store)
         self._closed = False
 
     async def begin(self) -> None:
@@ -93,9 +93,6 @@ class PostgresSink:
         self._closed = True
         await self._batches.aclose()
         await self._client.aclose()
-
-    async def _store(self, rows: Sequence[Row]) -> None:
-        await self._client.store(rows)
 
 
 def _client(parameters: Parameters, options: PostgresOptions) -> _Client:

@@ -155,6 +155,7 @@ _UNREAD: Final = dict.fromkeys(_LOCKED, errno.EAGAIN) | {
 }
 """Errors of SQLite that do not mean damage, as errors of the system."""
 _READ: Final = ("number", "url", "state", "status", "digest")
+_READ_AT_ONCE: Final = 1000
 
 
 def read_written(path: Path) -> Iterator[list[Written]]:
@@ -166,9 +167,7 @@ def read_written(path: Path) -> Iterator[list[Written]]:
         raise OSError(_UNREAD.get(_code(error), errno.EIO), str(error), str(path)) from error
 
 
-def read_rows(
-    path: Path, *columns: str, is_alone: bool = False, at_once: int = 1000
-) -> Iterator[list[tuple[Any, ...]]]:
+def read_rows(path: Path, *columns: str, is_alone: bool = False) -> Iterator[list[tuple[Any, ...]]]:
     """Some columns of all pages, in the order of their numbers. Changes nothing. Nobody else may use the file if it
     `is_alone`, so that it can be read where nothing can be written."""
     log = path.with_name(f"{path.name}-wal")
@@ -176,5 +175,5 @@ def read_rows(
     place = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
     with closing(sqlite3.connect(place, uri=True, timeout=LOCK_WAIT_S)) as database:
         found = database.execute(f"SELECT {', '.join(columns)} FROM pages ORDER BY number")  # noqa: S608  # our names
-        while rows := found.fetchmany(at_once):
+        while rows := found.fetchmany(_READ_AT_ONCE):
             yield rows
