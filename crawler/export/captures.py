@@ -1,6 +1,5 @@
 """Where the archive has a page."""
 
-import hashlib
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,8 @@ import msgspec
 
 from crawler.export.archives import Archive, members_of
 from crawler.export.aside import with_databases
-from crawler.export.wacz.heads import read_head
+from crawler.export.wacz.heads import read_head, timestamp
+from crawler.page.digests import key_of
 
 _FOUND: Final = ("response", "revisit", "resource")
 _MOST_BYTES: Final = (1 << 63) - 1
@@ -60,10 +60,9 @@ class Captures:
         return None if fetched_at is None else next(self.find_all(url, fetched_at), None)
 
     def find_all(self, url: str, fetched_at: str, /) -> Iterator[Location]:
-        """The same if a URL has several in one second, the last first."""
-        timestamp = "".join(each for each in fetched_at[:19] if each.isdigit())
+        """All captures of a URL in that second, the last first."""
         query = "SELECT file, offset, length FROM capture WHERE key = ? ORDER BY file DESC, offset DESC"
-        for file, offset, length in self._store.execute(query, (_key(url, timestamp),)):
+        for file, offset, length in self._store.execute(query, (key_of(f"{timestamp(fetched_at)} {url}"),)):
             yield Location(self._names[file], offset, length)
 
     def _read(self, archive: Archive, say: Callable[[str], None]) -> None:
@@ -82,9 +81,10 @@ class Captures:
                 if line.startswith(b"!") or not line.endswith(b"\n"):
                     continue
                 try:
-                    _, timestamp, content = line.split(b" ", 2)
+                    _, moment, content = line.split(b" ", 2)
                     entry = decoder.decode(content)
-                    yield _key(entry.url, timestamp[:14].decode()), number, _place(entry.offset), _place(entry.length)
+                    key = key_of(f"{moment[:14].decode()} {entry.url}")
+                    yield key, number, _place(entry.offset), _place(entry.length)
                 except (ValueError, RecursionError) as error:
                     _log.warning("%s: line %d is not an entry of a CDXJ index and was skipped: %s", index, at, error)
 
@@ -110,9 +110,4 @@ def _captures(archive: Archive, number: int, say: Callable[[str], None]) -> Iter
     for member, _ in members_of(archive, say):
         head = read_head(member.content)
         if head is not None and head.kind in _FOUND:
-            yield _key(head.url, head.timestamp), number, member.start, member.end - member.start
-
-
-def _key(url: str, timestamp: str) -> int:
-    digest = hashlib.blake2b(f"{timestamp} {url}".encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+            yield key_of(f"{head.timestamp} {head.url}"), number, member.start, member.end - member.start

@@ -46,7 +46,7 @@ OnDamage = Callable[[str, int, str], None]
 """Called for a line that can't be decoded, with the file, the byte and the reason."""
 
 
-def take_snapshot(directory: Path, part: int | None = None) -> list[RecordFile]:
+def take_snapshot(directory: Path, part: int | None) -> list[RecordFile]:
     """The files of records of a crawl, or of one part of it, the oldest first. Raises `DirectoryRefused`."""
     paths = [path for each in record_directories(directory, part) for path in record_files(each)]
     return [RecordFile(str(path.relative_to(directory)), path.stat().st_size) for path in paths]

@@ -9,8 +9,9 @@
     preference  what a site says about the use of a page
     verdict     what robots.txt says of a URL
     connections connections to servers, as counts
+    anchors     to which links with a fragment lead, as records have them
     record      a page record, one line of `records/*.jsonl`
-    digests     SHA-1 digests of bodies
+    digests     SHA-1 digests of bodies, and hashes of texts as keys
     moments     moments as records and archives write them
     number_set  a set of record numbers, with one bit for each
 

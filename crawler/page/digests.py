@@ -1,4 +1,4 @@
-"""Digests of bodies."""
+"""Digests of bodies, and hashes of texts."""
 
 import hashlib
 from itertools import product
@@ -24,6 +24,12 @@ def digest_text(sha1: bytes, /) -> str:
         f"{of[two >> 70]}{of[two >> 60 & 0x3FF]}{of[two >> 50 & 0x3FF]}{of[two >> 40 & 0x3FF]}"
         f"{of[two >> 30 & 0x3FF]}{of[two >> 20 & 0x3FF]}{of[two >> 10 & 0x3FF]}{of[two & 0x3FF]}"
     )
+
+
+def key_of(text: str, /) -> int:
+    """A hash of a text as SQLite takes keys: a signed number of 64 bits."""
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 def body_sha1(*pieces: bytes) -> bytes:

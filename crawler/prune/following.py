@@ -6,7 +6,6 @@ so that an archive of any size takes little memory.
 """
 
 import errno
-import hashlib
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.page.digests import key_of
 from crawler.prune.finished import OutputFile, sound_lines
 from crawler.write.cdxj.lines import REVISIT, parse
 
@@ -82,8 +82,8 @@ def _references(archive: Path) -> Iterator[_Reference]:
             continue  # `inspect verify` reports it
         if key != surt:
             surt, captured = key, set()
-        url = _key("url", capture.url)
-        body = None if capture.digest is None else _key("body", capture.digest)
+        url = key_of(f"url {capture.url}")
+        body = None if capture.digest is None else key_of(f"body {capture.digest}")
         if capture.mime != REVISIT:
             yield _Reference((url,) if body is None else (url, body))
         elif body is not None:
@@ -92,8 +92,3 @@ def _references(archive: Path) -> Iterator[_Reference]:
             yield _Reference(asks=url)
             continue
         captured.add(capture.url)
-
-
-def _key(kind: str, value: str) -> int:
-    digest = hashlib.blake2b(f"{kind} {value}".encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)

@@ -53,7 +53,7 @@ def read_head(content: bytes) -> Head | None:
 
 
 def timestamp(date: str) -> str:
-    """A date of a WARC record as 14 digits."""
+    """A date of a WARC record, or a time in RFC 3339, as 14 digits."""
     return "".join(each for each in date[:19] if each.isdigit())
 
 

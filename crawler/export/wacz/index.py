@@ -1,6 +1,5 @@
 """The captures of all files of an archive."""
 
-import hashlib
 import sqlite3
 from collections.abc import Iterator
 from types import TracebackType
@@ -9,6 +8,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.export.wacz.heads import Head
+from crawler.page.digests import key_of
 from crawler.write.cdxj.surt_key import surt_key
 
 _PAYLOADS: Final = ("response", "resource")
@@ -118,5 +118,4 @@ def _wanted_key(head: Head) -> int:
 
 
 def _key(*parts: str) -> int:
-    digest = hashlib.blake2b("\n".join(parts).encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    return key_of("\n".join(parts))
