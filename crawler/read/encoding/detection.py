@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+FALLBACK: Final = "windows-1252"
+"""The encoding that browsers in most of the world assume for pages that declare none."""
+
 _DETECTION_BYTES: Final = 4 * 1024
 """With four times as many, detection takes half as long again, and as many pages of the corpora are read wrong."""
 _OTHER_SCRIPT_BYTES: Final = 2 * 1024
@@ -82,9 +85,9 @@ _WITH_C1: Final = {
 they are letters and quotes."""
 
 
-def detect_encoding(body: bytes, /, *, fallback: str) -> str | None:
-    """Guess the encoding of a body. None if its bytes tell nothing. `fallback` is returned for Western text that looks
-    like another alphabet."""
+def detect_encoding(body: bytes, /) -> str | None:
+    """Guess the encoding of a body. None if its bytes tell nothing. For Western text that looks like another alphabet,
+    it is the `FALLBACK`."""
     # Two encodings use ASCII bytes only: UTF-16, which shows by its NULs, and ISO-2022-JP, which shows by its escapes.
     head = body[:_DISGUISE_BYTES]
     disguised = 5 * head.count(b"\0") >= len(head) > 0 or b"\x1b$" in body
@@ -110,7 +113,7 @@ def detect_encoding(body: bytes, /, *, fallback: str) -> str | None:
     if name is None:
         return None
     if name in _OTHER_SCRIPTS and mixes_letters(text):
-        return fallback
+        return FALLBACK
     if name in _WITH_C1 and _C1.search(body):
         return _WITH_C1[name]
     return _greek_encoding(body) or name if name in _GREEK else name

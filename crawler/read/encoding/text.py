@@ -12,13 +12,10 @@ from typing import Final, Literal
 import msgspec
 
 from crawler.read.encoding.declaration import find_html_encoding, find_xml_encoding
-from crawler.read.encoding.detection import detect_encoding, is_mostly_utf8, slices
+from crawler.read.encoding.detection import FALLBACK, detect_encoding, is_mostly_utf8, slices
 from crawler.read.encoding.labels import CODE_PAGES, SINGLE_BYTE, encoding_of_label
 
 Source = Literal["bom", "http", "meta", "xml", "css", "detected", "default"]
-
-FALLBACK: Final = "windows-1252"
-"""The encoding that browsers in most of the world assume for pages that declare none."""
 
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 
@@ -54,7 +51,7 @@ def encoding_of(
 
 
 def _detected_encoding(body: bytes) -> Encoding:
-    name = detect_encoding(body, fallback=FALLBACK)
+    name = detect_encoding(body)
     return Encoding(FALLBACK, "default") if name is None else Encoding(name, "detected")
 
 
