@@ -29,12 +29,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the document did the process harm, so that another one should read the next."""
 
 
-def encode_order(order: Order) -> bytes:
-    return _framed(msgspec.msgpack.encode(order))
-
-
-def encode_answer(answer: Answer) -> bytes:
-    return _framed(msgspec.msgpack.encode(answer))
+def encode(message: Order | Answer) -> bytes:
+    content = msgspec.msgpack.encode(message)
+    return len(content).to_bytes(LENGTH_BYTES) + content
 
 
 def decode_order(frame: bytes) -> Order:
@@ -51,7 +48,3 @@ def read_frame(file: BinaryIO) -> bytes | None:
     if len(length) < LENGTH_BYTES:
         return None
     return file.read(int.from_bytes(length))
-
-
-def _framed(content: bytes) -> bytes:
-    return len(content).to_bytes(LENGTH_BYTES) + content

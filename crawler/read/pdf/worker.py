@@ -10,9 +10,10 @@ import sys
 import time
 from typing import Final
 
+from crawler.page import Link
 from crawler.read.options import PdfContent
 from crawler.read.pdf.document import read_pdf
-from crawler.read.pdf.frames import Answer, Order, decode_order, encode_answer, read_frame
+from crawler.read.pdf.frames import Answer, Order, decode_order, encode, read_frame
 
 _PROCESSOR_TIMES: Final = 4
 """Processor time that a document may take, as a multiple of the time after which no page is begun."""
@@ -23,7 +24,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)  # pypdf says much about broken documents
     while (frame := read_frame(sys.stdin.buffer)) is not None:
         answer = _answer(decode_order(frame))
-        sys.stdout.buffer.write(encode_answer(answer))
+        sys.stdout.buffer.write(encode(answer))
         sys.stdout.buffer.flush()
 
 
@@ -45,7 +46,7 @@ def _answer(order: Order) -> Answer:
 def _storable(content: PdfContent) -> PdfContent:
     """Without lone surrogates, which can't be sent."""
     return PdfContent(
-        links=[type(link)(_clean(link.href), link.kind) for link in content.links],
+        links=[Link(_clean(link.href), link.kind) for link in content.links],
         title=None if content.title is None else _clean(content.title),
         author=None if content.author is None else _clean(content.author),
         text=None if content.text is None else _clean(content.text),
