@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from crawler.notes import NoteKind, Notes, read_note
+from crawler.url.hosts import is_address
 from crawler.url.urls import host_of
 
 NOTES: Final = NoteKind(word="hsts", host_of=str)
@@ -53,16 +54,16 @@ class StrictTransport:
         """Store the header of a response from an https URL, received over a verified connection."""
         host = host_of(url).rstrip(".")
         policy = _read(header, self._clock())
-        if policy is None or _is_address(host):
+        if policy is None or is_address(host):
             return
         known = self._find(host)
         if known is not None and _is_nearly_the_same(known, policy, self._clock()):
             return  # as with most responses
         self._policies[host] = policy
-        self._notes.put(_key(host), msgspec.msgpack.encode(policy))
+        self._notes.put(NOTES.key(host), msgspec.msgpack.encode(policy))
 
     def _covers(self, host: str) -> bool:
-        if _is_address(host):
+        if is_address(host):
             return False
         now = self._clock()
         name = host
@@ -75,7 +76,7 @@ class StrictTransport:
 
     def _find(self, host: str) -> Policy | None:
         if host not in self._policies:
-            self._policies[host] = read_note(self._notes, _key(host), _DECODER.decode)
+            self._policies[host] = read_note(self._notes, NOTES.key(host), _DECODER.decode)
             if len(self._policies) > _REMEMBERED:
                 self._policies.popitem(last=False)
         self._policies.move_to_end(host)
@@ -97,11 +98,3 @@ def _is_nearly_the_same(known: Policy, policy: Policy, now: float) -> bool:
     """Whether a new policy hardly differs from the one that is known. One that ends at once always differs."""
     difference_s = abs(policy.expires_at - known.expires_at)
     return policy.with_subdomains == known.with_subdomains and difference_s < _UNNOTED_SHARE * (policy.expires_at - now)
-
-
-def _is_address(host: str) -> bool:
-    return host.startswith("[") or host.rpartition(".")[2].isdigit()
-
-
-def _key(host: str) -> str:
-    return NOTES.key(host)

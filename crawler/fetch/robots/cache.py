@@ -77,7 +77,7 @@ class RobotsCache:
         if origin in self._cached or self._notes is None:
             return None
         # An unreadable note costs only one request.
-        return read_note(self._notes, _key(origin), _DECODER.decode)
+        return read_note(self._notes, NOTES.key(origin), _DECODER.decode)
 
     def crawl_delay(self, url: str, /) -> float | None:
         """The Crawl-delay of the URL's host in seconds; None if it is unknown or not given."""
@@ -88,7 +88,7 @@ class RobotsCache:
     def note(self, origin: str, status: RobotsStatus, /) -> None:
         """Store the status over a restart."""
         if self._notes is not None:
-            self._notes.put(_key(origin), msgspec.msgpack.encode(status))
+            self._notes.put(NOTES.key(origin), msgspec.msgpack.encode(status))
 
     def parse(self, status: RobotsStatus, /) -> RobotsRules | None:
         """Parse the file. `put` does this if its caller has not."""
@@ -121,13 +121,9 @@ def noted_statuses(notes: Notes, host: str, /) -> list[RobotsStatus]:
     """Those of all origins of a host. What can't be read is left out."""
     found = []
     for scheme in ("http", "https"):
-        origin = _key(f"{scheme}://{host}")
+        origin = NOTES.key(f"{scheme}://{host}")
         noted = notes.get(origin)
         for note in ([] if noted is None else [noted]) + [each for _, each in notes.items(f"{origin}:")]:
             with suppress(msgspec.DecodeError):
                 found.append(_DECODER.decode(note))
     return found
-
-
-def _key(origin: str) -> str:
-    return NOTES.key(origin)

@@ -46,7 +46,7 @@ class CrawlDelays:
                 changed.pop(min(changed, key=changed.__getitem__))
         self._known[host] = changed
         if self._notes is not None:
-            self._notes.put(_key(host), msgspec.msgpack.encode(changed))
+            self._notes.put(NOTES.key(host), msgspec.msgpack.encode(changed))
 
     def _of(self, host: str) -> dict[str, float]:
         known = self._known.get(host)
@@ -60,13 +60,9 @@ class CrawlDelays:
 
     def _load(self, host: str) -> dict[str, float]:
         # If this note is unreadable, the notes of the single files still contain the delays, and `cache` finds them.
-        return {} if self._notes is None else read_note(self._notes, _key(host), _decode) or {}
+        return {} if self._notes is None else read_note(self._notes, NOTES.key(host), _decode) or {}
 
 
 @lru_cache(maxsize=1000)
 def _host(origin: str) -> str:
     return name_of_site(site_of(origin))
-
-
-def _key(host: str) -> str:
-    return NOTES.key(host)

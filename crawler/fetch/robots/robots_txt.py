@@ -106,7 +106,7 @@ class RobotsTxt:
     def prerequisite(self, url: str, /) -> str | None:
         if not self._hops or not self._is_obeyed(url) or (hop := self._hops.get(origin_of(url))) is None:
             return None
-        return None if _host_name(hop.url) == _host_name(url) else hop.url
+        return None if host_name(hop.url) == host_name(url) else hop.url
 
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         if not self._is_obeyed(url):
@@ -247,7 +247,8 @@ def _is_long(status: RobotsStatus | None) -> bool:
     return status is not None and status.text is not None and len(status.text) > LONG_CHARACTERS
 
 
-def _host_name(url: str) -> str:
+def host_name(url: str, /) -> str:
+    """The name that all servers of the URL's host share, whatever their ports."""
     return name_of_site(site_of(url))
 
 

@@ -11,14 +11,13 @@ from typing import Final, Protocol
 
 import msgspec
 
-from crawler.fetch.robots.robots_txt import Fetches, ReadRetryAfter, has_reached, target_of
+from crawler.fetch.robots.robots_txt import Fetches, ReadRetryAfter, has_reached, host_name, target_of
 from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
 from crawler.notes import NoteKind, Notes, read_note
 from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
-from crawler.url.hosts import name_of_site
-from crawler.url.urls import host_of, origin_of, site_of
+from crawler.url.urls import host_of, origin_of
 
 WELL_KNOWN: Final = "/.well-known/tdmrep.json"
 MAX_ORIGINS: Final = 10_000
@@ -123,7 +122,7 @@ class TdmFiles:
             await self._archive(response)
         now = self._clock()
         target = target_of(response, url) if isinstance(response, Redirect) else None
-        if target is not None and redirects < MAX_REDIRECTS and _name(target) == _name(url):
+        if target is not None and redirects < MAX_REDIRECTS and host_name(target) == host_name(url):
             self._hops[origin] = target, redirects + 1
             if len(self._hops) > MAX_ORIGINS:
                 self._hops.popitem(last=False)
@@ -168,7 +167,3 @@ def _status(response: Fetched, now: float) -> TdmStatus:
         return TdmStatus(expires_at=now + KEEP_S, rules=read_tdm_rules(response.body))
     may_pass = is_cut or isinstance(response, Failure) or response.status == 429 or response.status >= 500
     return TdmStatus(expires_at=now + (RETRY_S if may_pass else KEEP_S))
-
-
-def _name(url: str) -> str:
-    return name_of_site(site_of(url))
