@@ -1,7 +1,6 @@
 """Takes screenshots of a page whose document has been taken."""
 
 import binascii
-import logging
 from asyncio import timeout_at
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
@@ -9,7 +8,6 @@ from typing import Any, Final
 from crawler.page import Screenshot
 from crawler.render.devtools import BrowserGone, CommandRefused, Params
 
-_log = logging.getLogger(__name__)
 _WIDTH: Final = 1920
 _HEIGHT: Final = 1080
 MAX_PIXELS: Final = 20_000_000

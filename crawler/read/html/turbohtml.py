@@ -40,7 +40,6 @@ class TurboHtmlTrees:
     """Reads documents by their trees."""
 
     def __init__(self, options: Options = DEFAULT_OPTIONS) -> None:
-        self._options = options
         # Outside of SVG, turbohtml turns <image> into <img>. Within, it spells names as the standard does.
         self._readers = readers_by_tag(options) | {
             "feImage": ElementReader.svg_reference,
