@@ -1,6 +1,6 @@
 """Counts what traps and quotas kept out of a crawl, so that the owner sees what is missing.
 
-RefusalCounts are counted by rule and host, with the first few URLs as examples. The counts are notes, so they survive a
+Refusals are counted by rule and host, with the first few URLs as examples. The counts are notes, so they survive a
 restart. They stay small, whatever a site invents: beyond a number of hosts, refusals are counted by rule only.
 """
 

@@ -21,9 +21,9 @@ from crawler.disk.durable_file import replace_file
 MAX_LINEAGE: Final = (1 << 16) - 1
 _TIMES: Final = 4
 _SPARE: Final = 1024
-"""So many more than several times the number of parts are set aside for a copy, if they are no more than this share of
-what is left: restored crawls are restored, divided and copied, too."""
 _SHARE: Final = 4
+"""A copy gets `_TIMES` lineages for each part, and `_SPARE` more, since it may be divided and copied, too; but no more
+than one `_SHARE`th of what is left, unless its parts alone need more."""
 
 
 class Lineages(msgspec.Struct, frozen=True, kw_only=True):

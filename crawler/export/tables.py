@@ -251,7 +251,7 @@ class _OpenFiles:
         """By name."""
 
     def take(self, found: _Found, *, at_most: int) -> bool:
-        """Write the rows of a line, unless one of the files has too many then, and not none now."""
+        """Write the rows of a line. Returns False, and writes nothing, if a file that has rows would get too many."""
         divided = {folder: rows for folder, rows in self._partitions.divide(found[1]).items() if rows}
         for folder, rows in divided.items():
             before = self.rows.get(self._path(folder), 0)

@@ -33,8 +33,8 @@ def too_old(files: Sequence[OutputFile], keep: Keep, *, now: float) -> dict[Outp
 
 
 def too_much(files: Sequence[OutputFile], keep: Keep, gone: Sequence[OutputFile]) -> Iterator[tuple[OutputFile, str]]:
-    """The finished files to delete, the oldest first, for what is left without `gone` to be small enough; and, if it is
-    not, the others in the order in which they may be deleted, too."""
+    """The finished files but for those that are `gone`, each with the reason: the oldest first, as they are deleted
+    until the rest is small enough."""
     if keep.bytes is None:
         return
     reason = f"beyond {size(keep.bytes)}"

@@ -18,7 +18,7 @@ _LONGEST: Final = 255
 
 
 class ArchiveFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """What of the pages that were fetched successfully the archive gets."""
+    """Which of the pages that were fetched successfully the archive gets."""
 
     types: tuple[str, ...] = ()
     """Patterns of media types, such as `image/*`; with `!` in front, of types that it does not get."""

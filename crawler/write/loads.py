@@ -17,10 +17,10 @@ class _Archive(Sink, TakesExchanges, Protocol): ...
 
 
 class WithLoads:
-    """An archive that gets what a page loaded, right before the page. Of a page that it does not get, it gets nothing.
-    `keeps_loads_of` says whether it gets that, and the screenshots, in which it can be seen.
+    """Archives what a page has loaded, right before the page. If a page is not archived, nothing that it loaded is.
 
-    A response that several pages share is written once, unless two of them are written at the same time.
+    `keeps_loads_of` says of a record whether loads and screenshots are archived; a screenshot shows what was loaded. A
+    response that several pages share is written once, unless two of them are written at the same time.
     """
 
     def __init__(self, archive: _Archive, *, keeps_loads_of: Callable[[PageRecord], bool]) -> None:

@@ -68,9 +68,9 @@ class Groups:
         self._everybodys = Group()
         self._is_named = False
         for_rules: set[Group] = set()
-        """Whom Allow and Disallow concern: the names above that no other rule parts from them."""
+        """Those to which an Allow or Disallow belongs: of all names since the last rules."""
         above: set[Group] | None = None
-        """Whom other lines concern: the names directly above. None before the first name."""
+        """Those to which another line belongs: of the names directly above it. None before the first name."""
         has_rules = names_follow = False
         for key, value in _directives(text):
             if key == "user-agent":

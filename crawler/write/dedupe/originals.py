@@ -60,8 +60,9 @@ class Originals:
 
 
 def open_originals(path: Path, places: Sequence[Path]) -> Originals:
-    """Those of these places, from the file at `path`, which is made if it is not up to date. Others who want the same
-    file wait meanwhile. Raises `ValueError` if a place has nothing, and `OSError`. It may take minutes."""
+    """The bodies that are archived in these places, by the file at `path`, which is made if it is not up to date. Other
+    processes that want the same file wait meanwhile. Raises `ValueError` if a place has nothing, and `OSError`. It may
+    take minutes."""
     sources = sources_in(places)
     path.parent.mkdir(parents=True, exist_ok=True)
     with _turn(path):
