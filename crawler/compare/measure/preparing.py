@@ -171,10 +171,8 @@ def _pages(links: Iterable[str], most: int) -> Iterator[list[str]]:
         yield piece
 
 
-@contextmanager
-def _text_writer(path: Path) -> Iterator[IO[str]]:
-    with path.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
-        yield file
+def _text_writer(path: Path) -> IO[str]:
+    return path.open("w", encoding="utf-8", errors="surrogatepass", newline="\n")
 
 
 @contextmanager

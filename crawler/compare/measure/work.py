@@ -21,6 +21,13 @@ class Spooled(msgspec.Struct, frozen=True, kw_only=True, tag="spooled"):
     digest: str
     """SHA-256 of the file of links. It identifies the work when a run is resumed."""
 
+    def batches(self, size: int) -> Iterator[list[str]]:
+        """Page by page, and in pieces of `size` links where there are no pages, or long ones."""
+        return _pages(_lines(Path(self.links)), size)
+
+    def new_batches(self, size: int) -> Iterator[list[str]]:
+        return _pages(_lines(Path(self.new)), size)
+
 
 class Live(msgspec.Struct, frozen=True, kw_only=True, tag="live"):
     """A crawl, once with each competitor as its visited set."""
@@ -69,24 +76,18 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 def batches(work: Work) -> Iterator[list[str]]:
     """The links in their order: page by page, if there are pages."""
-    match work.stream:
-        case Synthetic() as stream:
-            yield from stream.batches(work.batch)
-        case Spooled() as spool:
-            yield from _pages(_lines(Path(spool.links)), work.batch)
-        case Live():
-            raise ValueError("a live crawl has no stream")
+    return _links_of(work).batches(work.batch)
 
 
 def new_batches(work: Work) -> Iterator[list[str]]:
     """The distinct URLs in the order of their first occurrence."""
-    match work.stream:
-        case Synthetic() as stream:
-            yield from stream.new_batches(work.batch)
-        case Spooled() as spool:
-            yield from _pages(_lines(Path(spool.new)), work.batch)
-        case Live():
-            raise ValueError("a live crawl has no stream")
+    return _links_of(work).new_batches(work.batch)
+
+
+def _links_of(work: Work) -> Spooled | Synthetic:
+    if isinstance(work.stream, Live):
+        raise ValueError("a live crawl has no stream")
+    return work.stream
 
 
 def chunks(lists: Iterable[list[str]], links: int) -> Iterator[list[list[str]]]:
