@@ -14,13 +14,14 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from crawler.compare.measure.making import Maker
+from crawler.compare.measure.competitor import Maker
 from crawler.compare.measure.meter import reported_bytes
-from crawler.compare.measure.timing import READ_AHEAD, ReportProgress
+from crawler.compare.measure.timing import READ_AHEAD
 from crawler.compare.measure.trial import (
     Check,
     Effort,
     Look,
+    ReportProgress,
     Trial,
 )
 from crawler.compare.measure.work import (

@@ -1,8 +1,12 @@
 """A competitor: a visited set and its parameters, as a value that is sent to another process."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from visited import LocalSet
 
 
 class Competitor(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +50,10 @@ class Competitor(msgspec.Struct, frozen=True, kw_only=True):
         """Number of URLs for which it is sized, on a work with `distinct` URLs."""
         return max(1, distinct) if self.capacity is None else self.capacity
 
+
+Maker = Callable[[Competitor, int, Path], LocalSet]
+"""Makes the visited set of a competitor for a number of distinct URLs. It may use the directory, which belongs to it
+alone. Raises `Unavailable`, and ValueError for parameters that do not fit together."""
 
 _OPTIONS = ("bits", "bits_per_url", "hashes", "site_bytes", "filters", "shards", "seed", "server")
 _DEFAULTS = Competitor(name="", backend="")

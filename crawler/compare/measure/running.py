@@ -18,6 +18,7 @@ from crawler.compare.measure.trial import (
     Failed,
     Kind,
     Outcome,
+    ReportProgress,
     Trial,
 )
 from crawler.compare.measure.work import Live, Work
@@ -26,9 +27,6 @@ _LINE_BYTES = 1 << 24
 _MAX_STDERR_CHARACTERS = 300
 _END_S = 10.0
 """How long a process that a trial left behind may keep the output of the trial open."""
-
-ReportProgress = Callable[[float], None]
-"""Called with the share of a trial that is done."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):

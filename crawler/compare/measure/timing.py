@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from crawler.compare.measure.making import Maker
+from crawler.compare.measure.competitor import Maker
 from crawler.compare.measure.meter import Meter, growth, reported_bytes
 from crawler.compare.measure.process import (
     forget_peak,
@@ -22,7 +22,7 @@ from crawler.compare.measure.process import (
     resident_bytes,
     settle,
 )
-from crawler.compare.measure.trial import Timing, Trial
+from crawler.compare.measure.trial import ReportProgress, Timing, Trial
 from crawler.compare.measure.work import (
     Work,
     batches,
@@ -43,9 +43,6 @@ _FORGET = 50_000
 _NOISE_BYTES = 1 << 20
 """Growth of the process that does not come from the set. Between 0.02 and 0.55 MB were measured, in arenas for small
 objects."""
-
-ReportProgress = Callable[[float], None]
-"""Called with the share that is done."""
 
 
 async def measure_time(trial: Trial, make: Maker, scratch: Path, report: ReportProgress) -> Timing:

@@ -1,6 +1,7 @@
 """What the process of a trial is asked to measure, and what it answers."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -9,6 +10,9 @@ from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.work import Work
 
 Kind = Literal["time", "check", "crawl"]
+
+ReportProgress = Callable[[float], None]
+"""Called with the share of a trial that is done."""
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ import msgspec
 
 from config import Config
 from crawler.compare.measure.competitor import Competitor
-from crawler.compare.measure.running import ReportProgress, run_in_process, schedule
-from crawler.compare.measure.trial import Effort, Outcome, Trial
+from crawler.compare.measure.running import run_in_process, schedule
+from crawler.compare.measure.trial import Effort, Outcome, ReportProgress, Trial
 from crawler.compare.measure.work import Work
 from crawler.compare.report.expecting import Expectation
 from crawler.compare.report.recommending import Requirements

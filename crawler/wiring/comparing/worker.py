@@ -15,8 +15,8 @@ import msgspec
 from crawler.compare.measure.checking import check
 from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.process import end_with_parent, limit_memory
-from crawler.compare.measure.timing import ReportProgress, measure_time
-from crawler.compare.measure.trial import Failed, Outcome, Trial
+from crawler.compare.measure.timing import measure_time
+from crawler.compare.measure.trial import Failed, Outcome, ReportProgress, Trial
 from crawler.status import size
 from crawler.url.urls import domain_of, host_of
 from crawler.wiring.components.remembering import connect_redis
@@ -32,7 +32,7 @@ _REPORT_STEP = 0.02
 
 
 def make_set(competitor: Competitor, distinct: int, directory: Path) -> LocalSet:
-    """The visited set of a competitor, for a work with `distinct` URLs; see `crawler.compare.measure.making.Maker`."""
+    """The visited set of a competitor, for a work with `distinct` URLs; a `competitor.Maker`."""
     described = descriptor(VISITED, competitor.backend)
     parameters = Parameters(
         capacity=distinct,

@@ -15,7 +15,6 @@ from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.journal import Journal
 from crawler.compare.measure.running import (
     Progress,
-    ReportProgress,
     run_in_process,
     run_trials,
     schedule,
@@ -27,6 +26,7 @@ from crawler.compare.measure.trial import (
     Effort,
     Failed,
     Outcome,
+    ReportProgress,
     Timing,
     Trial,
 )
