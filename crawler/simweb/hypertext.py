@@ -23,7 +23,7 @@ _FOREIGN_LINKS = 20
 _EXTRA_LINKS = 12
 """One in so many repeats a link to a resource that is not a page."""
 _AUTHORS = ("Ada Quill", "Ben Moss", "Carla Finch", "Dan Reed", "Eva Stone", "Finn Marsh", "Gia Wells", "Hugo Lane")
-_WRITTEN = (Sort.PAGE, Sort.DISALLOWED, Sort.HIDDEN, Sort.CUT)
+WRITTEN_SORTS = (Sort.PAGE, Sort.DISALLOWED, Sort.HIDDEN, Sort.CUT)
 """The sorts of resources that are pages with text."""
 _ATTACHED = (Sort.DISALLOWED, Sort.REDIRECT, Sort.LOOP, Sort.DEAD, Sort.BROKEN, Sort.CUT)
 
@@ -40,7 +40,7 @@ class Hypertext:
     def facts(self, site: Site, spot: Spot, *, now: float = 0.0) -> PageFacts:
         """The facts about a page of one of the written sorts, at that time (seconds since 1970)."""
         p = self._params
-        tag = _WRITTEN.index(spot.sort)
+        tag = WRITTEN_SORTS.index(spot.sort)
         is_page = spot.sort is Sort.PAGE
         obstacle, source, is_near = self._geography.fate(site, spot.number) if is_page else (None, spot.number, False)
         noise, legacy, style, coded, size, broken, *_ = draws(p.seed, site.index, 7, tag, source)

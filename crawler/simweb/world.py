@@ -24,7 +24,7 @@ from crawler.simweb.geography import (
     dead_status,
     redirect_status,
 )
-from crawler.simweb.hypertext import Hypertext
+from crawler.simweb.hypertext import WRITTEN_SORTS, Hypertext
 from crawler.simweb.markup import error_page, trap_page
 from crawler.simweb.page_facts import CONTENT_CODINGS, Declared, PageFacts
 from crawler.simweb.params import WorldParams
@@ -33,7 +33,6 @@ from crawler.simweb.paths import Sort, Spot, path_of
 HTML = "text/html"
 _DAY_S = 86_400
 _MAX_PORT_DIGITS = 5
-_WRITTEN_SORTS = frozenset({Sort.PAGE, Sort.DISALLOWED, Sort.HIDDEN, Sort.CUT})
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -107,7 +106,7 @@ class World:
         spot = self.geography.locate(site, target)
         if spot is None:
             return _error(HTTPStatus.NOT_FOUND)
-        if spot.sort in _WRITTEN_SORTS:
+        if spot.sort in WRITTEN_SORTS:
             facts = self._hypertext.facts(site, spot, now=now)
             return self._page(site, spot, port, facts, attempt=attempt, accept_encoding=accept_encoding)
         if spot.sort is Sort.SITEMAP:
