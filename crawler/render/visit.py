@@ -208,9 +208,6 @@ class Visit:
     async def _ask(self, method: str, **params: Any) -> Params:
         return await self._devtools.ask(method, params, session=self._session)
 
-    def _post(self, method: str, *, session: str | None = None, **params: Any) -> None:
-        self._devtools.post(method, params, session=session or self._session)
-
     # events of the browser
 
     def _hear(self, event: Event) -> None:
@@ -229,8 +226,9 @@ class Visit:
                 self._add_link(event.params["url"], LinkKind.LINK)
             case "Page.javascriptDialogOpening":
                 # Accept only the question whether to leave the page.
-                accept = event.params["type"] == "beforeunload"
-                self._post("Page.handleJavaScriptDialog", session=event.session_id, accept=accept)
+                accept = {"accept": event.params["type"] == "beforeunload"}
+                session = event.session_id or self._session
+                self._devtools.post("Page.handleJavaScriptDialog", accept, session=session)
             case "Inspector.targetCrashed" if event.session_id == self._session:
                 self._finish(Rendering.CRASHED)
             case "Target.detachedFromTarget" if event.params["sessionId"] == self._session:
