@@ -55,11 +55,11 @@ def newest_log(directory: Path) -> Path:
     return max((directory / "frontier").glob("*.log"))
 
 
-async def tear(tmp_path: Path, *, every: int, chosen: Callable[[int], list[int]]) -> None:
-    crawl = Crawl(tmp_path / "whole")
+async def tear(path: Path, *, every: int, chosen: Callable[[int], list[int]]) -> None:
+    crawl = Crawl(path / "whole")
     frontier = await crawl.open(every=every)
     states = await crawl_a_little(frontier)
-    torn = crawl.crashed(tmp_path / "torn")
+    torn = crawl.crashed(path / "torn")
     await frontier.aclose()
     whole = newest_log(torn.directory).read_bytes()
     found = Counter[State]()
@@ -81,9 +81,9 @@ async def tear(tmp_path: Path, *, every: int, chosen: Callable[[int], list[int]]
 
 @pytest.mark.parametrize("every", [7, 500_000])
 @in_virtual_time
-async def test_a_torn_log_holds_whole_transitions_only(tmp_path: Path, every: int) -> None:
+async def test_a_torn_log_holds_whole_transitions_only(memory_path: Path, every: int) -> None:
     await tear(
-        tmp_path,
+        memory_path,
         every=every,
         chosen=lambda size: sorted(random.Random(every).sample(range(size), 60)),
     )
@@ -92,8 +92,8 @@ async def test_a_torn_log_holds_whole_transitions_only(tmp_path: Path, every: in
 @pytest.mark.long
 @pytest.mark.parametrize("every", [7, 500_000])
 @in_virtual_time
-async def test_a_log_torn_at_any_byte_holds_whole_transitions_only(tmp_path: Path, every: int) -> None:
-    await tear(tmp_path, every=every, chosen=lambda size: list(range(max(0, size - 4096), size + 1)))
+async def test_a_log_torn_at_any_byte_holds_whole_transitions_only(memory_path: Path, every: int) -> None:
+    await tear(memory_path, every=every, chosen=lambda size: list(range(max(0, size - 4096), size + 1)))
 
 
 CHILD = """
