@@ -76,9 +76,12 @@ class Joining:
     async def is_there(self) -> bool:
         """Whether the set is still there, after a script has found another id. Raises `Unreachable`."""
         try:
-            await self._register(None, Holders())
+            found = await self._register(None, Holders())
         except Forgotten:
             return False
+        if self.memory is not None and found.missing(self.memory, found):
+            # They may know another memory of the same server: to be a replica for a while ends no connection.
+            self.lose()
         return True
 
     def lose(self) -> None:

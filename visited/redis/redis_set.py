@@ -88,7 +88,8 @@ class RedisSet:
         ]
 
     async def register(self) -> None:
-        if await self.connect() != self._trusted or not await self._joining.is_there():
+        await self.connect()
+        if not await self._joining.is_there() or await self.connect() != self._trusted:
             raise Forgotten("its memory is not the one that was filled")
         with suppress(Incomplete):
             await self._joining.check_holders()

@@ -69,15 +69,26 @@ async def storm(folder: Path, server: RedisServer, form: dict[str, object], *, s
         shown.update(batch)
         await frontiers[number].add(pages(*batch))
 
+    def showing() -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(show(number)) for number in range(3)]
+
+    async def end(tasks: list[asyncio.Task[None]]) -> None:
+        """Others may wait for those that have ended, which are tended as crawls are that ask nothing."""
+        while (await asyncio.wait(tasks, timeout=0.1))[1]:
+            for task, frontier in zip(tasks, frontiers, strict=True):
+                if task.done():
+                    await frontier.tend()
+        await asyncio.gather(*tasks)
+
     async with asyncio.timeout(MAX_WAIT_S):
         for _ in range(faults):
             for _ in range(dice.randint(1, 4)):
-                await asyncio.gather(*map(show, range(3)))
+                await end(showing())
             fault = dice.choice(FAULTS)
             if fault != "crash":
-                adding = [asyncio.create_task(show(number)) for number in range(3)]
+                adding = showing()
                 await fail(server, fault)
-                await asyncio.gather(*adding)
+                await end(adding)
                 continue
             victim = dice.randrange(3)
             batch = [dice.randrange(40 * faults) for _ in range(5)]

@@ -162,6 +162,29 @@ async def test_others_go_on_after_a_crawl_was_tended_that_asks_nothing(tmp_path:
         await each.close()
 
 
+async def test_who_is_tended_notices_that_the_server_was_a_replica_meanwhile(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    """Which begins another history of its data, and ends no connection."""
+    with redis.Redis.from_url(server.url) as client:
+        client.flushall()
+        idle, killed = Crawler(tmp_path / "idle", server), Crawler(tmp_path / "killed", server)
+        await (await idle.open()).add(pages(1))
+        await (await killed.open()).add(pages(2))
+        client.replicaof("127.0.0.1", 1)
+        client.replicaof("NO", "ONE")
+    await killed.die()
+    again = Crawler(tmp_path / "killed", server)
+    frontier = await again.open()
+    adding = asyncio.create_task(frontier.add(pages(1, 3)))
+    assert f"onceover sharing {idle.directory} --refill" in await reason_to_wait(frontier)
+    await idle.frontier.tend()
+    async with asyncio.timeout(MAX_WAIT_S):
+        assert await adding == 1
+    for each in (idle, again):
+        await each.close()
+
+
 async def test_tending_neither_ends_nor_pauses_a_crawl_whose_server_is_gone(tmp_path: Path) -> None:
     with running_redis("--appendonly", "yes") as server:
         crawler = Crawler(tmp_path, server)
