@@ -46,7 +46,7 @@ from crawler.parts.sharing.configuration_taker import ConfigurationTaker
 from crawler.supervise.part_answers import PartAnswers
 from crawler.supervise.part_log import TellingHandler
 from crawler.supervise.part_settings import PartSettings
-from crawler.supervise.process import check_still_there
+from crawler.supervise.preparing import wait_until_free
 from crawler.wiring.additions import Additions
 from crawler.wiring.components.exchanging import open_exchange
 from crawler.wiring.configuration import load
@@ -181,7 +181,7 @@ class _RunningPart:
     # what the part does
 
     async def _open_and_crawl(self, loaded: Loaded) -> Ended:
-        check_still_there(self._begin)
+        await wait_until_free(self._begin)
         async with lock_crawl_in_loop(loaded, as_part=True) as place:
             opening = open_run(
                 loaded,

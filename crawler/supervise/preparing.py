@@ -1,5 +1,7 @@
 """Locks the directory of a crawl in parts, and makes its parts."""
 
+import asyncio
+import logging
 import shlex
 import time
 from collections.abc import Callable, Iterator
@@ -21,9 +23,12 @@ from crawler.operate.missing import missing_parts
 from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
 from crawler.status import number_of
+from crawler.supervise.process import check_still_there
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.opening.starting_over import check_servers, start_over
 from crawler.wiring.parts import begin_suffixes, number_of_parts, use_suffixes_of
+
+log = logging.getLogger(__name__)
 
 WAIT_S: Final = 40.0
 """How long the parts of a supervisor that has died may take to finish what is in flight."""
@@ -147,6 +152,16 @@ def waits_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -
             earlier = "parts of an earlier run, which finish what is in flight"
             on_wait(f"Waiting for {'commands that use parts' if are_commands else earlier}: {_pids(held)}")
         yield _LOOK_AGAIN_S
+
+
+async def wait_until_free(begin: Begin) -> None:
+    """Wait until no process of an earlier run holds the directory of a part. One whose supervisor died before it had
+    its lock was not there when the next supervisor waited for all of them.
+
+    Raises `DirectoryRefused` if that takes too long, and what `check_still_there` raises."""
+    check_still_there(begin)
+    for pause_s in waits_for_parts([Path(begin.directories[begin.number])], log.warning):
+        await asyncio.sleep(pause_s)
 
 
 def _holder(directory: Path) -> DirectoryInUse | None:

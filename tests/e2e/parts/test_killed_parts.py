@@ -1,5 +1,6 @@
 """That a crawl in parts loses nothing and repeats nothing that was settled, whichever of its processes dies."""
 
+import fcntl
 import signal
 import time
 from collections.abc import Sequence
@@ -121,6 +122,19 @@ def test_the_next_supervisor_names_the_parts_that_are_stopped(tmp_path: Path) ->
         assert_told(ended, REFUSED, "parts of an earlier run are stopped", str(stopped), f"kill -CONT {stopped}")
         send(stopped, signal.SIGCONT)
         assert_told(onceover("crawl", "--dir", "crawl", *HURRIED, cwd=tmp_path), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+
+
+def test_a_part_waits_for_the_process_of_an_earlier_run_that_got_the_lock_late(tmp_path: Path) -> None:
+    with in_parts(tmp_path, *UNHURRIED) as crawl, crawl.started() as supervisor:
+        crawl.wait_until_all_crawl(supervisor)
+        killed = crawl.pid(1)
+        assert killed is not None
+        with (crawl.directory / "part-1" / "lock").open("rb") as lock:
+            send(killed, signal.SIGKILL)
+            fcntl.flock(lock, fcntl.LOCK_EX)  # before the next process of the part is started
+            supervisor.wait_until(lambda: "Waiting for parts of an earlier run" in supervisor.err, "wait")
+        assert_told(supervisor.wait(), COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
 
 
