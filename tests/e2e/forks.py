@@ -124,6 +124,7 @@ def forking(environment: Mapping[str, str]) -> Iterator[None]:
             stdout=subprocess.DEVNULL,
             pass_fds=[listener.fileno()],
         )
+        listener.close()  # so whoever asks a process that is dead is refused, and does not wait
         _servers.append(address)
         try:
             with server:
