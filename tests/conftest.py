@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import gc
+import importlib
 import inspect
 import os
 import signal
@@ -20,7 +22,8 @@ from aiohttp import ClientResponse
 from hypothesis import HealthCheck, settings
 
 REPOSITORY = Path(__file__).parents[1]
-END_TO_END = REPOSITORY / "tests" / "e2e"
+TESTS = REPOSITORY / "tests"
+END_TO_END = TESTS / "e2e"
 MEMORY = "/dev/shm"
 CORPORA = REPOSITORY.parent / "shared" / "corpora"
 
@@ -50,6 +53,30 @@ def pytest_configure() -> None:
     pytest.MonkeyPatch().setattr(aioresponses.core, "ClientResponse", partial(ClientResponse, stream_writer=writer))
     for number, handler in _HANDLERS.items():
         signal.signal(number, handler)
+    gc.disable()  # until all is collected: of that, nothing is garbage
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Has each worker of xdist import all tests, beginning at another place.
+
+    In a new checkout, each compiles a share of them then, and finds the others compiled.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or [Path(each).resolve() for each in session.config.args] != [TESTS]:
+        return
+    names = [".".join(each.relative_to(REPOSITORY).with_suffix("").parts) for each in sorted(TESTS.rglob("test_*.py"))]
+    first = len(names) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for name in names[first:] + names[:first]:
+        # What is wrong with a file is told when it is collected.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(name)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays, so the garbage collector looks at it no more, of which tests ask often."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
@@ -59,8 +86,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Those take longest. One that began when nothing else is left would be waited for.
     """
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    slow = [item for item in items if item.path.is_relative_to(END_TO_END)]
-    fast = [item for item in items if not item.path.is_relative_to(END_TO_END)]
+    slow = [item for item in items if END_TO_END in item.path.parents]
+    fast = [item for item in items if END_TO_END not in item.path.parents]
     shares = (_share(each, number, workers) for number in range(workers) for each in (slow, fast))
     items[:] = [item for share in shares for item in share]
 

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -39,13 +40,15 @@ class Example(msgspec.Struct, frozen=True):
     shown: list[str]
 
 
-def blocks(page: str) -> Iterator[Block]:
+@cache
+def blocks(page: str) -> list[Block]:
     """Fenced and indented ones, wherever they stand."""
     text = (REPOSITORY / page).read_text(encoding="utf-8")
-    for token in MarkdownIt("commonmark").enable("table").parse(text):
-        if token.type in ("fence", "code_block"):
-            line = token.map[0] + 1 if token.map else 0
-            yield Block(page=page, language=token.info.strip(), text=token.content, line=line)
+    return [
+        Block(page=page, language=token.info.strip(), text=token.content, line=token.map[0] + 1 if token.map else 0)
+        for token in MarkdownIt("commonmark").enable("table").disable("inline").parse(text)
+        if token.type in ("fence", "code_block")
+    ]
 
 
 def commands(block: Block) -> Iterator[Example]:
