@@ -193,8 +193,8 @@ class OrphanList(msgspec.Struct, frozen=True, kw_only=True):
     pages: list[Orphan]
 
 
-class RedirectRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A URL that redirects."""
+class RedirectLink(msgspec.Struct, frozen=True, kw_only=True):
+    """A link from a page to a URL that redirects."""
 
     url: str
     status: int | None
@@ -203,6 +203,21 @@ class RedirectRow(msgspec.Struct, frozen=True, kw_only=True):
     end_status: int | None
     """The status there; None if it was not fetched, or had no answer."""
     end_reason: str | None
+    page: str | None
+    """None if no page is known to link to it."""
+    anchor: str | None
+    """As of a `DeadLink`."""
+    kind: str | None
+
+
+class RedirectList(msgspec.Struct, frozen=True, kw_only=True):
+    """All links to URLs that redirect."""
+
+    urls: int
+    """How many URLs redirect, with those that the crawl has guessed."""
+    is_whole: bool
+    """As of a `DeadLinkList`."""
+    links: list[RedirectLink]
 
 
 class Duplicate(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,7 +265,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dead_links: DeadLinkList | None = None
     broken_anchors: BrokenAnchorList | None = None
     orphans: OrphanList | None = None
-    redirects: list[RedirectRow] | None = None
+    redirects: RedirectList | None = None
     duplicates: list[Duplicate] | None = None
     refused: list[RefusedRow] | None = None
     """Links that were not admitted, by rule."""

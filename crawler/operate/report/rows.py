@@ -13,7 +13,7 @@ from crawler.operate.report.forms import (
     FetchedRow,
     HostRow,
     Orphan,
-    RedirectRow,
+    RedirectLink,
     RefusedExample,
     RefusedRow,
     Report,
@@ -34,7 +34,7 @@ _ROWS: Mapping[str, type[msgspec.Struct]] = {
     "dead-links": DeadLink,
     "broken-anchors": BrokenAnchor,
     "orphans": Orphan,
-    "redirects": RedirectRow,
+    "redirects": RedirectLink,
     "duplicates": Duplicate,
     "refused": RefusedLine,
     "slowest": FetchedRow,
@@ -64,6 +64,8 @@ def _rows(report: Report, section: str) -> Iterable[msgspec.Struct]:
         return report.hosts.rows
     if section == "dead-links":
         return () if report.dead_links is None else report.dead_links.links
+    if section == "redirects":
+        return () if report.redirects is None else report.redirects.links
     if section == "broken-anchors":
         return () if report.broken_anchors is None else report.broken_anchors.links
     if section == "orphans":

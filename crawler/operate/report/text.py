@@ -20,7 +20,8 @@ from crawler.operate.report.forms import (
     Lists,
     Orphan,
     OrphanList,
-    RedirectRow,
+    RedirectLink,
+    RedirectList,
     RefusedRow,
     Report,
     Summary,
@@ -28,6 +29,9 @@ from crawler.operate.report.forms import (
 from crawler.status import duration, number_of, size
 
 _WIDTH: Final = 80
+_ONLY_FIRST: Final = (
+    "  Only the page is known where each was found first, because the crawl ran without output.link_details."
+)
 _ROBOTS: Final = {
     "allowed": "robots.txt allows everything",
     "partly": "robots.txt disallows a part",
@@ -134,8 +138,8 @@ def list_lines(report: Lists) -> Iterator[str]:
         yield from _titled("orphans", [unknown] if unknown else map(_orphan_line, report.orphans.pages))
         yield from _more_lines(report, "orphans")
     if report.redirects is not None:
-        yield from _titled("redirects", map(_redirect_line, report.redirects))
-        yield from _more_lines(report, "redirects")
+        yield from _redirect_lines(report.redirects)
+        yield from _more_lines(report, "redirects", " links")
     if report.duplicates is not None:
         yield from _titled("duplicates", (f"{each.url}  same {each.by} as {each.of}" for each in report.duplicates))
         yield from _more_lines(report, "duplicates")
@@ -173,7 +177,14 @@ def _dead_link_lines(found: DeadLinkList) -> Iterator[str]:
     """Each URL, then the pages that link to it."""
     yield from _titled("dead links", _dead_links(found.links))
     if found.links and not found.is_whole:
-        yield "  Only the page is known where each was found first, because the crawl ran without output.link_details."
+        yield _ONLY_FIRST
+
+
+def _redirect_lines(found: RedirectList) -> Iterator[str]:
+    """Likewise."""
+    yield from _titled("redirects", _redirects(found.links))
+    if found.links and not found.is_whole:
+        yield _ONLY_FIRST
 
 
 def _broken_anchor_lines(found: BrokenAnchorList) -> Iterator[str]:
@@ -214,14 +225,24 @@ def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:
             url = link.url
             to = "" if link.leads_to is None else f" -> {link.leads_to}"
             yield f"{_answer(link.status, link.reason)}  {url}{to}"
-        anchor = "" if link.anchor is None else f'  "{link.anchor}"'
-        yield f"    {link.page}{anchor}" if link.page is not None else "    no page links to it"
+        yield _page_line(link)
 
 
-def _redirect_line(row: RedirectRow) -> str:
-    end = "" if row.end_status is None and row.end_reason is None else f"  {_answer(row.end_status, row.end_reason)}"
-    hops = "" if row.hops == 1 else f"  {row.hops} redirects"
-    return f"{_answer(row.status, None)}  {row.url} -> {row.leads_to}{hops}{end}"
+def _redirects(links: Iterable[RedirectLink]) -> Iterator[str]:
+    url = None
+    for link in links:
+        if link.url != url:
+            url = link.url
+            has_end = link.end_status is not None or link.end_reason is not None
+            end = f"  {_answer(link.end_status, link.end_reason)}" if has_end else ""
+            hops = "" if link.hops == 1 else f"  {link.hops} redirects"
+            yield f"{_answer(link.status, None)}  {url} -> {link.leads_to}{hops}{end}"
+        yield _page_line(link)
+
+
+def _page_line(link: DeadLink | RedirectLink) -> str:
+    anchor = "" if link.anchor is None else f'  "{link.anchor}"'
+    return f"    {link.page}{anchor}" if link.page is not None else "    no page links to it"
 
 
 def _refused_lines(row: RefusedRow) -> Iterator[str]:

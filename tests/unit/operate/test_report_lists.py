@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from crawler.operate.report.forms import DeadLink, Report
+from crawler.operate.report.html.lists import sections
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.making import MOST, SECTIONS, make_lists
 from crawler.operate.report.lists.most import Most
@@ -79,13 +80,57 @@ def test_each_page_with_a_dead_link_is_listed_through_redirects_too(tmp_path: Pa
     assert (first.anchor, first.kind) == ("Gone", "link")
     assert (second.anchor, second.kind) == (None, None)
     assert found.redirects is not None
-    assert [(each.url[13:], each.hops, each.leads_to[13:], each.end_status) for each in found.redirects] == [
+    redirects = found.redirects.links
+    assert [(each.url[13:], each.hops, each.leads_to[13:], each.end_status) for each in redirects] == [
         ("/hop", 2, "/gone", 404),
         ("/hop2", 1, "/gone", 404),
         ("/loop", 2, "/loop", None),
         ("/loop2", 2, "/loop2", None),
         ("/moved", 1, "/good", 200),
     ]
+
+
+def test_each_page_that_links_to_a_redirect_is_listed(tmp_path: Path) -> None:
+    moved = "http://a.test/moved"
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", link_details=[{"url": moved, "kind": "link", "text": "Moved"}]),
+        record(2, "/one", link_details=[{"url": moved, "kind": "embed"}]),
+        record(3, "/moved", status=301, redirect="http://a.test/moved2", via="http://a.test/", anchor="Moved"),
+        record(4, "/moved2", status=301, redirect="http://a.test/", kind="redirect", via=moved),
+        record(5, "/old", status=301, redirect="http://a.test/", kind="seed"),
+        record(6, "/sitemap.xml", status=301, redirect="http://a.test/", kind="sitemap"),
+    )
+    found = make_lists([directory], ["redirects"], str, None)
+    assert found.dead_links is None
+    assert found.redirects is not None
+    assert (found.redirects.urls, found.redirects.is_whole) == (4, True)
+    assert [
+        (each.url[13:], each.page and each.page[13:], each.anchor, each.kind) for each in found.redirects.links
+    ] == [
+        ("/moved", "/", "Moved", "link"),
+        ("/moved", "/one", None, "embed"),
+        ("/moved2", "/moved", None, "redirect"),
+        ("/old", None, None, "seed"),
+        ("/sitemap.xml", None, None, "sitemap"),
+    ]
+    lines = [*list_lines(found)]
+    at = lines.index(f"  301  {moved} -> http://a.test/  2 redirects  200")
+    assert lines[at + 1 : at + 3] == ['      http://a.test/  "Moved"', "      http://a.test/one"]
+    assert "      no page links to it" in lines
+    short = make_lists([directory], ["redirects"], str, 1)
+    assert "  and 4 more links; a larger --limit shows them" in [*list_lines(short)]
+    ((_, _, html, _),) = sections(found)
+    assert html.count(f">{moved}<") == 2  # itself, and as the page from which the next hop was found
+    assert "http://a.test/one" in html
+
+
+def test_without_links_only_the_first_page_with_a_redirect_is_known(tmp_path: Path) -> None:
+    moved = record(2, "/moved", status=301, redirect="http://a.test/", via="http://a.test/", anchor="Moved")
+    found = make_lists([written(tmp_path / "records", record(1, "/"), moved)], ["redirects"], str, None)
+    assert found.redirects is not None
+    assert [(each.page, each.anchor) for each in found.redirects.links] == [("http://a.test/", "Moved")]
+    assert "output.link_details" in "\n".join(list_lines(found))
 
 
 def test_the_text_says_how_many_rows_the_limit_has_left_out(tmp_path: Path) -> None:
@@ -99,7 +144,7 @@ def test_the_text_says_how_many_rows_the_limit_has_left_out(tmp_path: Path) -> N
     found = make_lists([directory], ["dead-links", "redirects"], str, 1)
     lines = [*list_lines(found)]
     assert "  and 2 more links; a larger --limit shows them" in lines
-    assert lines[-1] == "  and 1 more; a larger --limit shows them"
+    assert lines[-1] == "  and 1 more links; a larger --limit shows them"
 
 
 def test_a_chain_of_redirects_at_whose_end_the_crawl_gave_up_is_dead(tmp_path: Path) -> None:

@@ -132,9 +132,11 @@ def test_what_strangers_have_written_stays_text(tmp_path: Path) -> None:
             "is_whole": False,
             "links": [{"url": "javascript:alert(1)", "anchor": HOSTILE, **link}],
         },
-        "redirects": [
-            {"url": HOSTILE, "status": 301, "hops": 1, "leads_to": HOSTILE, "end_status": 1, "end_reason": None}
-        ],
+        "redirects": {
+            "urls": 1,
+            "is_whole": False,
+            "links": [{"url": HOSTILE, "hops": 1, "end_status": 1, "end_reason": None, "anchor": HOSTILE, **link}],
+        },
         "duplicates": [{"url": HOSTILE, "of": HOSTILE, "by": "body", "bytes": 1}],
         "refused": [{"rule": HOSTILE, "links": 1, "examples": [{"url": HOSTILE, "page": HOSTILE}]}],
         "more": {"refused": 3},

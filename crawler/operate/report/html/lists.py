@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from crawler.operate.report.forms import DeadLink, FetchedRow, HostRow, Lists, RefusedRow
+from crawler.operate.report.forms import DeadLink, FetchedRow, HostRow, Lists, RedirectLink, RefusedRow
 from crawler.operate.report.html.tables import Cell, number, table, text, url
 from crawler.operate.report.text import robots_text, unknown_orphans
 from crawler.status import size
 
 _NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
+_REDIRECT_COLUMNS: Final = ("Status", "URL", "Leads to", "Answer there", "On the page", "Text of the link")
 Section = tuple[str, str, str, str]
 """The name of a list, its title, its table, and what to say if it is empty."""
 
@@ -33,12 +34,9 @@ def sections(report: Lists) -> Iterator[Section]:
         rows = table(("URL", "Found as", "In"), orphans) if report.orphans.pages else ""
         yield "orphans", "Orphan pages", rows, unknown_orphans(report.orphans) or "There are none."
     if report.redirects is not None:
-        cells = (
-            (_answer(each.status, None), url(each.url), url(each.leads_to), _answer(each.end_status, each.end_reason))
-            for each in report.redirects
-        )
-        columns = ("Status", "URL", "Leads to", "Answer there")
-        yield "redirects", "Redirects", table(columns, cells) if report.redirects else "", "There are none."
+        moved = report.redirects.links
+        rows = table(_REDIRECT_COLUMNS, _redirect_rows(moved)) if moved else ""
+        yield "redirects", "Redirects", rows, "There are none."
     if report.duplicates is not None:
         same = ((url(each.url), url(each.of), each.by, _size(each.bytes)) for each in report.duplicates)
         columns = ("URL", "Same as", "By", "Size")
@@ -88,9 +86,22 @@ def _dead_rows(links: Iterable[DeadLink]) -> Iterator[Sequence[str]]:
         to = "" if leads_to is None else f"<br>→ {url(leads_to)}"
         shown, answer = Cell(url(dead) + to), _answer(status, reason)
         for link in of_one:
-            page = Cell("no page links to it") if link.page is None else url(link.page)
-            yield shown, answer, page, link.anchor or "–"
+            yield shown, answer, *_page(link)
             shown = answer = Cell("")
+
+
+def _redirect_rows(links: Iterable[RedirectLink]) -> Iterator[Sequence[str]]:
+    """Likewise."""
+    for _, of_one in groupby(links, key=lambda each: each.url):
+        shown: Sequence[str] = ()
+        for link in of_one:
+            end = _answer(link.end_status, link.end_reason)
+            shown = (Cell(""),) * 4 if shown else (_answer(link.status, None), url(link.url), url(link.leads_to), end)
+            yield *shown, *_page(link)
+
+
+def _page(link: DeadLink | RedirectLink) -> Sequence[str]:
+    return Cell("no page links to it") if link.page is None else url(link.page), link.anchor or "–"
 
 
 def _refused(row: RefusedRow) -> Sequence[str]:

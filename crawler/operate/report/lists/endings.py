@@ -8,7 +8,6 @@ import msgspec
 
 from crawler.discover.links.filter import LinkRefusal
 from crawler.operate.report.counting import has_failed
-from crawler.operate.report.forms import RedirectRow
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.temporary import Rows
 from crawler.page import LinkKind
@@ -86,21 +85,13 @@ class Endings:
             name, shown = target, target
         return Ending(shown, len(seen), None, LOOP, is_dead=True)
 
-    def redirects(self) -> Iterator[RedirectRow]:
-        """Where each redirect leads, in the order of their names."""
+    def redirects(self) -> Iterator[tuple[str, int | None, Ending, "FirstLink"]]:
+        """The names of URLs that redirect, in order, with their statuses, the ends, and how each was found first."""
         self._rows.write()
-        for url, status in self._database.execute(
-            "SELECT url, status FROM endings WHERE target IS NOT NULL ORDER BY name"
+        for name, url, status, kind, via, anchor in self._database.execute(
+            "SELECT name, url, status, kind, via, anchor FROM endings WHERE target IS NOT NULL ORDER BY name"
         ):
-            ending = self.follow(url)
-            yield RedirectRow(
-                url=url,
-                status=status,
-                hops=ending.hops,
-                leads_to=ending.url,
-                end_status=ending.status,
-                end_reason=ending.reason,
-            )
+            yield name, status, self.follow(url), FirstLink(url, kind, via, anchor)
 
     def dead(self) -> Iterator[tuple[str, Ending, "FirstLink"]]:
         """The names of URLs that lead to an error, in order, with the ends, and how each URL was found first."""

@@ -7,15 +7,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar, get_args
 
-from crawler.operate.report.forms import BrokenAnchorList, DeadLinkList, ListName, Lists, OrphanList
+from crawler.operate.report.forms import BrokenAnchorList, DeadLinkList, ListName, Lists, OrphanList, RedirectList
 from crawler.operate.report.lists.broken_anchors import BrokenAnchors
 from crawler.operate.report.lists.current import Current
 from crawler.operate.report.lists.dead_links import DeadLinks
 from crawler.operate.report.lists.duplicates import Duplicates
 from crawler.operate.report.lists.endings import Canonical, Endings
+from crawler.operate.report.lists.linking import Linking
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.most import Most
 from crawler.operate.report.lists.orphans import Orphans
+from crawler.operate.report.lists.redirects import Redirects
 from crawler.operate.report.lists.refusals import Refusals
 from crawler.operate.report.lists.temporary import temporary_database
 from crawler.write.records import Written, read_written, written_now
@@ -24,6 +26,7 @@ SECTIONS: Final[tuple[ListName, ...]] = get_args(ListName)
 MOST: Final = 10
 """How many of the slowest and the largest are listed, if nobody says."""
 _WITH_ENDINGS: Final = {"dead-links", "redirects", "broken-anchors", "orphans"}
+_WITH_LINKS: Final = {"dead-links", "redirects"}
 _Row = TypeVar("_Row")
 
 
@@ -40,7 +43,9 @@ def make_lists(
     most, written = MOST if limit is None else limit, written_now(*directories)
     with closing(temporary_database()) as database:
         endings = Endings(database, canonical) if _WITH_ENDINGS & {*sections} else None
-        dead = DeadLinks(database, canonical) if "dead-links" in sections else None
+        linking = Linking(database, canonical) if endings and _WITH_LINKS & {*sections} else None
+        dead = DeadLinks(endings, linking) if endings and linking and "dead-links" in sections else None
+        redirects = Redirects(endings, linking) if endings and linking and "redirects" in sections else None
         broken = BrokenAnchors(database, canonical, endings) if endings and "broken-anchors" in sections else None
         orphans = Orphans(database, canonical, endings, seeds) if endings and "orphans" in sections else None
         duplicates = Duplicates(database, canonical) if "duplicates" in sections else None
@@ -55,11 +60,13 @@ def make_lists(
         for listed in filter(current.has, _read(written)):
             for take in takers:
                 take(listed)
-        if dead is not None and endings is not None:
-            dead.find_dead(endings)
+        for each in (dead, redirects):
+            if each is not None:
+                each.find()
+        if linking is not None:
             with _one_transaction(database):
                 for listed in filter(current.has, _read(written)):
-                    dead.add(listed)
+                    linking.add(listed)
 
         more: dict[str, int] = {}
 
@@ -71,8 +78,8 @@ def make_lists(
 
         return Lists(
             dead_links=None
-            if dead is None
-            else DeadLinkList(urls=dead.count, is_whole=dead.is_whole, links=first(dead.rows(), "dead-links")),
+            if dead is None or linking is None
+            else DeadLinkList(urls=dead.count, is_whole=linking.is_whole, links=first(dead.rows(), "dead-links")),
             broken_anchors=None
             if broken is None
             else BrokenAnchorList(
@@ -82,9 +89,11 @@ def make_lists(
             orphans=None
             if orphans is None
             else OrphanList(unread=orphans.unread, pages=first(orphans.rows(), "orphans")),
-            redirects=first(endings.redirects(), "redirects")
-            if endings is not None and "redirects" in sections
-            else None,
+            redirects=None
+            if redirects is None or linking is None
+            else RedirectList(
+                urls=redirects.count, is_whole=linking.is_whole, links=first(redirects.rows(), "redirects")
+            ),
             duplicates=None if duplicates is None else first(duplicates.rows(), "duplicates"),
             refused=None if refusals is None else first(refusals.rows(), "refused"),
             slowest=None if slowest is None else first(slowest.rows(), "slowest"),

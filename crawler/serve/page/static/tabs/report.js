@@ -18,8 +18,8 @@ const LISTS = {
     (each) => [each.page, each.url, each.anchor ?? "–"]],
   orphans: ["Orphan pages", [["URL", "wide"], ["Found as"], ["In", "wide"]],
     (each) => [each.url, each.kind, each.via ?? "–"]],
-  redirects: ["Redirects", [["URL", "wide"], ["Status"], ["Leads to", "wide"], ["Redirects", "number"], ["Answer there"]],
-    (each) => [each.url, answer(each.status), each.leads_to, count(each.hops), answer(each.end_status, each.end_reason)]],
+  redirects: ["Redirects", [["URL", "wide"], ["Status"], ["Leads to", "wide"], ["Redirects", "number"], ["Answer there"], ["Page", "wide"], ["Text of the link", "wide"]],
+    (each) => [each.url, answer(each.status), each.leads_to, count(each.hops), answer(each.end_status, each.end_reason), each.page ?? "–", each.anchor ?? "–"]],
   duplicates: ["Duplicates", [["URL", "wide"], ["Same as", "wide"], ["By"], ["Bytes", "number"]],
     (each) => [each.url, each.of, each.by, size(each.bytes)]],
   refused: ["Refused links", [["Rule"], ["Links", "number"], ["Examples", "wide"]],
@@ -122,7 +122,7 @@ function list(found, key) {
   return [
     rows.length === 0 ? h("p", { class: "empty" }, "None.") : scrolling(title, columns, rows.map(cells)),
     rows.length >= ROWS && h("p", { class: "hint" }, `These are the first ${count(ROWS)}; `, h("code", null, `onceover report ${found.directory} ${key} --csv`), " prints all."),
-    key === "dead-links" && rows.length > 0 && !found.dead_links.is_whole
+    rows.length > 0 && (found.dead_links ?? found.redirects)?.is_whole === false
       && h("p", { class: "hint" }, "Only the page is known where each was found first, because the crawl ran without output.link_details."),
   ];
 }

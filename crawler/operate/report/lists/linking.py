@@ -1,0 +1,98 @@
+"""Which pages link to some URLs, in a temporary file."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from crawler.operate.report.lists.endings import Canonical, FirstLink
+from crawler.operate.report.lists.listed import Listed
+from crawler.page import LinkKind
+
+_TABLES: Final = """
+    CREATE TABLE wanted (name TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE links (
+        name TEXT, page TEXT, text TEXT, how TEXT, PRIMARY KEY (name, page, text, how)
+    ) WITHOUT ROWID;
+    CREATE TABLE telling (via TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+_GUESSED: Final = (LinkKind.SITEMAP, LinkKind.SPECULATIVE)
+"""Nobody has written a link to what the crawl has guessed."""
+_SIEVE_BITS: Final = 1 << 26
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A page that links to a URL. None is what nobody knows."""
+
+    page: str | None
+    anchor: str | None
+    kind: str | None
+
+
+class Linking:
+    """First `want` the URLs, by their names, then `add` each record once more."""
+
+    def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
+        self._database = database
+        self._canonical = canonical
+        self._sieve = bytearray(_SIEVE_BITS >> 3)
+        """Of the names of wanted URLs, and of the pages on which they were found first."""
+        self.is_whole = False
+        """Whether all links are known, not only the first one to each URL."""
+        database.executescript(_TABLES)
+
+    def want(self, name: str, first: FirstLink) -> None:
+        for each in (name, first.via or name):
+            bit = hash(each) % _SIEVE_BITS
+            self._sieve[bit >> 3] |= 1 << (bit & 7)
+        self._database.execute("INSERT OR IGNORE INTO wanted VALUES (?)", (name,))
+
+    def add(self, listed: Listed) -> None:
+        """The links of a page. Those to other URLs cost a look into memory."""
+        if listed.link_details is None and listed.references is None:
+            return
+        self.is_whole = True
+        if self._may_be_known(listed.url):
+            self._database.execute("INSERT OR IGNORE INTO telling VALUES (?)", (listed.url,))
+        links = [link for link in _links_of(listed) if self._may_be_known(link[0])]
+        if links:
+            page = self._canonical(listed.url)
+            self._database.executemany(
+                "INSERT OR IGNORE INTO links SELECT name, ?, ?, ? FROM wanted WHERE name = ?",
+                [(page, text, kind, name) for name, text, kind in links],
+            )
+
+    def _may_be_known(self, name: str) -> bool:
+        bit = hash(name) % _SIEVE_BITS
+        return bool(self._sieve[bit >> 3] & (1 << (bit & 7)))
+
+    def links(self, name: str, first: FirstLink) -> Iterator[Link]:
+        """In the order of pages. A URL to which no page links has one without: a seed, or one that was found on a page
+        that no longer links to it. What the crawl has guessed has none then."""
+        first_kind = None if first.kind == LinkKind.EXTERNAL else first.kind
+        has_any = False
+        for page, text, kind in self._database.execute(
+            "SELECT page, text, how FROM links WHERE name = ? ORDER BY page, text, how", (name,)
+        ):
+            has_any = True
+            is_first = not kind and first.via is not None and page == self._canonical(first.via)
+            yield Link(page, first.anchor, first_kind) if is_first else Link(page, text or None, kind or None)
+        if not has_any and first.kind not in _GUESSED:
+            via = None if self._is_telling(first.via) else first.via
+            yield Link(via, None if via is None else first.anchor, first_kind)
+
+    def _is_telling(self, via: str | None) -> bool:
+        """Whether all links of the page are known."""
+        return self._database.execute("SELECT 1 FROM telling WHERE via = ?", (via,)).fetchone() is not None
+
+
+def _links_of(listed: Listed) -> set[tuple[str, str, str]]:
+    """Names, texts and kinds of links that the page has and nobody has guessed; of references only the names."""
+    if listed.link_details is None:
+        return {(name, "", "") for name in listed.references or ()}
+    return {
+        (link.canonical or link.url, link.text or "", link.kind)
+        for link in listed.link_details
+        if link.kind not in _GUESSED
+    }
