@@ -86,7 +86,8 @@ def test_each_is_asked_once_and_is_no_page_and_the_report_names_pages_with_dead_
         command_here("report", str(tmp_path / "crawl"), "summary", "hosts", "dead-links", "--json").out, type=Report
     )
     assert (report.summary.pages, report.hosts.count) == (2, 1)
-    assert report.summary.external == External(checked=5, dead=2, excluded=1)
+    assert report.summary.external == External(checked=5, dead=2, excluded=1, exclusions={"robots": 1})
+    assert "1 not asked (robots: 1)" in command_here("report", str(tmp_path / "crawl")).out
     assert report.dead_links is not None
     dead = {(each.url, each.leads_to, each.page) for each in report.dead_links.links}
     pages = (f"{IN}/", f"{IN}/second")

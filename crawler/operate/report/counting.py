@@ -94,16 +94,21 @@ class Checks:
 
     def __init__(self) -> None:
         self._checked = self._dead = self._excluded = 0
+        self._exclusions = Names()
 
     def add(self, visit: Visit) -> None:
         self._checked += visit.state != "excluded"
         self._dead += has_failed(visit)
-        self._excluded += visit.state == "excluded"
+        if visit.state == "excluded":
+            self._excluded += 1
+            self._exclusions.add(visit.reason or OTHERS)
 
     def found(self) -> External | None:
         if not self._checked and not self._excluded:
             return None
-        return External(checked=self._checked, dead=self._dead, excluded=self._excluded)
+        return External(
+            checked=self._checked, dead=self._dead, excluded=self._excluded, exclusions=self._exclusions.counts()
+        )
 
 
 class Totals:

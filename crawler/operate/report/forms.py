@@ -28,7 +28,9 @@ class External(msgspec.Struct, frozen=True, kw_only=True):
     dead: int
     """Those of them that answered with an error, or not at all."""
     excluded: int
-    """Those that were not asked, as because of robots.txt."""
+    """Those that were not asked."""
+    exclusions: Mapping[str, int] = {}
+    """Likewise, by the rule that forbids it."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

@@ -77,7 +77,12 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
             ("pruned", f"{number_of(summary.pruned, 'old record was', 'old records were')} deleted, and not counted")
         )
     if (external := summary.external) is not None:
-        texts = [f"{external.checked:,} checked", f"{external.dead:,} dead", f"{external.excluded:,} not asked"]
+        reasons = f" ({_counts(external.exclusions)})" if external.exclusions else ""
+        texts = [
+            f"{external.checked:,} checked",
+            f"{external.dead:,} dead",
+            f"{external.excluded:,} not asked{reasons}",
+        ]
         rows.append(("external", " · ".join(texts)))
     rows += [(name, _counts(each) + unit) for name, each, unit in counts if each]
     return rows

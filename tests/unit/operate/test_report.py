@@ -14,8 +14,8 @@ from crawler.course.remaining import NOT_RUNNING
 from crawler.course.stored import write_history
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
-from crawler.operate.report.counting import MAX_NAMES, OTHERS, Hosts, Names, Totals
-from crawler.operate.report.forms import Report
+from crawler.operate.report.counting import MAX_NAMES, OTHERS, Checks, Hosts, Names, Totals
+from crawler.operate.report.forms import External, Report
 from crawler.operate.report.text import host_tables
 from crawler.operate.report.visits import Visit
 from crawler.write.records import record_files
@@ -69,6 +69,14 @@ def test_each_url_counts_by_what_became_of_it() -> None:
     assert [(row.host, row.pages, row.bytes_received) for row in table.most_pages] == [("a.test", 3, 150)]
     assert [row.host for row in table.most_bytes] == ["a.test"]
     assert [(row.host, row.failures, row.urls) for row in table.most_failures] == [("b.test", 2, 3)]
+
+
+def test_checks_out_of_scope_that_were_not_made_count_by_reason() -> None:
+    checks = Checks()
+    for reason in ("robots", "no-contact", "robots"):
+        checks.add(visit(status=None, state="excluded", reason=reason, kind="external"))
+    checks.add(visit(kind="external"))
+    assert checks.found() == External(checked=1, dead=0, excluded=3, exclusions={"robots": 2, "no-contact": 1})
 
 
 def test_of_very_many_hosts_the_large_ones_stay() -> None:
