@@ -19,9 +19,9 @@ from crawler.fetch.connect.responses import Response
 from crawler.fetch.document_end import shows_its_end
 from crawler.fetch.headers import recorded_headers
 from crawler.fetch.request_limits import RequestLimits
-from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect
+from crawler.page import REDIRECTS, Failure, FailureKind, Fetched, NotModified, Page, Redirect
 
-_REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+_REDIRECTS = REDIRECTS | {300}
 _SUCCESSES = range(200, 300)
 """Statuses of answers that are nothing without their bodies. All others say what they say without."""
 _FINAL, _LAST_STATUS = 200, 999

@@ -29,6 +29,7 @@ from crawler.page.preference import NO_USAGE, Preference, Usage
 from crawler.page.record import PageRecord
 from crawler.page.repeat import REPEAT_REASONS, Repeat
 from crawler.page.responses import (
+    REDIRECTS,
     WITH_DOCUMENT,
     Failure,
     Fetched,
@@ -48,6 +49,7 @@ __all__ = [
     "EMBEDDED",
     "HOST_FAILURES",
     "NO_USAGE",
+    "REDIRECTS",
     "REFUSALS",
     "REPEAT_REASONS",
     "TLS_FAILURES",

@@ -1,12 +1,15 @@
 """What the crawl asks of a server, and what it gets."""
 
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 import msgspec
 
 from crawler.page.failures import FailureKind
 from crawler.page.links import Link
+
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+"""Statuses that say nothing without a Location. A 300 may have its choices in the body."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from msgspec.structs import replace
 
 from crawler.page import (
     HOST_FAILURES,
+    REDIRECTS,
     REFUSALS,
     TRANSIENT_FAILURES,
     Failure,
@@ -227,7 +228,9 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
 def after_head(fetched: Fetched, decision: Decision, /) -> Decision:
     """What follows from the answer to a HEAD request. Many servers refuse that method, or answer it wrongly, so the URL
     is asked for by GET, once its host has rested, before an error counts."""
-    if isinstance(fetched, Failure) or fetched.status < HTTPStatus.BAD_REQUEST or decision.retry_after_s is not None:
+    if isinstance(fetched, Failure | Redirect) or decision.retry_after_s is not None:
+        return decision
+    if fetched.status < HTTPStatus.BAD_REQUEST and fetched.status not in REDIRECTS:
         return decision
     return replace(decision, retry_after_s=0.0, stays=True, reason=HEAD_REFUSED, failed=False, answered=True)
 

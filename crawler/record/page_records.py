@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from crawler.page import (
+    REDIRECTS,
     Content,
     Extract,
     Failure,
@@ -188,6 +189,8 @@ def _messages(lease: Lease, fetched: Fetched, extract: Extract | None, content: 
     """What people should know about a page that was fetched."""
     if isinstance(fetched, Page | Redirect):
         yield fetched.message
+    if isinstance(fetched, Page) and fetched.status in REDIRECTS:
+        yield "a redirect that leads nowhere: its Location is missing or empty"
     if extract is None:
         return
     yield extract.error

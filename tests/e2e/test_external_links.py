@@ -36,13 +36,15 @@ def answer(_scheme: str, seen: Seen) -> Script:
         body = b"User-agent: *\nDisallow: /private\nSitemap: http://out.web.test/map.xml\n"
         return [page(body, b"Content-Type: text/plain")]
     if host_name(seen) == "in.web.test":
-        out = [f"{OUT}/{name}" for name in ("fine", "nohead", "gone", "gone#part", "moved", "private")]
+        out = [f"{OUT}/{name}" for name in ("fine", "nohead", "gone", "gone#part", "moved", "private", "nowhere")]
         return linking(*out, "http://gone.test/", "/second" if path == "/" else "/")
     match path:
         case "/moved":
             return to(f"{OUT}/gone")
         case "/nohead" if is_head:
             return [page(b"", status=b"405 Method Not Allowed")]
+        case "/nowhere" if is_head:
+            return [page(b"", status=b"302 Found")]
         case "/gone":
             return [page(b"", status=b"404 Not Found")]
     return [page(b"" if is_head else b"x", b"Content-Type: text/html")]
@@ -67,12 +69,15 @@ def test_each_is_asked_once_and_is_no_page_and_the_report_names_pages_with_dead_
             ("HEAD", "/gone"),
             ("GET", "/gone"),
             ("HEAD", "/moved"),
+            ("HEAD", "/nowhere"),
+            ("GET", "/nowhere"),
         ]
     )
     told = {url: (record.state, record.status or record.reason) for url, record in records.items()}
     assert {url: found for url, found in told.items() if not url.startswith(IN)} == {
         f"{OUT}/fine": ("done", 200),
         f"{OUT}/nohead": ("done", 200),
+        f"{OUT}/nowhere": ("done", 200),
         f"{OUT}/gone": ("done", 404),
         f"{OUT}/moved": ("done", 301),
         f"{OUT}/private": ("excluded", "robots"),
@@ -86,7 +91,7 @@ def test_each_is_asked_once_and_is_no_page_and_the_report_names_pages_with_dead_
         command_here("report", str(tmp_path / "crawl"), "summary", "hosts", "dead-links", "--json").out, type=Report
     )
     assert (report.summary.pages, report.hosts.count) == (2, 1)
-    assert report.summary.external == External(checked=5, dead=2, excluded=1, exclusions={"robots": 1})
+    assert report.summary.external == External(checked=6, dead=2, excluded=1, exclusions={"robots": 1})
     assert "1 not asked (robots: 1)" in command_here("report", str(tmp_path / "crawl")).out
     assert report.dead_links is not None
     dead = {(each.url, each.leads_to, each.page) for each in report.dead_links.links}
@@ -114,7 +119,7 @@ async def test_a_killed_crawl_checks_what_is_left(tmp_path: Path) -> None:
         killed = await where.crawl_with_a_kill(f"{IN}/", settings=SETTINGS, at=checked)
         asked = Counter((seen.method, seen.target) for seen in where.asked("out.web.test"))
     done = {record.url for record in killed.records if record.state == "done" and record.kind == "external"}
-    assert done == {f"{OUT}/{name}" for name in ("fine", "nohead", "gone", "moved")}
+    assert done == {f"{OUT}/{name}" for name in ("fine", "nohead", "gone", "moved", "nowhere")}
     assert max(asked.values()) <= 2
     assert_sound(tmp_path / "crawl")
 

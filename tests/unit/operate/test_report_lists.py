@@ -90,6 +90,17 @@ def test_each_page_with_a_dead_link_is_listed_through_redirects_too(tmp_path: Pa
     ]
 
 
+def test_a_redirect_without_a_location_is_dead(tmp_path: Path) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", references=links("/nowhere", "/to-nowhere", "/choices")),
+        record(2, "/nowhere", status=302),
+        record(3, "/to-nowhere", status=301, redirect="http://a.test/nowhere"),
+        record(4, "/choices", status=300),
+    )
+    assert dead_links(directory) == [("/nowhere", None, 302, "/"), ("/to-nowhere", "/nowhere", 302, "/")]
+
+
 def test_each_page_that_links_to_a_redirect_is_listed(tmp_path: Path) -> None:
     moved = "http://a.test/moved"
     directory = written(

@@ -186,6 +186,12 @@ def test_a_redirect_tells_where_to() -> None:
     assert (record.redirect, record.status, record.state) == ("http://h/b", 302, "done")
 
 
+@pytest.mark.parametrize("status", [200, 300, 301, 302, 303, 304, 307, 308, 404])
+def test_a_redirect_without_a_location_says_so(status: int) -> None:
+    record = fetched_record(lease(1), msgspec.structs.replace(page(1), status=status))
+    assert (record.message is not None and "Location" in record.message) == (status in {301, 302, 303, 307, 308})
+
+
 def test_not_modified_is_done_without_a_body() -> None:
     current = NotModified(url="http://h/a", status=304, headers=[], fetched_at=NOON, duration_s=0.1)
     record = fetched_record(lease(1), current)

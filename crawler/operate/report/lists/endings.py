@@ -10,7 +10,7 @@ from crawler.discover.links.filter import LinkRefusal
 from crawler.operate.report.counting import has_failed
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.temporary import Rows
-from crawler.page import LinkKind
+from crawler.page import REDIRECTS, LinkKind
 from crawler.url.urls import join
 
 MAX_HOPS: Final = 50
@@ -57,7 +57,7 @@ class Endings:
             listed.status,
             listed.reason,
             target,
-            has_failed(listed),
+            has_failed(listed) or (listed.status in REDIRECTS and target is None),
             listed.kind,
             listed.via,
             listed.anchor,
