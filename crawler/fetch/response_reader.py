@@ -7,7 +7,7 @@ from functools import partial
 from http import HTTPStatus
 from io import BytesIO
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
 import msgspec
@@ -22,6 +22,10 @@ from crawler.fetch.request_limits import RequestLimits
 from crawler.page import REDIRECTS, Failure, FailureKind, Fetched, NotModified, Page, Redirect
 
 _REDIRECTS = REDIRECTS | {300}
+_CUT: Final = {
+    "length": "cut at fetch.max_body_bytes (of a sitemap fetch.max_sitemap_bytes, if that is more)",
+    "time": "cut because it came too slowly: see fetch.timeout_s, and fetch.min_window_bytes in fetch.window_s",
+}
 _SUCCESSES = range(200, 300)
 """Statuses of answers that are nothing without their bodies. All others say what they say without."""
 _FINAL, _LAST_STATUS = 200, 999
@@ -170,7 +174,7 @@ async def interpret(
         )
     if status == 304:
         return NotModified(**common)
-    return Page(body=decoded.body, raw_body=decoded.raw, **_truncation(response, decoded, truncated), **common)
+    return Page(body=decoded.body, raw_body=decoded.raw, **_truncation(response, decoded, truncated, limits), **common)
 
 
 def answer_before_failure(
@@ -200,7 +204,9 @@ def _common_fields(request: SentRequest, response: Response) -> dict[str, Any]:
     }
 
 
-def _truncation(response: Response, decoded: _DecodedBody, truncated: str | None) -> dict[str, Any]:
+def _truncation(
+    response: Response, decoded: _DecodedBody, truncated: str | None, limits: RequestLimits
+) -> dict[str, Any]:
     """The fields of a page that say whether its body is complete: `truncated`, `cut_by` and `message`.
 
     `truncated`: the result of reading the body. If only the end of the connection ended the body, the body itself may
@@ -210,12 +216,14 @@ def _truncation(response: Response, decoded: _DecodedBody, truncated: str | None
     if truncated is not None:
         broken = None if body_end.broken is None or truncated != "disconnect" else translate(body_end.broken)
         if broken is None:
-            return {"truncated": truncated}
+            return {"truncated": truncated, "message": _CUT.get(truncated)}
         return {"truncated": truncated, "cut_by": broken.kind, "message": broken.message}
     if response.status == HTTPStatus.PARTIAL_CONTENT and not _is_whole(response):
         return {"truncated": "partial", "message": "the server sent a part of the document, which nobody asked for"}
     if decoded.truncated:
-        return {"truncated": "length"}
+        is_long = max(len(decoded.raw), len(decoded.body)) >= limits.max_body_bytes
+        ratio = f"cut because it decompresses to more than {limits.max_ratio:g} times its size"
+        return {"truncated": "length", "message": _CUT["length"] if is_long else ratio}
     if decoded.error is not None:
         return {"truncated": "encoding", "message": decoded.error}
     if not decoded.unfinished and not body_end.lacks_close_notify:

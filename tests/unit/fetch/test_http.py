@@ -343,6 +343,7 @@ async def test_a_sitemap_may_be_longer_than_a_page(fetchers: Fetchers) -> None:
 async def test_a_small_body_over_the_limit_is_cut_too() -> None:
     answered = await page_of([page(b"12345")], max_body_bytes=3)
     assert (answered.body, answered.truncated) == (b"123", "length")
+    assert "fetch.max_body_bytes" in (answered.message or "")
 
 
 async def test_a_body_without_end_is_cut_at_the_limit() -> None:
@@ -357,6 +358,15 @@ async def test_a_bomb_is_cut_at_the_limit_on_decoded_bytes() -> None:
     assert len(answered.body) == 2_000_000
     assert answered.raw_body == bomb
     assert answered.truncated == "length"
+    assert "fetch.max_body_bytes" in (answered.message or "")
+
+
+async def test_a_body_that_is_cut_for_its_compression_says_so() -> None:
+    answered = await page_of([page(gzip.compress(bytes(10_000_000)), b"Content-Encoding: gzip")], max_ratio=10.0)
+    assert (answered.truncated, answered.message) == (
+        "length",
+        "cut because it decompresses to more than 10 times its size",
+    )
 
 
 async def test_a_body_without_a_length_ends_with_the_connection() -> None:
@@ -485,6 +495,7 @@ async def test_a_body_that_takes_too_long_is_kept_and_marked() -> None:
     answered = await page_of([head(b"Content-Length: 100"), b"half", HANG], timeout_s=0.2)
     assert answered.body == b"half"
     assert answered.truncated == "time"
+    assert "fetch.timeout_s" in (answered.message or "")
 
 
 async def test_a_redirect_whose_body_breaks_off_is_a_redirect() -> None:
