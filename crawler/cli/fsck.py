@@ -100,9 +100,10 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
             again = f", {told.repeated:,} of them more than once" if told.repeated else ""
             gone = f", {told.forgotten:,} that the ledger does not know any more" if told.forgotten else ""
             pruned = f", {told.pruned:,} that were pruned" if told.pruned else ""
+            lacks = f"; {told.unarchived:,} not archived (no answer, or left out)" if told.unarchived else ""
             # The ledger has one number for each URL, the outputs have one for each visit.
             numbers = number_of(told.numbers, "visit" if place else "URL")
-            say(f"{told.name}: {numbers}{again}{gone}{pruned}")
+            say(f"{told.name}: {numbers}{again}{gone}{pruned}{lacks}")
         say(number_of(report.problem_count, "problem") if report.problem_count else "no problems")
     return FAILED if report.problem_count else COMPLETE
 

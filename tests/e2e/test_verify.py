@@ -241,7 +241,14 @@ def test_a_database_that_somebody_has_locked_is_not_called_damaged(
 
 def test_the_ledger_has_urls_and_the_outputs_have_visits(crawl: Path) -> None:
     lines = onceover("inspect", str(crawl), "verify", cwd=crawl.parent).out.splitlines()
-    assert [line.split()[-1] for line in lines] == ["URLs", "visits", "visits", "visits", "problems"]
+    assert [line.split(";")[0].split()[-1] for line in lines] == ["URLs", "visits", "visits", "visits", "problems"]
+
+
+def test_visits_that_are_not_archived_are_told(crawl: Path) -> None:
+    told = {each["name"]: each for each in verify(crawl)["told"]}
+    records, archive = told["the records"], told["the archive"]
+    assert archive["unarchived"] > 0
+    assert records["numbers"] == archive["numbers"] + archive["unarchived"]
 
 
 def test_what_a_table_lacks_is_written_again_from_the_records(crawl: Path) -> None:

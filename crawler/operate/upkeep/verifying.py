@@ -6,9 +6,10 @@ import msgspec
 
 from crawler.operate.upkeep.places import Places, joined_ledger, open_states
 from crawler.status import number_of
+from crawler.wiring.recovery.facts import Told
 from crawler.wiring.recovery.indexes import repair_indexes
 from crawler.wiring.recovery.setting_aside import SetAside, list_set_aside
-from crawler.wiring.recovery.verification import Told, Verification
+from crawler.wiring.recovery.verification import Verification
 from crawler.wiring.storage import rules_version
 from frontier.descriptor import Problem
 from frontier.state import FrontierState

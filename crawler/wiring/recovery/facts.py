@@ -78,6 +78,21 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
     """Whether its digest is that of a complete body."""
 
 
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """How much an output tells."""
+
+    name: str
+    numbers: int
+    repeated: int
+    """Numbers that it has more than once: pages that were in flight when a crawl was killed."""
+    forgotten: int
+    """Numbers whose URL the ledger does not know, such as one that it was told to forget."""
+    pruned: int = 0
+    """Numbers that it had in files which were deleted on purpose."""
+    unarchived: int = 0
+    """Numbers that the records have and the archive rightly lacks, as of URLs without an answer."""
+
+
 class Disagreement(msgspec.Struct, frozen=True):
     """Two that tell different things of a number."""
 
@@ -143,6 +158,14 @@ class Facts:
             WHERE a.source = ? AND b.number IS NULL {"AND a.is_archived" if archived_only else ""}
         """  # noqa: S608  # ours
         return self._rows(query, source, among)
+
+    def unarchived(self) -> int:
+        """How many numbers the records have that the archive lacks and need not have."""
+        query = """
+            SELECT count(*) FROM told AS a LEFT JOIN told AS b ON b.source = ? AND b.number = a.number
+            WHERE a.source = ? AND NOT a.is_archived AND b.number IS NULL
+        """
+        return self._number(query, Source.ARCHIVE, Source.RECORDS)
 
     def unknown(self, source: int) -> Iterator[tuple[int, str]]:
         """Numbers that the ledger does not know: number and URL."""
@@ -218,8 +241,8 @@ class Facts:
         )
         return found.fetchone() is not None
 
-    def _number(self, query: str, source: int) -> int:
-        (number,) = self._database.execute(query, (source,)).fetchone()
+    def _number(self, query: str, *sources: int) -> int:
+        (number,) = self._database.execute(query, sources).fetchone()
         return int(number)
 
     def _rows(self, query: str, *sources: int) -> Iterator[tuple[Any, ...]]:

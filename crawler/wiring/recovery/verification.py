@@ -6,8 +6,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from config import Loaded
 from crawler.discover.links.external import MARK
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
@@ -20,7 +18,7 @@ from crawler.page.number_set import NumberSet
 from crawler.protocols import Sink
 from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
-from crawler.wiring.recovery.facts import Fact, Facts, Source
+from crawler.wiring.recovery.facts import Fact, Facts, Source, Told
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import ALL_HERE, OtherMachines
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, UNARCHIVED_REASONS, is_archived
@@ -38,19 +36,6 @@ _ARCHIVE: Final = "the archive"
 _UNNAMED: Final = f"{_ARCHIVE} does not have; if an earlier crawl has it, name that in output.dedupe_against"
 AT_ONCE: Final = 500
 """Pages that are written to a sink at the same time."""
-
-
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """How much an output tells."""
-
-    name: str
-    numbers: int
-    repeated: int
-    """Numbers that it has more than once: pages that were in flight when a crawl was killed."""
-    forgotten: int
-    """Numbers whose URL the ledger does not know, such as one that it was told to forget."""
-    pruned: int = 0
-    """Numbers that it had in files which were deleted on purpose."""
 
 
 class Verification:
@@ -113,6 +98,7 @@ class Verification:
                 numbers=self._facts.count(source),
                 repeated=self._facts.repeated(source),
                 pruned=len(self._pruned_of(source)),
+                unarchived=self._facts.unarchived() if source == Source.ARCHIVE else 0,
                 forgotten=sum(not self._is_known(url) for _, url in self._facts.unknown(source)),
             )
             for source, name in ({int(Source.LEDGER): _LEDGER} | self._names).items()
