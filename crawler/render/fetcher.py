@@ -79,7 +79,7 @@ class RenderingFetcher:
 
     async def aclose(self) -> None:
         if self._unfinished > 1:
-            _log.warning("%d pages could not be scrolled or clicked any further", self._unfinished)
+            _log.warning("pages that could not be scrolled or clicked any further: %d", self._unfinished)
             self._unfinished = 0
         await self._browsers.aclose()
 

@@ -152,4 +152,4 @@ async def test_a_wrong_selector_is_named_once_and_costs_no_page(
     first, last = (each.getMessage() for each in caplog.records if each.name == "crawler.render.fetcher")
     assert "/list can't be scrolled or clicked any further: " in first
     assert "'a[' is not a valid selector" in first
-    assert last == "3 pages could not be scrolled or clicked any further"
+    assert last == "pages that could not be scrolled or clicked any further: 3"
