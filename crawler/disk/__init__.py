@@ -1,6 +1,7 @@
 """The disk of a crawl: its directory, and what to do when the disk is full.
 
 directory        where state and output are, and who may use them
+holders          which command uses a directory
 unlocking        when a directory becomes free, and whether it is still there
 permissions      why a folder can't be written to, or a file can't be locked
 going_on         the command by which a crawl goes on

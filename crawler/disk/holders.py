@@ -1,6 +1,7 @@
 """Which command holds a lock, as far as the system tells."""
 
 import os
+import re
 import shlex
 import time
 from pathlib import Path
@@ -11,6 +12,9 @@ from crawler.status import duration
 _NAMES: Final = ("onceover", "onceover_crawler")
 _WIDTH: Final = 200
 
+_MAY_BE_SECRET: Final = re.compile("[=@]")
+"""Of arguments: the value of a setting, or a URL with a login. Messages may go to a log, or over HTTP."""
+
 
 def typed_for(pid: str) -> str:
     """What was typed to start a command of ours, and for how long it has run, to end a message. Empty if the system
@@ -19,7 +23,9 @@ def typed_for(pid: str) -> str:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
         started = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19]
         names = [Path(each).name for each in arguments]
-        typed = shlex.join(["onceover", *arguments[next(names.index(each) for each in _NAMES if each in names) + 1 :]])
+        behind = next(names.index(each) for each in _NAMES if each in names) + 1
+        shown = ("…" if _MAY_BE_SECRET.search(each) else shlex.quote(each) for each in arguments[behind:])
+        typed = " ".join(["onceover", *shown])
         since_s = time.clock_gettime(time.CLOCK_BOOTTIME) - int(started) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError, StopIteration, AttributeError):
         return ""

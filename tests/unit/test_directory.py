@@ -74,13 +74,13 @@ def test_a_crawl_waits_for_no_other_crawl_and_not_for_ever(tmp_path: Path, monke
 def test_a_command_that_has_a_crawl_is_named_as_it_was_typed(tmp_path: Path, words: list[str]) -> None:
     script = tmp_path / words[-1]
     script.with_suffix(".py" if "-m" in words else "").write_text("print(flush=True); input()")
-    command = [sys.executable, *words, "inspect", "a crawl", "fsck", "--repair"]
+    command = [sys.executable, *words, "inspect", "a crawl", "fsck", "--repair", "--set", "exchange.url=redis://:pw@a"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
         told = str(DirectoryInUse(tmp_path, f"{process.pid} changes"))
         process.communicate(b"\n")
-    assert "a command that changes the crawl: `onceover inspect 'a crawl' fsck --repair`, for " in told
+    assert "a command that changes the crawl: `onceover inspect 'a crawl' fsck --repair --set …`, for " in told
     assert told.endswith(" s; repeat this when it has ended")
 
 
