@@ -43,8 +43,8 @@ def blaming(plugins: Sequence[NamedBackend]) -> Iterator[None]:
     """A context in which an error that one of the plug-ins has raised becomes a `PluginFailed`.
 
     The last code that ran, of ours and theirs, has raised it: libraries that this code called are not to blame. A full
-    disk is not the fault of a plug-in. So does a `SystemExit`, whose code would pass for how the crawl has ended, and a
-    `KeyboardInterrupt`, unless somebody may have pressed Ctrl-C while the plug-in ran.
+    disk is not the fault of a plug-in. A `SystemExit` becomes one, too, because its code would pass for how the crawl
+    has ended; and a `KeyboardInterrupt`, unless somebody may have pressed Ctrl-C while the plug-in ran.
     """
     try:
         yield
