@@ -88,6 +88,8 @@ def without_numbers(lines: list[str] | str) -> list[str]:
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
     text = re.sub(r"\d+(?:[.,]\d+)*(?:e-?\d+)?%?", "N", text)
     text = re.sub(r"N (?:kB|MB|B|s|ms|min N s)\b", "N", text)
+    # Which URLs of a crawl that was stopped were excluded depends on which came first.
+    text = re.sub(r"; N not archived \(no answer, or left out\)", "", text)
     text = re.sub(r"(?:[\w-]+: N)(?:, [\w-]+: N)*", "COUNTS", text)
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
