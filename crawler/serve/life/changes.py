@@ -31,8 +31,6 @@ _replace = msgspec.structs.replace
 class Looked(msgspec.Struct, frozen=True, kw_only=True):
     """What was found in the directory of a crawl."""
 
-    process: Process | None = None
-    """A process that runs it."""
     paused: str | None = None
     waiting_urls: int | None = None
     """None if that could not be found out."""
@@ -98,7 +96,8 @@ def started(facts: Facts, process: Process) -> Facts:
         entry = RunEntry(pid=process.pid, directory=process.directory, began_at=process.began_at)
         record = _with_run(record, entry)
     if not process.may_be_command:
-        record = _replace(record, rest=None)
+        # A start that was refused because somebody else runs the crawl was no crash.
+        record = _replace(record, rest=None, falls=() if process.is_foreign else record.falls)
     return _replace(facts, record=record, process=process, to_look=False)
 
 
@@ -128,9 +127,6 @@ def used(facts: Facts, pid: int, usage: Usage) -> Facts:
 def looked(facts: Facts, found: Looked, now: float) -> Facts:
     """The directory of a crawl without a process was looked at."""
     facts, record = _replace(facts, to_look=False), facts.record
-    if found.process is not None:
-        # A start that was refused for this was no crash.
-        return started(_replace(facts, record=_replace(record, falls=())), found.process)
     if found.paused is not None:
         return _paused(facts, found.paused, now)
     if found.waiting_urls is None or not _ends_by_urls(record.rest):

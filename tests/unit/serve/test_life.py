@@ -118,16 +118,16 @@ class Daemon(RuleBasedStateMachine):
 
     def look(self) -> None:
         if self.alive is not None:
-            found = Looked(process=process(self.alive, self.now, foreign=True))
+            self.facts = changes.started(self.facts, process(self.alive, self.now, foreign=True))
+            assert not self.facts.record.falls
             self.was_told = []
             self.fell_at = None
-        elif self.command is not None:
+            return
+        if self.command is not None:
             self.facts = changes.started(self.facts, command(self.command, self.now))
             return
-        else:
-            found = Looked(paused=self.paused, waiting_urls=self.urls)
-            self.fell_at = None if self.paused is not None else self.fell_at
-        self.facts = changes.looked(self.facts, found, self.now)
+        self.fell_at = None if self.paused is not None else self.fell_at
+        self.facts = changes.looked(self.facts, Looked(paused=self.paused, waiting_urls=self.urls), self.now)
         assert not self.facts.to_look
 
     def end(self, code: int | None) -> None:
@@ -438,6 +438,13 @@ def test_a_crawl_that_comes_back_to_its_pages_is_complete_only_if_its_own_proces
 def test_a_complete_crawl_goes_on_when_its_configuration_has_changed() -> None:
     facts = after(running(), 0, START_S)
     assert isinstance(step(changes.configured(facts, msgspec.structs.replace(PLAN, digest="2")), START_S), Start)
+
+
+def test_a_start_that_is_refused_because_somebody_else_runs_the_crawl_is_no_crash() -> None:
+    facts = after(running(), 5, START_S)
+    assert isinstance(step(facts, START_S), Look)
+    facts = changes.started(facts, process(8, foreign=True))
+    assert (summarize(facts).state, facts.record.falls) == ("running", ())
 
 
 def test_a_paused_crawl_waits_for_whoever_resumes_it() -> None:
