@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from crawler.components import Components, PipelineOptions
 from crawler.discover.discovery import ScopedDiscovery
@@ -28,7 +29,7 @@ from crawler.politeness.response_policy import ResponsePolicy
 from crawler.preferences.judging import NO_PURPOSE
 from crawler.protocols import LinkExtractor, Quota, Repeats
 from crawler.url.urls import UrlReader, site_of
-from frontier import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
+from frontier import CrawlUrl, ForwardingFrontier, Lease
 from frontier.memory.store import MemoryStore
 from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
@@ -175,95 +176,37 @@ class Records:
     async def aclose(self) -> None: ...
 
 
-class Traced:
+class Traced(ForwardingFrontier):
     """A frontier that notes what is asked of it."""
 
     def __init__(self, frontier: QueueFrontier, events: list[Event]) -> None:
-        self._frontier = frontier
+        super().__init__(frontier)
         self._events = events
-        self.pauses = frontier.pauses
-        self.skip_numbers = frontier.skip_numbers
 
     async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
         batch = list(urls)
         self._events += [("add", url.url) for url in batch]
         await asyncio.sleep(0)
-        return await self._frontier.add(batch, force=force)
-
-    def __aiter__(self) -> AsyncIterator[Lease]:
-        return self
+        return await super().add(batch, force=force)
 
     async def __anext__(self) -> Lease:
-        lease = await anext(self._frontier)
+        lease = await super().__anext__()
         self._events.append(("lease", lease.url.url))
         return lease
 
-    async def done(
-        self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
-    ) -> None:
+    async def done(self, lease: Lease, /, **how: Any) -> None:
         self._events.append(("done", lease.url.url))
         await asyncio.sleep(0)
-        await self._frontier.done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
+        await super().done(lease, **how)
 
-    def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
-        return self._frontier.begin_fetch(lease, address=address, prerequisite=prerequisite)
-
-    def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
-        self._frontier.relocate(lease, address=address, prerequisite=prerequisite)
-
-    async def retry(
-        self,
-        lease: Lease,
-        /,
-        *,
-        after_s: float | None,
-        cooldown_s: float,
-        group_cooldown_s: float | None = None,
-        reason: str | None = None,
-        pressure: int = 0,
-        answered: bool = False,
-    ) -> None:
+    async def retry(self, lease: Lease, /, **how: Any) -> None:
         self._events.append(("retry", lease.url.url))
         await asyncio.sleep(0)
-        await self._frontier.retry(
-            lease,
-            after_s=after_s,
-            cooldown_s=cooldown_s,
-            group_cooldown_s=group_cooldown_s,
-            reason=reason,
-            pressure=pressure,
-            answered=answered,
-        )
+        await super().retry(lease, **how)
 
-    def release(
-        self,
-        lease: Lease,
-        /,
-        *,
-        cooldown_s: float = 0.0,
-        group_cooldown_s: float | None = None,
-        asked: bool = False,
-        reason: str | None = None,
-    ) -> None:
+    def release(self, lease: Lease, /, **how: Any) -> None:
         self._events.append(("release", lease.url.url))
-        self._frontier.release(
-            lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason
-        )
-
-    async def forget(self, canonicals: Iterable[str], /) -> int:
-        return await self._frontier.forget(canonicals)
-
-    async def status_of(self, canonical: str, /) -> LedgerEntry | None:
-        return await self._frontier.status_of(canonical)
-
-    def describe(self) -> FrontierStats:
-        return self._frontier.describe()
-
-    def stop(self) -> None:
-        self._frontier.stop()
-
-    async def aclose(self) -> None:
-        await self._frontier.aclose()
+        super().release(lease, **how)
 
 
 class Rig:
