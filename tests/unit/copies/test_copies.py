@@ -27,8 +27,6 @@ from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_sound, a
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, make
 
-_NOT_COPIED = ("lock", "visited", "copying")
-
 
 def silent(_done: int, _total: int) -> None:
     return

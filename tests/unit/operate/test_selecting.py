@@ -13,7 +13,6 @@ from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, Stored
 
 ALL = len(HOSTS) * EACH
 ALL_SETTLED = len(HOSTS) * SETTLED
-ALL_WAITING = ALL - ALL_SETTLED
 
 
 class Case:
