@@ -104,18 +104,11 @@ class RedisChannel:
         return f"{server['run_id']}/{data['master_replid']}"
 
     async def run(self, step: Step, /) -> Any:
-        if self._connection is None:
-            raise Unreachable("Redis is not connected")
-        try:
-            return await self._run(step)
-        except ResponseError as error:
-            await self._judge(error)
-        except FAILURES as error:
-            await self._disconnect()
-            raise Unanswered(f"Redis has not answered: {reason_of(error)}") from error
-        except BaseException:
-            await self._disconnect()  # its answer would be taken for that of the next call
-            raise
+        async with self._asking():
+            try:
+                return await self._run(step)
+            except ResponseError as error:
+                await self._judge(error)
 
     def run_alone(self, step: Step, /) -> Any:
         async def ask() -> Any:
@@ -130,31 +123,38 @@ class RedisChannel:
             return thread.submit(asyncio.run, ask()).result()
 
     async def cpu_s(self) -> float:
-        if self._connection is None:
-            raise Unreachable("Redis is not connected")
-        try:
+        async with self._asking():
             found = _fields(await self._ask("INFO", "cpu"))
-        except FAILURES as error:
-            await self._disconnect()
-            raise Unanswered(f"Redis has not answered: {reason_of(error)}") from error
         return float(found["used_cpu_user"]) + float(found["used_cpu_sys"])
 
     async def delete(self, start: str, /) -> None:
-        if self._connection is None:
-            raise Unreachable("Redis is not connected")
         place, found = "0", True
-        try:
+        async with self._asking():
             while found:
                 place, keys = await self._ask("SCAN", place, "MATCH", f"{start}*", "COUNT", _DELETED_AT_ONCE)
                 if keys:
                     await self._ask("UNLINK", *keys)
                 found = int(place) != 0
-        except FAILURES as error:
-            await self._disconnect()
-            raise Unanswered(f"Redis has not answered: {reason_of(error)}") from error
 
     async def aclose(self) -> None:
         await self._disconnect()
+
+    @asynccontextmanager
+    async def _asking(self) -> AsyncIterator[None]:
+        """While the connection is used. If that fails or is cancelled, it is closed: the next call would take an answer
+        that is still to come for its own."""
+        if self._connection is None:
+            raise Unreachable("Redis is not connected")
+        try:
+            yield
+        except (Unreachable, Unavailable):
+            raise
+        except FAILURES as error:
+            await self._disconnect()
+            raise Unanswered(f"Redis has not answered: {reason_of(error)}") from error
+        except BaseException:
+            await self._disconnect()
+            raise
 
     async def _run(self, step: Step) -> Any:
         arguments = (len(step.keys), *step.keys, *step.arguments)
