@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any
 
 from redis.exceptions import ResponseError
 
 from crawler.cluster.decoding import damaged
-
-TIMEOUT_S: Final = 10.0
+from crawler.redis.client import TIMEOUT_S
 
 
 @asynccontextmanager

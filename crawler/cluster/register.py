@@ -29,7 +29,7 @@ import msgspec
 from redis.exceptions import ResponseError
 
 from crawler.cluster import scripts
-from crawler.cluster.asking import TIMEOUT_S, only
+from crawler.cluster.asking import only
 from crawler.cluster.decoding import (
     Fields,
     agents_of,
@@ -56,6 +56,7 @@ from crawler.cluster.values import (
     Retirement,
 )
 from crawler.disk.lineages import MAX_LINEAGE
+from crawler.redis.client import TIMEOUT_S
 
 _AGENT_S: Final = 24 * 3600.0
 """How long an agent that has not said goodbye is listed."""
