@@ -30,13 +30,16 @@ A part is *made*, with an empty directory, only while the register is certain th
 the server is still the process in which it was created, as any other may have forgotten the last seconds. Otherwise an
 operator decides (`adopt`).
 
-    leases    what a holder knows of its leases, and what it has to do; pure
-    register  the register in Redis, and `scripts` that run there
-    keeper    claims, renews and gives up leases
-    guard     ends the process of a part when its lease has ended
+    values        what the register says
+    register      the register in Redis
+    scripts       what it does in one step, in Lua
+    asking        reads values of one type, and says which key has another
+    decoding      makes values of what Redis answers
+    leases        what a holder knows of its leases, and what it has to do; pure
+    keeper        claims, renews and gives up leases
+    boottime      the clock of leases
+    guard         ends the process of a part when its lease has ended
     shared_lease  how that process knows when it ends
-    machine   what one machine has of the crawl: the layout, and directories of parts
-    notes     what the directory of a part says about its last claim
-    asking    what is asked of it beside them, and which key is no value of ours
-    decoding  what it answers, as values
+    machine       what one machine has of the crawl: the layout, and directories of parts
+    notes         what the directory of a part says about its last claim
 """

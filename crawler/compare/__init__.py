@@ -5,8 +5,8 @@ visited set with its parameters, ours or of another library. Each competitor is 
 trial has its own process, so that no competitor uses the memory or warm caches of another. There are three kinds:
 
     time     speed, latency, memory, disk, dump and load; in several rounds, in which the competitors take turns
-    check    which URLs it loses, compared with an exact set, and its rate compared with its own estimate; once, not
-    timed crawl    a crawl with the competitor as its visited set: pages found and pages lost
+    check    which URLs it loses, compared with an exact set, and its rate compared with its own estimate; once, untimed
+    crawl    a crawl with the competitor as its visited set: pages found and pages lost
 
     measure       runs the trials and keeps their journal
     report        computes the report from the journal, and shows it

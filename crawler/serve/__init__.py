@@ -16,6 +16,7 @@ sockets and locks in their directories.
     process     starts processes, holds them, tells them to end
     inspection  asks running crawls, and looks into the directories of others
     asking      asks crawls whatever programs want to know, whether they run or not
+    reporting   makes reports of crawls
     keeper      keeps one crawl: does what `life` decides
     machine     what crawls take, and what the machine has left; `machine_limits` holds them to it
     old_runs    deletes old runs of a schedule

@@ -4,7 +4,8 @@
     problems   errors, in the form of RFC 9457
     gate/      who may ask, how often, and what is remembered of it
     actions    what the requests do
-    data/      what crawls know, and changes of seeds and hosts
+    data/      what crawls know, changes of seeds and hosts, and exports
+    measured   what crawls did over time, and metrics for Prometheus
     events/    what happens, as it happens
     route      a request, and what it does
     routes     all of them

@@ -1,11 +1,14 @@
-"""What crawls know, and changes of their seeds and hosts, over HTTP.
+"""What crawls know, changes of their seeds and hosts, and exports, over HTTP.
 
-Each request is passed on to the crawl, whether it runs or not, and answered with the reply that the command of the same
-name prints with `--json`.
+Most requests are passed on to the crawl, whether it runs or not, and answered with the reply that the command of the
+same name prints with `--json`.
 
-    forms      parameters, bodies, and replies that no command has
-    asking     what a crawl answers itself
-    files      what its files tell: pages, log, configuration
-    reading    answers from its files
-    routes     which request does what
+    forms          parameters, bodies, and replies that no command has
+    asking         what a crawl answers itself
+    again          has a crawl fetch URLs again, or forget them
+    files          what its files tell: pages, log, configuration
+    reading        answers from its files
+    exports        asks for exports, tells of them, gives out their files
+    routes         which request does what
+    export_routes  the same for exports
 """
