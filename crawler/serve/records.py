@@ -32,6 +32,9 @@ class Home:
     daemon/told.json       which state of each crawl the operator was told last
     daemon/pace            the pace of hosts that several crawls ask
     daemon/daemon.log      what the daemon does
+    daemon/audit.log       who has changed what, through the API
+    daemon/tokens.json     the tokens of the API, but that of the owner
+    daemon/api             the socket of the API
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,22 +78,18 @@ class Home:
         return sorted(path.stem for path in self.crawls.glob("*.json"))
 
     def recall(self, name: str) -> tuple[Record, str | None]:
-        """What is remembered of a crawl; or nothing, and why it can't be read. A damaged file is left as it is."""
+        """What is remembered of a crawl, and why that can't be read; nothing is remembered then. A damaged file is left
+        as it is."""
         try:
-            return self.load(name), None
+            return msgspec.json.decode(self._place_of(name).read_bytes(), type=Record), None
+        except FileNotFoundError:
+            return Record(), None
         except OSError as error:
             mend = "let the user of the daemon read it, and the daemon its folder (SIGHUP)"
             return Record(), f"{error.filename}: {error.strerror}; {mend}"
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             mend = "put back a copy, or delete it if the crawl may start, and let the daemon read its folder (SIGHUP)"
             return Record(), f"{self._place_of(name)} is damaged: {error}; {mend}"
-
-    def load(self, name: str) -> Record:
-        """What is remembered of a crawl. Raises `OSError`, and errors of decoding if it is damaged."""
-        try:
-            return msgspec.json.decode(self._place_of(name).read_bytes(), type=Record)
-        except FileNotFoundError:
-            return Record()
 
     def _place_of(self, name: str) -> Path:
         return self.crawls / f"{name}.json"

@@ -93,7 +93,7 @@ async def test_a_crawl_whose_memory_cannot_be_read_is_shown_and_does_nothing_unt
             await found.reload()
             await until(a="stopped", b="stopped")
             found.close("tests")
-        assert home.load("a").wish is Wish.STOP
+        assert home.recall("a")[0].wish is Wish.STOP
 
 
 @pytest.mark.parametrize("damaged", [b"", b'{"wish": "st', b'{"wish": "fly"}', b"\xff", b"[" * 100_000])
@@ -126,7 +126,7 @@ async def test_a_stopped_crawl_whose_memory_is_damaged_starts_only_when_a_person
             await found.reload()
             await until("stopped")
             found.close("tests")
-        assert home.load("a").wish is Wish.STOP
+        assert home.recall("a")[0].wish is Wish.STOP
 
 
 async def test_a_daemon_that_can_open_no_more_files_goes_on(

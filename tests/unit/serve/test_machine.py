@@ -104,8 +104,8 @@ def test_records_are_whole_after_a_write_that_did_not_end(tmp_path: Path) -> Non
     with Home(tmp_path) as home:
         home.save("a", record)
         (home.crawls / "a.new").write_bytes(b'{"wish": ')
-        assert home.load("a") == record
-        assert home.load("b") == Record()
+        assert home.recall("a") == (record, None)
+        assert home.recall("b") == (Record(), None)
         assert home.remembered() == ["a"]
         (home.crawls / "a.json").write_bytes(b'{"wish": "fly"}')
         recalled, unread = home.recall("a")
