@@ -129,13 +129,9 @@ class CrawlProcess:
         self.pid = pid
         self._child = child
         self._descriptor: int | None = os.pidfd_open(pid)
-        self._ended = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().add_reader(self._descriptor, self._notice)
-
-    @property
-    def ended(self) -> "asyncio.Future[None]":
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the process has ended."""
-        return self._ended
+        asyncio.get_running_loop().add_reader(self._descriptor, self._notice)
 
     @property
     def exit_code(self) -> int | None:
@@ -144,8 +140,8 @@ class CrawlProcess:
 
     def tell_to_end(self, force: int) -> None:
         """0 lets it finish what is in flight, 1 ends it at once, 2 kills it and all its processes."""
-        number = _SIGNALS[min(force, len(_SIGNALS) - 1)]
-        if self._descriptor is None or self._ended.done():
+        number = _SIGNALS[force]
+        if self._descriptor is None or self.ended.done():
             return
         with suppress(ProcessLookupError, PermissionError):
             if number is signal.SIGKILL and os.getpgid(self.pid) == self.pid:
@@ -160,13 +156,13 @@ class CrawlProcess:
         if self._child is not None and self._child.returncode is None:
             # It goes on without us; nobody here waits for it.
             self._child.returncode = 0
-        self._ended.cancel()
+        self.ended.cancel()
 
     def _notice(self) -> None:
         assert self._descriptor is not None
         asyncio.get_running_loop().remove_reader(self._descriptor)
-        if not self._ended.done():
-            self._ended.set_result(None)
+        if not self.ended.done():
+            self.ended.set_result(None)
 
 
 def command(*arguments: str) -> list[str]:

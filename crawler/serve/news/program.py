@@ -10,9 +10,9 @@ from typing import IO, Final
 
 import msgspec
 
+from crawler.serve.life.steps import KILL
 from crawler.serve.process import CrawlProcess
 
-_KILL: Final = 2
 _DYING_S: Final = 1.0
 _PIPE_BYTES: Final = 1 << 16
 _KEPT_BYTES: Final = 1000
@@ -73,7 +73,7 @@ def passed_on(environ: Mapping[str, str]) -> dict[str, str]:
 async def _end(process: CrawlProcess) -> int | None:
     """Kill it if it runs. Returns its exit code."""
     if not process.ended.done():
-        process.tell_to_end(_KILL)
+        process.tell_to_end(KILL)
         await asyncio.wait({process.ended}, timeout=_DYING_S)
     code = process.exit_code if process.ended.done() else None
     process.close()
