@@ -50,7 +50,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunningSettings
     place: CrawlDirectory
     course: CourseKeeper
-    directory: str
     resumed: bool
     choice: str | None
     """What `visited.backend = "auto"` has chosen, for people."""
@@ -87,7 +86,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return end_run(
             ending,
             self.crawl.gauge.status(),
-            directory=self.directory,
+            directory=str(self.place.path),
             new_seeds=self.crawl.new_seeds,
             resumed=self.resumed,
         )
@@ -242,7 +241,6 @@ async def open_run(
             settings=RunningSettings(crawl.live, directory, start),
             place=directory,
             course=CourseKeeper(crawl.frontier.describe, crawl.state, directory.course),
-            directory=str(directory.path),
             resumed=resumed,
             choice=None if choice is None else choice.text,
         )

@@ -37,7 +37,6 @@ async def test_a_reload_that_fails_is_logged_and_does_not_end_the_crawl(
         settings=nothing,
         place=nothing,
         course=nothing,
-        directory="",
         resumed=False,
         choice=None,
     ).reload()
