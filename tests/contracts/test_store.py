@@ -217,8 +217,8 @@ def test_the_ledger_lists_what_was_admitted_and_not_forgotten(crawl: Crawl) -> N
     store.close()
 
 
-def parcel(receiver: int, index: int, *, size: int = 8) -> Parcel:
-    return Parcel(receiver=receiver, index=index, content=f"{receiver}-{index}".encode() * size)
+def parcel(receiver: int, index: int) -> Parcel:
+    return Parcel(receiver=receiver, index=index, content=f"{receiver}-{index}".encode() * 8)
 
 
 def send(store: Store, *parcels: Parcel, position: InboxPosition | None = None) -> None:

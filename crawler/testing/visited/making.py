@@ -30,9 +30,9 @@ def make(
     return make_set(found, parameters, options or {})
 
 
-def make_own(name: str, directory: Path | None = None) -> LocalSet:
+def make_own(name: str) -> LocalSet:
     """A set of this project, by its name."""
-    return make(descriptor(name), directory)
+    return make(descriptor(name))
 
 
 def host_of(url: str) -> str:
