@@ -7,7 +7,7 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from crawler.cli.operate.options import note_elsewhere
+from crawler.cli.operate.options import as_json, note_elsewhere
 from crawler.cli.run.streams import say
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.layout import part_at
@@ -33,7 +33,7 @@ def _say(text: str) -> None:
 @click.option("--refetch", is_flag=True, help="Fetch pages again that the output lacks; move damage aside.")
 @click.option("--output/--no-output", default=True, show_default=True, help="Compare the ledger with the output.")
 @_limit
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@as_json
 @click.pass_obj
 def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, as_json: bool) -> int:
     """Check the stored state, and that state and output agree.
@@ -55,7 +55,7 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, a
     for note in notes:
         _say(f"note: {_part(note)}{note.kind} {note.where}: {note.message}")
     if as_json:
-        say(msgspec.json.encode(report).decode())
+        say(msgspec.json.encode(report))
     else:
         for problem in report.problems:
             say(f"{_part(problem)}{problem.kind}: {problem.where}: {problem.message}")
@@ -71,7 +71,7 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, a
 @click.command()
 @click.option("--repair", "to_repair", is_flag=True, help="First write again what databases and indexes lack.")
 @_limit
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@as_json
 @click.pass_obj
 def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
     """Prove that ledger, records, archive and databases agree. They are compared record by record.
@@ -91,7 +91,7 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
     for aside in report.set_aside:
         _say(f"note: {aside.file}: {number_of(aside.bytes, 'damaged byte')}, moved there by a repair or a start")
     if as_json:
-        say(msgspec.json.encode(report).decode())
+        say(msgspec.json.encode(report))
     else:
         for problem in report.problems:
             say(f"{problem.kind}: {problem.where}: {problem.message}")

@@ -11,7 +11,7 @@ import msgspec
 from rich.table import Table
 
 from crawler.cli.fsck import fsck, verify
-from crawler.cli.operate.options import part, place
+from crawler.cli.operate.options import as_json, part, place
 from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.known_urls import UrlForm, UrlFound, UrlVisits
@@ -114,7 +114,7 @@ def next_urls(path: Path, host: str, limit: int, as_json: bool) -> None:
 
 @inspect.command()
 @click.argument("url")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@as_json
 @click.pass_obj
 def url(path: Path, url: str, as_json: bool) -> int:
     """Show what the crawl knows about URL."""
@@ -192,7 +192,7 @@ def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
 
 
 @inspect.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@as_json
 @click.pass_obj
 def visited(path: Path, as_json: bool) -> None:
     """Show the size, fill and losses of the visited set."""

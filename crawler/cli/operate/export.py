@@ -11,10 +11,9 @@ from typing import Any, Final, Literal, get_args
 import click
 import msgspec
 
-from crawler.cli.operate.options import directory, note_elsewhere, part
+from crawler.cli.operate.options import directory, note_elsewhere, part, place
 from crawler.cli.run.streams import say
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import part_directory
 from crawler.export.archived_text import ArchivedText
 from crawler.export.archives import Archive, archives_of
 from crawler.export.captures import Captures, Location
@@ -238,11 +237,7 @@ def _merge_index(directory: Path, to: Path, options: _Options) -> None:
 def _check(directory: Path, part: int | None) -> None:
     if CrawlDirectory(directory).earlier_configuration is None:
         raise DirectoryRefused(f"{directory} is not the directory of a crawl: it has no crawl.toml")
-    if part is not None:
-        try:
-            part_directory(directory, part)
-        except ValueError as error:
-            raise click.UsageError(f"--part {part}: {error}") from error
+    place(directory, part)
 
 
 def _name(crawl: CrawlDirectory) -> str:

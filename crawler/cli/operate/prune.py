@@ -54,7 +54,7 @@ def prune(directory: Path, keep: float | None, keep_bytes: int | None, dry_run: 
             places.check_unbroken()
             report = prune_output(places, wanted)
     if as_json:
-        say(msgspec.json.encode(report).decode())
+        say(msgspec.json.encode(report))
     else:
         _tell(report)
 

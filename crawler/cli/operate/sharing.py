@@ -35,7 +35,7 @@ def sharing(directory: Path, refill: bool, gone: tuple[str, ...], as_json: bool)
     if gone:
         found = sharers(directory, gone=gone)
     if as_json:
-        say(msgspec.json.encode(found).decode())
+        say(msgspec.json.encode(found))
         return
     for each in found:
         say(f"{each.id}  {_state(each):9}  {each.name}")
