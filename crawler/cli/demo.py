@@ -11,17 +11,12 @@ from config import Loaded
 from crawler.cli.options import settings_option
 from crawler.cli.run.division import is_in_parts, keep_parts, parts_option
 from crawler.cli.run.running import run_crawl
+from crawler.cli.simulated import page_urls
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import record_directories
-from crawler.page import LinkKind
-from crawler.simweb.expected import Kind
 from crawler.simweb.params import demo_params
 from crawler.simweb.process import running
-from crawler.simweb.world import World
-from crawler.url.urls import UrlReader
 from crawler.wiring.configuration import load
-from crawler.write.records import read_records
 
 _SETTINGS = (
     'crawl.name="demo"',
@@ -68,13 +63,7 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | No
         )
     if result.exit_code != COMPLETE or not _load(options, settings, fresh=False).config.output.records:
         return result.exit_code
-    expected = {item.url for item in World(params).expected() if item.kind is Kind.PAGE}
-    reader = UrlReader()
-    found = {
-        reader.seed(record.url).canonical
-        for record in read_records(*record_directories(Path(result.directory)))
-        if record.state == "done" and record.status == 200 and record.kind != LinkKind.SITEMAP
-    }
+    expected, found = page_urls(params, Path(result.directory))
     click.echo(
         f"{len(found & expected):,} of {len(expected):,} expected pages fetched, "
         f"{len(expected - found):,} missing, {len(found - expected):,} unexpected",

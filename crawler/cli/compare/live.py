@@ -14,6 +14,7 @@ import msgspec
 
 from config import ConfigError, Loaded, toml_value
 from crawler.cli.run.running import run_crawl
+from crawler.cli.simulated import page_urls
 from crawler.codes.exit_codes import COMPLETE
 from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.process import end_with_parent
@@ -24,19 +25,13 @@ from crawler.compare.measure.trial import (
     Trial,
 )
 from crawler.compare.measure.work import Live
-from crawler.disk.layout import record_directories
 from crawler.library.result import CrawlResult
-from crawler.page import LinkKind
-from crawler.simweb.expected import Kind
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
-from crawler.simweb.world import World
-from crawler.url.urls import UrlReader
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import PluginFailed
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import VISITED
-from crawler.write.records import read_records
 from visited.backends import PEERS
 from visited.descriptor import CommonOptions
 
@@ -100,14 +95,7 @@ def _web(live: Live) -> Iterator[list[str]]:
 
 
 def _missing(web: str, directory: Path) -> int:
-    world = World(msgspec.json.decode(web, type=WorldParams))
-    expected = {item.url for item in world.expected() if item.kind is Kind.PAGE}
-    reader = UrlReader()
-    found = {
-        reader.seed(record.url).canonical
-        for record in read_records(*record_directories(directory))
-        if record.state == "done" and record.status == 200 and record.kind != LinkKind.SITEMAP
-    }
+    expected, found = page_urls(msgspec.json.decode(web, type=WorldParams), directory)
     return len(expected - found)
 
 
