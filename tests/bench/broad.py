@@ -20,7 +20,7 @@ import msgspec
 
 from crawler.simweb.params import WorldParams, bench_params
 from crawler.simweb.process import running
-from tests.bench.measured import measured
+from tests.bench.measured import measured, setting
 from tests.bench.report import Options, emit, options, spread, tell
 
 MEANINGS = {
@@ -118,7 +118,7 @@ def _of_new_urls(params: WorldParams, place: Path) -> dict[str, float]:
 def _crawl(web: _Web, name: str, settings: Sequence[str] = (), *, limit: int | None = None) -> _Cost:
     """A whole crawl without its start, or one that stops after so many pages, with its start."""
     command = ["crawl", "--seed", f"http://h00000.sim.test:{web.port}/", "--dir", str(web.place / name), "--json"]
-    command += [part for setting in (*_COMMON, *settings) for part in ("--set", setting)]
+    command += setting(*_COMMON, *settings)
     if limit is not None:
         out, cpu_s, _ = measured([*command, "--max-pages", str(limit)], ends_with=3)
     else:

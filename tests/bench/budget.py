@@ -23,7 +23,7 @@ from crawler.engine import Ending, Engine
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import PLAIN, Connections, running
 from tests.bench.crawl_tls import issued
-from tests.bench.measured import measured
+from tests.bench.measured import UNHINDERED, measured, setting
 from tests.bench.report import Options, emit, options, tell
 
 STEPS: Final = {
@@ -41,16 +41,6 @@ CASES: Final = {"8 KB": (8, False), "95 KB": (95, False), "8 KB, TLS": (8, True)
 """The size of a page in KB, and whether it comes over TLS."""
 _ROOT: Final = f"{Path(__file__).parents[2]}/"
 _EVERY_S: Final = 0.001
-_SETTINGS: Final = (
-    'scope.within="domain"',
-    'fetch.hosts={"*.sim.test" = "127.0.0.1"}',
-    "politeness.robots=false",
-    "politeness.min_delay_s=0",
-    "politeness.delay_factor=0",
-    "politeness.per_host=16",
-    'visited.backend="bloom"',
-    "output.warc=false",
-)
 
 
 class _Sampled(msgspec.Struct):
@@ -95,8 +85,7 @@ def table(costs: dict[str, dict[str, float]]) -> str:
 def _costs(seed: str, place: Path, *, authority: Path) -> dict[str, float]:
     samples = place.with_suffix(".json")
     command = ["sampled", str(samples), "crawl", "--seed", seed, "--dir", str(place), "--json"]
-    for setting in (*_SETTINGS, f'fetch.authorities=["{authority}"]'):
-        command += ["--set", setting]
+    command += setting(*UNHINDERED, f'fetch.authorities=["{authority}"]')
     out, _, _ = measured(command, program="tests.bench.budget")
     pages: int = msgspec.json.decode(out)["status"]["pages"]
     found = msgspec.json.decode(samples.read_bytes(), type=_Sampled)

@@ -28,6 +28,7 @@ from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
 from crawler.write.records import read_records
 from tests.bench import blocked_loop, crawl_tls
+from tests.bench.measured import UNHINDERED, setting
 from tests.bench.peers.wget2 import WGET2
 from tests.bench.report import Options, emit, options, spread, tell
 from tests.nginx import NGINX, serving
@@ -113,20 +114,16 @@ def _holds(directory: Path, asked: Options) -> dict[str, float]:
     with serving(root, place, cpu=SERVER_CPU) as port:
         long = blocked_loop.write_documents(root, domain=domain, port=port)
         settings = (
-            'scope.within="domain"',
+            *UNHINDERED,
+            "politeness.robots=true",
             f'fetch.hosts={{"*.{domain}" = "127.0.0.1"}}',
             "fetch.allow_private=true",
-            "politeness.min_delay_s=0.0",
-            "politeness.delay_factor=0.0",
-            "politeness.per_host=16",
-            'visited.backend="bloom"',
-            "output.warc=false",
             "output.links=true",
             f"limits.seconds={20 if asked.quick else 60}",
         )
         command = [sys.executable, "-m", "tests.bench.blocked_loop", "crawl", "--seed", f"http://www.{domain}:{port}/"]
         command += ["--dir", str(place / "crawl"), "--json"]
-        _run([*command, *(part for setting in settings for part in ("--set", setting))], place, may_end=(0, 3))
+        _run([*command, *setting(*settings)], place, may_end=(0, 3))
     fetched = {record.url.rpartition("/")[2] for record in read_records(place / "crawl" / "records")}
     if missing := long - fetched:
         raise AssertionError(f"not crawled in time: {sorted(missing)}")
@@ -185,28 +182,13 @@ def _ratio(ours: list[Result], theirs: list[Result]) -> float:
 def _onceover(site: Site, place: Path, *, warc: bool = False) -> tuple[Result, Path]:
     directory = place / ("with-warc" if warc else "onceover")
     settings = (
+        *UNHINDERED,
         'scope.within="domain"' if site.suffix == "sim.test" else 'scope.within="host"',
         f'fetch.hosts={{"*.{site.suffix}" = "127.0.0.1", "{site.suffix}" = "127.0.0.1"}}',
-        "politeness.robots=false",
-        "politeness.min_delay_s=0.0",
-        "politeness.delay_factor=0.0",
-        "politeness.per_host=16",
-        'visited.backend="bloom"',
         f"output.warc={str(warc).lower()}",
     )
-    command = [
-        sys.executable,
-        "-c",
-        "from crawler.cli import main; main()",
-        "crawl",
-        "--seed",
-        site.seed,
-        "--dir",
-        str(directory),
-    ]
-    for setting in settings:
-        command += ["--set", setting]
-    command.append("--json")
+    command = [sys.executable, "-c", "from crawler.cli import main; main()", "crawl", "--seed", site.seed]
+    command += ["--dir", str(directory), *setting(*settings), "--json"]
     printed, peak_mb = _run(command, place)
     status = json.loads(printed)["status"]
     urls = place / "urls.txt"

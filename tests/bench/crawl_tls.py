@@ -11,7 +11,6 @@ The last crawls have very many hosts with a delay each: see `tests.bench.many_ho
 
 import statistics
 import tempfile
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import Connections, running
 from crawler.write.records import read_records
 from tests.bench import many_hosts
-from tests.bench.measured import measured
+from tests.bench.measured import UNHINDERED, measured, setting
 from tests.bench.report import Options, spread, tell
 
 SIZES_KB = (8, 95, 242)
@@ -43,14 +42,6 @@ MEANINGS = {
     "handshake_us": "processor time of a new connection over TLS more than of a kept one, pages of 8 KB",
     **many_hosts.MEANINGS,
 }
-_COMMON = (
-    'scope.within="domain"',
-    "politeness.robots=false",
-    'fetch.hosts={"*.sim.test" = "127.0.0.1"}',
-    'visited.backend="bloom"',
-    "output.warc=false",
-)
-_AT_ONCE = ("politeness.min_delay_s=0", "politeness.delay_factor=0", "politeness.per_host=16")
 
 
 class Certificates(msgspec.Struct, frozen=True):
@@ -85,8 +76,7 @@ def main(asked: Options) -> dict[str, float]:
             for name, value in figures.items():
                 found.setdefault(name, []).append(value)
                 tell(f"round {turn + 1}: {name} {value:.4g}")
-        settings = (*_COMMON, f'fetch.authorities=["{certificates.authority}"]')
-        for name, value in many_hosts.main(asked, Path(folder), certificates.server, settings).items():
+        for name, value in many_hosts.main(asked, Path(folder), certificates.server, certificates.authority).items():
             found[name] = [value]
     for name, values in found.items():
         tell(f"{name}: {spread(values, digits=2)}")
@@ -115,7 +105,7 @@ def _of_size(size: int, place: Path, certificates: Certificates, asked: Options)
     for kind in ("new", "kept"):
         connections = Connections(certificate=certificates.server, keep_alive=kind == "kept")
         with running(params, connections=connections, cache_bytes=1_000_000_000) as port:
-            run = _crawl(place / kind, f"https://h00000.sim.test:{port}/", certificates, _AT_ONCE)
+            run = _crawl(place / kind, f"https://h00000.sim.test:{port}/", certificates)
             rates[kind] = figures[f"{kind}_pages_per_cpu_s_{size}"] = run.rate
             if size == SIZES_KB[0]:
                 figures[f"handshakes_per_page_{kind}"] = run.handshakes / run.pages
@@ -129,15 +119,14 @@ def _of_size(size: int, place: Path, certificates: Certificates, asked: Options)
     if size == SIZES_KB[0]:
         figures["handshake_us"] = (1 / rates["new"] - 1 / rates["kept"]) * 1e6
         with running(msgspec.structs.replace(params, https=False), cache_bytes=1_000_000_000) as port:
-            plain = _crawl(place / "plain", f"http://h00000.sim.test:{port}/", certificates, _AT_ONCE)
+            plain = _crawl(place / "plain", f"http://h00000.sim.test:{port}/", certificates)
         figures["share_of_plain_tls_kept"] = rates["kept"] / plain.rate
     return figures
 
 
-def _crawl(place: Path, seed: str, certificates: Certificates, settings: Sequence[str]) -> _Run:
+def _crawl(place: Path, seed: str, certificates: Certificates) -> _Run:
     command = ["crawl", "--seed", seed, "--dir", str(place), "--json"]
-    command += [part for setting in (*_COMMON, *settings) for part in ("--set", setting)]
-    command += ["--set", f'fetch.authorities=["{certificates.authority}"]']
+    command += setting(*UNHINDERED, f'fetch.authorities=["{certificates.authority}"]')
     out, cpu_s, _ = measured(command)
     cpu_s -= measured(command)[1]
     status = msgspec.json.decode(out)["status"]

@@ -20,6 +20,7 @@ import psutil
 
 from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
+from tests.bench.measured import setting
 from tests.bench.report import emit, options, tell
 
 MEANINGS = {
@@ -57,8 +58,7 @@ def _idle_mb(directory: Path, parts: int, hosts: int) -> list[tuple[float, float
         command = ["--dir", str(directory)]
         for host in range(hosts):
             command += ["--seed", f"http://h{host:05d}.test/"]
-        for setting in (*_SETTINGS, f'fetch.hosts={{"*.test" = "127.0.0.1:{port}"}}', f"crawl.parts={parts}"):
-            command += ["--set", setting]
+        command += setting(*_SETTINGS, f'fetch.hosts={{"*.test" = "127.0.0.1:{port}"}}', f"crawl.parts={parts}")
         with _waiting(command, hosts) as crawl:
             time.sleep(_LOADED_AFTER_S)
             process = psutil.Process(crawl)

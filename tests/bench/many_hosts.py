@@ -22,7 +22,7 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import Connections, running
 from crawler.url.urls import host_of
 from crawler.write.records import read_records
-from tests.bench.measured import measured
+from tests.bench.measured import UNHINDERED, measured, setting
 from tests.bench.report import Options, tell
 
 CASES = ((200, 1), (500, 1), (1_000, 4), (2_000, 8), (10_000, 40))
@@ -60,8 +60,8 @@ class Fetch(msgspec.Struct, frozen=True):
     ended: float
 
 
-def main(asked: Options, place: Path, certificate: Path, settings: Sequence[str]) -> dict[str, float]:
-    """`certificate` of the servers. `settings` of the crawls, with the authority that issued it."""
+def main(asked: Options, place: Path, certificate: Path, authority: Path) -> dict[str, float]:
+    """`certificate` is that of the servers, and `authority` that of who has signed it."""
     figures: dict[str, float] = {}
     for hosts, delay_s in QUICK_CASES if asked.quick else CASES:
         directory = place / f"{hosts} hosts"
@@ -71,14 +71,15 @@ def main(asked: Options, place: Path, certificate: Path, settings: Sequence[str]
             seeds.write_text("".join(f"https://h{number:05}.sim.test:{port}/\n" for number in range(1, hosts)))
             command = ["crawl", "--seed", f"https://h00000.sim.test:{port}/", "--dir", str(directory), "--json"]
             more = (
+                f'fetch.authorities=["{authority}"]',
+                "politeness.per_host=1",
                 f"politeness.min_delay_s={delay_s}",
                 "politeness.max_delay_s=60",
-                "politeness.delay_factor=0",
                 "fetch.concurrency=128",
                 f'crawl.seed_files=["{seeds}"]',
                 f"limits.seconds={max(25, 3 * delay_s)}",
             )
-            command += [part for setting in (*settings, *more) for part in ("--set", setting)]
+            command += setting(*UNHINDERED, *more)
             moments: list[Moment] = []
             out, _, peak_mb = measured(command, ends_with=3, watch=partial(_watch, moments))
         status = msgspec.json.decode(out)["status"]

@@ -3,6 +3,24 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import Final
+
+UNHINDERED: Final = (
+    'scope.within="domain"',
+    'fetch.hosts={"*.sim.test" = "127.0.0.1"}',
+    "politeness.robots=false",
+    "politeness.min_delay_s=0",
+    "politeness.delay_factor=0",
+    "politeness.per_host=16",
+    'visited.backend="bloom"',
+    "output.warc=false",
+)
+"""The settings of a crawl of a simulated web that nothing slows down. Later ones override them."""
+
+
+def setting(*assignments: str) -> list[str]:
+    """These settings as options of the command."""
+    return [part for assignment in assignments for part in ("--set", assignment)]
 
 
 def measured(

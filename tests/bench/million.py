@@ -23,6 +23,7 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.simweb.world import World
 from crawler.write.records import read_records
+from tests.bench.measured import setting
 from tests.bench.report import Options, emit, tell
 
 PAGES_PER_HOST = 10
@@ -96,14 +97,13 @@ def main(pages: int, *, seed: int) -> dict[str, float]:
         with running(params) as port:
             command = [sys.executable, "-m", "onceover_crawler", "crawl", "--dir", str(directory), "--json"]
             command += ["--seed", f"http://h00000.sim.test:{port}/"]
-            for setting in (
+            command += setting(
                 'scope.within="domain"',
                 "politeness.min_delay_s=0",
                 "politeness.delay_factor=0",
                 'fetch.hosts={"*.sim.test" = "127.0.0.1"}',
                 f"visited.capacity={2 * pages}",
-            ):
-                command += ["--set", setting]
+            )
             expected = {item.url for item in World(params).expected(sitemaps=True, port=port)}
             figures = {"pages": float(pages)} | _crawled(command, directory, len(expected))
         return figures | _compared(directory, expected)

@@ -13,7 +13,7 @@ import msgspec
 
 from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
-from tests.bench.measured import measured
+from tests.bench.measured import UNHINDERED, measured, setting
 from tests.bench.report import Options, spread, tell
 
 MEANINGS = {
@@ -22,14 +22,6 @@ MEANINGS = {
     "share_with_records": "of the rate without output, with records alone",
     "cpu_share_with_records": "the same by processor time",
 }
-_SETTINGS = (
-    'scope.within="domain"',
-    "politeness.robots=false",
-    "politeness.min_delay_s=0",
-    "politeness.delay_factor=0",
-    "politeness.per_host=16",
-    'visited.backend="bloom"',
-)
 _OUTPUTS = {
     "none": ("output.records=false", "output.warc=false"),
     "records": ("output.records=true", "output.warc=false"),
@@ -64,9 +56,8 @@ def shares(asked: Options) -> dict[str, float]:
 
 
 def _crawl(directory: Path, port: int, output: tuple[str, ...], pages: int) -> _Crawl:
-    settings = [*_SETTINGS, *output, 'fetch.hosts={"*.sim.test" = "127.0.0.1"}']
     command = ["crawl", "--seed", f"http://h00000.sim.test:{port}/", "--dir", str(directory), "--json"]
-    command += [part for setting in settings for part in ("--set", setting)]
+    command += setting(*UNHINDERED, *output)
     out, cpu_s, _ = measured(command)
     status = msgspec.json.decode(out)["status"]
     if status["pages"] != pages:

@@ -24,7 +24,7 @@ import redis
 
 from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
-from tests.bench.measured import measured
+from tests.bench.measured import measured, setting
 from tests.bench.parts_links import cost_of_links
 from tests.bench.report import Options, emit, options, spread, tell
 from tests.redis_server import running_redis
@@ -112,9 +112,8 @@ def main() -> None:
 
 
 def _crawl(directory: Path, port: int, parts: int, pages: int, *more: str) -> Cost:
-    options_ = [*_SETTINGS, *more, f'fetch.hosts={{"*.test" = "127.0.0.1:{port}"}}', f"crawl.parts={parts}"]
     command = ["crawl", "--seed", "http://h00000.test/", "--dir", str(directory), "--json"]
-    command += [part for setting in options_ for part in ("--set", setting)]
+    command += setting(*_SETTINGS, *more, f'fetch.hosts={{"*.test" = "127.0.0.1:{port}"}}', f"crawl.parts={parts}")
     out, cpu_s, peak_mb = measured(command)
     found = msgspec.json.decode(out)["status"]["pages"]
     if found != pages:

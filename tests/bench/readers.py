@@ -27,6 +27,7 @@ from crawler.simweb.process import running
 from crawler.simweb.world import World
 from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
+from tests.bench.measured import UNHINDERED, setting
 from tests.bench.report import Options, emit, options, spread, tell
 from tests.conftest import CORPORA
 from tests.unit.read.suites import page, real_pages
@@ -105,19 +106,8 @@ def time_crawls(asked: Options) -> dict[str, float]:
 
 def _crawl(seed: str, extractor: str, place: Path, pages: int) -> float:
     """Processor seconds of one crawl."""
-    settings = (
-        f'fetch.extractor="{extractor}"',
-        'scope.within="domain"',
-        'fetch.hosts={"*.sim.test" = "127.0.0.1", "sim.test" = "127.0.0.1"}',
-        "politeness.robots=false",
-        "politeness.min_delay_s=0.0",
-        "politeness.delay_factor=0.0",
-        "politeness.per_host=16",
-        'visited.backend="bloom"',
-        "output.warc=false",
-    )
     command = [sys.executable, "-c", "from crawler.cli import main; main()", "crawl", "--seed", seed, "--json"]
-    command += ["--dir", str(place), *(part for setting in settings for part in ("--set", setting))]
+    command += ["--dir", str(place), *setting(*UNHINDERED, f'fetch.extractor="{extractor}"')]
     pin: Callable[[], None] = lambda: os.sched_setaffinity(0, {CRAWLER_CPU})  # noqa: E731
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=pin)  # noqa: PLW1509
     _, code, usage = os.wait4(process.pid, 0)

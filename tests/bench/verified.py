@@ -16,22 +16,13 @@ from pathlib import Path
 
 from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
+from tests.bench.measured import UNHINDERED, setting
 from tests.bench.report import emit, options, spread, tell
 
 MEANINGS = {
     "cost_by_default": "of a crawl's processor time, behind the cache of recent URLs (limit 0.1)",
     "cost_without_cache": "the same without that cache",
 }
-SETTINGS = (
-    'scope.within="domain"',
-    'fetch.hosts={"*.sim.test" = "127.0.0.1"}',
-    "politeness.robots=false",
-    "politeness.min_delay_s=0.0",
-    "politeness.delay_factor=0.0",
-    "politeness.per_host=16",
-    'visited.backend="bloom"',
-    "output.warc=false",
-)
 
 
 def main() -> None:
@@ -60,8 +51,7 @@ def crawled_s(port: int, settings: tuple[str, ...]) -> float:
     with tempfile.TemporaryDirectory() as name:
         command = [sys.executable, "-c", "from crawler.cli import main; main()", "crawl"]
         command += ["--seed", f"http://h00000.sim.test:{port}/", "--dir", str(Path(name) / "crawl")]
-        for setting in (*SETTINGS, *settings):
-            command += ["--set", setting]
+        command += setting(*UNHINDERED, *settings)
         with (Path(name) / "printed").open("wb") as printed:
             process = subprocess.Popen(command, stdout=printed, stderr=printed)
             _, code, usage = os.wait4(process.pid, 0)
