@@ -4,9 +4,10 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import Page, ViewportSize, sync_playwright
+from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
 CHROMIUM: Final = shutil.which("chromium")
 WAIT_MS: Final = 120_000
@@ -15,8 +16,10 @@ PHONE: Final = ViewportSize(width=360, height=740)
 
 
 @contextmanager
-def browser_page(port: int) -> Iterator[tuple[Page, list[str]]]:
-    """A page, and what its console complained of but the answers that refuse a request."""
+def browser_page(port: int) -> Iterator[Page]:
+    """A page. At the end of the block, its console must have complained of nothing but answers that refuse a
+    request."""
+    expect.set_options(timeout=WAIT_MS)
     complaints: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
@@ -28,8 +31,14 @@ def browser_page(port: int) -> Iterator[tuple[Page, list[str]]]:
             "console",
             lambda said: None if "status of 4" in said.text or said.type != "error" else complaints.append(said.text),
         )
-        yield page, complaints
+        yield page
+        assert complaints == []
         browser.close()
+
+
+def log_in(page: Page, home: Path) -> None:
+    page.get_by_label("Token").fill((home / "token").read_text().strip())
+    page.keyboard.press("Enter")
 
 
 def assert_everybody_can_use(page: Page) -> None:

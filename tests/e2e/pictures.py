@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
-from tests.e2e.browsing import PHONE, WAIT_MS, browser_page
+from tests.e2e.browsing import PHONE, browser_page, log_in
 from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import Served, write
 from tests.e2e.test_daemon_api import Api, on_port
@@ -21,7 +21,6 @@ CURVES_MS = 120_000
 
 
 def main() -> None:
-    expect.set_options(timeout=WAIT_MS)
     with tempfile.TemporaryDirectory() as folder, running(WORLD) as port:
         home = Path(folder) / "onceover"
         web = Web(port, WORLD)
@@ -29,7 +28,7 @@ def main() -> None:
         write(home, "museum", web, delay_s=2.0)
         write(home, "news", web, "limits.pages = 300", delay_s=0.5)
         (home / "atlas.toml").write_text('[crawl]\nseeds = "https://www.example.org/"\n')
-        with on_port(home) as (served, api, daemon_port), browser_page(daemon_port) as (page, _):
+        with on_port(home) as (served, api, daemon_port), browser_page(daemon_port) as page:
             for name in ("library", "museum"):
                 served.wait_for_pid(name)
             take(page, served, api)
@@ -39,8 +38,7 @@ def main() -> None:
 def take(page: Page, served: Served, api: Api) -> None:
     token = {"Authorization": f"Bearer {(served.home / 'token').read_text().strip()}"}
     page.goto("/")
-    page.get_by_label("Token").fill((served.home / "token").read_text().strip())
-    page.keyboard.press("Enter")
+    log_in(page, served.home)
     expect(page.locator("li", has_text="news").get_by_text("limit", exact=True)).to_be_visible()
     api.ask("POST", "/api/v1/crawls/museum/pause", b'{"reason": "the museum moves its servers until Thursday"}', token)
     expect(page.get_by_role("button", name="Resume museum")).to_be_visible()

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
-from tests.e2e.browsing import CHROMIUM, DESK, PHONE, WAIT_MS, assert_everybody_can_use, browser_page
+from tests.e2e.browsing import CHROMIUM, DESK, PHONE, assert_everybody_can_use, browser_page, log_in
 from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import write
 from tests.e2e.test_daemon_api import on_port
@@ -137,12 +137,10 @@ def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_w
     _, _, rest = path.read_text().partition("\n")
     seeds = [f"http://h{number:05}.{domain}/" for number in range(HOSTS)]
     path.write_text(f"crawl.seeds = {seeds}\n{rest}")
-    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
-        expect.set_options(timeout=WAIT_MS)
+    with on_port(home) as (served, _, port), browser_page(port) as page:
         served.wait_for_pid("a")
         page.goto("/#/crawls/a")
-        page.get_by_label("Token").fill((home / "token").read_text().strip())
-        page.keyboard.press("Enter")
+        log_in(page, home)
         assert_shows_curves(page)
         assert_everybody_can_use(page)
 
@@ -205,7 +203,6 @@ def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_w
         assert "do not come closer" in apart
         assert stopped == "50 URLs are open."
         assert unknown == ""
-        assert complaints == []
 
 
 @needs_chromium
@@ -214,14 +211,12 @@ def test_numbers_and_the_chosen_tab_are_in_sight_on_a_phone_and_axes_have_each_f
 ) -> None:
     home = tmp_path / "home"
     write(home, "a", wide_web, "politeness.max_delay_s = 3000", delay_s=3000.0)
-    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
-        expect.set_options(timeout=WAIT_MS)
+    with on_port(home) as (served, _, port), browser_page(port) as page:
         served.wait_for_pid("a")
         page.add_init_script(LABELS)
         page.set_viewport_size(PHONE)
         page.goto("/#/crawls/a/log")
-        page.get_by_label("Token").fill((home / "token").read_text().strip())
-        page.keyboard.press("Enter")
+        log_in(page, home)
         expect(page.get_by_role("link", name="Log", exact=True)).to_be_in_viewport(ratio=0.9)
         for size in (PHONE, DESK):
             page.set_viewport_size(size)
@@ -239,43 +234,36 @@ def test_numbers_and_the_chosen_tab_are_in_sight_on_a_phone_and_axes_have_each_f
         texts = page.evaluate("[...labels.values()]")
         assert len(texts) == 4
         assert [each for each in texts if len({*each}) < len(each)] == []
-        assert complaints == []
 
 
 @needs_chromium
 def test_a_view_that_fails_says_what_to_do_and_works_again(tmp_path: Path, wide_web: Web) -> None:
     home = tmp_path / "home"
     write(home, "a", wide_web, "politeness.max_delay_s = 3000", delay_s=3000.0)
-    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
-        expect.set_options(timeout=WAIT_MS)
+    with on_port(home) as (served, _, port), browser_page(port) as page:
         served.wait_for_pid("a")
         broken = '{"title": "Conflict", "status": 409, "detail": "the crawl has <b>no</b> hosts; restore them"}'
         page.route(
             "**/hosts?*", lambda route: route.fulfill(status=409, body=broken, content_type="application/problem+json")
         )
         page.goto("/#/crawls/a/hosts")
-        page.get_by_label("Token").fill((home / "token").read_text().strip())
-        page.keyboard.press("Enter")
+        log_in(page, home)
         expect(page.get_by_text("The crawl has <b>no</b> hosts; restore them.")).to_be_visible()
         expect(page.get_by_role("button", name="Pause a")).to_be_visible()
         page.unroute("**/hosts?*")
         expect(page.get_by_role("region", name="Hosts").get_by_role("row").first).to_be_visible()
-        assert complaints == []
 
 
 @needs_chromium
 def test_who_waits_for_a_view_can_open_another_one(tmp_path: Path, wide_web: Web) -> None:
     home = tmp_path / "home"
     write(home, "a", wide_web, "politeness.max_delay_s = 3000", delay_s=3000.0)
-    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
-        expect.set_options(timeout=WAIT_MS)
+    with on_port(home) as (served, _, port), browser_page(port) as page:
         served.wait_for_pid("a")
         page.route("**/crawls/a/report*", lambda _: None)  # never answered
         page.goto("/#/crawls/a/report")
-        page.get_by_label("Token").fill((home / "token").read_text().strip())
-        page.keyboard.press("Enter")
+        log_in(page, home)
         expect(page.get_by_text("Loading …")).to_be_visible()
         expect(page.get_by_role("button", name="Pause a")).to_be_visible()
         open_tab(page, "Log")
         expect(page.get_by_role("main").get_by_text("File:")).to_be_visible()
-        assert complaints == []
