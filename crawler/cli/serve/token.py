@@ -62,4 +62,5 @@ def revoke(directory: Path, name: str) -> None:
 
 
 def _listed(each: Token) -> Listed:
-    return Listed(name=each.name, rights=each.rights, created_at=moment_text(each.created_at))
+    created_at = None if each.created_at is None else moment_text(each.created_at)
+    return Listed(name=each.name, rights=each.rights, created_at=created_at)

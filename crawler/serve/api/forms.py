@@ -84,8 +84,8 @@ def crawl_details(keeper: Keeper) -> CrawlDetails:
         RunForm(
             pid=run.pid,
             directory=run.directory,
-            began_at=moment_text(run.began_at) or "",
-            ended_at=moment_text(run.ended_at),
+            began_at=moment_text(run.began_at),
+            ended_at=None if run.ended_at is None else moment_text(run.ended_at),
             how=run.how,
             pages=run.pages,
         )

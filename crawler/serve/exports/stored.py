@@ -57,7 +57,7 @@ class ExportFolders:
                 (self._folder / crawl / name).mkdir(parents=True)
             except FileExistsError:
                 continue
-            export = StoredExport(id=name, crawl=crawl, directory=directory, what=what, asked_at=moment_text(now) or "")
+            export = StoredExport(id=name, crawl=crawl, directory=directory, what=what, asked_at=moment_text(now))
             self.store(export)
             return export
         raise TooMany(f"{crawl} has too many exports of one second: ask again later")

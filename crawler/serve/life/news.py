@@ -51,7 +51,7 @@ def news_of(name: str, facts: Facts, old_state: State | None, now: float) -> New
     summary = summarize(facts)
     runs = facts.record.runs if facts.process is None else ()
     return News(
-        time=moment_text(now) or "",
+        time=moment_text(now),
         crawl=name,
         state=summary.state,
         old_state=old_state,

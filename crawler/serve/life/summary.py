@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from crawler.serve.life.facts import Facts, Why, Wish
+from crawler.serve.life.facts import FINISHED, Facts, Why, Wish
 from crawler.serve.life.steps import UNREAD, what_keeps, why_end
 
 State = Literal[
@@ -49,7 +49,8 @@ def summarize(facts: Facts) -> Summary:
         reason = rest.reason if rest is not None and rest.why is Why.STOPPED else "it was stopped"
         return Summary(state="stopped", reason=reason)
     if rest is not None:
-        until = moment_text(rest.until) or (_next_run(facts) if rest.why in (Why.COMPLETE, Why.LIMIT) else None)
+        next_run = _next_run(facts) if rest.why in FINISHED else None
+        until = next_run if rest.until is None else moment_text(rest.until)
         reason = f"{rest.reason}; it waits for seeds" if rest.why is Why.COMPLETE and until is None else rest.reason
         return Summary(state=rest.why.value, reason=reason, lines=rest.lines, until=until)
     kept = what_keeps(facts)
@@ -68,6 +69,6 @@ def _next_run(facts: Facts) -> str | None:
     return moment_text(plan.next_tick(ticked_at))
 
 
-def moment_text(moment: float | None) -> str | None:
+def moment_text(moment: float) -> str:
     """A moment as RFC 3339, in UTC."""
-    return None if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

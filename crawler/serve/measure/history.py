@@ -200,11 +200,7 @@ def _form(named: Mapping[str, float | None], kind: type[_Form]) -> _Form:
     for field in msgspec.structs.fields(kind):
         value = named[field.name]
         if value is None:
-            found[field.name] = None if _may_be_unknown(field.type) else 0
+            found[field.name] = None if isinstance(None, field.type) else 0
         else:
             found[field.name] = int(value) if value.is_integer() else value
     return msgspec.convert(found, kind, strict=False)
-
-
-def _may_be_unknown(kind: Any) -> bool:
-    return isinstance(None, kind)

@@ -9,6 +9,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from crawler.serve.api.gate.caller import CALLER, caller_of, changes_something
+from crawler.serve.life.summary import moment_text
 from crawler.serve.logs import MAX_BYTES, PIECES, RotatedFile
 
 _MAX_PATH = 500
@@ -49,7 +50,7 @@ def audited(audit: Audit, *, is_local: bool) -> Middleware:
         if changes_something(request) and (is_local or CALLER in request):
             audit.note(
                 Line(
-                    time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                    time=moment_text(time.time()),
                     caller=caller_of(request).name,
                     client=None if is_local else request.remote,
                     method=request.method,
