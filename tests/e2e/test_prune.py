@@ -30,8 +30,8 @@ def crawl(crawled: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(crawled, tmp_path / "crawl", ignore=shutil.ignore_patterns("control")))
 
 
-def json_of(ended: Ended, code: int = COMPLETE) -> dict[str, object]:
-    assert ended.code == code, ended.err
+def json_of(ended: Ended) -> dict[str, object]:
+    assert ended.code == COMPLETE, ended.err
     return ended.json()
 
 
