@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.timeouts import MAX_WAIT_S
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
@@ -52,7 +53,7 @@ def serving(
     `directory`/access.log.
     """
     assert NGINX is not None, "nginx is not installed"
-    port = _free_port()
+    port = free_port()
     affinity = "" if cpu is None else f"worker_cpu_affinity {1 << cpu:b};"
     user = "user root;" if _is_root() else ""
     text = _CONFIGURATION.format(
@@ -79,13 +80,6 @@ def serving(
 
 def _is_root() -> bool:
     return Path("/proc/self").stat().st_uid == 0
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _await_port(port: int, process: "subprocess.Popen[bytes]") -> None:

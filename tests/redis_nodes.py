@@ -7,10 +7,12 @@ from typing import Final
 
 import redis
 
-from tests.redis_server import RedisServer, free_port, running_redis
+from tests.ports import free_port
+from tests.redis_server import RedisServer, running_redis
 from tests.timeouts import MAX_WAIT_S
 
 SLOTS: Final = 16384
+_MASTERS: Final = 3
 _NAME: Final = "links"
 
 
@@ -78,10 +80,10 @@ class Node:
 class Nodes:
     """Masters first, then one replica of each, if there are any."""
 
-    def __init__(self, nodes: list[Node], masters: int) -> None:
+    def __init__(self, nodes: list[Node]) -> None:
         self.all = nodes
-        self.masters = nodes[:masters]
-        self.replicas = nodes[masters:]
+        self.masters = nodes[:_MASTERS]
+        self.replicas = nodes[_MASTERS:]
 
     @property
     def url(self) -> str:
@@ -119,19 +121,19 @@ class Nodes:
 
 
 @contextmanager
-def running_nodes(*, masters: int = 3, replicas: bool = False) -> Iterator[Nodes]:
+def running_nodes(*, replicas: bool = False) -> Iterator[Nodes]:
     """A cluster whose nodes agree. Skips the test if there is no Redis."""
     options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no")
     with ExitStack() as stack:
         nodes = []
-        for _ in range(2 * masters if replicas else masters):
+        for _ in range(2 * _MASTERS if replicas else _MASTERS):
             port, bus = free_port(), free_port()
             chosen = (*options, "--cluster-port", str(bus), "--repl-diskless-sync-delay", "0")
             nodes.append(Node(stack.enter_context(running_redis(*chosen, port=port)), port, chosen, bus=bus))
-        cluster = Nodes(nodes, masters)
-        share = SLOTS // masters
+        cluster = Nodes(nodes)
+        share = SLOTS // _MASTERS
         for number, node in enumerate(cluster.masters):
-            last = SLOTS - 1 if number == masters - 1 else (number + 1) * share - 1
+            last = SLOTS - 1 if number == _MASTERS - 1 else (number + 1) * share - 1
             node.ask("CLUSTER", "ADDSLOTSRANGE", number * share, last)
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         for node in nodes[1:]:

@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -72,12 +71,6 @@ class RedisServer:
     def go_on(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -40,15 +40,10 @@ from tests.e2e.crawling import (
     started,
     tree,
 )
+from tests.ports import free_port
 from tests.servers import CLOSE, Script, head, page, raw_server
 
 LOCAL = setting("fetch.allow_private=true", "politeness.min_delay_s=0", "frontier.retry_delay_s=0.1")
-
-
-def closed_port() -> int:
-    with create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 # the configuration
@@ -265,7 +260,7 @@ def test_fresh_begins_anew(tmp_path: Path, web: Web) -> None:
 def test_a_server_that_cannot_be_reached_is_given_up_and_the_record_says_why(
     tmp_path: Path, seed: str, robots: str, state: str, reason: str, message: str
 ) -> None:
-    url = seed.format(port=closed_port())
+    url = seed.format(port=free_port())
     options = ["--seed", url, *LOCAL, *setting(f"politeness.robots={robots}"), "--dir", "crawl"]
     ended = onceover("crawl", *options, cwd=tmp_path)
     assert_told(ended, COMPLETE)

@@ -10,7 +10,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -63,6 +62,7 @@ from tests.e2e.examples import (
     is_in,
     without_numbers,
 )
+from tests.ports import free_port
 from tests.postgres import running_postgres
 from tests.timeouts import MAX_WAIT_S
 from visited import VisitedStats
@@ -134,7 +134,7 @@ class Shell:
     def __init__(self, folder: Path, web: Web, plugins: Path, stack: ExitStack) -> None:
         self._folder = folder
         self._stack = stack
-        self._port = _free_port()
+        self._port = free_port()
         self._environment = environment(
             COLUMNS="80",
             PYTHONPATH=str(plugins),
@@ -208,13 +208,6 @@ def _process(command: str, folder: Path, env: dict[str, str]) -> Iterator["subpr
             yield process
         finally:
             process.terminate()
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="session")

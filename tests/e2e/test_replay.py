@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import socket
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,6 +22,7 @@ from crawler.write.warc_reader import Capture, captures
 from tests.e2e.browsing import CHROMIUM
 from tests.e2e.operating import command_here
 from tests.e2e.test_text import crawled
+from tests.ports import free_port
 from tests.servers import Script, Seen, page, raw_server
 
 pytestmark = pytest.mark.long
@@ -91,12 +91,6 @@ async def test_its_validator_finds_it_valid(wacz: Path) -> None:
     process = await asyncio.create_subprocess_exec(VALIDATOR, "validate", "-f", wacz, stdout=PIPE)
     told, _ = await process.communicate()
     assert (process.returncode, b"the passed WACZ is valid" in told) == (0, True), told.decode()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 async def text_of(session: aiohttp.ClientSession, url: str) -> str:

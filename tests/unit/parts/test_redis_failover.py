@@ -9,8 +9,9 @@ import pytest
 from redis.crc import key_slot
 
 from crawler.testing.loops import in_event_loop
+from tests.ports import free_port
 from tests.redis_nodes import Node, running_nodes, running_sentinel, wait_until
-from tests.redis_server import free_port, running_redis
+from tests.redis_server import running_redis
 from tests.tcp_proxy import proxied, to_port
 from tests.unit.parts.carrying import Crawl, wait_for_end
 from tests.unit.parts.model import World

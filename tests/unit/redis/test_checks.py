@@ -13,7 +13,8 @@ from crawler.redis.checks import ServerGone, ServerRefused, checked, complaint, 
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from crawler.wiring.components.exchanging import redis_server
-from tests.redis_server import free_port, running_redis
+from tests.ports import free_port
+from tests.redis_server import running_redis
 
 GOOD = {"redis_version": "6.2.0", "role": "master", "maxmemory_policy": "noeviction", "maxmemory": 0, "used_memory": 9}
 
