@@ -5,7 +5,6 @@ same name prints with `--json`.
 
     forms          parameters, bodies, and replies that no command has
     asking         what a crawl answers itself
-    again          has a crawl fetch URLs again, or forget them
     files          what its files tell: pages, log, configuration
     reading        answers from its files
     exports        asks for exports, tells of them, gives out their files

@@ -6,7 +6,7 @@ from typing import Final
 from crawler.control.replies import Changed, Checkpoint, CrawlStatus, HostList, Judged, QueueList, RefusedList
 from crawler.control.selections import Selected
 from crawler.operate.report.forms import Report
-from crawler.serve.api.data import again, asking, reading
+from crawler.serve.api.data import asking, reading
 from crawler.serve.api.data.forms import (
     BudgetBody,
     ForgetBody,
@@ -129,7 +129,7 @@ DATA_ROUTES: Final = (
         path=f"{NAMED}/recrawl",
         name="recrawl",
         meaning="Fetch settled URLs again, a piece of them at a time, and tell where the next piece begins",
-        action=again.recrawl,
+        action=asking.recrawl,
         reply=Selected,
         body=RecrawlBody,
         refusals=_CHANGES,
@@ -139,7 +139,7 @@ DATA_ROUTES: Final = (
         path=f"{NAMED}/forget",
         name="forget",
         meaning="Forget settled URLs, so that they are new again, and tell what became of each",
-        action=again.forget,
+        action=asking.forget,
         reply=Judged,
         body=UrlsBody,
         refusals=_CHANGES,
@@ -149,7 +149,7 @@ DATA_ROUTES: Final = (
         path=f"{NAMED}/forget-selected",
         name="forgetSelected",
         meaning="Forget settled URLs of a host or with a pattern, a piece at a time, and tell where the next begins",
-        action=again.forget_selected,
+        action=asking.forget_selected,
         reply=Selected,
         body=ForgetBody,
         refusals=_CHANGES,
