@@ -3,7 +3,8 @@
 import asyncio
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import msgspec
 from crawler.cluster.boottime import boottime
 from crawler.cluster.shared_lease import SharedLease
 from crawler.disk.directory import CrawlDirectory
-from crawler.parts.line.messages import FromPart, Progress
+from crawler.parts.line.messages import Progress
 from crawler.simweb.params import WorldParams
 from crawler.supervise.preparing import lock_parts
 from crawler.supervise.process import PartProcess, start
@@ -26,31 +27,29 @@ WORLD = WorldParams(domain="test", seed=3, hosts=6, pages_per_host=60, links_per
 BRIEF_S = 0.5
 
 
-async def _started(crawl: PartsOfWeb, lease: SharedLease) -> PartProcess:
-    """A process of the only part, with this lease, that has fetched some pages."""
+@asynccontextmanager
+async def _leased(crawl: PartsOfWeb) -> AsyncIterator[tuple[PartProcess, SharedLease]]:
+    """A process of the only part that has fetched some pages, and its lease. It is killed at the end of the block."""
     settings = [each for each in crawl.web.options if "=" in each]
     options: dict[str, tuple[str, object]] = {
         "crawl.directory": ("a test", str(crawl.directory)),
         "crawl.seeds": ("a test", [f"http://h{number:05}.test/" for number in range(WORLD.hosts)]),
     }
     loaded = load(None, overrides=[*settings, "politeness.min_delay_s=0.1"], options=options, environ={})
-    with lock_parts(loaded, version=version("onceover-crawler"), on_wait=lambda _: None) as plan:
-        plan.write_configuration()
-        begin = msgspec.structs.replace(plan.begin(0, again=False), lease=lease.descriptor)
-        process = await start(CrawlDirectory(plan.directories[0]).log, inherit=[lease.descriptor])
-    process.line.send(begin)
-    await _heard(process, lambda message: isinstance(message, Progress) and message.status.pages >= 3)
-    return process
-
-
-async def _heard(process: PartProcess, is_meant: Callable[[FromPart], bool]) -> None:
-    async with asyncio.timeout(MAX_WAIT_S):
-        while not is_meant(message := await process.line.receive() or _fail()):
-            assert message is not None
-
-
-def _fail() -> FromPart:
-    raise AssertionError("the part has ended")
+    with closing(SharedLease.made(boottime() + 3600)) as lease:
+        with lock_parts(loaded, version=version("onceover-crawler"), on_wait=lambda _: None) as plan:
+            plan.write_configuration()
+            begin = msgspec.structs.replace(plan.begin(0, again=False), lease=lease.descriptor)
+            process = await start(CrawlDirectory(plan.directories[0]).log, inherit=[lease.descriptor])
+        try:
+            process.line.send(begin)
+            async with asyncio.timeout(MAX_WAIT_S):
+                while not isinstance(message := await process.line.receive(), Progress) or message.status.pages < 3:
+                    assert message is not None, "the part has ended"
+            yield process, lease
+        finally:
+            process.kill()
+            await process.line.aclose()
 
 
 def _shorten(lease: SharedLease) -> float:
@@ -89,9 +88,7 @@ def _assert_at_most_one_write_more(before: dict[str, bytes | None], after: dict[
 @in_event_loop
 async def test_a_process_that_was_stopped_beyond_its_lease_asks_nobody_and_stores_nothing_new(tmp_path: Path) -> None:
     with in_parts(tmp_path, parts=1, params=WORLD) as crawl:
-        lease = SharedLease.made(boottime() + 3600)
-        process = await _started(crawl, lease)
-        try:
+        async with _leased(crawl) as (process, lease):
             until = _shorten(lease)
             send(process.pid, signal.SIGSTOP)
             await asyncio.to_thread(_wait_until_past, until)
@@ -99,10 +96,6 @@ async def test_a_process_that_was_stopped_beyond_its_lease_asks_nobody_and_store
             send(process.pid, signal.SIGCONT)
             async with asyncio.timeout(MAX_WAIT_S):
                 assert await process.wait() == "because its lease had ended"
-        finally:
-            process.kill()
-            await process.line.aclose()
-            lease.close()
         assert requests
         # The stop may have come between a look at the lease and the request or the write that it allowed.
         assert requests <= len(crawl.requests()) <= requests + 1
@@ -113,15 +106,9 @@ async def test_a_process_that_was_stopped_beyond_its_lease_asks_nobody_and_store
 @in_event_loop
 async def test_a_process_ends_at_the_end_of_its_lease_also_between_two_requests(tmp_path: Path) -> None:
     with in_parts(tmp_path, parts=1, params=WORLD) as crawl:
-        lease = SharedLease.made(boottime() + 3600)
-        process = await _started(crawl, lease)
-        try:
+        async with _leased(crawl) as (process, lease):
             until = _shorten(lease)
             async with asyncio.timeout(MAX_WAIT_S):
                 assert await process.wait() == "because its lease had ended"
             assert boottime() >= until
-        finally:
-            process.kill()
-            await process.line.aclose()
-            lease.close()
         assert "the lease of this part has ended" in (crawl.directory / "part-0" / "logs" / "crawl.log").read_text()
