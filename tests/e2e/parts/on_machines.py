@@ -139,6 +139,16 @@ class Machines(msgspec.Struct, frozen=True):
     """The way of each machine to Redis."""
     parts: int
 
+    def start(self) -> None:
+        """Start all machines."""
+        for machine in self.machines:
+            machine.start()
+
+    def wait(self, code: int) -> None:
+        """Wait until all machines have ended, with this exit code."""
+        for machine in self.machines:
+            assert_told(machine.wait(), code)
+
     def read(self) -> Cluster:
         """The register."""
         return asyncio.run(_read(self.redis.url))

@@ -21,8 +21,7 @@ from tests.e2e.parts.on_machines import LEASE_S, Machine, Machines, on_machines
 def stop_all(crawl: Machines) -> None:
     crawl.wait_until_all_crawl()
     assert_told(command_here("cluster", "stop", "--url", crawl.redis.url), COMPLETE)
-    for machine in crawl.machines:
-        assert_told(machine.wait(), STOPPED)
+    crawl.wait(STOPPED)
 
 
 def gather(machines: Sequence[Machine]) -> Path:
@@ -75,10 +74,8 @@ def test_a_crawl_is_stopped_gathered_split_and_run_by_machines_again(tmp_path: P
 
         hand_out(whole, crawl.machines)
         assert [len(part_directories(machine.directory)) for machine in crawl.machines[:1]] == [2]
-        for machine in crawl.machines:
-            machine.start()
-        for machine in crawl.machines:
-            assert_told(machine.wait(), COMPLETE)
+        crawl.start()
+        crawl.wait(COMPLETE)
         assert_fetched_once([records_of(crawl.machines)], crawl.web.pages)
         for machine in crawl.machines:
             for part in part_directories(machine.directory):
@@ -93,8 +90,7 @@ def test_kills_while_it_is_split_merged_and_registered_lose_nothing(tmp_path: Pa
     with on_machines(tmp_path, *UNHURRIED, max_parts=2, parts=3) as crawl:
         kills = 0
         for parts in (2, 3):
-            for machine in crawl.machines:
-                machine.start()
+            crawl.start()
             stop_when_begun(crawl)
             whole = gather(crawl.machines)
             kills += killed_until_done(tmp_path, dice, "parts", str(whole), "--into", str(parts))
@@ -103,10 +99,8 @@ def test_kills_while_it_is_split_merged_and_registered_lose_nothing(tmp_path: Pa
             kills += killed_until_done(tmp_path, dice, *init, "--from", str(whole))
             assert_sound(whole)
             hand_out(whole, crawl.machines)
-        for machine in crawl.machines:
-            machine.start()
-        for machine in crawl.machines:
-            assert_told(machine.wait(), COMPLETE)
+        crawl.start()
+        crawl.wait(COMPLETE)
         assert kills
         assert_fetched_once([records_of(crawl.machines)], crawl.web.pages)
 
@@ -116,8 +110,7 @@ def stop_when_begun(crawl: Machines) -> None:
     before = len(records_of(crawl.machines))
     crawl.wait_until(lambda: len(records_of(crawl.machines)) > before + 3, "more pages")
     assert_told(command_here("cluster", "stop", "--url", crawl.redis.url), COMPLETE)
-    for machine in crawl.machines:
-        assert_told(machine.wait(), STOPPED)
+    crawl.wait(STOPPED)
 
 
 def killed_until_done(folder: Path, dice: Random, *command: str) -> int:

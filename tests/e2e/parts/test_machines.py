@@ -40,8 +40,8 @@ def test_two_machines_crawl_together_and_end_together(tmp_path: Path) -> None:
             client.delete(name)
             crawl.wait_until(lambda: client.exists(name), "name of the crawl")
         second.start()
+        crawl.wait(COMPLETE)
         for machine in crawl.machines:
-            assert_told(machine.wait(), COMPLETE)
             assert_told(onceover("crawl", "--dir", "crawl", cwd=machine.folder), REFUSED, "onceover crawl --cluster")
         records = crawl.records()
         assert_fetched_once(records, crawl.web.pages)
@@ -77,10 +77,8 @@ def test_parts_on_many_machines_have_sets_on_a_server_of_their_own_or_together(
         shared = "" if share is None else f", share='{share}'"
         options = ("visited.backend=redis-exact", f"visited.options={{url='{server.url}'{shared}}}")
         with on_machines(tmp_path, *options, machines=2) as crawl:
-            for machine in crawl.machines:
-                machine.start()
-            for machine in crawl.machines:
-                assert_told(machine.wait(), COMPLETE)
+            crawl.start()
+            crawl.wait(COMPLETE)
             assert_fetched_once(crawl.records(), crawl.web.pages)
         with redis.Redis.from_url(server.url) as client:
             assert len(client.keys("*:set")) == (2 if share is None else 1)
@@ -91,8 +89,7 @@ def test_parts_on_many_machines_have_sets_on_a_server_of_their_own_or_together(
 def test_the_one_that_decides_and_another_one_may_die_in_the_middle(tmp_path: Path) -> None:
     """Four machines; the one that decides is killed, and another one is killed and started again."""
     with on_machines(tmp_path, *UNHURRIED, machines=4) as crawl:
-        for machine in crawl.machines:
-            machine.start()
+        crawl.start()
         crawl.wait_until_all_crawl()
         first = crawl.wait_for_coordinator()
         first.kill()
@@ -102,8 +99,7 @@ def test_the_one_that_decides_and_another_one_may_die_in_the_middle(tmp_path: Pa
         other = next(machine for machine in crawl.machines if machine not in (first, second))
         other.kill()
         other.start()
-        for machine in crawl.machines:
-            assert_told(machine.wait(), COMPLETE)
+        crawl.wait(COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
         assert min(gaps_s(crawl.requests())) >= DELAY_S
         for machine in crawl.machines:
@@ -114,40 +110,32 @@ def test_the_one_that_decides_and_another_one_may_die_in_the_middle(tmp_path: Pa
 @pytest.mark.long
 def test_a_limit_of_pages_is_met_exactly_although_the_one_that_decides_dies(tmp_path: Path) -> None:
     with on_machines(tmp_path, *UNHURRIED, "limits.pages=80", machines=3) as crawl:
-        for machine in crawl.machines:
-            machine.start()
+        crawl.start()
         crawl.wait_until_all_crawl()
         first = crawl.wait_for_coordinator()
         first.kill()
         crawl.wait_for_coordinator()
         first.start()
-        for machine in crawl.machines:
-            assert_told(machine.wait(), LIMIT)
+        crawl.wait(LIMIT)
         pages = [
             record for part in crawl.records() for record in part if record.state == "done" and record.status == 200
         ]
         assert len({record.number for record in pages}) == 80
-        for machine in crawl.machines:  # the next run counts its own
-            machine.start()
-        for machine in crawl.machines:
-            assert_told(machine.wait(), COMPLETE)
+        crawl.start()  # the next run counts its own
+        crawl.wait(COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
 
 
 @pytest.mark.long
 def test_all_machines_stop_together_and_go_on_later(tmp_path: Path) -> None:
     with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
-        for machine in crawl.machines:
-            machine.start()
+        crawl.start()
         crawl.wait_until_all_crawl()
         stopped = onceover("cluster", "stop", "--url", crawl.redis.url, "--json", cwd=tmp_path)
         assert stopped.json()["parts"] == [0, 1]
-        for machine in crawl.machines:
-            assert_told(machine.wait(), STOPPED)
-        for machine in crawl.machines:
-            machine.start()
-        for machine in crawl.machines:
-            assert_told(machine.wait(), COMPLETE)
+        crawl.wait(STOPPED)
+        crawl.start()
+        crawl.wait(COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
 
 
@@ -155,8 +143,7 @@ def test_all_machines_stop_together_and_go_on_later(tmp_path: Path) -> None:
 def test_a_part_moves_with_its_directory_and_commands_work_on_each_machine(tmp_path: Path) -> None:
     with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
         one, other = crawl.machines
-        for machine in crawl.machines:
-            machine.start()
+        crawl.start()
         crawl.wait_until_all_crawl()
         crawl.wait_for_coordinator()
         for machine in crawl.machines:

@@ -32,15 +32,13 @@ def _sleep(machine: Machine, seconds: float) -> tuple[float, float]:
 @pytest.mark.long
 def test_a_machine_that_slept_beyond_its_leases_asks_nobody_before_it_has_them_again(tmp_path: Path) -> None:
     with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
-        for machine in crawl.machines:
-            machine.start()
+        crawl.start()
         crawl.wait_until_all_crawl()
         decides = crawl.wait_for_coordinator()
         sleeper = next(machine for machine in crawl.machines if machine is not decides)
         hosts = {record.url.split("/")[2] for part in sleeper.records() for record in part}
         began, ended = _sleep(sleeper, 5.0)
-        for machine in crawl.machines:
-            assert_told(machine.wait(), COMPLETE)
+        crawl.wait(COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
         assert min(gaps_s(crawl.requests())) >= DELAY_S
         mine = [request.at_s for request in crawl.requests() if request.host.partition(":")[0] in hosts]
@@ -52,14 +50,12 @@ def test_a_machine_that_slept_beyond_its_leases_asks_nobody_before_it_has_them_a
 @pytest.mark.long
 def test_redis_may_forget_everything_in_the_middle(tmp_path: Path) -> None:
     with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
-        for machine in crawl.machines:
-            machine.start()
+        crawl.start()
         crawl.wait_until_all_crawl()
         crawl.wait_for_coordinator()
         crawl.redis.kill()
         crawl.redis.start()
-        for machine in crawl.machines:
-            assert_told(machine.wait(), COMPLETE)
+        crawl.wait(COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
         assert min(gaps_s(crawl.requests())) >= DELAY_S
 
@@ -67,14 +63,12 @@ def test_redis_may_forget_everything_in_the_middle(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_machines_keep_the_pace_of_an_address_together_although_the_one_that_decides_dies(tmp_path: Path) -> None:
     with on_machines(tmp_path, *ONE_ADDRESS, "politeness.robots=false", machines=2, params=PLAIN) as crawl:
-        for machine in crawl.machines:
-            machine.start()
+        crawl.start()
         crawl.wait_until(lambda: len(crawl.requests()) >= 10, "ten requests")
         first = crawl.wait_for_coordinator()
         first.kill()
         first.start()
-        for machine in crawl.machines:
-            assert_told(machine.wait(), COMPLETE)
+        crawl.wait(COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
         times = sorted(request.at_s for request in crawl.requests())
         assert min(after - before for before, after in pairwise(times)) >= IP_DELAY_S
