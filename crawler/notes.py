@@ -9,14 +9,15 @@ A crawl may be divided among parts, and then its notes are, too. So each kind of
 with notes of another kind can't be divided.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from frontier import Notes
 
-__all__ = ["NoteKind", "Notes", "read_note"]
+__all__ = ["NoteCache", "NoteKind", "Notes", "read_note"]
 
 _Read = TypeVar("_Read")
 
@@ -47,3 +48,39 @@ def read_note(notes: Notes, key: str, read: Callable[[bytes], _Read], /) -> _Rea
     except (msgspec.DecodeError, ValueError, ArithmeticError, RecursionError) as error:
         notes.set_aside(key, error)
         return None
+
+
+class NoteCache(Generic[_Read]):
+    """Notes of one kind, by the rest of their keys. At most `capacity`, those used last, are in memory; others are read
+    on demand. `read` may raise what `read_note` catches."""
+
+    def __init__(
+        self,
+        notes: Notes,
+        kind: NoteKind,
+        *,
+        read: Callable[[bytes], _Read],
+        write: Callable[[_Read], bytes],
+        capacity: int,
+    ) -> None:
+        self._notes = notes
+        self._kind = kind
+        self._read = read
+        self._write = write
+        self._capacity = capacity
+        self._known: OrderedDict[str, _Read | None] = OrderedDict()
+
+    def find(self, rest: str, /) -> _Read | None:
+        if rest not in self._known:
+            self._remember(rest, read_note(self._notes, self._kind.key(rest), self._read))
+        self._known.move_to_end(rest)
+        return self._known[rest]
+
+    def put(self, rest: str, value: _Read, /) -> None:
+        self._remember(rest, value)
+        self._notes.put(self._kind.key(rest), self._write(value))
+
+    def _remember(self, rest: str, value: _Read | None) -> None:
+        self._known[rest] = value
+        if len(self._known) > self._capacity:
+            self._known.popitem(last=False)

@@ -7,14 +7,13 @@ A pattern is a URL without its numbers, long hexadecimal names and values of par
 
 import re
 import struct
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Final
 
 import msgspec
 
-from crawler.notes import NoteKind, Notes, read_note
+from crawler.notes import NoteCache, NoteKind, Notes
 from crawler.url.hosts import split_port
 from crawler.url.urls import domain_of, host_of, origin_of, path_of
 
@@ -60,26 +59,26 @@ class PageQuota:
     """Counts fetched pages per host, domain and pattern. `limits` returns the limits for a URL."""
 
     def __init__(self, notes: Notes, limits: Callable[[str], PageLimits]) -> None:
-        self._counts = _Counts(notes)
+        self._pages = _counts(notes, PAGES)
         self._limits = limits
 
     def refusal(self, url: str, /) -> OverQuota | None:
         """Why the URL must not be fetched; None if it may."""
-        return next((why for key, most, why in self._limited(url) if self._counts.count(key) >= most), None)
+        return next((why for place, most, why in self._limited(url) if (self._pages.find(place) or 0) >= most), None)
 
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
-        for key, _, _ in self._limited(url):
-            self._counts.add(key)
+        for place, _, _ in self._limited(url):
+            self._pages.put(place, (self._pages.find(place) or 0) + 1)
 
     def _limited(self, url: str) -> Iterator[tuple[str, int, OverQuota]]:
-        """What the URL counts for: the key of the count, its limit, and the reason beyond it."""
+        """What the URL counts for: a place, its limit, and the reason beyond it."""
         limits = self._limits(url)
         if limits.per_host is not None:
-            yield PAGES.key(_host(url)), limits.per_host, OverQuota.HOST
+            yield _host(url), limits.per_host, OverQuota.HOST
         if limits.per_domain is not None:
-            yield PAGES.key(_domain(url)), limits.per_domain, OverQuota.DOMAIN
+            yield _domain(url), limits.per_domain, OverQuota.DOMAIN
         if limits.per_pattern is not None:
-            yield _pattern_key(url), limits.per_pattern, OverQuota.PATTERN
+            yield _pattern(url), limits.per_pattern, OverQuota.PATTERN
 
 
 class SitemapQuota:
@@ -87,45 +86,31 @@ class SitemapQuota:
     limits for a URL."""
 
     def __init__(self, notes: Notes, limits: Callable[[str], SitemapLimits]) -> None:
-        self._counts = _Counts(notes)
+        self._sitemaps = _counts(notes, SITEMAPS)
+        self._bytes = _counts(notes, SITEMAP_BYTES)
         self._limits = limits
 
     def refusal(self, url: str, /) -> OverQuota | None:
         limits, host, domain = self._limits(url), _host(url), _domain(url)
         limited = (
-            (SITEMAPS.key(host), limits.per_host, OverQuota.SITEMAPS),
-            (SITEMAP_BYTES.key(host), limits.bytes_per_host, OverQuota.SITEMAP_BYTES),
-            (SITEMAPS.key(domain), limits.per_domain, OverQuota.DOMAIN_SITEMAPS),
-            (SITEMAP_BYTES.key(domain), limits.bytes_per_domain, OverQuota.DOMAIN_SITEMAP_BYTES),
+            (self._sitemaps, host, limits.per_host, OverQuota.SITEMAPS),
+            (self._bytes, host, limits.bytes_per_host, OverQuota.SITEMAP_BYTES),
+            (self._sitemaps, domain, limits.per_domain, OverQuota.DOMAIN_SITEMAPS),
+            (self._bytes, domain, limits.bytes_per_domain, OverQuota.DOMAIN_SITEMAP_BYTES),
         )
-        return next((why for key, most, why in limited if most is not None and self._counts.count(key) >= most), None)
+        return next(
+            (why for counts, place, most, why in limited if most is not None and (counts.find(place) or 0) >= most),
+            None,
+        )
 
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
         for place in (_host(url), _domain(url)):
-            self._counts.add(SITEMAPS.key(place))
-            self._counts.add(SITEMAP_BYTES.key(place), received_bytes)
+            self._sitemaps.put(place, (self._sitemaps.find(place) or 0) + 1)
+            self._bytes.put(place, (self._bytes.find(place) or 0) + received_bytes)
 
 
-class _Counts:
-    """Durable counters, with a cache of those used last."""
-
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
-        self._counts: OrderedDict[str, int] = OrderedDict()
-
-    def count(self, key: str) -> int:
-        count = self._counts.get(key)
-        if count is None:
-            count = self._counts[key] = read_note(self._notes, key, _read_count) or 0
-            if len(self._counts) > _REMEMBERED:
-                self._counts.popitem(last=False)
-        self._counts.move_to_end(key)
-        return count
-
-    def add(self, key: str, more: int = 1) -> None:
-        count = self.count(key) + more
-        self._counts[key] = count
-        self._notes.put(key, _COUNT.pack(count))
+def _counts(notes: Notes, kind: NoteKind) -> NoteCache[int]:
+    return NoteCache(notes, kind, read=_read_count, write=_COUNT.pack, capacity=_REMEMBERED)
 
 
 def pattern_of(path: str, /) -> str:
@@ -149,9 +134,10 @@ def _domain(url: str) -> str:
     return f"{_EACH_HOST}{domain_of(url)}"
 
 
-def _pattern_key(url: str) -> str:
+def _pattern(url: str) -> str:
+    """The pattern of a URL, as the notes have it."""
     port = split_port(origin_of(url).partition("://")[2])[1]
-    return PAGES.key(f"{_host(url)}{port}{pattern_of(path_of(url))}")
+    return f"{_host(url)}{port}{pattern_of(path_of(url))}"
 
 
 def _host_of_key(place: str) -> str:

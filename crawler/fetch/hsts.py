@@ -4,14 +4,13 @@ A host declares this over https. It is stored durably until it expires or the ho
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable
 from time import time
 from typing import Final
 
 import msgspec
 
-from crawler.notes import NoteKind, Notes, read_note
+from crawler.notes import NoteCache, NoteKind, Notes
 from crawler.url.hosts import is_address
 from crawler.url.urls import host_of
 
@@ -22,7 +21,7 @@ _LONGEST_S: Final = 10 * 366 * 86_400
 _UNNOTED_SHARE: Final = 0.01
 """A policy that is renewed is stored again only once that share of its time is over."""
 _REMEMBERED: Final = 50_000
-"""Hosts in memory; others are read from the notes on demand."""
+"""Hosts in memory."""
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -40,9 +39,10 @@ class StrictTransport:
     """The hosts that accept https only."""
 
     def __init__(self, notes: Notes, *, clock: Callable[[], float] = time) -> None:
-        self._notes = notes
         self._clock = clock
-        self._policies: OrderedDict[str, Policy | None] = OrderedDict()
+        self._policies = NoteCache(
+            notes, NOTES, read=_DECODER.decode, write=msgspec.msgpack.encode, capacity=_REMEMBERED
+        )
 
     def upgrade(self, url: str, /) -> str | None:
         """The https URL that must replace an http one; None if the URL may be fetched as it is."""
@@ -56,11 +56,10 @@ class StrictTransport:
         policy = _read(header, self._clock())
         if policy is None or is_address(host):
             return
-        known = self._find(host)
+        known = self._policies.find(host)
         if known is not None and _is_nearly_the_same(known, policy, self._clock()):
             return  # as with most responses
-        self._policies[host] = policy
-        self._notes.put(NOTES.key(host), msgspec.msgpack.encode(policy))
+        self._policies.put(host, policy)
 
     def _covers(self, host: str) -> bool:
         if is_address(host):
@@ -68,19 +67,11 @@ class StrictTransport:
         now = self._clock()
         name = host
         while name:
-            policy = self._find(name)
+            policy = self._policies.find(name)
             if policy is not None and policy.expires_at > now and (name == host or policy.with_subdomains):
                 return True
             name = name.partition(".")[2]
         return False
-
-    def _find(self, host: str) -> Policy | None:
-        if host not in self._policies:
-            self._policies[host] = read_note(self._notes, NOTES.key(host), _DECODER.decode)
-            if len(self._policies) > _REMEMBERED:
-                self._policies.popitem(last=False)
-        self._policies.move_to_end(host)
-        return self._policies[host]
 
 
 def _read(header: str, now: float) -> Policy | None:

@@ -115,7 +115,7 @@ def _names(entries: int) -> object:
 
 
 def _robots(entries: int) -> object:
-    cache = RobotsCache(agent="onceover")
+    cache = RobotsCache(NoNotes(), agent="onceover")
     for number in range(entries):
         cache.put(f"https://{_host(number)}", _status(number))
     return cache
@@ -126,7 +126,9 @@ def _status(number: int) -> RobotsStatus:
 
 
 def _most_robots() -> int:
-    return min(MAX_ORIGINS, MAX_BYTES // RobotsCache(agent="onceover").put("https://e.org", _status(0)).size_bytes)
+    return min(
+        MAX_ORIGINS, MAX_BYTES // RobotsCache(NoNotes(), agent="onceover").put("https://e.org", _status(0)).size_bytes
+    )
 
 
 def _recent(entries: int) -> object:
@@ -202,10 +204,10 @@ def _links(entries: int) -> object:
 
 
 def _counts(entries: int) -> object:
-    counts = quota._Counts(NoNotes())
+    pages = quota.PageQuota(NoNotes(), lambda _: quota.PageLimits(per_host=1))
     for number in range(entries):
-        counts.add(f"pages {_host(number)}/")
-    return counts
+        pages.spend(f"https://{_host(number)}/")
+    return pages
 
 
 def _bloom(entries: int) -> object:

@@ -6,8 +6,9 @@ from crawler.politeness.pace import parse_retry_after
 from crawler.protocols import Robots
 from crawler.testing import RobotsContract
 from crawler.testing.fetch.robots import Origin
+from frontier.memory.notes import MemoryNotes
 
 
 class TestRobotsTxt(RobotsContract):
     def make_robots(self, origin: Origin) -> Robots:
-        return RobotsTxt(origin, RobotsCache(agent="onceover"), read_retry_after=parse_retry_after)
+        return RobotsTxt(origin, RobotsCache(MemoryNotes(), agent="onceover"), read_retry_after=parse_retry_after)

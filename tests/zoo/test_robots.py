@@ -8,6 +8,7 @@ from crawler.fetch.robots.robots_txt import RobotsAtOnce, RobotsTxt
 from crawler.fetch.robots.status import RobotsLifetimes
 from crawler.page import HOST_FAILURES, Verdict
 from crawler.politeness.pace import parse_retry_after
+from frontier.memory.notes import MemoryNotes
 from tests.fetchers import http_fetcher
 from tests.zoo.keeper import LIMITS, OUTCOMES, open_zoo
 
@@ -24,7 +25,7 @@ async def test_each_server_is_asked_once_and_gives_a_verdict(tmp_path: Path) -> 
         )
         robots = RobotsTxt(
             fetcher,
-            RobotsCache(agent="onceover"),
+            RobotsCache(MemoryNotes(), agent="onceover"),
             lifetimes=RobotsLifetimes(min_delay_s=0.0),
             read_retry_after=parse_retry_after,
         )

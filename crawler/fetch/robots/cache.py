@@ -41,12 +41,11 @@ class CachedRobots(msgspec.Struct, frozen=True):
 
 
 class RobotsCache:
-    """Holds at most `max_origins` and about `max_bytes` in memory. Others are read from `notes` on demand; without
-    notes, they must be fetched again."""
+    """Holds at most `max_origins` and about `max_bytes` in memory. Others are read from `notes` on demand."""
 
     def __init__(
         self,
-        notes: Notes | None = None,
+        notes: Notes,
         *,
         agent: str,
         groups: Refusals = ROBOTS_GROUP.refuses,
@@ -74,7 +73,7 @@ class RobotsCache:
 
     def read_status(self, origin: str, /) -> RobotsStatus | None:
         """The noted status of an origin that is not in memory."""
-        if origin in self._cached or self._notes is None:
+        if origin in self._cached:
             return None
         # An unreadable note costs only one request.
         return read_note(self._notes, NOTES.key(origin), _DECODER.decode)
@@ -87,8 +86,7 @@ class RobotsCache:
 
     def note(self, origin: str, status: RobotsStatus, /) -> None:
         """Store the status over a restart."""
-        if self._notes is not None:
-            self._notes.put(NOTES.key(origin), msgspec.msgpack.encode(status))
+        self._notes.put(NOTES.key(origin), msgspec.msgpack.encode(status))
 
     def parse(self, status: RobotsStatus, /) -> RobotsRules | None:
         """Parse the file. `put` does this if its caller has not."""

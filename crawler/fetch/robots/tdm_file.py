@@ -15,7 +15,7 @@ from crawler.fetch.robots.robots_txt import Fetches, ReadRetryAfter, has_reached
 from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
-from crawler.notes import NoteKind, Notes, read_note
+from crawler.notes import NoteCache, NoteKind, Notes
 from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
 from crawler.url.urls import host_of, origin_of
 
@@ -50,9 +50,14 @@ class TdmStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rules: list[TdmRule] = []
 
 
-class _Known(msgspec.Struct, frozen=True):
-    status: TdmStatus
-    rules: TdmRules
+class _Known:
+    """The same, ready to be asked."""
+
+    __slots__ = ("rules", "status")
+
+    def __init__(self, status: TdmStatus) -> None:
+        self.status = status
+        self.rules = TdmRules(status.rules)
 
 
 _DECODER: Final = msgspec.msgpack.Decoder(TdmStatus)
@@ -74,11 +79,16 @@ class TdmFiles:
         """`archive` gets what came of each request, before it counts."""
         self._robots = robots
         self._fetcher = fetcher
-        self._notes = notes
         self._read_retry_after = read_retry_after
         self._archive = archive
         self._clock = clock
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known = NoteCache(
+            notes,
+            NOTES,
+            read=lambda note: _Known(_DECODER.decode(note)),
+            write=lambda known: msgspec.msgpack.encode(known.status),
+            capacity=MAX_ORIGINS,
+        )
         self._hops: OrderedDict[str, tuple[str, int]] = OrderedDict()
         """By origin, for each file that redirects: the next URL, and the number of redirects so far."""
         self._single_flight = SingleFlight()
@@ -115,7 +125,8 @@ class TdmFiles:
             return msgspec.structs.replace(permission, allowed=False, known=False)
         if not permission.allowed:
             is_certain = permission.known and permission.retry_after_s is None
-            self._put(origin, TdmStatus(expires_at=self._clock() + (KEEP_S if is_certain else RETRY_S)))
+            status = TdmStatus(expires_at=self._clock() + (KEEP_S if is_certain else RETRY_S))
+            self._known.put(origin, _Known(status))
             return msgspec.structs.replace(_UNKNOWN, asked=False)
         response = await self._fetcher.fetch(Request(url=url, max_body_bytes=MAX_TDM_BYTES))
         if self._archive is not None:
@@ -128,7 +139,7 @@ class TdmFiles:
                 self._hops.popitem(last=False)
         else:
             self._hops.pop(origin, None)
-            self._put(origin, _status(response, now))
+            self._known.put(origin, _Known(_status(response, now)))
         retry_after = None if isinstance(response, Failure) else response.header("Retry-After")
         return msgspec.structs.replace(
             _UNKNOWN,
@@ -139,26 +150,11 @@ class TdmFiles:
 
     def _fresh(self, origin: str) -> _Known | None:
         """What we know about an origin, unless it has expired."""
-        known = self._known.get(origin)
-        if known is None:
-            status = read_note(self._notes, NOTES.key(origin), _DECODER.decode)
-            known = None if status is None else self._remember(origin, status)
-        else:
-            self._known.move_to_end(origin)
+        known = self._known.find(origin)
         if known is None:
             return None
         left_s = known.status.expires_at - self._clock()
         return known if 0.0 < left_s <= KEEP_S + CLOCK_STEP_S else None  # longer if the clock was set back
-
-    def _put(self, origin: str, status: TdmStatus) -> None:
-        self._notes.put(NOTES.key(origin), msgspec.msgpack.encode(status))
-        self._remember(origin, status)
-
-    def _remember(self, origin: str, status: TdmStatus) -> _Known:
-        known = self._known[origin] = _Known(status, TdmRules(status.rules))
-        if len(self._known) > MAX_ORIGINS:
-            self._known.popitem(last=False)
-        return known
 
 
 def _status(response: Fetched, now: float) -> TdmStatus:

@@ -11,10 +11,10 @@ import msgspec
 
 from crawler.fetch.signing.signer import AUTHORITY, TAG
 from crawler.fetch.signing.values import NOTES, Wish
-from crawler.notes import Notes, read_note
+from crawler.notes import NoteCache, Notes
 
 _REMEMBERED: Final = 10_000
-"""Hosts in memory; others are read from the notes on demand."""
+"""Hosts in memory."""
 _VALID_S: Final = 30 * 86_400.0
 """After that, a host is asked without a signature again, and says so if it wants one."""
 _RENEWED_S: Final = _VALID_S / 2
@@ -43,14 +43,13 @@ class Challenges:
     """The hosts that want signatures. A nonce is kept in memory alone, and used once."""
 
     def __init__(self, notes: Notes, *, clock: Callable[[], float] = time) -> None:
-        self._notes = notes
         self._clock = clock
-        self._known: OrderedDict[str, Challenge | None] = OrderedDict()
+        self._known = NoteCache(notes, NOTES, read=_DECODER.decode, write=msgspec.msgpack.encode, capacity=_REMEMBERED)
         self._nonces: OrderedDict[str, str] = OrderedDict()
 
     def find(self, authority: str, /) -> Wish | None:
         """What the host wants now; None if it has not asked for a signature."""
-        challenge = self._find(authority)
+        challenge = self._known.find(authority)
         if challenge is None or challenge.expires_at <= self._clock():
             return None
         return Wish(challenge.label, challenge.components, self._nonces.get(authority))
@@ -65,24 +64,14 @@ class Challenges:
             self._nonces.move_to_end(authority)
             if len(self._nonces) > _REMEMBERED:
                 self._nonces.popitem(last=False)
-        known = self._find(authority)
+        known = self._known.find(authority)
         if (
             known is not None
             and (known.label, known.components) == (wish.label, wish.components)
             and known.expires_at > expires_at - _RENEWED_S
         ):
             return
-        challenge = Challenge(wish.label, wish.components, expires_at)
-        self._known[authority] = challenge
-        self._notes.put(NOTES.key(authority), msgspec.msgpack.encode(challenge))
-
-    def _find(self, authority: str) -> Challenge | None:
-        if authority not in self._known:
-            self._known[authority] = read_note(self._notes, NOTES.key(authority), _DECODER.decode)
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        self._known.move_to_end(authority)
-        return self._known[authority]
+        self._known.put(authority, Challenge(wish.label, wish.components, expires_at))
 
 
 def read_wish(values: Sequence[str], /) -> Wish | None:

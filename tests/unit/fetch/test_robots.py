@@ -187,7 +187,7 @@ async def test_no_host_makes_us_remember_the_crawl_delays_of_all_its_ports() -> 
     for port in range(1, 1000):
         delays.learn(f"http://a.test:{port}", float(port))
     assert delays.of("http://a.test/") == 999.0
-    assert len(delays._of("test,a")) < 100
+    assert len(delays._known.find("test,a") or ()) < 100
 
 
 async def test_sitemaps_are_told_once_for_each_reading_and_again_after_a_restart() -> None:
@@ -681,7 +681,7 @@ async def test_what_memory_does_not_hold_the_notes_know() -> None:
 def test_memory_is_bounded_by_origins_and_by_bytes_and_what_was_used_last_stays(
     max_origins: int, max_bytes: int
 ) -> None:
-    shelf = RobotsCache(agent="a", max_origins=max_origins, max_bytes=max_bytes)
+    shelf = RobotsCache(MemoryNotes(), agent="a", max_origins=max_origins, max_bytes=max_bytes)
     standing = RobotsStatus(expires_at=0.0, text="x" * 10)
     for origin in ("http://a", "http://b"):
         shelf.put(origin, standing)
@@ -707,7 +707,7 @@ def test_memory_is_bounded_by_origins_and_by_bytes_and_what_was_used_last_stays(
 )
 def test_what_the_rules_take_counts_towards_the_bound(text: str) -> None:
     statuses = [RobotsStatus(expires_at=float(number), text=text + f"\n# {number}") for number in range(10)]
-    shelf = RobotsCache(agent="a")
+    shelf = RobotsCache(MemoryNotes(), agent="a")
     tracemalloc.start()
     try:
         told = sum(shelf.put(f"http://{number}", status).size_bytes for number, status in enumerate(statuses))
@@ -754,7 +754,7 @@ async def test_no_more_of_a_robots_txt_is_downloaded_than_is_read() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             fetcher = http_fetcher(allow_private=True, max_body_bytes=max_body_bytes)
-            shelf = RobotsCache(agent="onceover")
+            shelf = RobotsCache(MemoryNotes(), agent="onceover")
             robots = RobotsTxt(fetcher, shelf, read_retry_after=parse_retry_after)
             assert not (await robots.allows(f"{origin}/private/and/longer/x")).allowed
             await fetcher.aclose()

@@ -65,7 +65,7 @@ class World:
         self.notes = notes if notes is not None else MemoryNotes()
         below = RobotsTxt(
             self,
-            RobotsCache(agent="onceover"),
+            RobotsCache(MemoryNotes(), agent="onceover"),
             read_retry_after=parse_retry_after,
             is_obeyed=is_obeyed,
             clock=lambda: self.now,
