@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.discover.links import bulk
-from crawler.discover.links.cache import ANY_DEPTH, Judgement
+from crawler.discover.links.judgement import ANY_DEPTH, Judgement
 from crawler.discover.scope import Refusal
 from crawler.page import Link, LinkKind
 from crawler.url.urls import Target, UrlReader

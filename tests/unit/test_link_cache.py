@@ -1,6 +1,7 @@
 import pytest
 
-from crawler.discover.links.cache import Judgement, LinkCache
+from crawler.discover.links.cache import LinkCache
+from crawler.discover.links.judgement import Judgement
 from crawler.url.urls import BadUrl, UrlReader
 
 PAGE = "https://example.org/a/page.html"

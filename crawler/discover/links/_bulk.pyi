@@ -1,7 +1,7 @@
-from collections.abc import Sequence
 from typing import Final
 
-from crawler.discover.links.bulk import Collected, Groups, Judged
+from crawler.discover.links.bulk import Collected, Groups
+from crawler.discover.links.judgement import Judgement
 from crawler.page import Link
 
 VERSION: Final[int]
@@ -10,7 +10,7 @@ def group_links(links: list[Link], /) -> Groups: ...
 def follow(
     links: list[Link],
     counts: list[int],
-    judgements: Sequence[Judged],
+    judgements: list[Judgement],
     at: int,
     depth: int,
     collected: Collected,

@@ -1,9 +1,9 @@
 """What is done for each of some hundred links of a page: in C (`_bulk`) where that is compiled. Pure."""
 
 import re
-from collections.abc import Sequence
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
+from crawler.discover.links.judgement import Judgement
 from crawler.page import Link
 from crawler.url.urls import Target
 
@@ -29,30 +29,6 @@ _LONGEST: Final = 2048
 """Characters of an href that is grouped."""
 
 
-class Judged(Protocol):
-    """What `follow` reads of a judgement."""
-
-    @property
-    def allowed(self) -> Target | None:
-        """The target, if nothing but its depth can refuse an ordinary link to it."""
-        ...
-
-    @property
-    def max_depth(self) -> int:
-        """The pages that may link to it have a smaller depth."""
-        ...
-
-    @property
-    def outside(self) -> Target | None:
-        """The target, if it lies out of the seeds' scope."""
-        ...
-
-    @property
-    def refusal(self) -> str | None:
-        """Why an ordinary link to it is refused on any page."""
-        ...
-
-
 def group_links(links: list[Link], /) -> Groups:
     """Group the links of a page.
 
@@ -65,7 +41,7 @@ def group_links(links: list[Link], /) -> Groups:
 def follow(
     links: list[Link],
     counts: list[int],
-    judgements: Sequence[Judged],
+    judgements: list[Judgement],
     at: int,
     depth: int,
     collected: Collected,
@@ -105,7 +81,7 @@ def group_in_python(links: list[Link], /) -> Groups:
 def follow_in_python(
     links: list[Link],
     counts: list[int],
-    judgements: Sequence[Judged],
+    judgements: list[Judgement],
     at: int,
     depth: int,
     collected: Collected,

@@ -11,37 +11,13 @@ from itertools import compress, islice, repeat
 from operator import not_
 from typing import Final, cast
 
-import msgspec
-
 from crawler.discover.links.bulk import Groups, group_links
+from crawler.discover.links.judgement import ANY_DEPTH, Judgement
 from crawler.discover.scope import Refusal, Scope
-from crawler.discover.traps import Trap, Traps
+from crawler.discover.traps import Traps
 from crawler.page import EMBEDDED, Link, LinkKind
 from crawler.steps import LINKS_AT_ONCE
-from crawler.url.urls import (
-    MAX_URL_LENGTH,
-    BadUrl,
-    Target,
-    UrlReader,
-    origin_of,
-)
-
-ANY_DEPTH: Final = 1 << 31
-
-
-class Judgement(msgspec.Struct, frozen=True, gc=False):
-    """What an href means, and whether the crawl follows it."""
-
-    target: Target | BadUrl
-    refusal: Refusal | Trap | None = None
-    """Why an ordinary link to it is refused on any page. Traps are more tolerant of other kinds of links."""
-    max_depth: int = ANY_DEPTH
-    """The pages that may link to it have a smaller depth."""
-    allowed: Target | None = None
-    """The target, if nothing but its depth can refuse an ordinary link to it. None for links to a mere fragment."""
-    outside: Target | None = None
-    """The target, if it lies out of the seeds' scope. None for links to a mere fragment."""
-
+from crawler.url.urls import MAX_URL_LENGTH, Target, UrlReader, origin_of
 
 JudgedLinks = tuple[list[Link], list[str], list[int], list[Judgement]]
 """Of each number of equal links the first, its href without fragment, that number, and what holds for the href."""
@@ -143,8 +119,10 @@ class LinkJudge:
         self._urls = urls
         self._scope = scope
         self._traps = traps
-        self._links = LinkCache(self._judge_links, capacity=capacity)
-        self._embeds = LinkCache(self._judge_embeds, capacity=capacity) if scope.distinguishes_embeds else None
+        self._links = LinkCache(partial(self._judge_hrefs, kind=LinkKind.LINK), capacity=capacity)
+        self._embeds: LinkCache | None = None
+        if scope.distinguishes_embeds:
+            self._embeds = LinkCache(partial(self._judge_hrefs, kind=LinkKind.EMBED), capacity=capacity)
 
     def judge(self, links: Sequence[Link], base_url: str, /, *, grouped: bool) -> JudgedSteps:
         """Judge the links in order: each alone, or only the first of equal ones. Equal are links of one kind whose
@@ -164,13 +142,7 @@ class LinkJudge:
         of_embeds = iter(self._embeds.judge(list(compress(hrefs, are_embeds)), base_url))
         return links, hrefs, counts, [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
 
-    def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judgement]:
-        return self._judge_hrefs(hrefs, base_url, LinkKind.LINK)
-
-    def _judge_embeds(self, hrefs: list[str], base_url: str) -> list[Judgement]:
-        return self._judge_hrefs(hrefs, base_url, LinkKind.EMBED)
-
-    def _judge_hrefs(self, hrefs: list[str], base_url: str, kind: LinkKind) -> list[Judgement]:
+    def _judge_hrefs(self, hrefs: list[str], base_url: str, *, kind: LinkKind) -> list[Judgement]:
         judgements: list[Judgement] = []
         judge, traps = self._scope.judge, self._traps
         for href, target in zip(hrefs, self._urls.read_many(hrefs, base_url), strict=True):

@@ -6,8 +6,9 @@ from typing import Final
 
 from crawler.discover.focus import Focus, precedence_of
 from crawler.discover.links.bulk import follow
-from crawler.discover.links.cache import JudgedLinks, Judgement
+from crawler.discover.links.cache import JudgedLinks
 from crawler.discover.links.filter import LinkFilter, LinkRefusal
+from crawler.discover.links.judgement import Judgement
 from crawler.discover.scope import Refusal
 from crawler.discover.traps import Trap
 from crawler.page import EMBEDDED, Link, LinkKind
