@@ -16,7 +16,7 @@ from urllib.parse import unquote
 URL_CREDIT: Final = 0.8
 PAGE_CREDIT: Final = 0.5
 INHERITED: Final = 0.5
-_WORST: Final = 255
+WORST_PRECEDENCE: Final = 255
 _BEST: Final = 1
 """Seeds have 0."""
 
@@ -79,7 +79,7 @@ def _group(key: str) -> str:
 
 def precedence_of(weight: float, /) -> int:
     """The precedence of a link of that weight: 1 for weight 1, 255 for weight 0."""
-    return _WORST - round(weight * (_WORST - _BEST))
+    return WORST_PRECEDENCE - round(weight * (WORST_PRECEDENCE - _BEST))
 
 
 def _doubt(*weights: float) -> float:

@@ -10,6 +10,7 @@ from zlib import crc32
 
 import msgspec
 
+from crawler.discover.focus import WORST_PRECEDENCE
 from crawler.page import EMBEDDED, Link, LinkDetail, Redirect
 from crawler.protocols import Discovered, Discovery
 from crawler.steps import LINKS_AT_ONCE, Steps
@@ -18,7 +19,6 @@ from frontier import CrawlUrl
 Order = Literal["depth", "breadth-first", "depth-first", "cost"]
 Costs = Literal["one", "guess"]
 
-_WORST: Final = 255
 _BEST_PAGE: Final = 2
 """If embeds go first, they have 1, and pages begin here."""
 
@@ -36,8 +36,8 @@ _ORDERS: dict[Order, Callable[[CrawlUrl], int]] = {
     "depth": lambda url: url.precedence,
     # URLs go in the order in which they were found, which is that of their depths.
     "breadth-first": lambda _: _BEST_PAGE,
-    "depth-first": lambda url: max(_BEST_PAGE, _WORST - url.depth),
-    "cost": lambda url: min(_WORST, 1 + cost_of(url.canonical)),
+    "depth-first": lambda url: max(_BEST_PAGE, WORST_PRECEDENCE - url.depth),
+    "cost": lambda url: min(WORST_PRECEDENCE, 1 + cost_of(url.canonical)),
 }
 
 

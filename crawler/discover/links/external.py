@@ -7,6 +7,7 @@ scope later, for example by a seed's redirect, and then crawls it.
 
 from typing import Final
 
+from crawler.discover.focus import WORST_PRECEDENCE
 from crawler.discover.links.filter import LinkRules
 from crawler.discover.scope import Refusal, Scope
 from crawler.page import Link, LinkKind
@@ -14,7 +15,6 @@ from crawler.url.urls import Target
 from frontier import CrawlUrl
 
 MARK: Final = "#external"
-_WORST_PRECEDENCE: Final = 255
 _NOT_CHECKED: Final = frozenset({LinkKind.SITEMAP, LinkKind.LISTED, LinkKind.SPECULATIVE, LinkKind.FORM})
 """Nobody has written such a link for readers to follow."""
 
@@ -43,7 +43,7 @@ class ExternalLinks:
                 via=self._parent.url,
                 kind=LinkKind.EXTERNAL,
                 anchor=link.text or None,
-                precedence=min(_WORST_PRECEDENCE, depth),
+                precedence=min(WORST_PRECEDENCE, depth),
                 link_count=count,
             )
         )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Final
 
-from crawler.discover.focus import Focus, precedence_of
+from crawler.discover.focus import WORST_PRECEDENCE, Focus, precedence_of
 from crawler.discover.links.bulk import follow
 from crawler.discover.links.cache import JudgedLinks
 from crawler.discover.links.filter import LinkFilter, LinkRefusal
@@ -16,7 +16,6 @@ from crawler.steps import LINKS_AT_ONCE
 from crawler.url.urls import Target
 from frontier import CrawlUrl, UrlBatch
 
-_WORST_PRECEDENCE: Final = 255
 MAX_NESTED_SITEMAPS: Final = 5
 """The protocol allows one level of nesting, and some sites use two. Without a limit, a generator could go on
 forever."""
@@ -197,7 +196,7 @@ class FollowedLinks:
             kind=link.kind,
             anchor=link.text or None,
             weight=weight,
-            precedence=precedence_of(weight) if self._focus else min(_WORST_PRECEDENCE, depth),
+            precedence=precedence_of(weight) if self._focus else min(WORST_PRECEDENCE, depth),
             link_count=count,
             last_modified=link.last_modified or None,
             change_frequency=link.change_frequency or None,
@@ -208,4 +207,4 @@ def _sitemap_precedence(parent: CrawlUrl) -> int:
     """The precedence of a sitemap that `parent` names. A sitemap from robots.txt has that of its page, one from an
     index goes one step later. Deeper ones, of which there may be millions, wait for pages many steps away."""
     nested = parent.redirects
-    return parent.precedence if nested < 0 else min(_WORST_PRECEDENCE, parent.precedence + 4**nested)
+    return parent.precedence if nested < 0 else min(WORST_PRECEDENCE, parent.precedence + 4**nested)
