@@ -24,12 +24,7 @@ from crawler.page import Link, LinkDetail, LinkKind, Redirect
 from crawler.protocols import Discovered
 from crawler.steps import Steps
 from crawler.url.seeds import read_seed, scheme_adder
-from crawler.url.urls import (
-    BadUrl,
-    Target,
-    UrlReader,
-    join,
-)
+from crawler.url.urls import BadUrl, Target, UrlReader, join
 from frontier import CrawlUrl, canonicals_of
 
 REMEMBERED_LINKS: Final = 50_000
@@ -84,7 +79,7 @@ class ScopedDiscovery:
         ]
 
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
-        checks = ExternalLinks(self._scope, self._rules, parent)
+        checks = ExternalLinks(self._filter, parent)
         on_outside = checks.add if self._rules.check_external else None
         followed = FollowedLinks(self._filter, parent, focus=self._focus, about=about, on_outside=on_outside)
         for step, judged in enumerate(self._filter.judge_distinct(links, base_url)):
@@ -129,8 +124,7 @@ class ScopedDiscovery:
     def link_details(
         self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
     ) -> Steps[list[LinkDetail]]:
-        max_others = self._rules.max_links_per_page
-        return link_details(links, base_url, found, parent=parent, link_filter=self._filter, max_others=max_others)
+        return link_details(links, base_url, found, parent=parent, link_filter=self._filter)
 
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         robots_txt = join(parent.url, "/robots.txt") or parent.url

@@ -18,10 +18,10 @@ def link_details(
     *,
     parent: CrawlUrl,
     link_filter: LinkFilter,
-    max_others: int,
 ) -> Steps[list[LinkDetail]]:
-    """The links of a page in document order: the first to each URL that was `found`, and up to `max_others` more."""
-    unwanted_reason = link_filter.unwanted_reason
+    """The links of a page in document order: the first to each URL that was `found`, and as many others as a page may
+    have links."""
+    unwanted_reason, others_left = link_filter.unwanted_reason, link_filter.max_links
     followed = {*canonicals_of(found.urls), parent.canonical}
     first = followed - {parent.canonical}
     reasons = {url: str(reason) for url, reason in found.refusals}
@@ -42,8 +42,8 @@ def link_details(
                 reason_of.setdefault(canonical, refused)
             if refused is None and canonical in first:
                 first.remove(canonical)
-            elif max_others:
-                max_others -= 1
+            elif others_left:
+                others_left -= 1
             else:
                 continue
             details.append(

@@ -8,7 +8,7 @@ scope later, for example by a seed's redirect, and then crawls it.
 from typing import Final
 
 from crawler.discover.focus import WORST_PRECEDENCE
-from crawler.discover.links.filter import LinkRules
+from crawler.discover.links.filter import LinkFilter
 from crawler.discover.scope import Refusal, Scope
 from crawler.page import Link, LinkKind
 from crawler.url.urls import Target
@@ -22,10 +22,10 @@ _NOT_CHECKED: Final = frozenset({LinkKind.SITEMAP, LinkKind.LISTED, LinkKind.SPE
 class ExternalLinks:
     """Collects what is to be checked of the links of a page."""
 
-    def __init__(self, scope: Scope, rules: LinkRules, parent: CrawlUrl) -> None:
+    def __init__(self, link_filter: LinkFilter, parent: CrawlUrl) -> None:
         self.urls: list[CrawlUrl] = []
-        self._scope = scope
-        self._left = rules.max_links_per_page if rules.check_external else 0
+        self._scope = link_filter.scope
+        self._left = link_filter.max_links
         self._parent = parent
 
     def add(self, link: Link, target: Target, count: int) -> None:
