@@ -21,7 +21,7 @@ from urllib.parse import quote
 from crawler.url.hosts import surt_host
 from crawler.url.urls import Target, UrlReader
 
-_HERITRIX = re.compile(r"(?:https?://)?\(?", re.IGNORECASE)
+_HERITRIX = re.compile(r"\A(?:https?://)?\(?", re.IGNORECASE)
 _HOST = re.compile(r"[\w.-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 _DEFAULT_PORTS: Final = ("80", "443")
 _ASCII: Final = string.printable
@@ -147,7 +147,7 @@ def prefixes_of(entry: str, /) -> Iterator[str]:
 
 
 def _surt_prefixes(entry: str) -> Iterator[str]:
-    host, bracket, path = entry[_match_end(entry) :].partition(")")
+    host, bracket, path = _HERITRIX.sub("", entry, count=1).partition(")")
     name, colon, port = host.lower().partition(":") if "[" not in host else (host.lower(), "", "")
     name = ",".join(label if label.isascii() else _ascii_label(label, entry) for label in name.split(","))
     if colon:
@@ -174,8 +174,3 @@ def _domain(prefix: str) -> Iterator[str]:
     if prefix.endswith(","):
         yield f"{prefix[:-1]})"
         yield f"{prefix[:-1]}:"
-
-
-def _match_end(entry: str) -> int:
-    match = _HERITRIX.match(entry)
-    return match.end() if match else 0
