@@ -38,7 +38,7 @@ class RefusalCount(msgspec.Struct, array_like=True, frozen=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_DECODER: Final = msgspec.msgpack.Decoder(RefusalCount)
+decode_refusal_count: Final = msgspec.msgpack.Decoder(RefusalCount).decode
 _COUNT: Final = msgspec.msgpack.Decoder(int)
 
 
@@ -46,18 +46,13 @@ def _add(note: bytes, other: bytes) -> bytes:
     try:
         return _encode(_COUNT.decode(note) + _COUNT.decode(other))
     except msgspec.ValidationError:
-        one, more = _DECODER.decode(note), _DECODER.decode(other)
+        one, more = decode_refusal_count(note), decode_refusal_count(other)
         examples = list(dict.fromkeys((*one.examples, *more.examples)))[:EXAMPLES]
         return _encode(RefusalCount(one.count + more.count, examples))
 
 
 NOTES: Final = NoteKind(word="refused", host_of=lambda rule_and_host: rule_and_host.partition(" ")[2], add=_add)
 """By rule and host; the number of these and what was refused on further hosts are of the whole crawl."""
-
-
-def decode_refusal_count(note: bytes, /) -> RefusalCount:
-    """Raises `msgspec.DecodeError`."""
-    return _DECODER.decode(note)
 
 
 class RefusalCounts:
