@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from crawler.url.canonical import rule_of
-from crawler.url.canonical_rules import RULES, UNRESERVED
+from crawler.url.canonical_rules import RULES, normal_escape, without
 from crawler.url.components import NamedRule, Rule, UrlComponents
 
 _TRACKING = re.compile(
@@ -42,24 +42,15 @@ def _session_ids(url: UrlComponents) -> UrlComponents:
 
 
 def _tracking_parameters(url: UrlComponents) -> UrlComponents:
-    if not url.query:
-        return url
-    before = url.query.split("&")
-    kept = [each for each in before if not _TRACKING.fullmatch(each)]
-    return url if len(kept) == len(before) else replace(url, query="&".join(kept) if kept else None)
+    return without(url, _TRACKING)
 
 
 def _percent_encoding(url: UrlComponents) -> UrlComponents:
     if "%" in url.path:
-        url = replace(url, path=_ESCAPE.sub(_normal_escape, url.path))
+        url = replace(url, path=_ESCAPE.sub(normal_escape, url.path))
     if url.query and "%" in url.query:
-        url = replace(url, query=_ESCAPE.sub(_normal_escape, url.query))
+        url = replace(url, query=_ESCAPE.sub(normal_escape, url.query))
     return url
-
-
-def _normal_escape(match: re.Match[str]) -> str:
-    char = chr(int(match[0][1:], 16))
-    return char if char in UNRESERVED else match[0].upper()
 
 
 def _trailing_dot(url: UrlComponents) -> UrlComponents:

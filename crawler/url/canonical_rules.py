@@ -54,11 +54,11 @@ _ESCAPE = re.compile("(?<!%)(?<!%[0-9a-fA-F])%[0-9a-fA-F]{2}")
 _ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$")
 """Without its trailing dot, such a host would be read as an IPv4 address."""
 _ANY_ESCAPE = re.compile("(%[0-9a-fA-F]{2})")
-UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _DEFAULT_DOCUMENT = re.compile(r"/(?:index|default)\.(?:html?|xhtml|php[3-5]?|aspx?|jspx?|cgi)$", re.IGNORECASE)
 
 
-def _without(url: UrlComponents, parameter: re.Pattern[str]) -> UrlComponents:
+def without(url: UrlComponents, parameter: re.Pattern[str]) -> UrlComponents:
     """Drop the query parameters that match the whole pattern; the others keep their order."""
     if not url.query:
         return url
@@ -85,7 +85,7 @@ def _session_ids(url: UrlComponents) -> UrlComponents:
 
 def _tracking_parameters(url: UrlComponents) -> UrlComponents:
     """Drop `utm_source=…`, `gclid=…`, `fbclid=…` and the like, which tell where a reader came from."""
-    return _without(url, _tracking())
+    return without(url, _tracking())
 
 
 def _empty_query(url: UrlComponents) -> UrlComponents:
@@ -96,17 +96,18 @@ def _empty_query(url: UrlComponents) -> UrlComponents:
     return url if kept == url.query else replace(url, query=kept)
 
 
-def _normal_escape(match: re.Match[str]) -> str:
+def normal_escape(match: re.Match[str]) -> str:
+    """The character of an escape that needs none; else the escape with capitals."""
     char = chr(int(match[0][1:], 16))
-    return char if char in UNRESERVED else match[0].upper()
+    return char if char in _UNRESERVED else match[0].upper()
 
 
 def _percent_encoding(url: UrlComponents) -> UrlComponents:
     """`%7e` is `~` and `%c3` is `%C3` (RFC 3986, 6.2.2.1 and 6.2.2.2)."""
     if "%" in url.path:
-        url = replace(url, path=_ESCAPE.sub(_normal_escape, url.path))
+        url = replace(url, path=_ESCAPE.sub(normal_escape, url.path))
     if url.query and "%" in url.query:
-        url = replace(url, query=_ESCAPE.sub(_normal_escape, url.query))
+        url = replace(url, query=_ESCAPE.sub(normal_escape, url.query))
     return url
 
 
