@@ -1,14 +1,17 @@
 """Finds pages with the same body, so that a record can name the page that it repeats. Pure."""
 
 from itertools import islice
-from typing import Any, Final
+from typing import Final, TypeVar
 
 BODIES_REMEMBERED: Final = 100_000
 _FORGOTTEN_AT_ONCE: Final = 100
 """This part of them."""
 
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
-def forget_oldest(remembered: dict[Any, Any], /) -> None:
+
+def forget_oldest(remembered: dict[_Key, _Value], /) -> None:
     """Forget a hundredth of what is remembered, but at least one, from the oldest on.
 
     To find the oldest one, a dictionary passes over all that were deleted before it: one at a time that took 80 us for

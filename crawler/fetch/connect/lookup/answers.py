@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from crawler.duplicates import forget_oldest
+
 MAX_ADDRESSES = 16
 """Of one name. Nobody can fill the memory with a name that has thousands."""
 
@@ -61,10 +63,7 @@ class Answers:
     def put(self, name: str, answer: Answer, /, *, max_names: int) -> None:
         self._answers.pop(name, None)
         if len(self._answers) >= max_names:
-            # Several at once: to find the first entry of a dict takes longer the more have been deleted before it.
-            oldest = [known for known, _ in zip(self._answers, range(max(1, max_names // 100)), strict=False)]
-            for known in oldest:
-                del self._answers[known]
+            forget_oldest(self._answers)
         self._answers[name] = answer
 
 
