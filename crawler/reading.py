@@ -144,9 +144,10 @@ class ContentReader:
         about = f"{extract.title or ''}\n{extract.description or ''}\n{extract.abstract or ''}"
         discovered = await in_turn(self._discovery.links(base_url, links, parent=parent, about=about))
         if found.repeat is not None and found.repeat.refusal is not None:
-            discovered = _without_links(discovered, found.repeat.refusal, still_followed=found.repeat.still_followed)
+            still_followed = found.repeat.still_followed
+            discovered = _refuse(discovered, found.repeat.refusal, lambda url: url.canonical != still_followed)
         if found.usage.refuses_embeds:
-            discovered = _without_embeds(discovered)
+            discovered = _refuse(discovered, REFUSED, lambda url: url.kind in EMBEDDED)
         references = details = None
         if self.references:
             references = await in_turn(self._discovery.references(base_url, links, discovered, parent=parent))
@@ -164,17 +165,8 @@ class ContentReader:
         )
 
 
-def _without_links(discovered: Discovered, refusal: str, *, still_followed: str | None) -> Discovered:
-    """What is left of the links of a page if all are refused, but for one."""
-    return _refuse(discovered, refusal, lambda url: url.canonical != still_followed)
-
-
-def _without_embeds(discovered: Discovered) -> Discovered:
-    """What is left of the links of a page if what it embeds must not be used."""
-    return _refuse(discovered, REFUSED, lambda url: url.kind in EMBEDDED)
-
-
 def _refuse(discovered: Discovered, refusal: str, is_refused: Callable[[CrawlUrl], bool]) -> Discovered:
+    """The links of a page without those that `is_refused` names."""
     refused = [(url.url, refusal) for url in discovered.urls if is_refused(url)]
     return msgspec.structs.replace(
         discovered,
