@@ -179,7 +179,7 @@ class Pipeline:
             await self._settle_disallowed(lease, policy, verdict, own=prerequisite is None, rest_s=rest_s)
             return None
         if verdict.preferences and lease.url.kind not in _NEVER_KEPT:
-            usage = components.preferences.of_origin(verdict.preferences)
+            usage = components.preferences.usage(verdict.preferences)
             if usage.is_refused:
                 decision = Decision(cooldown_s=0.0, reason=REFUSED)
                 await self._settlement.settle_unfetched(lease, decision, message=usage.message, usage=usage)

@@ -43,9 +43,15 @@ class Preferences:
         self._purposes = frozenset(purposes) if are_respected else frozenset()
         self._robots_names = frozenset(robots_names)
 
-    def of_origin(self, said: Sequence[Preference], /) -> Usage:
-        """What an origin says about the use of a page that was not fetched yet."""
-        return self._usage(said)
+    def usage(self, said: Sequence[Preference], /) -> Usage:
+        """What follows from statements alone, as from those of an origin about a page that was not fetched yet."""
+        refused = {purpose for each in said for purpose in each.refuses}
+        return Usage(
+            preferences=_kept(said),
+            refused_for=in_order(refused),
+            is_refused=self._are_refused(refused),
+            refuses_embeds=self._are_refused(_refused_for_embeds(said)),
+        )
 
     def judge(
         self, response: Response, extract: Extract | None = None, /, *, of_origin: Sequence[Preference] = ()
@@ -57,16 +63,7 @@ class Preferences:
         is_image = extract is not None and extract.content_type.startswith("image/")
         own = () if extract is None else extract.preferences
         found = _ranked([*own, *self._of_headers(said, is_image=is_image), *of_origin])
-        return self._usage(found) if found else NO_USAGE
-
-    def _usage(self, found: Sequence[Preference]) -> Usage:
-        refused = {purpose for each in found for purpose in each.refuses}
-        return Usage(
-            preferences=_kept(found),
-            refused_for=in_order(refused),
-            is_refused=self._are_refused(refused),
-            refuses_embeds=self._are_refused(_refused_for_embeds(found)),
-        )
+        return self.usage(found) if found else NO_USAGE
 
     def _are_refused(self, refused: Collection[str]) -> bool:
         return bool(self._purposes) and self._purposes.issubset(refused)

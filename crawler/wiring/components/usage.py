@@ -23,4 +23,4 @@ def keeps_loads_of(config: Config) -> Callable[[PageRecord], bool] | None:
     if not (config.render.patterns and (config.render.archive or config.render.screenshot)):
         return None
     judge = preferences(config)
-    return lambda record: not judge.of_origin(record.preferences or ()).refuses_embeds
+    return lambda record: not judge.usage(record.preferences or ()).refuses_embeds

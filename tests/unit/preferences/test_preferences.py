@@ -13,10 +13,10 @@ from crawler.page import NO_USAGE, Page, Preference, Usage
 from crawler.preferences.judging import MAX_PREFERENCES, Preferences
 from crawler.preferences.signals import PURPOSES, SIGNALS
 from crawler.preferences.values import MAX_KEPT_CHARACTERS, read_value
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 
 CASES = tomllib.loads(Path(__file__).with_name("cases.toml").read_text(encoding="utf-8"))["case"]
-EXTRACTOR = LexborExtractor(agent="onceover")
+EXTRACTOR = lexbor_extractor(agent="onceover")
 VALUED = [name for name in SIGNALS if name not in ("robots", "robots-group")]
 
 
@@ -127,7 +127,7 @@ def test_no_number_of_permissions_hides_a_refusal() -> None:
     assert (usage.is_refused, usage.refused_for, len(usage.preferences)) == (True, ("train-ai",), MAX_PREFERENCES)
     assert usage.message == "content-signal (robots.txt) 'ai-train=no' refuses train-ai"
     rules = RobotsRules(f"{many}Content-Signal: ai-train=no\n", agent="onceover")
-    assert Preferences(["train-ai"]).of_origin(rules.preferences("/page")) == usage
+    assert Preferences(["train-ai"]).usage(rules.preferences("/page")) == usage
 
 
 @given(value=st.text(alphabet=st.sampled_from("train-ai=nysearch, ;()\"?@:1.*%$'\\\t\x00é\ud800")) | st.text())
