@@ -154,17 +154,16 @@ class Pipeline:
         """What robots.txt says if it allows the URL now. Otherwise the lease is handled."""
         components, url = self._components, lease.url.url
         verdict = await components.robots.allows(url, prerequisite=prerequisite)
+        rest_s = 0.0
         if verdict.asked:
             self.counters.robots_asked += 1
             await self._relocate(lease, prerequisite)
-        if self._options.sitemaps and lease.url.kind != LinkKind.EXTERNAL:
-            await self._admit_sitemaps(lease)
-        rest_s = 0.0
-        if verdict.asked:
             asked_url = prerequisite or url
             rest_s = components.policy_for(asked_url).after_robots_s(
                 verdict, crawl_delay_s=components.robots.crawl_delay(asked_url)
             )
+        if self._options.sitemaps and lease.url.kind != LinkKind.EXTERNAL:
+            await self._admit_sitemaps(lease)
         if not verdict.known or (verdict.allowed and (verdict.asked or prerequisite is not None)):
             # A host has just had a request, or this lease holds the turn of another host than it now needs.
             own_rest_s = rest_s if prerequisite is None else 0.0

@@ -172,9 +172,7 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def after_robots_s(self, verdict: Verdict, /, *, crawl_delay_s: float | None) -> float:
-        """How long a host rests after a request for its robots.txt; 0 if there was no request."""
-        if not verdict.asked:
-            return 0.0
+        """How long a host rests after a request for its robots.txt."""
         rest_s = self.pace.cooldown_s(verdict.duration_s, crawl_delay_s=crawl_delay_s)
         return self.pace.backoff_s(rest_s, 0, key="", retry_after_s=verdict.pause_s)
 

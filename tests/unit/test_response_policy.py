@@ -245,8 +245,7 @@ def test_nobody_rests_from_a_request_that_was_never_sent(kind: FailureKind) -> N
 
 
 def test_what_robots_txt_forbids_is_settled_and_costs_no_rest_unless_it_was_asked_for() -> None:
-    verdict = Verdict(allowed=False, reason="robots")
-    assert POLICY.after_robots_s(verdict, crawl_delay_s=9.0) == 0.0
+    assert forbidden(Verdict(allowed=False, reason="robots"), rest_s=0.0).cooldown_s == 0.0
     asked = Verdict(allowed=False, reason="robots", asked=True, duration_s=3.0)
     assert POLICY.after_robots_s(asked, crawl_delay_s=None) == 6.0
     assert POLICY.after_robots_s(asked, crawl_delay_s=9.0) == 9.0
