@@ -1,4 +1,4 @@
-"""What the rest of the program knows of an extractor: its descriptor, which stands beside its class."""
+"""What the rest of the program knows of an extractor: its descriptor."""
 
 from collections.abc import Callable
 from typing import Any

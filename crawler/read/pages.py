@@ -65,7 +65,7 @@ class _Growth:
 
 
 class PageReader:
-    """Reads pages with one parser."""
+    """Reads pages with one parser; a `LinkExtractor`."""
 
     def __init__(
         self,

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from crawler.cli.run.allocator import settle_allocator
 from crawler.page import Page
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lexbor_trees import LexborTrees
-from crawler.read.html.turbohtml import TurboHtmlExtractor
+from crawler.read.html.turbohtml import turbohtml_extractor
 from crawler.read.pages import PageReader
 from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
@@ -35,8 +35,8 @@ from tests.unit.read.suites import page, real_pages
 CRAWLER_CPU, SERVER_CPU = 0, 1
 DOCS = Path("/usr/share/doc/python3-doc/html/library")
 READERS = {
-    "scan": LexborExtractor().extract,
-    "turbohtml": TurboHtmlExtractor().extract,
+    "scan": lexbor_extractor().extract,
+    "turbohtml": turbohtml_extractor().extract,
     "tree": PageReader(LexborTrees().read).extract,
 }
 MEANINGS = {

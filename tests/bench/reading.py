@@ -34,9 +34,9 @@ from crawler.discover.scope import Scope
 from crawler.page import Extract, Page
 from crawler.protocols import LinkExtractor as OurExtractor
 from crawler.read.encoding.text import encoding_of, to_utf8
-from crawler.read.html.bs4 import Bs4Extractor
-from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.html.lxml import LxmlExtractor
+from crawler.read.html.bs4 import bs4_extractor
+from crawler.read.html.lexbor import lexbor_extractor
+from crawler.read.html.lxml import lxml_extractor
 from crawler.read.html.scan import scan
 from crawler.read.options import DEFAULT_OPTIONS
 from crawler.read.pages import Document
@@ -138,7 +138,7 @@ def bare_lxml() -> Reader:
 
 def joined(given: Sequence[Page]) -> Reader:
     """lexbor's parser, and a URL parser for what was extracted before."""
-    extractor = LexborExtractor()
+    extractor = lexbor_extractor()
     extracts = {page.url: extractor.extract(page) for page in given}
     hrefs = {
         url: (extract.base_url, list({link.href.partition("#")[0]: None for link in extract.links}))
@@ -215,7 +215,7 @@ def profile(read: Reader, given: Sequence[Page]) -> None:
 
 def _steps(given: Sequence[Page]) -> dict[str, float]:
     """Seconds of the steps, each done for all pages alone."""
-    extractor = LexborExtractor()
+    extractor = lexbor_extractor()
     bodies = [to_utf8(each.body, encoding_of(each.body, http_charset=None)) for each in given]
     documents = [Document(html=body, robots_names=frozenset({"robots"}), options=DEFAULT_OPTIONS) for body in bodies]
     extracts = [extractor.extract(each) for each in given]
@@ -246,9 +246,9 @@ def main() -> None:
     megabytes = sum(len(each.body) for each in given) / 1e6
     tell(f"{len(given)} pages, {megabytes:.1f} MB")
     readers: dict[str, Reader] = {
-        "lexbor": ours(LexborExtractor()),
-        "lxml": ours(LxmlExtractor()),
-        "judged": judged(LexborExtractor()),
+        "lexbor": ours(lexbor_extractor()),
+        "lxml": ours(lxml_extractor()),
+        "judged": judged(lexbor_extractor()),
         "scrapy": scrapys(),
         "scrapy_all": scrapys(tags=_ELEMENTS, attrs=_ATTRIBUTES),
         "parsel": parsels(),
@@ -258,7 +258,7 @@ def main() -> None:
     }
     measured = times_of(readers, given, rounds=3)
     if not asked.quick:
-        measured |= times_of({"bs4": ours(Bs4Extractor())}, given[::4], rounds=1)
+        measured |= times_of({"bs4": ours(bs4_extractor())}, given[::4], rounds=1)
     figures: dict[str, float] = {}
     seconds: dict[str, float] = {}
     for name, (samples, links) in measured.items():
@@ -275,7 +275,7 @@ def main() -> None:
         figures[f"ratio_scrapy_{name}"] = seconds["scrapy"] / seconds[name]
         if name in ("lexbor", "lxml"):
             figures[f"ratio_parsel_{name}"] = seconds["parsel"] / seconds[name]
-    profile(judged(LexborExtractor()), given)
+    profile(judged(lexbor_extractor()), given)
     emit(
         figures,
         asked=asked,

@@ -29,7 +29,7 @@ import turbohtml
 
 from crawler.page import Page, Wanted
 from crawler.read.content.reading import read_content
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from tests.bench.report import Options, emit, tell
 
 CORPUS: Final = Path(__file__).parents[3] / "shared" / "corpora" / "html-real-pages.zip"
@@ -190,7 +190,7 @@ def main() -> None:
     )
 
 
-_EXTRACT: Final = LexborExtractor().extract(
+_EXTRACT: Final = lexbor_extractor().extract(
     Page(
         url="http://h.test/",
         status=200,

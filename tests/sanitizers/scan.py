@@ -6,7 +6,7 @@ from random import Random
 from crawler.page import Link, LinkKind
 from crawler.read.elements.link_tables import KEPT_META, KIND_OF_REL
 from crawler.read.html import _scan as compiled
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lexbor_trees import LexborTrees
 from crawler.read.options import Options
 from crawler.read.pages import PageReader
@@ -16,7 +16,7 @@ from tests.unit.read.pieces import ATTRIBUTES, NAMES, STYLES, TEXTS, WHOLE
 from tests.unit.read.suites import page
 
 OPTIONS = Options(forms=True, scripts=True, preview_images=True)
-BY_SCAN = LexborExtractor(options=OPTIONS)
+BY_SCAN = lexbor_extractor(options=OPTIONS)
 BY_TREE = PageReader(LexborTrees(OPTIONS).read, options=OPTIONS)
 TABLE_NAMES = "table caption colgroup col col tbody thead tfoot tr tr td td th".split()
 LARGE_BYTES = 4_000

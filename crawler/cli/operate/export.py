@@ -25,7 +25,7 @@ from crawler.export.wacz.packing import WaczExport, earlier_archives, export_wac
 from crawler.export.wacz.unpacking import is_wacz, unpacked
 from crawler.export.writers import Format
 from crawler.protocols import ContentReading
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.record import rfc3339
 from crawler.status import number_of
 from crawler.url.hosts import use_suffixes
@@ -148,7 +148,7 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
         table = pages_table(find, crawl=_name(crawl)) if options.table == "pages" else links_table()
         texts = None
         if read_content is not None:
-            texts = ArchivedText(directory, captures, LexborExtractor(), read_content)
+            texts = ArchivedText(directory, captures, lexbor_extractor(), read_content)
             table = msgspec.structs.replace(table, rewrite=texts.rewrite)
         made = export_table(
             TableExport(
@@ -209,7 +209,7 @@ def _pack_with(directory: Path, to: Path, options: _Options, places: Sequence[Pa
     archives, texts = [] if read_content is None else _archives_with_text(directory, options, places), None
     with Captures(directory, archives, _tell) as captures:
         if read_content is not None:
-            texts = ArchivedText(directory, captures, LexborExtractor(), read_content)
+            texts = ArchivedText(directory, captures, lexbor_extractor(), read_content)
         export = WaczExport(
             directory=directory,
             part=options.part,

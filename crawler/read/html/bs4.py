@@ -8,7 +8,7 @@ from typing import Final, cast
 from bs4 import BeautifulSoup
 from bs4.element import NavigableString, Tag
 
-from crawler.page import Extract, LinkKind, Page
+from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, ElementReader
@@ -22,18 +22,13 @@ _MAX_PARAGRAPHS: Final = 20
 _HOLDS_URL = re.compile(r"url\(", re.IGNORECASE)
 
 
-class Bs4Extractor:
-    """Extracts links and metadata from the tree of `html.parser`."""
-
-    def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
-        self._pages = PageReader(_read, agent=agent, options=options)
-
-    def extract(self, page: Page, /) -> Extract:
-        return self._pages.extract(page)
+def bs4_extractor(*, agent: str = "", options: Options = DEFAULT_OPTIONS) -> PageReader:
+    """An extractor by the tree of `html.parser`."""
+    return PageReader(_read, agent=agent, options=options)
 
 
 DESCRIPTOR: Final = Descriptor(
-    name="bs4", make=lambda parameters, _: Bs4Extractor(agent=parameters.agent, options=parameters.reads)
+    name="bs4", make=lambda parameters, _: bs4_extractor(agent=parameters.agent, options=parameters.reads)
 )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
 
-from crawler.page import Extract, Page
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import ElementReader
 from crawler.read.html.scan import scan
@@ -12,14 +11,9 @@ from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import Document, PageReader
 
 
-class LexborExtractor:
-    """Extracts links and metadata as browsers see them."""
-
-    def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
-        self._pages = PageReader(_LateTrees(options).read, scan=scan, agent=agent, options=options)
-
-    def extract(self, page: Page, /) -> Extract:
-        return self._pages.extract(page)
+def lexbor_extractor(*, agent: str = "", options: Options = DEFAULT_OPTIONS) -> PageReader:
+    """An extractor that reads pages as browsers do."""
+    return PageReader(_LateTrees(options).read, scan=scan, agent=agent, options=options)
 
 
 class _LateTrees:
@@ -39,5 +33,5 @@ class _LateTrees:
 
 
 DESCRIPTOR: Final = Descriptor(
-    name="lexbor", make=lambda parameters, _: LexborExtractor(agent=parameters.agent, options=parameters.reads)
+    name="lexbor", make=lambda parameters, _: lexbor_extractor(agent=parameters.agent, options=parameters.reads)
 )

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 import lxml.etree
 
-from crawler.page import Extract, LinkKind, Page
+from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, ElementReader
@@ -30,18 +30,13 @@ _MARKED_AS_CLOSED = re.compile(
 )
 
 
-class LxmlExtractor:
-    """Extracts links and metadata from a tree of libxml2."""
-
-    def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
-        self._pages = PageReader(_read, agent=agent, options=options)
-
-    def extract(self, page: Page, /) -> Extract:
-        return self._pages.extract(page)
+def lxml_extractor(*, agent: str = "", options: Options = DEFAULT_OPTIONS) -> PageReader:
+    """An extractor by the tree of libxml2."""
+    return PageReader(_read, agent=agent, options=options)
 
 
 DESCRIPTOR: Final = Descriptor(
-    name="lxml", make=lambda parameters, _: LxmlExtractor(agent=parameters.agent, options=parameters.reads)
+    name="lxml", make=lambda parameters, _: lxml_extractor(agent=parameters.agent, options=parameters.reads)
 )
 
 

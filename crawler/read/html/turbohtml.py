@@ -5,7 +5,7 @@ from typing import Final
 from turbohtml import Document as Tree
 from turbohtml import Element, Namespace, parse
 
-from crawler.page import Extract, LinkKind, Page
+from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, ElementReader
@@ -86,18 +86,13 @@ class TurboHtmlTrees:
         return reader
 
 
-class TurboHtmlExtractor:
-    """Extracts links and metadata as browsers see them."""
-
-    def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
-        self._pages = PageReader(TurboHtmlTrees(options).read, agent=agent, options=options)
-
-    def extract(self, page: Page, /) -> Extract:
-        return self._pages.extract(page)
+def turbohtml_extractor(*, agent: str = "", options: Options = DEFAULT_OPTIONS) -> PageReader:
+    """An extractor that reads pages as browsers do."""
+    return PageReader(TurboHtmlTrees(options).read, agent=agent, options=options)
 
 
 DESCRIPTOR: Final = Descriptor(
-    name="turbohtml", make=lambda parameters, _: TurboHtmlExtractor(agent=parameters.agent, options=parameters.reads)
+    name="turbohtml", make=lambda parameters, _: turbohtml_extractor(agent=parameters.agent, options=parameters.reads)
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from crawler.page import Extract, LinkKind, Page
 from crawler.read.descriptor import Descriptor, Parameters
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.seams import LinkExtractor
 from crawler.testing.timeouts import MAX_WAIT_S
@@ -31,7 +31,7 @@ class LinkExtractorSuite:
         if self.descriptor is None:
             pytest.fail(f"expected a `descriptor` or a method `make_extractor` in {type(self).__name__}, found neither")
         parameters = Parameters(
-            agent=agent, reads=reads, make_default=lambda: LexborExtractor(agent=agent, options=reads)
+            agent=agent, reads=reads, make_default=lambda: lexbor_extractor(agent=agent, options=reads)
         )
         return self.descriptor.make(parameters, msgspec.convert(self.options, self.descriptor.options))
 

@@ -18,7 +18,7 @@ from crawler.page import Fetched, PageRecord
 from crawler.protocols import LinkExtractor, Sink
 from crawler.read.descriptor import Descriptor as ExtractorDescriptor
 from crawler.read.descriptor import Parameters as ExtractorParameters
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.options import Options, ReadPdf
 from crawler.read.pdf.processes import PdfProcesses
 from crawler.seams import Begins, IsTold
@@ -40,7 +40,7 @@ def extractor(loaded: Loaded, pdf: ReadPdf | None = None) -> LinkExtractor:
     config = loaded.config
     agent, reads = product_token(config.fetch.user_agent), _options(loaded, pdf or PdfProcesses().read)
     parameters = ExtractorParameters(
-        agent=agent, reads=reads, make_default=lambda: LexborExtractor(agent=agent, options=reads)
+        agent=agent, reads=reads, make_default=lambda: lexbor_extractor(agent=agent, options=reads)
     )
     backend = find(EXTRACTOR, config.fetch.extractor)
     try:

@@ -5,7 +5,7 @@ import time
 
 from crawler.page import Extract, Link, LinkKind, Page
 from crawler.protocols import LinkExtractor
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.testing import HtmlExtractorContract, LinkExtractorContract
 
@@ -89,4 +89,4 @@ class TestDeafToOptions(HtmlExtractorContract):
     FAILS = ("test_forms_are_left_alone_unless_asked_for", "test_robots_directives_for_all_and_for_this_agent_are_read")
 
     def make_extractor(self, *, agent: str = "onceover", reads: Options = DEFAULT_OPTIONS) -> LinkExtractor:
-        return LexborExtractor()
+        return lexbor_extractor()

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from crawler.protocols import LinkExtractor
-from crawler.read.html.bs4 import Bs4Extractor
-from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.html.lxml import LxmlExtractor
-from crawler.read.html.turbohtml import TurboHtmlExtractor
+from crawler.read.html.bs4 import bs4_extractor
+from crawler.read.html.lexbor import lexbor_extractor
+from crawler.read.html.lxml import lxml_extractor
+from crawler.read.html.turbohtml import turbohtml_extractor
 
 Make = Callable[..., LinkExtractor]
-MAKERS: list[Make] = [TurboHtmlExtractor, LexborExtractor, LxmlExtractor, Bs4Extractor]
+MAKERS: list[Make] = [turbohtml_extractor, lexbor_extractor, lxml_extractor, bs4_extractor]

@@ -10,9 +10,9 @@ import pytest
 
 from crawler.page import Extract, LinkKind
 from crawler.protocols import LinkExtractor
-from crawler.read.html.bs4 import Bs4Extractor
-from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.html.lxml import LxmlExtractor
+from crawler.read.html.bs4 import bs4_extractor
+from crawler.read.html.lexbor import lexbor_extractor
+from crawler.read.html.lxml import lxml_extractor
 from crawler.url.urls import join
 from tests.unit.read.extractors import MAKERS, Make
 from tests.unit.read.suites import page, real_pages, suite, suite_files
@@ -33,7 +33,7 @@ def test_fuzz_inputs_of_others_break_nothing(corpora: Path, make: Make) -> None:
     inputs = _fuzz_inputs(corpora)
     assert len(inputs) > 500
     extractor = make()
-    for body in inputs if make is not Bs4Extractor else inputs[::10]:
+    for body in inputs if make is not bs4_extractor else inputs[::10]:
         assert extractor.extract(page(body)).error is None, body[:200]
 
 
@@ -57,15 +57,15 @@ def _differing(corpora: Path, extractor: LinkExtractor, every: int) -> list[str]
 
 
 def test_links_of_real_pages_are_those_of_the_oracle(corpora: Path) -> None:
-    assert _differing(corpora, LexborExtractor(), 4) == []
-    assert _differing(corpora, LxmlExtractor(), 8) == []
+    assert _differing(corpora, lexbor_extractor(), 4) == []
+    assert _differing(corpora, lxml_extractor(), 8) == []
 
 
 @pytest.mark.long
 def test_links_of_all_real_pages_are_those_of_the_oracle(corpora: Path) -> None:
-    assert _differing(corpora, LexborExtractor(), 1) == []
-    assert _differing(corpora, LxmlExtractor(), 1) == []
-    assert _differing(corpora, Bs4Extractor(), 1) == []
+    assert _differing(corpora, lexbor_extractor(), 1) == []
+    assert _differing(corpora, lxml_extractor(), 1) == []
+    assert _differing(corpora, bs4_extractor(), 1) == []
 
 
 def test_the_three_agree_on_sites_made_to_be_hard(corpora: Path) -> None:

@@ -22,7 +22,7 @@ from crawler.read.feeds import feeds, sitemaps
 from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.sitemaps import MAX_LINKS, parse_url_list
 from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, PIECE_BYTES, GzipPieces
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.url.urls import MAX_URL_LENGTH, join
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.read.suites import page
@@ -33,7 +33,7 @@ def found(body: bytes | str) -> list[tuple[str, LinkKind]]:
 
 
 def extract(body: bytes, declared: str | None = None) -> Extract:
-    result = LexborExtractor().extract(page(body, headers=(("Content-Type", declared),) if declared else ()))
+    result = lexbor_extractor().extract(page(body, headers=(("Content-Type", declared),) if declared else ()))
     assert re.match(r"\w+(Error|Exception)\b", result.error or "") is None, result.error
     return result
 
@@ -299,7 +299,7 @@ MANY_LINKS = "<a href=a>" * 5_000
 def test_the_base_of_html_within_a_document_makes_no_more_of_it_than_a_few_times_its_size(
     content_type: str, body: str
 ) -> None:
-    links = LexborExtractor().extract(page(body.encode(), headers=(("Content-Type", content_type),))).links
+    links = lexbor_extractor().extract(page(body.encode(), headers=(("Content-Type", content_type),))).links
     assert links
     assert sum(len(link.href) for link in links) <= 4 * len(body) + 100_000
 
@@ -308,7 +308,7 @@ def test_links_are_not_joined_with_a_link_of_their_item_that_is_too_long_to_craw
     for length, base in ((1_000, f"https://e.org/{'x' * 1_000}/"), (MAX_URL_LENGTH, "")):
         about = f"https://e.org/{'x' * length}/"
         feed = f"<rss><item><link>{about}</link><description>&lt;a href=a></description></item></rss>"
-        read = LexborExtractor().extract(page(feed.encode(), headers=(("Content-Type", "text/xml"),)))
+        read = lexbor_extractor().extract(page(feed.encode(), headers=(("Content-Type", "text/xml"),)))
         assert [link.href for link in read.links] == [about, f"{base}a"]
 
 
@@ -524,7 +524,7 @@ def test_sitemaps_of_real_sites_are_read_whole(corpora: Path, name: str) -> None
         body = archive.read(f"real-sites/{name}")
     site, _, path = name.partition("/")
     url = f"https://{site.partition('+')[2]}/{path}"
-    links = LexborExtractor().extract(page(body, url=url, headers=())).links
+    links = lexbor_extractor().extract(page(body, url=url, headers=())).links
     wanted = [urljoin(url, each) for each in _named(body.decode())]
     assert [join(url, link.href) for link in links] == [f"{each}/" if each.count("/") < 3 else each for each in wanted]
     assert len(links) == _SITEMAPS_AND_FEEDS[name]
@@ -638,7 +638,7 @@ def test_a_long_text_that_is_no_list_takes_no_memory() -> None:
 
 def read_text(body: bytes, charset: str) -> Extract:
     headers = [(b"Content-Type", f"text/plain; charset={charset}".encode())]
-    return LexborExtractor().extract(
+    return lexbor_extractor().extract(
         Page(
             url="https://e.org/a.txt",
             status=200,

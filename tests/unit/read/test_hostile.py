@@ -15,8 +15,8 @@ from crawler.read.elements.hostile import (
     readable_bytes,
 )
 from crawler.read.elements.xhtml import xhtml_to_html
-from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.html.turbohtml import TurboHtmlExtractor
+from crawler.read.html.lexbor import lexbor_extractor
+from crawler.read.html.turbohtml import turbohtml_extractor
 from crawler.read.options import Options
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.read.extractors import MAKERS, Make
@@ -77,7 +77,7 @@ def test_what_is_merely_long_is_no_harm(name: str) -> None:
     assert not is_hostile(HARMLESS[name])
 
 
-@pytest.mark.parametrize("make", [TurboHtmlExtractor, LexborExtractor])
+@pytest.mark.parametrize("make", [turbohtml_extractor, lexbor_extractor])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_page_is_read_nevertheless(name: str, make: Make) -> None:
     found = make().extract(page(b"<title>T</title><a href=first>x</a>" + HOSTILE[name] + b"<a href=last>y"))
@@ -98,7 +98,7 @@ def test_no_real_page_is_taken_for_a_bomb_of_tags(corpora: Path) -> None:
 
 def test_a_flattened_page_has_the_links_of_its_tree(corpora: Path) -> None:
     utf8 = (("Content-Type", "text/html; charset=utf-8"),)
-    extractor = TurboHtmlExtractor()
+    extractor = turbohtml_extractor()
     for number, (_, each) in enumerate(real_pages(corpora)):
         if number % 5:
             continue
@@ -119,7 +119,7 @@ def test_what_is_no_markup_stays_out_of_a_flattened_page() -> None:
         b"<noscript><a href=4>z</a></noscript><iframe src=g><a href=no></iframe><body background=b><a href=5>"
         b"<svg><use href=u /><a xlink:href=6>x</a><feImage xlink:href=h /></svg><i style='background: url(s)'>"
     )
-    found = TurboHtmlExtractor().extract(page(flatten(html)))
+    found = turbohtml_extractor().extract(page(flatten(html)))
     assert found.title == "a<b"
     assert [link.href for link in found.links] == [*"b1", "a.css", *"23ivpf4g5u6hs"]
     assert flatten(b"<a href=1><plaintext><a href=no>") == b"<a href=1 >"
@@ -177,7 +177,7 @@ def test_what_a_page_says_of_itself_has_limits(make: Make) -> None:
 
 
 def test_a_page_with_more_tags_than_memory_is_read_in_part_and_says_so() -> None:
-    found = LexborExtractor().extract(page(b"<a href=first>x</a>" + b"<ul><li>" * 100_000 + b"<a href=last>y</a>"))
+    found = lexbor_extractor().extract(page(b"<a href=first>x</a>" + b"<ul><li>" * 100_000 + b"<a href=last>y</a>"))
     assert [link.href for link in found.links] == ["first"]
     assert found.error is not None
     assert "600007 bytes" in found.error
@@ -190,7 +190,7 @@ def test_a_page_with_more_tags_than_memory_is_read_in_part_and_says_so() -> None
 )
 @pytest.mark.timeout(MAX_WAIT_S)
 def test_hostile_scripts_take_no_hostile_time(script: str) -> None:
-    extractor = LexborExtractor(options=Options(scripts=True))
+    extractor = lexbor_extractor(options=Options(scripts=True))
     for media_type, text in (("", script), ("application/ld+json", script), ("application/ld+json", "[" * 100_000)):
         assert extractor.extract(page(f"<script type='{media_type}'>{text}</script>".encode())).error is None
 

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawler.page import Extract
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lexbor_trees import LexborTrees
 from crawler.read.html.scan import IS_COMPILED, scan
 from crawler.read.options import Options
@@ -22,7 +22,7 @@ from tests.unit.read.suites import page, real_pages
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="built without the compiled scan of pages")
 
 OPTIONS = Options(forms=True, scripts=True, preview_images=True)
-BY_SCAN = LexborExtractor(options=OPTIONS)
+BY_SCAN = lexbor_extractor(options=OPTIONS)
 BY_TREE = PageReader(LexborTrees(OPTIONS).read, options=OPTIONS)
 
 
@@ -197,11 +197,11 @@ def test_what_was_compiled_from_older_code_is_not_used() -> None:
     older = """
 import sys, types
 sys.modules["crawler.read.html._scan"] = types.SimpleNamespace(scan=lambda html: ([], [], []))
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.scan import IS_COMPILED
 from tests.unit.read.pieces import ATTRIBUTES, NAMES, STYLES, TEXTS, WHOLE
 from tests.unit.read.suites import page
-print(IS_COMPILED, len(LexborExtractor().extract(page(b"<a href=x>y</a>")).links))
+print(IS_COMPILED, len(lexbor_extractor().extract(page(b"<a href=x>y</a>")).links))
 """
     done = subprocess.run([sys.executable, "-c", older], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "1"]

@@ -11,7 +11,7 @@ from crawler.read.feeds import feeds
 from crawler.read.feeds.feeds import MAX_DEPTH, xml_links
 from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, GzipPieces
 from crawler.read.feeds.xml_fixups import RepairedXml
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from tests.unit.read.suites import page
 
 HEAD = "<?xml version='1.0' encoding='UTF-8'?>"
@@ -24,7 +24,7 @@ def urlset(*urls: str) -> str:
 
 
 def read(body: str | bytes, declared: str | None = "application/xml") -> Extract:
-    return LexborExtractor().extract(
+    return lexbor_extractor().extract(
         page(
             body.encode() if isinstance(body, str) else body,
             url="https://h.example/sitemap.xml",

@@ -13,7 +13,7 @@ from crawler.read.encoding.detection import is_mostly_utf8, mixes_letters
 from crawler.read.encoding.labels import ENCODINGS, SINGLE_BYTE, encoding_of_label
 from crawler.read.encoding.query import percent_encode_query
 from crawler.read.encoding.text import Encoding, encoding_of, to_text, to_utf8
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from tests.unit.read.suites import page, real_pages, suite, suite_files
 
 
@@ -193,7 +193,7 @@ def test_json_is_utf8_unless_it_says_otherwise_or_cannot_be() -> None:
     russian = '{"text": "Съешь же ещё этих мягких французских булок, да выпей чаю"}'.encode("cp1251")
     assert encoding_of(russian, http_charset=None, is_json=True) == Encoding("windows-1251", "detected")
     for media_type in ("application/json", "application/ld+json"):
-        found = LexborExtractor().extract(page(b'{"a": 1}', headers=(("Content-Type", media_type),)))
+        found = lexbor_extractor().extract(page(b'{"a": 1}', headers=(("Content-Type", media_type),)))
         assert (found.charset, found.charset_source) == ("utf-8", "default")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crawler.page import Link, LinkKind
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.render.visit import MAX_LINK_CHARACTERS
 from tests.servers import Script, page
 from tests.unit.render.rendering import Rendering, html, needs_chromium, rendering
@@ -43,7 +43,7 @@ async def web(tmp_path: Path) -> AsyncIterator[Rendering]:
 
 
 async def test_links_are_read_from_the_rendered_document(web: Rendering) -> None:
-    extractor = LexborExtractor()
+    extractor = lexbor_extractor()
     latin = extractor.extract(await web.page("/latin"))
     assert (latin.charset, latin.charset_source, latin.title) == ("utf-8", "bom", "grün")
     legacy = await web.page("/legacy")

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.protocols import LinkExtractor
-from crawler.read.html.bs4 import Bs4Extractor
-from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.html.lxml import LxmlExtractor
+from crawler.read.html.bs4 import bs4_extractor
+from crawler.read.html.lexbor import lexbor_extractor
+from crawler.read.html.lxml import lxml_extractor
 from crawler.read.options import Options
 from crawler.read.similarity.ranges import BREAKS, SINGLE
 from crawler.read.similarity.simhash import (
@@ -22,7 +22,7 @@ from crawler.read.similarity.simhash import (
 from tests.unit.read.pieces import TEXTS
 from tests.unit.read.suites import page, real_pages
 
-EXTRACTORS = [LexborExtractor, LxmlExtractor, Bs4Extractor]
+EXTRACTORS = [lexbor_extractor, lxml_extractor, bs4_extractor]
 SIMILARITY = Options(fingerprint_words=3)
 LATIN = (("Content-Type", "text/html; charset=iso-8859-1"),)
 
@@ -149,7 +149,7 @@ def test_each_extractor_gives_the_same_fingerprint_if_it_is_asked_for(make: Call
 
 
 def test_plain_text_has_a_fingerprint_and_other_documents_have_none() -> None:
-    read = LexborExtractor(options=SIMILARITY).extract
+    read = lexbor_extractor(options=SIMILARITY).extract
     plain = read(page(b"a <b> c", headers=(("Content-Type", "text/plain"),)))
     assert plain.simhash == fingerprint(b"a b c", is_markup=False).simhash
     assert read(page(b"a {color: red}", headers=(("Content-Type", "text/css"),))).simhash is None

@@ -6,9 +6,9 @@ import pytest
 
 from crawler.page import LinkKind, Page
 from crawler.protocols import LinkExtractor
-from crawler.read.html.bs4 import Bs4Extractor
-from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.html.lxml import LxmlExtractor
+from crawler.read.html.bs4 import bs4_extractor
+from crawler.read.html.lexbor import lexbor_extractor
+from crawler.read.html.lxml import lxml_extractor
 from crawler.simweb.expected import Kind
 from crawler.simweb.page_facts import Declared
 from crawler.simweb.params import WorldParams
@@ -27,7 +27,7 @@ PARAMS = WorldParams(
     session_ids=0.3,
     page_bytes=3_000,
 )
-EXTRACTORS: dict[str, LinkExtractor] = {"lexbor": LexborExtractor(), "lxml": LxmlExtractor(), "bs4": Bs4Extractor()}
+EXTRACTORS: dict[str, LinkExtractor] = {"lexbor": lexbor_extractor(), "lxml": lxml_extractor(), "bs4": bs4_extractor()}
 
 
 def page_of(url: str, reply: Reply) -> Page:

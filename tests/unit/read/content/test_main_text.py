@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crawler.page import Content, Page, Wanted
 from crawler.read.content.document import MAX_HTML_BYTES
 from crawler.read.content.reading import read_content
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from tests.unit.read.suites import real_pages
 
 BOTH = Wanted(text=True, markdown=True)
@@ -26,7 +26,7 @@ def read(html: str | bytes, wanted: Wanted = BOTH, *, content_type: str = "text/
     body = html.encode() if isinstance(html, str) else html
     headers = [(b"Content-Type", content_type.encode())]
     page = Page(url=URL, status=200, headers=headers, fetched_at=0, duration_s=0, body=body, raw_body=body)
-    return read_content(page, LexborExtractor().extract(page), wanted)
+    return read_content(page, lexbor_extractor().extract(page), wanted)
 
 
 def test_the_main_text_is_read_without_navigation_and_footer() -> None:
@@ -180,7 +180,7 @@ def test_random_markup_is_read(pieces: list[str]) -> None:
 
 def test_every_real_page_has_a_text_and_markdown_with_absolute_links(corpora: Path) -> None:
     for row, page in islice(real_pages(corpora), 60):
-        found = read_content(page, LexborExtractor().extract(page), BOTH)
+        found = read_content(page, lexbor_extractor().extract(page), BOTH)
         assert found.text, row["file"]
         assert "](/" not in (found.markdown or ""), row["file"]
         assert not found.troubles, row["file"]

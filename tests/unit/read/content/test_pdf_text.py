@@ -12,7 +12,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from crawler.page import Content, Wanted
 from crawler.read.content.reading import read_content
-from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.options import Options, PdfContent, PdfFailed
 from crawler.read.pdf import processes
 from crawler.read.pdf.document import read_pdf
@@ -48,7 +48,7 @@ def pdf(*texts: str) -> bytes:
 def read(body: bytes, wanted: Wanted = TEXT, **limits: float) -> Content:
     documents = PdfProcesses(**limits)  # type: ignore[arg-type] # of their kinds
     document = page(body, headers=(("Content-Type", "application/pdf"),))
-    return read_content(document, LexborExtractor().extract(document), wanted, pdf=documents.read)
+    return read_content(document, lexbor_extractor().extract(document), wanted, pdf=documents.read)
 
 
 def test_the_text_of_all_pages_is_read() -> None:
@@ -65,7 +65,7 @@ def test_a_document_whose_links_and_text_are_wanted_is_read_once(is_broken: bool
         return documents.read(body, **order)
 
     once = PdfReadOnce(counted, text_bytes=101)
-    extractor = LexborExtractor(options=Options(pdf=once.read))
+    extractor = lexbor_extractor(options=Options(pdf=once.read))
     body = b"%PDF-1.7 nothing" if is_broken else pdf("First page", "Second page")
     document = page(body, headers=(("Content-Type", "application/pdf"),))
     extract = extractor.extract(document)
@@ -146,7 +146,7 @@ def test_a_process_is_used_again_and_ends_with_its_owner(monkeypatch: pytest.Mon
 
 def test_an_extractor_reads_links_in_the_same_processes() -> None:
     documents = PdfProcesses()
-    extractor = LexborExtractor(options=Options(pdf=documents.read))
+    extractor = lexbor_extractor(options=Options(pdf=documents.read))
     found = extractor.extract(page(pdf("x"), headers=(("Content-Type", "application/pdf"),)))
     assert (found.content_type, found.error) == ("application/pdf", None)
     broken = extractor.extract(page(b"%PDF-1.7 nothing", headers=(("Content-Type", "application/pdf"),))).error
