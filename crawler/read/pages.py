@@ -115,7 +115,8 @@ class PageReader:
         robots = reader.robots | robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
         links.extend(page.links)
-        links.extend(_encode_queries(self._all_links(reader, base_url, _Growth()), encoding))
+        found = self._all_links(reader, base_url, _Growth())
+        links.extend(found if encoding.name == "utf-8" else _encode_queries(found, encoding))
         if "nofollow" in robots:
             links = [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
         if canonical is None and reader.canonical_href is not None and len(reader.canonical_href) <= MAX_URL_LENGTH:
@@ -250,12 +251,8 @@ def _own_base(base_url: str, base_href: str | None) -> str | None:
     return None if base is None or len(base) > MAX_BASE_CHARACTERS else base
 
 
-def _encode_queries(links: list[Link], encoding: Encoding) -> Iterable[Link]:
+def _encode_queries(links: list[Link], encoding: Encoding) -> Iterator[Link]:
     """Links of a page in that encoding, with their queries in it, as browsers send them."""
-    return links if encoding.name == "utf-8" else _percent_encode_queries(links, encoding)
-
-
-def _percent_encode_queries(links: list[Link], encoding: Encoding) -> Iterator[Link]:
     for link in links:
         if link.href.isascii():
             yield link

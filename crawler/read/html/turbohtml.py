@@ -1,5 +1,6 @@
 """Reads HTML with turbohtml, which parses as browsers do and is the fastest."""
 
+from operator import attrgetter
 from typing import Final
 
 from turbohtml import Document as Tree
@@ -54,7 +55,7 @@ class TurboHtmlTrees:
         # No template becomes a shadow root: its contents are a document of their own.
         tree = parse(document.html.decode("utf-8", "replace"), positions=False, allow_declarative_shadow_roots=False)
         reader: ElementReader[Element] = ElementReader(
-            text_of=_text,
+            text_of=attrgetter("text"),
             parent_tag_of=_parent_tag,
             size=len(document.html),
             robots_names=document.robots_names,
@@ -110,10 +111,6 @@ def _empty_templates(tree: Tree) -> dict[Element, str]:
 def _use(reader: ElementReader[Element], attributes: Attributes, node: Element) -> None:
     if node.namespace is Namespace.SVG:
         reader.svg_reference(attributes, node)
-
-
-def _text(element: Element) -> str:
-    return element.text
 
 
 def _parent_tag(element: Element) -> str | None:
