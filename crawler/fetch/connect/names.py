@@ -17,6 +17,7 @@ from crawler.fetch.connect.guard import AddressRefused, Guard
 from crawler.fetch.connect.lookup.answers import Answer, Answers, NameCacheLimits, answered, failed
 from crawler.fetch.connect.lookup.dns import TimedResult
 from crawler.fetch.connect.lookup.questions import Questions
+from crawler.fetch.connect.routes import Hosts
 from crawler.url.hosts import same_address
 
 _PLACE = re.compile(
@@ -33,26 +34,15 @@ _THREADS = 16
 class StaticNames:
     """Names with configured addresses.
 
-    Keys are host names, or `*.suffix` for every name below a suffix, or `*`; the longest match wins. Values are
-    addresses, or `address:port` to connect to that port, whatever the URL says. Raises `ValueError` for a value that is
-    neither.
+    Keys are patterns of `Hosts`. Values are addresses, or `address:port` to connect to that port, whatever the URL
+    says. Raises `ValueError` for a value that is neither.
     """
 
     def __init__(self, hosts: Mapping[str, str]) -> None:
-        self._places = {name.lower().rstrip("."): _place(name, value) for name, value in hosts.items()}
-        self.addresses = frozenset(address for address, _ in self._places.values())
-
-    def find(self, host: str, /) -> tuple[str, int | None] | None:
-        """Address and port of `host`, which is lower-case; None if it is not a static name."""
-        if not self._places:
-            return None
-        host = host.rstrip(".")
-        place = self._places.get(host)
-        suffix = host
-        while place is None and suffix:
-            suffix = suffix.partition(".")[2]
-            place = self._places.get(f"*.{suffix}" if suffix else "*")
-        return place
+        places = {name: _place(name, value) for name, value in hosts.items()}
+        self.addresses = frozenset(address for address, _ in places.values())
+        self.find = Hosts(places).find
+        """Address and port of a host, which is lower-case; None if it is not a static name."""
 
 
 def _place(name: str, value: str) -> tuple[str, int | None]:

@@ -210,14 +210,14 @@ class Network:
     def _refusal(self, host: str) -> str | None:
         if self._guard.open or not host:
             return None
-        if ":" in host or _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
+        if _is_literal(host):
             return self._guard.refusal(host)
         return None if self._static.find(host) is not None else self._guard.refusal_of_name(host)
 
     async def is_public(self, url: URL, /) -> bool:
         """Whether requests for the URL can only go to public addresses. False if we can't know."""
         host = url.raw_host or ""
-        if ":" in host or _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
+        if _is_literal(host):
             return special_use(host) is None
         if (static := self._static.find(host)) is not None:
             return special_use(static[0]) is None
@@ -277,6 +277,11 @@ class Network:
 def connections_for(concurrency: int, spare: int) -> int:
     """How many connections may stay open, if that many requests usually run at once, and `spare` more at most."""
     return max(4 * concurrency, MIN_CONNECTIONS) + spare
+
+
+def _is_literal(host: str) -> bool:
+    """Whether a host is an address, in whatever spelling."""
+    return ":" in host or _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]) is not None
 
 
 @lru_cache
