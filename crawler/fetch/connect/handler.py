@@ -89,16 +89,14 @@ class TolerantHandler(ResponseHandler):
     def idle_s(self, now: float) -> float:
         return now - self.asked_at
 
-    def expect_response(self, *, has_body: bool = True) -> None:
-        """Prepare for a response. The request must be written next, without a pause."""
-        self._begin_request(may_be_plain=has_body)
-
     def set_response_params(self, **params: Any) -> None:
         # aiohttp asks a proxy for a tunnel.
-        self._begin_request(may_be_plain=False)
+        self.begin_request(may_be_plain=False)
         super().set_response_params(**params)
 
-    def _begin_request(self, *, may_be_plain: bool) -> None:
+    def begin_request(self, *, may_be_plain: bool) -> None:
+        """Prepare for a response. One that can't be plain has no body, whatever its head says. The request must be
+        written next, without a pause."""
         if self.requests == 0 and has_unread(self.transport):
             self._distrust()
         self.body_end, self._overhead = BodyEnd(), Overhead()

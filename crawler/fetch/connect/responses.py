@@ -158,7 +158,7 @@ async def exchange(
     handler: TolerantHandler = connection.handler
     try:
         head = request.serialized()
-        handler.expect_response(has_body=request.method != "HEAD")
+        handler.begin_request(may_be_plain=request.method != "HEAD")
         if handler.transport is None or handler.transport.is_closing():
             raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
         handler.transport.write(head)
