@@ -46,11 +46,12 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
 
 
 class PatternIndex:
-    """Finds the patterns that may match a path, among thousands. Each pattern is filed under one of its literals: its
-    start or a piece after a `*`, whichever the fewest patterns share."""
+    """Finds the patterns that may match a path, among thousands. The longest that matches decides, and of two of the
+    same length one that allows. Each pattern is filed under one of its literals: its start or a piece after a `*`,
+    whichever the fewest patterns share."""
 
-    def __init__(self, ranked: list[Pattern]) -> None:
-        """`ranked`: patterns in order of rank; the first match decides."""
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        ranked = sorted(dict.fromkeys(patterns), key=lambda each: (-each.length, not each.allows))
         self._by_start: dict[str, list[tuple[int, Pattern]]] = {}
         self._by_piece: dict[str, list[tuple[int, Pattern]]] = {}
         starts = Counter(pattern.start for pattern in ranked)
@@ -91,11 +92,6 @@ class PatternIndex:
             if each.matches(path):
                 return each.allows
         return True
-
-
-def ranked(patterns: Iterable[Pattern], /) -> list[Pattern]:
-    """Patterns, each once, in order of rank: the first that matches decides."""
-    return sorted(dict.fromkeys(patterns), key=lambda each: (-each.length, not each.allows))
 
 
 def read_patterns(value: str, /, *, allows: bool) -> Iterator[Pattern]:

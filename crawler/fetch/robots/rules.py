@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from crawler.fetch.robots.groups import Groups
-from crawler.fetch.robots.patterns import PatternIndex, ranked
+from crawler.fetch.robots.patterns import PatternIndex
 from crawler.fetch.robots.usage_rules import GroupRules, UsageRules
 from crawler.page import Preference
 from crawler.preferences.signals import ROBOTS_GROUP, Refusals
@@ -88,7 +88,7 @@ class RobotsRules:
         """Whether it disallows anything."""
         self.forbids_all = ours.forbids_all
         """Whether it disallows every path."""
-        self._index = PatternIndex(ranked(ours.patterns))
+        self._index = PatternIndex(ours.patterns)
         self._usage: list[UsageRules | GroupRules] = [UsageRules(name, values) for name, values in ours.usage.items()]
         for name, group in found.of_purposes.items():
             if group.patterns:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from crawler.fetch.robots.patterns import Pattern, PatternIndex, ranked, read_patterns
+from crawler.fetch.robots.patterns import Pattern, PatternIndex, read_patterns
 from crawler.page import Preference
 from crawler.preferences.judging import MAX_PREFERENCES
 from crawler.preferences.signals import ROBOTS_GROUP
@@ -33,7 +33,7 @@ class UsageRules:
             said = self._values.setdefault(next(read_patterns(path, allows=True)), [])
             if len(said) < MAX_PREFERENCES:
                 said.append(preference)
-        self._index = PatternIndex(ranked(self._values))
+        self._index = PatternIndex(self._values)
         self.size_bytes = self._index.size_bytes + sum(_VALUE_BYTES * len(said) for said in self._values.values())
 
     def of(self, path: str, /) -> list[Preference]:
@@ -54,7 +54,7 @@ class GroupRules:
 
     def __init__(self, name: str, patterns: Sequence[Pattern], *, refuses: Sequence[str]) -> None:
         self._preference = Preference(ROBOTS_GROUP.name, SOURCE, name, in_order(refuses))
-        self._index = PatternIndex(ranked(patterns))
+        self._index = PatternIndex(patterns)
         self.size_bytes = self._index.size_bytes
 
     def of(self, path: str, /) -> list[Preference]:
