@@ -8,7 +8,7 @@ the origin counts as one without robots.txt, for a day at a time.
 """
 
 import re
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -25,6 +25,10 @@ _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 _ALLOWED = Verdict(allowed=True, reason="robots")
 NONE = Verdict(allowed=True, reason="none")
 """There is no robots.txt, or the crawl does not obey it."""
+
+RobotsOutlook = Literal["allowed", "partly", "disallowed", "unreachable", "none"]
+"""It allows everything, or not all, or nothing; or it could not be had, so that nothing may be fetched; or it does not
+exist."""
 
 
 class RobotsLifetimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +114,7 @@ def is_fresh(status: RobotsStatus, now: float) -> bool:
     return now < status.expires_at and (status.asked_at is None or status.asked_at <= now + CLOCK_STEP_S)
 
 
-def is_unreachable(status: RobotsStatus, now: float) -> bool:
+def _is_unreachable(status: RobotsStatus, now: float) -> bool:
     """Whether the rules are unknown, and nothing may be fetched."""
     since = status.failing_since
     return bool(status.failures) and (since is None or now - since < UNREACHABLE_LIMIT_S)
@@ -121,7 +125,7 @@ def verdict(status: RobotsStatus, rules: RobotsRules | None, url: str, now: floa
     if status.refused is not None:
         return Verdict(allowed=False, reason=status.refused, message=status.message)
     if status.failures:
-        if not is_unreachable(status, now):
+        if not _is_unreachable(status, now):
             return NONE
         retry_after_s = max(0.0, status.expires_at - now)
         reason = status.host_failure or "unreachable"
@@ -139,6 +143,17 @@ def verdict(status: RobotsStatus, rules: RobotsRules | None, url: str, now: floa
         return Verdict(allowed=False, reason="robots")
     preferences = rules.preferences(path)
     return Verdict(allowed=True, reason="robots", preferences=preferences) if preferences else _ALLOWED
+
+
+def outlook(status: RobotsStatus, rules: RobotsRules | None, now: float) -> RobotsOutlook:
+    """What a robots.txt means for its whole host. `rules`: those of the file, if there is one."""
+    if _is_unreachable(status, now):
+        return "unreachable"
+    if rules is None or status.failures:
+        return "none"
+    if rules.forbids_all:
+        return "disallowed"
+    return "partly" if rules.forbids else "allowed"
 
 
 def path_to_match(url: str, /) -> str:

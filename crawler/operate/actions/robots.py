@@ -6,10 +6,9 @@ import time
 from crawler.control.replies import RobotsForm, RobotsList
 from crawler.control.requests import InspectRobots
 from crawler.fetch.robots.cache import noted_statuses
-from crawler.fetch.robots.outlook import outlook
 from crawler.fetch.robots.robots_txt import LONG_CHARACTERS
 from crawler.fetch.robots.rules import RobotsRules, product_token
-from crawler.fetch.robots.status import RobotsStatus
+from crawler.fetch.robots.status import RobotsStatus, outlook
 from crawler.operate.actions.forms import moment
 from crawler.operate.actions.slices import in_slices
 from crawler.operate.target import OperatedCrawl

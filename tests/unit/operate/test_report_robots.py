@@ -10,9 +10,8 @@ import pytest
 
 from crawler.disk.layout import part_directories
 from crawler.fetch.robots.cache import RobotsCache
-from crawler.fetch.robots.outlook import outlook
 from crawler.fetch.robots.rules import RobotsRules
-from crawler.fetch.robots.status import RobotsStatus
+from crawler.fetch.robots.status import RobotsStatus, outlook
 from crawler.operate.opening import lock_stored
 from crawler.operate.report.forms import HostRow, Report
 from crawler.record import rfc3339
