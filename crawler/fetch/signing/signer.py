@@ -78,7 +78,8 @@ class Signer:
         self._agent = agent
         self._key = key
         self._lifetime_s = lifetime_s
-        self._each_request = each_request
+        self._usual = Wish(LABEL, _REQUEST if each_request else (AUTHORITY,))
+        """What is signed unless a server wants something else."""
         self._max_kept = max_kept
         self._clock = clock
         self._kept: OrderedDict[tuple[str, str, Wish | None], _Kept] = OrderedDict()
@@ -91,18 +92,21 @@ class Signer:
         key = self._key(now)
         if key is None:
             return None
-        components = self._components(url, wish)
-        serves_host = (wish is None or wish.nonce is None) and _OF_HOST.issuperset(components)
+        wanted = wish or self._usual
+        components = wanted.components
+        if url.scheme != "https" and SCHEME not in components:
+            components = (*components, SCHEME)
+        serves_host = wanted.nonce is None and _OF_HOST.issuperset(components)
         place = (f"{url.scheme}://{url.host_port_subcomponent}/", key.id, wish)
         if serves_host and (kept := self._kept.get(place)) is not None and kept.renew_at > now:
             self._kept.move_to_end(place)
             return Signed(kept.headers, wish)
         message = _Message(method, place[0] if serves_host else str(url), dict(headers))
-        nonce = None if serves_host else wish.nonce if wish is not None else None
+        nonce = wanted.nonce
         if nonce is None and not serves_host:
             nonce = base64.b64encode(os.urandom(64)).decode("ascii")
-        label = LABEL if wish is None else wish.label
-        made = self._make(message, key, (*components, f'"signature-agent";key="{label}"'), label, nonce, now)
+        components = (*components, f'"signature-agent";key="{wanted.label}"')
+        made = self._make(message, key, components, wanted.label, nonce, now)
         if made is None:
             return None
         if serves_host:
@@ -118,15 +122,6 @@ class Signer:
         place = f"{url.scheme}://{url.host_port_subcomponent}/"
         for known in [known for known in self._kept if known[0] == place]:
             del self._kept[known]
-
-    def _components(self, url: URL, wish: Wish | None) -> tuple[str, ...]:
-        if wish is not None:
-            components = wish.components
-        elif self._each_request:
-            components = _REQUEST
-        else:
-            components = (AUTHORITY,)
-        return components if url.scheme == "https" or SCHEME in components else (*components, SCHEME)
 
     def _make(
         self, message: _Message, key: SigningKey, components: tuple[str, ...], label: str, nonce: str | None, now: float
