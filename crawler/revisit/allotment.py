@@ -19,9 +19,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from crawler.revisit.bounds import Bounds
 from crawler.revisit.change_rate import change_rate
-from crawler.revisit.visits import Visit
+from crawler.revisit.visits import Bounds, Visit
 
 _SAMPLE: Final = 1000
 _Numbers = npt.NDArray[np.float64]

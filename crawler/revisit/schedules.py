@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from crawler.revisit.bounds import Bounds
-from crawler.revisit.visits import Schedule, Visit
+from crawler.revisit.visits import Bounds, Schedule, Visit
 
 _SHORTER: Final = 0.8
 _LONGER: Final = 1.2

@@ -1,4 +1,4 @@
-"""What a visit to a page has found."""
+"""What a visit to a page has found, and what decides when the next one is due."""
 
 from typing import Protocol
 
@@ -21,6 +21,17 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
     """How often the page changes, according to a sitemap."""
     fresh_for_s: float | None = None
     """For how long the server says that its answer is fresh; None if it says nothing."""
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The intervals between visits: the first one, the shortest and the longest."""
+
+    first_s: float
+    min_s: float
+    max_s: float
+
+    def clamp(self, interval_s: float) -> float:
+        return min(max(interval_s, self.min_s), self.max_s)
 
 
 class Schedule(Protocol):

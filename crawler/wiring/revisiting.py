@@ -13,11 +13,10 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
 from crawler.page import LinkKind
 from crawler.protocols import Discovery
-from crawler.revisit.bounds import Bounds
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Fixed
-from crawler.revisit.visits import Schedule
+from crawler.revisit.visits import Bounds, Schedule
 from crawler.url.urls import BadUrl, UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.backends import lacks

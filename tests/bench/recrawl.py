@@ -19,9 +19,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from crawler.revisit.allotment import AIMS, Allotment, Estimated
-from crawler.revisit.bounds import Bounds
 from crawler.revisit.schedules import Adaptive, Fixed
-from crawler.revisit.visits import Schedule, Visit
+from crawler.revisit.visits import Bounds, Schedule, Visit
 from frontier.visits import Earlier, add_visit
 
 SEED = 20

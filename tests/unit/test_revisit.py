@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from crawler.page import CHANGE_FREQUENCIES, LinkKind, PageRecord
 from crawler.record import Change
 from crawler.revisit.allotment import AIMS, Allotment, Estimated, best_interval_s
-from crawler.revisit.bounds import Bounds
 from crawler.revisit.change_rate import change_rate
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Fixed
-from crawler.revisit.visits import Schedule, Visit
+from crawler.revisit.visits import Bounds, Schedule, Visit
 from frontier import CrawlUrl, Earlier, LedgerEntry, UrlState
 from tests.bench import recrawl as bench
 from tests.unit.serve.samples import FRONTIER
