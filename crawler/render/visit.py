@@ -45,13 +45,13 @@ class Visit:
         self._devtools = browser.devtools
         self._page = page
         self._limits = limits
-        self._completion = Completion(limits)
+        self._completion = Completion(limits, lambda: bool(self._interceptor.tasks))
         self._interceptor = Interceptor(
             browser.devtools,
             loads,
             limits,
             host=host_of(page.url),
-            on_change=self._update_completion,
+            on_change=self._completion.update,
             on_flood=self._completion.over.set,
         )
         self._context: str | None = None
@@ -139,7 +139,7 @@ class Visit:
 
     async def _wait_until_idle(self) -> None:
         if not self._devtools.gone.done():
-            self._completion.restart(is_busy=bool(self._interceptor.tasks))
+            self._completion.restart()
         await self._completion.over.wait()
 
     async def _leave(self) -> None:
@@ -217,9 +217,9 @@ class Visit:
             case "Target.attachedToTarget":
                 self._attach(event.params)
             case "Page.loadEventFired" if event.session_id == self._session:
-                self._mark_loaded()
+                self._completion.mark_loaded()
             case "Page.frameStoppedLoading" if event.params["frameId"] == self._frame and self._loader is not None:
-                self._mark_loaded()  # if a script tried to navigate, there is no load event
+                self._completion.mark_loaded()  # if a script tried to navigate, there is no load event
             case "Page.frameNavigated" if event.params["frame"]["id"] == self._frame:
                 self._navigate(event.params["frame"]["loaderId"])
             case "Page.windowOpen":
@@ -271,12 +271,6 @@ class Visit:
             self._interceptor.fulfil(request_id, session, page)
 
     # the end of the visit
-
-    def _mark_loaded(self) -> None:
-        self._completion.mark_loaded(is_busy=bool(self._interceptor.tasks))
-
-    def _update_completion(self) -> None:
-        self._completion.update(is_busy=bool(self._interceptor.tasks))
 
     def _finish(self, end: Rendering) -> None:
         """End the visit without a document."""
