@@ -51,25 +51,23 @@ class Interceptor:
         self._bytes = 0
         self._slots = asyncio.Semaphore(AT_ONCE)
 
-    def respond(
-        self, request: SubRequest, request_id: str, session: str | None, *, task_group: asyncio.TaskGroup
-    ) -> None:
+    def respond(self, request: SubRequest, *, task_group: asyncio.TaskGroup) -> None:
         """Respond to a request that the browser has paused."""
         self._requests += 1
         if self._requests > self._limits.max_requests:
             self.note_shortage(Rendering.REQUESTS)
             if self._requests > self._limits.max_requests * _FLOOD:
                 self._on_flood()
-            self.refuse(request_id, session)
+            self.refuse(request)
         elif request.is_preflight:
-            self.fulfil(request_id, session, preflight_response(request))
+            self.fulfil(request, preflight_response(request))
         elif not self._loads.passes(request):
-            self.refuse(request_id, session)
+            self.refuse(request)
         elif self._bytes >= self._limits.max_bytes:
             self.note_shortage(Rendering.BYTES)
-            self.refuse(request_id, session)
+            self.refuse(request)
         else:
-            self.tasks.add(task_group.create_task(self._load(request, request_id, session)))
+            self.tasks.add(task_group.create_task(self._load(request)))
             self._on_change()
 
     def note_shortage(self, limit: Rendering) -> None:
@@ -81,13 +79,14 @@ class Interceptor:
         taken, self._for_archive = tuple(self._for_archive), []
         return taken
 
-    def fulfil(self, request_id: str, session: str | None, response: SubResponse) -> None:
-        self._devtools.post("Fetch.fulfillRequest", response.params(request_id), session=session)
+    def fulfil(self, request: SubRequest, response: SubResponse) -> None:
+        self._devtools.post("Fetch.fulfillRequest", response.params(request.id), session=request.session)
 
-    def refuse(self, request_id: str, session: str | None) -> None:
-        self._devtools.post("Fetch.failRequest", {"requestId": request_id, "errorReason": "Aborted"}, session=session)
+    def refuse(self, request: SubRequest) -> None:
+        params = {"requestId": request.id, "errorReason": "Aborted"}
+        self._devtools.post("Fetch.failRequest", params, session=request.session)
 
-    async def _load(self, request: SubRequest, request_id: str, session: str | None) -> None:
+    async def _load(self, request: SubRequest) -> None:
         try:
             async with self._slots:
                 response, busy_s, trouble = await self._loads.load(request)
@@ -100,9 +99,9 @@ class Interceptor:
                     self.note_shortage(Rendering.BYTES)
                     response = None
             if response is None:
-                self.refuse(request_id, session)
+                self.refuse(request)
             else:
-                self.fulfil(request_id, session, response)
+                self.fulfil(request, response)
                 if response.for_archive is not None:
                     self._for_archive.append(response.for_archive)
         finally:

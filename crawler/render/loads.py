@@ -64,8 +64,11 @@ class Allows(Protocol):
 
 
 class SubRequest(msgspec.Struct, frozen=True):
-    """A request that a page makes, as the browser reports it."""
+    """A request that a page makes, as the browser reports it. The browser waits for what becomes of it."""
 
+    id: str
+    session: str | None
+    """That of its frame or worker."""
     url: str
     method: str
     kind: Kind | None
@@ -74,11 +77,13 @@ class SubRequest(msgspec.Struct, frozen=True):
     is_preflight: bool = False
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> "SubRequest":
+    def of(cls, params: Mapping[str, Any], session: str | None) -> "SubRequest":
         """Make it from the parameters of `Fetch.requestPaused`."""
         request = params["request"]
         headers = {name.lower(): value for name, value in request["headers"].items()}
         return cls(
+            id=params["requestId"],
+            session=session,
             url=request["url"],
             method=request["method"],
             kind=None if _is_stream_or_prefetch(headers) else _KINDS.get(params["resourceType"]),

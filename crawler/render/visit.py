@@ -255,20 +255,19 @@ class Visit:
             self._finish(Rendering.LEFT)
 
     def _respond(self, params: Params, session: str | None) -> None:
-        request = SubRequest.of(params)
-        request_id = params["requestId"]
+        request = SubRequest.of(params, session)
         if request.kind != "frame" or params["frameId"] != self._frame:
-            self._interceptor.respond(request, request_id, session, task_group=self._tasks)
+            self._interceptor.respond(request, task_group=self._tasks)
         elif self._is_served:
             # A script wants to navigate: that URL is a link, unless a form is sent there. This error keeps the document
             # in its place.
             if request.method == "GET":
                 self._add_link(request.url, LinkKind.REFRESH)
-            self._interceptor.refuse(request_id, session)
+            self._interceptor.refuse(request)
         else:
             self._is_served = True
             page = SubResponse(self._page.status, response_headers(self._page), self._page.body)
-            self._interceptor.fulfil(request_id, session, page)
+            self._interceptor.fulfil(request, page)
 
     # the end of the visit
 

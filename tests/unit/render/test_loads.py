@@ -52,7 +52,7 @@ def asked(url: str = "http://a.test/x", *, method: str = "GET", kind: str = "Scr
         "method": method,
         "headers": {name.replace("_", "-"): text for name, text in headers.items()},
     }
-    return SubRequest.of({"request": request, "resourceType": kind})
+    return SubRequest.of({"requestId": "1", "request": request, "resourceType": kind}, None)
 
 
 def got(**more: Any) -> Page:
