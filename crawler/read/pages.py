@@ -13,7 +13,7 @@ from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
 from crawler.preferences.values import directives_of, read_value
 from crawler.read.abstract import shorten
 from crawler.read.elements.attributes import refresh_url
-from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS, ElementReader
+from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS, Document, ElementReader
 from crawler.read.elements.flatten import flatten
 from crawler.read.elements.hostile import is_hostile, readable_bytes
 from crawler.read.elements.xhtml import xhtml_to_html
@@ -34,15 +34,6 @@ _GROWTH: Final = 4
 _GROWTH_CHARACTERS: Final = 100_000
 _MAX_DEPTH: Final = 3
 """How deep documents within documents are read."""
-
-
-class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """What a parser adapter reads."""
-
-    html: bytes
-    """In UTF-8, broken or not. A parser gets only documents that can't harm it."""
-    robots_names: frozenset[str]
-    options: Options
 
 
 class _Growth:

@@ -8,6 +8,8 @@ in `nested_documents`, for `pages` to parse.
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
+import msgspec
+
 from crawler.page import Link, LinkKind
 from crawler.preferences.directives import robots_words
 from crawler.read.css import css_urls
@@ -42,21 +44,29 @@ class Attributes(Protocol):
     def __getitem__(self, name: str, /) -> str | None: ...
 
 
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """What a parser adapter reads."""
+
+    html: bytes
+    """In UTF-8, broken or not. A parser gets only documents that can't harm it."""
+    robots_names: frozenset[str]
+    """The <meta> names that address this crawler."""
+    options: Options
+
+
 class ElementReader(Generic[Node]):
     """Collects links and metadata from the elements of one document. The caller passes them in document order."""
 
     def __init__(
         self,
+        document: Document,
+        /,
         *,
         text_of: Callable[[Node], str],
         parent_tag_of: Callable[[Node], str | None],
-        size: int,
-        robots_names: frozenset[str],
-        options: Options,
         has_svg: bool = True,
     ) -> None:
-        """`size`: length of the document. `robots_names`: the <meta> names that address this crawler. `has_svg`: False
-        if the document contains no SVG."""
+        """`has_svg`: False if the document contains no SVG."""
         self.links: list[Link] = []
         self.nested_documents: list[tuple[int, str]] = []
         """HTML documents within this one, each with the number of links before it."""
@@ -72,9 +82,9 @@ class ElementReader(Generic[Node]):
         self._parent_tag_of = parent_tag_of
         # Elements may be nested, such as anchors through <object>. Without a budget we would read the innermost text
         # once for each of them. And parsers repeat an unclosed anchor, with its whole href, in each block that follows.
-        self._text_budget = 4 * size + 1000
-        self._href_budget = 4 * size + 1000
-        self._robots_names = robots_names
+        self._text_budget = self._href_budget = 4 * len(document.html) + 1000
+        self._robots_names = document.robots_names
+        options = document.options
         self._scripts = options.scripts
         self._forms = options.forms
         self._previews = options.preview_images

@@ -11,12 +11,12 @@ from bs4.element import NavigableString, Tag
 from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
-from crawler.read.elements.element_reader import Attributes, ElementReader
+from crawler.read.elements.element_reader import Attributes, Document, ElementReader
 from crawler.read.elements.link_tables import DATA_LINKS
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.html.html_fixups import fix_html
 from crawler.read.options import DEFAULT_OPTIONS, Options
-from crawler.read.pages import Document, PageReader
+from crawler.read.pages import PageReader
 
 _MAX_PARAGRAPHS: Final = 20
 _HOLDS_URL = re.compile(r"url\(", re.IGNORECASE)
@@ -41,13 +41,7 @@ def _read(document: Document) -> ElementReader[Tag]:
         multi_valued_attributes=None,
         on_duplicate_attribute="ignore",
     )
-    reader: ElementReader[Tag] = ElementReader(
-        text_of=Tag.get_text,
-        parent_tag_of=_parent_tag,
-        size=len(document.html),
-        robots_names=document.robots_names,
-        options=document.options,
-    )
+    reader: ElementReader[Tag] = ElementReader(document, text_of=Tag.get_text, parent_tag_of=_parent_tag)
     for template in soup.find_all("template"):
         # This parser treats the contents of a template as part of the document.
         if not is_shadow_root(cast(Attributes, template.attrs)):

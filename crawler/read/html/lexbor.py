@@ -5,10 +5,10 @@ from functools import cached_property
 from typing import Any, Final
 
 from crawler.read.descriptor import Descriptor
-from crawler.read.elements.element_reader import ElementReader
+from crawler.read.elements.element_reader import Document, ElementReader
 from crawler.read.html.scan import scan
 from crawler.read.options import DEFAULT_OPTIONS, Options
-from crawler.read.pages import Document, PageReader
+from crawler.read.pages import PageReader
 
 
 def lexbor_extractor(*, agent: str = "", options: Options = DEFAULT_OPTIONS) -> PageReader:

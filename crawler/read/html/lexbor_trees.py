@@ -8,11 +8,10 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.page import LinkKind
 from crawler.read.abstract import summary
-from crawler.read.elements.element_reader import Attributes, ElementReader
+from crawler.read.elements.element_reader import Attributes, Document, ElementReader
 from crawler.read.elements.link_tables import DATA_LINKS
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
-from crawler.read.pages import Document
 
 _MAX_PARAGRAPHS: Final = 20
 
@@ -47,11 +46,9 @@ class LexborTrees:
         tree = LexborHTMLParser(document.html)
         lower = document.html.lower()
         reader: ElementReader[LexborNode] = ElementReader(
+            document,
             text_of=LexborNode.text_lexbor,
             parent_tag_of=_parent_tag,
-            size=len(document.html),
-            robots_names=document.robots_names,
-            options=document.options,
             has_svg=b"<svg" in lower,
         )
         readers = self._readers_by_id.get

@@ -10,11 +10,11 @@ import lxml.etree
 from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
-from crawler.read.elements.element_reader import Attributes, ElementReader
+from crawler.read.elements.element_reader import Attributes, Document, ElementReader
 from crawler.read.elements.link_tables import DATA_LINKS
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
-from crawler.read.pages import Document, PageReader
+from crawler.read.pages import PageReader
 
 _MAX_PARAGRAPHS: Final = 20
 _END_OF_DOCUMENT = re.compile(rb"</(?:html|body)\b[^>]*>", re.IGNORECASE)
@@ -41,13 +41,7 @@ DESCRIPTOR: Final = Descriptor(
 
 
 def _read(document: Document) -> ElementReader[lxml.etree._Element]:
-    reader: ElementReader[lxml.etree._Element] = ElementReader(
-        text_of=_text,
-        parent_tag_of=_parent_tag,
-        size=len(document.html),
-        robots_names=document.robots_names,
-        options=document.options,
-    )
+    reader: ElementReader[lxml.etree._Element] = ElementReader(document, text_of=_text, parent_tag_of=_parent_tag)
     root = _root(document.html)
     if root is None:
         return reader

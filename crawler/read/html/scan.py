@@ -14,11 +14,10 @@ from typing import Final
 
 from crawler.page import Link, LinkKind
 from crawler.read.abstract import summary
-from crawler.read.elements.element_reader import MAX_LINKS, ElementReader
+from crawler.read.elements.element_reader import MAX_LINKS, Document, ElementReader
 from crawler.read.elements.link_tables import KEPT_META, KIND_OF_REL, PREVIEW_IMAGES
 from crawler.read.elements.readers_by_tag import ReadElement, readers_by_tag
 from crawler.read.options import Options
-from crawler.read.pages import Document
 
 try:
     from crawler.read.html import _scan as compiled
@@ -52,14 +51,7 @@ def scan(document: Document, /) -> ElementReader[str] | None:
     if found is None:
         return None
     links, elements, paragraphs, styles = found
-    reader: ElementReader[str] = ElementReader(
-        text_of=str,
-        parent_tag_of=lambda _: None,
-        size=len(document.html),
-        robots_names=document.robots_names,
-        options=options,
-        has_svg=False,
-    )
+    reader: ElementReader[str] = ElementReader(document, text_of=str, parent_tag_of=lambda _: None, has_svg=False)
     readers = _readers(options)
     added = 0
     for before, tag, attributes, text in elements:

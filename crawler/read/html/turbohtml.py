@@ -9,11 +9,11 @@ from turbohtml import Element, Namespace, parse
 from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
-from crawler.read.elements.element_reader import Attributes, ElementReader
+from crawler.read.elements.element_reader import Attributes, Document, ElementReader
 from crawler.read.elements.link_tables import DATA_LINKS
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
-from crawler.read.pages import Document, PageReader
+from crawler.read.pages import PageReader
 
 _MAX_PARAGRAPHS: Final = 20
 _WITH_BACKGROUND: Final = frozenset({"body", "table", "td", "th"})
@@ -55,11 +55,9 @@ class TurboHtmlTrees:
         # No template becomes a shadow root: its contents are a document of their own.
         tree = parse(document.html.decode("utf-8", "replace"), positions=False, allow_declarative_shadow_roots=False)
         reader: ElementReader[Element] = ElementReader(
+            document,
             text_of=attrgetter("text"),
             parent_tag_of=_parent_tag,
-            size=len(document.html),
-            robots_names=document.robots_names,
-            options=document.options,
             has_svg=tree.find("svg") is not None,
         )
         shadow_roots = _empty_templates(tree)

@@ -11,11 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawler.page import Extract
+from crawler.read.elements.element_reader import Document
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lexbor_trees import LexborTrees
 from crawler.read.html.scan import IS_COMPILED, scan
 from crawler.read.options import Options
-from crawler.read.pages import Document, PageReader
+from crawler.read.pages import PageReader
 from tests.unit.read.pieces import ATTRIBUTES, NAMES, STYLES, TEXTS, WHOLE
 from tests.unit.read.suites import page, real_pages
 
