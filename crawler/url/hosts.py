@@ -119,7 +119,7 @@ def public_suffixes(host: str, /) -> Suffixes | None:
     host = host.rstrip(".") or host
     if is_address(host):
         return None
-    registries, all_suffixes = _registry_suffixes(), _suffixes()
+    registries, all_suffixes = _suffixes(only_icann=True), _suffixes()
     return Suffixes(
         registries.publicsuffix(host),
         registries.privatesuffix(host),
@@ -142,7 +142,7 @@ def use_suffixes(text: bytes, /) -> None:
     """Use another list of public suffixes in this process. Registered domains that are known already are forgotten."""
     if _SUFFIXES.text != text:
         _SUFFIXES.text = text
-        for cached in (_suffixes, _registry_suffixes, _top_levels, _known_registered_domain, _known_domain_of_site):
+        for cached in (_suffixes, _top_levels, _known_registered_domain, _known_domain_of_site):
             cached.cache_clear()
 
 
@@ -155,9 +155,10 @@ class _Suffixes:
 _SUFFIXES: Final = _Suffixes()
 
 
-@lru_cache(maxsize=1)
-def _suffixes() -> PublicSuffixList:
-    return _read_suffixes(only_icann=False)
+@lru_cache(maxsize=2)
+def _suffixes(*, only_icann: bool = False) -> PublicSuffixList:
+    """All suffixes, or only those of registries."""
+    return PublicSuffixList(_suffix_lines(), accept_encoded_idn=False, only_icann=only_icann)
 
 
 @lru_cache(maxsize=1)
@@ -165,15 +166,6 @@ def _top_levels() -> frozenset[str]:
     """In ASCII, as in URLs."""
     rules = (line.split()[0] for line in _suffix_lines() if line.strip() and not line.startswith("//"))
     return frozenset(rule.rpartition(".")[2].lstrip("!") for rule in rules)
-
-
-@lru_cache(maxsize=1)
-def _registry_suffixes() -> PublicSuffixList:
-    return _read_suffixes(only_icann=True)
-
-
-def _read_suffixes(*, only_icann: bool) -> PublicSuffixList:
-    return PublicSuffixList(_suffix_lines(), accept_encoded_idn=False, only_icann=only_icann)
 
 
 def _suffix_lines() -> list[str]:
