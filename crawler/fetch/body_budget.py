@@ -63,7 +63,7 @@ class Claim:
     """The memory of one body while it is fetched."""
 
     def __init__(self, budget: BodyBudget) -> None:
-        self._budget = budget
+        self.budget = budget
         self._size_bytes = 0
 
     def grow_to(self, size_bytes: int) -> bool:
@@ -71,25 +71,25 @@ class Claim:
         counted = max(0, size_bytes - FREE_BYTES)
         if counted <= self._size_bytes:
             return True
-        self._budget.use(counted - self._size_bytes)
+        self.budget.use(counted - self._size_bytes)
         self._size_bytes = counted
-        return self._budget.allows(self)
+        return self.budget.allows(self)
 
     async def may_grow(self) -> None:
         """Wait until the body may grow further."""
-        while not self._budget.allows(self):
-            await self._budget.wait_for_release()
+        while not self.budget.allows(self):
+            await self.budget.wait_for_release()
 
     def release(self, holder: object | None) -> None:
         """End the fetch. The memory counts until `holder` is freed, which may happen in any thread."""
         if self._size_bytes:
             if holder is None:
-                self._budget.give_back(self._size_bytes)
+                self.budget.give_back(self._size_bytes)
             else:
                 loop = asyncio.get_running_loop()
-                weakref.finalize(holder, _give_back, self._budget, self._size_bytes, loop, get_ident()).atexit = False
+                weakref.finalize(holder, _give_back, self.budget, self._size_bytes, loop, get_ident()).atexit = False
             self._size_bytes = 0
-        self._budget.forget(self)
+        self.budget.forget(self)
 
 
 def _give_back(budget: BodyBudget, size_bytes: int, loop: asyncio.AbstractEventLoop, thread: int) -> None:

@@ -104,7 +104,7 @@ class HttpFetcher:
             raw, truncated = await read_body(response, limits, claim, deadline=deadline)
             if request.is_check:
                 raw, truncated = b"", None
-            fetched = await interpret(sent, response, raw, truncated, limits=limits, claim=claim, budget=self._budget)
+            fetched = await interpret(sent, response, raw, truncated, limits=limits, claim=claim)
             if self._signing is not None and b"accept-signature" in response.headers:
                 fetched = await self._learn_challenge(url.whole, headers, signed, response, fetched)
             return fetched

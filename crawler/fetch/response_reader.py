@@ -12,7 +12,7 @@ from typing import Any, Final
 import aiohttp
 import msgspec
 
-from crawler.fetch.body_budget import BodyBudget, Claim
+from crawler.fetch.body_budget import Claim
 from crawler.fetch.coding import codings, decode
 from crawler.fetch.connect.failures import NoResponse, TooSlow, translate
 from crawler.fetch.connect.responses import Response
@@ -101,16 +101,14 @@ class _DecodedBody(msgspec.Struct, frozen=True):
     """Cut at the limit."""
 
 
-async def _decode_body(
-    response: Response, raw: bytes, *, limits: RequestLimits, claim: Claim, budget: BodyBudget
-) -> _DecodedBody:
+async def _decode_body(response: Response, raw: bytes, *, limits: RequestLimits, claim: Claim) -> _DecodedBody:
     """Decode the transfer coding, then the content coding. Large bodies are decoded in a thread, one at a time."""
     layers = [_codings_in(response, b"transfer-encoding"), _codings_in(response, b"content-encoding")]
     if not any(layers):
         return _DecodedBody(raw, raw)
     large = len(raw) >= _DECODE_APART_BYTES
     undo = partial(_undo, raw, layers, max_bytes=limits.max_body_bytes, max_ratio=limits.max_ratio)
-    async with budget.decoding if large else nullcontext():
+    async with claim.budget.decoding if large else nullcontext():
         decoded = await asyncio.to_thread(undo) if large else undo()
     claim.grow_to(len(decoded.raw) + len(decoded.body))
     return decoded
@@ -141,7 +139,6 @@ async def interpret(
     *,
     limits: RequestLimits,
     claim: Claim,
-    budget: BodyBudget,
 ) -> Fetched:
     """Turn a response into a value. `raw` is the body as received, and `truncated` why it is incomplete."""
     status = response.status
@@ -151,7 +148,7 @@ async def interpret(
         raise NoResponse("a 304 to a request that set no condition")
     decoded = _DecodedBody(raw, raw)
     if raw and (b"content-encoding" in response.headers or b"transfer-encoding" in response.headers):
-        decoded = await _decode_body(response, raw, limits=limits, claim=claim, budget=budget)
+        decoded = await _decode_body(response, raw, limits=limits, claim=claim)
     common = _common_fields(request, response)
     if decoded.error is not None and not decoded.body and status in _SUCCESSES:
         return Failure(
