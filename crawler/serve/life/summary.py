@@ -50,7 +50,8 @@ def summarize(facts: Facts) -> Summary:
         return Summary(state="stopped", reason=reason)
     if rest is not None:
         next_run = _next_run(facts) if rest.why in FINISHED else None
-        until = next_run if rest.until is None else moment_text(rest.until)
+        ends_at = None if rest.why is Why.STOPPED else rest.until  # it stays stopped after that
+        until = next_run if ends_at is None else moment_text(ends_at)
         reason = f"{rest.reason}; it waits for seeds" if rest.why is Why.COMPLETE and until is None else rest.reason
         return Summary(state=rest.why.value, reason=reason, lines=rest.lines, until=until)
     kept = what_keeps(facts)

@@ -505,6 +505,7 @@ def test_a_paused_crawl_that_crashes_is_paused_and_not_restarted() -> None:
 
 def test_who_is_stopped_by_somebody_else_stays_stopped_but_not_if_the_daemon_ends_in_that_moment() -> None:
     facts = after(running(), 4, START_S)
+    assert summarize(facts).until is None, "it does not go on by itself"
     assert step(facts, START_S) == Wait(START_S + STOPPED_GRACE_S)
     later, notes = settle(facts, START_S + STOPPED_GRACE_S)
     assert later.record.wish is Wish.STOP
