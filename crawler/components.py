@@ -51,6 +51,8 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     quota: Quota | None = None
     """Of pages."""
     sitemap_quota: Quota | None = None
+    refusal_while_waiting: Callable[[CrawlUrl], str | None] = lambda _: None
+    """Why the scope, which may have changed while a URL waited, refuses it by now; None if it does not."""
     planning: Planning | None = None
     """When pages are visited again; None if they are not."""
     recrawling: Recrawling | None = None

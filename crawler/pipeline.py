@@ -135,16 +135,14 @@ class Pipeline:
                 return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
 
     async def _may_begin(self, lease: Lease, policy: ResponsePolicy, prerequisite: str | None) -> bool:
-        """Whether hours, quota and the groups of its host let the URL begin. If not, the lease is handled."""
+        """Whether hours, scope, quota and the groups of its host let the URL begin. If not, the lease is handled."""
         components, url = self._components, lease.url.url
         asked_policy = policy if prerequisite is None else components.policy_for(prerequisite)
         closed_s = asked_policy.closed_for_s(components.clock())
         if closed_s > 0:
             components.frontier.release(lease, cooldown_s=closed_s, reason="its hours")
             return False
-        quota = self._settlement.quota_for(lease)
-        if quota is not None and (reason := quota.refusal(url)):
-            await self._settlement.settle_unfetched(lease, Decision(cooldown_s=0.0, reason=reason))
+        if await self._settlement.settle_refused(lease):
             return False
         address = None if components.addresses is None else await components.addresses.address(prerequisite or url)
         prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)

@@ -126,6 +126,17 @@ class Settlement:
         else:
             self._counters.excluded[reason] += 1
 
+    async def settle_refused(self, lease: Lease) -> bool:
+        """Settle a URL that the scope refuses by now, or whose quota is used up. Returns whether it is one."""
+        reason, message = self._components.refusal_while_waiting(lease.url), None
+        if reason is not None:
+            message = "the scope was changed while it waited"
+        elif (quota := self._quota_for(lease)) is not None:
+            reason = quota.refusal(lease.url.url)
+        if reason is not None:
+            await self.settle_unfetched(lease, Decision(cooldown_s=0.0, reason=reason), message=message)
+        return reason is not None
+
     async def retry(self, lease: Lease, decision: Decision, *, answered_at: float | None = None) -> None:
         """Put the URL back for another attempt. The rests of its server began at `answered_at`, or begin now."""
         self._counters.retries += 1
@@ -181,7 +192,7 @@ class Settlement:
             return None
         return planning.after_visit_s(lease.url, record)
 
-    def quota_for(self, lease: Lease) -> Quota | None:
+    def _quota_for(self, lease: Lease) -> Quota | None:
         """The quota that the URL counts for. One that has counted does not count again: otherwise a crawl that comes
         back would use up any quota in time."""
         is_sitemap = lease.url.kind == LinkKind.SITEMAP
@@ -196,7 +207,7 @@ class Settlement:
             self._counters.pages += 1
         elif isinstance(fetched, Redirect):
             self._counters.redirects += 1
-        quota = self.quota_for(lease)
+        quota = self._quota_for(lease)
         # A page that is excluded by what it says was fetched as any other.
         if quota is not None and (is_page(lease, fetched, decision) or lease.url.kind == LinkKind.SITEMAP):
             quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, Page | Redirect) else 0)

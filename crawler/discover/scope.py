@@ -18,6 +18,8 @@ own host (domain, directory) to its links. This needs no state that a restart co
 each hop of a seed's redirect: all other links to a foreign host are refused, so no page there is ever admitted.
 Embedded resources from elsewhere lend nothing.
 
+Patterns and excluded places may change while URLs wait, so a URL must pass them once more when its turn comes.
+
 Patterns run in RE2, in time proportional to the length of the URL: no pattern can hang a crawl.
 """
 
@@ -37,7 +39,8 @@ from crawler.page import EMBEDDED, LinkKind
 from crawler.url.hosts import domain_of_site
 from crawler.url.patterns import compile_pattern
 from crawler.url.ports import Ports
-from crawler.url.urls import Target
+from crawler.url.urls import BadUrl, Target, UrlReader
+from frontier import CrawlUrl
 
 Within = Literal["host", "domain", "prefix", "any"]
 
@@ -143,12 +146,35 @@ class Scope:
         refusal = self.pattern_refusal(target)
         return None if refusal is Refusal.NOT_INCLUDED else refusal
 
+    def has_rules(self, url: str, /) -> bool:
+        """Whether patterns or excluded places may refuse the URL."""
+        return self._excluded_places is not None or self._reach(url).has_patterns
+
     def _is_within(self, target: Target) -> bool:
         if self._extra_places is not None and self._extra_places.cover(target):
             return True
         if self._by_prefix:
             return is_covered(surt(target), self._prefixes)
         return self._place_of(target) in self._places
+
+
+def refusal_by_now(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> Refusal | BadUrl | None:
+    """Why a port, a pattern or an excluded place refuses a URL that was admitted once; None if none does. The page that
+    it was found on may have brought it into scope, so the rest of the scope is not asked again."""
+    target = urls.read(url.url, url.url)
+    if isinstance(target, BadUrl):
+        return target
+    is_free = url.depth == 0 or url.kind in (LinkKind.SITEMAP, LinkKind.EXTERNAL)
+    return scope.exclusion(target) if is_free else scope.pattern_refusal(target)
+
+
+def refusal_while_waiting(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> Refusal | None:
+    """Why patterns or excluded places, which may have changed while a URL waited, refuse it; None if they do not. They
+    never refuse seeds."""
+    if url.kind == LinkKind.SEED or not scope.has_rules(url.url):
+        return None
+    refusal = refusal_by_now(url, scope=scope, urls=urls)
+    return refusal if isinstance(refusal, Refusal) and refusal is not Refusal.PORT else None
 
 
 def _place_function(within: Within) -> Callable[[Target], str]:

@@ -12,6 +12,7 @@ from config import Config, ConfigError, Loaded, Problem
 from crawler.components import Components
 from crawler.discover.quota import PageQuota, SitemapQuota
 from crawler.discover.refusal_counts import QuotaCounter, RefusalCounts, TrapCounter
+from crawler.discover.scope import refusal_while_waiting
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import part_at
@@ -223,6 +224,7 @@ async def _components(
         addresses=http if "ip" in grouping(config).limits else None,
         quota=QuotaCounter(PageQuota(notes, latest.page_limits), refusals),
         sitemap_quota=QuotaCounter(SitemapQuota(notes, latest.sitemap_limits), refusals),
+        refusal_while_waiting=lambda url: refusal_while_waiting(url, scope=latest.scope(), urls=urls),
         planning=planning,
         recrawling=frontier if isinstance(frontier, Recrawling) else None,
         visiting=visiting,

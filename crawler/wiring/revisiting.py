@@ -8,16 +8,15 @@ from typing import Final, assert_never
 import msgspec
 
 from config import Config, Loaded
-from crawler.discover.scope import Scope, pattern_search
+from crawler.discover.scope import Scope, pattern_search, refusal_by_now
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
-from crawler.page import LinkKind
 from crawler.protocols import Discovery
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Fixed
 from crawler.revisit.visits import Bounds, Schedule
-from crawler.url.urls import BadUrl, UrlReader
+from crawler.url.urls import UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering
@@ -78,17 +77,8 @@ class Plan:
 
     def url(self, entry: LedgerEntry, /) -> CrawlUrl | None:
         url = self._again.url(entry)
-        return None if url is None or self._is_refused(url) else url
-
-    def _is_refused(self, url: CrawlUrl) -> bool:
-        """Whether a pattern or a port now refuses a URL that was admitted once. The page that it was found on may have
-        brought it into scope, so the rest of the scope is not asked again."""
-        target = self._urls.read(url.url, url.url)
-        if isinstance(target, BadUrl):
-            return True
-        scope = self._scope()
-        is_free = url.depth == 0 or url.kind == LinkKind.SITEMAP
-        return (scope.exclusion(target) if is_free else scope.pattern_refusal(target)) is not None
+        is_refused = url is not None and refusal_by_now(url, scope=self._scope(), urls=self._urls) is not None
+        return None if is_refused else url
 
     def interval_s(self, entry: LedgerEntry, /) -> float | None:
         # A URL that a rule has excluded is visited too: the rule may have changed by then.

@@ -95,6 +95,24 @@ def test_a_limit_that_is_reached_already_ends_the_crawl(tmp_path: Path) -> None:
     assert_sound(here.directory)
 
 
+def test_an_exclusion_holds_for_urls_that_wait_already(tmp_path: Path) -> None:
+    with operated(tmp_path, *PACED) as here:
+        here.crawl.wait_until(lambda: len(here.requests()) > 3, "requests")
+        here.do("pause")
+        here.wait_until_drained()
+        waiting = set(here.look("next", "h00000.sim.test", "--limit", "100").out.split())
+        assert waiting
+        assert_told(here.do("set", "scope.exclude=http://h00000.sim.test/"), COMPLETE)
+        asked = len(here.requests())
+        here.hurry()
+        here.do("resume")
+        assert_told(here.crawl.wait(), COMPLETE)
+        assert not [each for each in here.requests()[asked:] if each.host == "h00000.sim.test"]
+    excluded = {each.url for each in records(here.directory) if each.reason == "excluded"}
+    assert waiting <= excluded
+    assert_sound(here.directory)
+
+
 def test_budgets_retire_hosts_and_let_them_go_on(tmp_path: Path) -> None:
     with operated(tmp_path, *PACED) as here:
         here.crawl.wait_until(lambda: len(here.requests()) > 8, "requests")

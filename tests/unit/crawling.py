@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -220,6 +220,7 @@ class Rig:
         self.web = Web(site, self.events)
         self.sink = Records(self.events)
         self.rules = Rules(verdicts or {}, self.events)
+        self.refusal_while_waiting: Callable[[CrawlUrl], str | None] = lambda _: None
         self.quota: Quota | None = None
         self.sitemap_quota: Quota | None = None
         self.hours: Hours | None = None
@@ -260,6 +261,7 @@ class Rig:
             policy_for=lambda _: ResponsePolicy(pace=self._pace, max_attempts=3, hours=self.hours),
             clock=now,
             monotonic=asyncio.get_running_loop().time,
+            refusal_while_waiting=self.refusal_while_waiting,
             quota=self.quota,
             sitemap_quota=self.sitemap_quota,
             repeats=self.repeats,

@@ -754,6 +754,21 @@ async def test_a_host_that_has_given_enough_pages_is_asked_no_more_and_its_urls_
     assert sum(rig.web.asked.values()) == 4
 
 
+@in_virtual_time
+async def test_what_the_scope_refuses_by_the_time_of_its_turn_is_not_asked_for() -> None:
+    rig = Rig(star(4))
+    rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=3))
+    rig.refusal_while_waiting = lambda url: "excluded" if url.url.endswith("/2") else None
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert engine.counters.excluded == {"excluded": 1}
+    (record,) = (record for record in rig.sink.records if record.state == "excluded")
+    assert (record.url, record.reason) == ("http://a.test/2", "excluded")
+    assert record.message == "the scope was changed while it waited"
+    assert ("robots", "http://a.test/2") not in rig.events
+    assert sorted(rig.web.asked) == ["http://a.test/", "http://a.test/1", "http://a.test/3"]
+
+
 @pytest.mark.parametrize("is_sitemap", [False, True])
 @in_virtual_time
 async def test_visits_to_what_was_fetched_before_use_up_no_quota(is_sitemap: bool) -> None:

@@ -7,10 +7,12 @@ from crawler.discover.scope import (
     Refusal,
     Scope,
     Within,
+    refusal_while_waiting,
 )
 from crawler.page import LinkKind
 from crawler.url.ports import Ports
 from crawler.url.urls import Target, UrlReader
+from frontier import CrawlUrl
 
 READER = UrlReader()
 
@@ -186,3 +188,33 @@ def test_a_page_that_lends_nothing_has_no_url_out_of_scope_near_it(
     outside = limits.judge(target)[0] is Refusal.OUT_OF_SCOPE
     assert limits.lends(page) or not (outside and limits.is_near(target, page))
     assert not limits.lends(seed)
+
+
+@pytest.mark.parametrize(
+    ("path", "depth", "kind", "expected"),
+    [
+        ("a.iso", 1, LinkKind.LINK, Refusal.EXCLUDED),
+        ("a.iso", 0, LinkKind.REDIRECT, Refusal.EXCLUDED),
+        ("a.iso", 1, LinkKind.EXTERNAL, Refusal.EXCLUDED),
+        ("a.iso", 0, LinkKind.SEED, None),
+        ("other/", 1, LinkKind.LINK, Refusal.NOT_INCLUDED),
+        ("other/", 0, LinkKind.REDIRECT, None),
+        ("other/", 1, LinkKind.SITEMAP, None),
+        ("docs/", 1, LinkKind.LINK, None),
+    ],
+)
+def test_what_waits_must_pass_the_patterns_of_now_but_not_the_rest_of_the_scope(
+    path: str, depth: int, kind: LinkKind, expected: Refusal | None
+) -> None:
+    found = f"https://elsewhere.test/{path}"
+    waiting = CrawlUrl(url=found, canonical=found, queue_key="test,elsewhere", depth=depth, kind=kind)
+    limits = scope("host", "https://example.org/", include=("/docs/",), exclude=(r"\.iso$",), max_depth=0)
+    assert refusal_while_waiting(waiting, scope=limits, urls=READER) == expected
+    assert refusal_while_waiting(waiting, scope=scope("host", "https://example.org/"), urls=READER) is None
+
+
+def test_a_place_may_be_excluded_while_its_urls_wait() -> None:
+    limits = Scope(within="any", seeds=[], exclude_places=["*.elsewhere.test"])
+    found = "https://www.elsewhere.test/"
+    waiting = CrawlUrl(url=found, canonical=found, queue_key="test,elsewhere", depth=1)
+    assert refusal_while_waiting(waiting, scope=limits, urls=READER) is Refusal.EXCLUDED
