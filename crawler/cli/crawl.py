@@ -1,21 +1,25 @@
 """onceover crawl"""
 
 import os
+import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import click
 
-from config import Loaded
+from config import ConfigError, Loaded, Problem, read_seeds
 from crawler.cli.options import preset_option, settings_option
 from crawler.cli.run.division import is_in_parts, keep_parts, parts_option
 from crawler.cli.run.running import run_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.library.opening import changed_settings
 from crawler.operate.opening import refuse_without_configuration
-from crawler.operate.settings.start import Start, with_page_limit
+from crawler.operate.settings.start import GivenSeeds, Start, with_page_limit
+from crawler.url.seeds import read_seed
+from crawler.url.urls import UrlReader
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import cores
 
@@ -32,6 +36,13 @@ Options = dict[str, tuple[str, object]]
     metavar="URL",
     help="A URL to start from. It replaces the seeds of the file, and adds to those of the crawl in DIR. "
     "Repeat it for more.",
+)
+@click.option(
+    "--seed-file",
+    "seed_files",
+    multiple=True,
+    metavar="FILE",
+    help="A file of URLs to start from, one on each line, used like --seed. - is standard input.",
 )
 @preset_option
 @click.option("--dir", "directory", metavar="DIR", help="Directory for state and output. A crawl in it is resumed.")
@@ -63,6 +74,7 @@ Options = dict[str, tuple[str, object]]
 def crawl(  # noqa: PLR0913 - a command takes each of its options
     configuration: Path | None,
     seeds: tuple[str, ...],
+    seed_files: tuple[str, ...],
     preset: str | None,
     directory: str | None,
     fresh: bool,
@@ -85,6 +97,7 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     """
     if cluster is not None:
         others: dict[str, object] = {"CONFIGURATION": configuration, "--seed": seeds, "--preset": preset}
+        others["--seed-file"] = seed_files
         others |= {"--fresh": fresh, "--rebuild": rebuild, "--parts": parts, "--max-pages": max_pages}
         _check_alone(others)
         return _crawl_on_machine(cluster, directory, settings, max_parts, as_json=as_json)
@@ -93,13 +106,12 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     options: Options = parts_option(parts)
     if directory is not None:
         options["crawl.directory"] = "--dir", directory
-    if configuration is not None and configuration.parts[:1] in (("http:",), ("https:",)):
-        url = str(configuration).replace(":/", "://", 1)
-        raise click.UsageError(f"expected a configuration file, found the URL {url}: give it as `--seed {url}`")
+    given = _given_seeds(seeds, seed_files)
     if configuration is None:
-        loaded = _without_file(seeds, settings, options, preset, fresh=fresh)
+        loaded = _without_file(given, settings, options, preset, fresh=fresh)
     else:
-        options |= _only_seeds(seeds)
+        _refuse_url(configuration)
+        options |= given.options()
         loaded = load(configuration, overrides=settings, options=options, environ=os.environ, preset=preset)
     loaded = keep_parts(loaded, fresh=fresh)
     start = Start(
@@ -107,7 +119,8 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         directory=directory,
         settings=[*settings, *(f"{key}={value}" for key, (_, value) in parts_option(parts).items())],
         preset=preset,
-        seeds=[] if configuration is None else list(seeds),
+        seeds=[] if configuration is None else given.urls,
+        seed_files=[] if configuration is None else given.files,
         max_pages=max_pages,
     )
     again = f"onceover crawl --dir {shlex.quote(loaded.config.crawl.directory)}"
@@ -156,8 +169,31 @@ def _crawl_on_machine(
     return run_on_machine(reached, path, max_parts=max_parts or cores(), as_json=as_json)
 
 
+def _refuse_url(configuration: Path) -> None:
+    """Refuse a URL in place of a configuration file."""
+    url = re.sub("^(https?:)/", r"\1//", str(configuration))
+    if configuration.exists():
+        return
+    try:
+        read_seed(UrlReader(), url)
+    except ValueError:
+        return
+    raise click.UsageError(f"expected a configuration file, found the URL {url}: give it as `--seed {url}`")
+
+
+def _given_seeds(seeds: Sequence[str], files: Sequence[str]) -> GivenSeeds:
+    """Those of the options. Seeds from standard input are like single ones."""
+    urls = list(seeds)
+    if "-" in files:
+        read = read_seeds(sys.stdin.buffer.read(), name="standard input")
+        if isinstance(read, Problem):
+            raise ConfigError([read])
+        urls += (seed.url for seed in read)
+    return GivenSeeds(urls, [str(Path(file).absolute()) for file in files if file != "-"])
+
+
 def _without_file(
-    seeds: Sequence[str], settings: Sequence[str], options: Options, preset: str | None, *, fresh: bool
+    seeds: GivenSeeds, settings: Sequence[str], options: Options, preset: str | None, *, fresh: bool
 ) -> Loaded:
     """The settings of the command line and, if the directory has a crawl, of its last run.
 
@@ -170,23 +206,20 @@ def _without_file(
     load_given = partial(load, overrides=settings, environ=os.environ, preset=preset)
     _, directory = options.get("crawl.directory", (None, None))
     if not isinstance(directory, str):
-        loaded = load_given(None, options=options | _only_seeds(seeds), require_seeds=False)
+        loaded = load_given(None, options=options | seeds.options(), require_seeds=False)
         directory = loaded.config.crawl.directory
     earlier = CrawlDirectory(Path(directory)).earlier_configuration
     if earlier is None:
         if not seeds:
             refuse_without_configuration(Path(directory))
             raise click.UsageError(f"there is no crawl in {directory}: give a configuration file or --seed URL")
-        return load_given(None, options=options | _only_seeds(seeds))
+        return load_given(None, options=options | seeds.options())
     options = options | {"crawl.directory": ("--dir", directory)}
-    if fresh:
-        options |= _only_seeds(seeds)
-    elif seeds:
-        known = load(earlier, require_seeds=False).config.crawl.seeds
-        options |= {"crawl.seeds": ("--seed", list(dict.fromkeys([*known, *seeds])))}
-    return load_given(earlier, options=options, as_run=True)
+    if seeds and not fresh:
+        known = load(earlier, require_seeds=False).config.crawl
+        seeds = GivenSeeds(_joined(known.seeds, seeds.urls), _joined(known.seed_files, seeds.files))
+    return load_given(earlier, options=options | seeds.options(), as_run=True)
 
 
-def _only_seeds(seeds: Sequence[str]) -> Options:
-    """Options that replace all seeds by these."""
-    return {"crawl.seeds": ("--seed", list(seeds)), "crawl.seed_files": ("--seed", [])} if seeds else {}
+def _joined(known: Sequence[str], more: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*known, *more]))

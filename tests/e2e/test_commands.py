@@ -96,6 +96,7 @@ def test_the_help_of_crawl_names_each_exit_code(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["crawl", "https://a.test/b"], "found the URL https://a.test/b: give it as `--seed https://a.test/b`"),
+        (["crawl", "www.example.org/b"], "found the URL www.example.org/b: give it as `--seed www.example.org/b`"),
         (["inspect", "crawl"], "missing command; `onceover inspect --help` shows the usage"),
         (
             ["crawl", "--max-depth", "2"],
@@ -292,6 +293,39 @@ def test_what_is_given_is_changed_and_told_and_a_file_says_all(tmp_path: Path, w
         'Changed: visited.white_list is [], the default; it was ["a", "b"].',
     ):
         assert told in ended.err.splitlines()
+
+
+def test_seeds_come_from_files_and_from_standard_input_and_are_read_again(tmp_path: Path, web: Web) -> None:
+    hosts = [f"http://h0000{number}.{web.params.domain}/" for number in range(3)]
+    for name, url in zip(("a.txt", "b.txt"), hosts, strict=False):
+        (tmp_path / name).write_text(f"# mine\n{url}  # this one\n")
+    options = [*web.options[2:], *setting("scope.max_depth=0"), "--dir", "crawl"]
+    missing = onceover("crawl", "--seed-file", "none.txt", *options, cwd=tmp_path)
+    assert_told(missing, USAGE, "--seed-file: crawl.seed_files: can't read ", "none.txt: No such file or directory")
+    assert_told(onceover("crawl", "--seed-file", "a.txt", *options, cwd=tmp_path), COMPLETE)
+    added = onceover("crawl", "--seed-file", "b.txt", "--dir", "crawl", cwd=tmp_path)
+    assert_told(added, COMPLETE, f'Changed: crawl.seed_files has "{tmp_path}/b.txt" more.')
+    config = load(tmp_path / "crawl" / "crawl.toml").config.crawl
+    assert (config.seeds, config.seed_files) == ((), (f"{tmp_path}/a.txt", f"{tmp_path}/b.txt"))
+    command = [str(ONCEOVER), "crawl", "--seed-file", "-", "--dir", "crawl"]
+    subprocess.run(command, input=hosts[2].encode(), cwd=tmp_path, env=environment(), check=True, capture_output=True)
+    assert load(tmp_path / "crawl" / "crawl.toml").config.crawl.seeds == (hosts[2],)
+    seeds = {record.url: record.status for record in records(tmp_path / "crawl") if record.kind == "seed"}
+    assert seeds == dict.fromkeys(hosts, 200)
+
+
+def test_a_file_of_seeds_in_place_of_those_of_the_configuration_is_read_again_by_reload(
+    tmp_path: Path, web: Web
+) -> None:
+    first, second, third = (f"http://h0000{number}.{web.params.domain}/" for number in range(3))
+    (tmp_path / "mine.toml").write_text(f'[crawl]\nseeds = ["{first}"]\n')
+    (tmp_path / "seeds.txt").write_text(second)
+    options = [*web.options[2:], *setting("scope.max_depth=0"), "--dir", "crawl"]
+    assert_told(onceover("crawl", "mine.toml", "--seed-file", "seeds.txt", *options, cwd=tmp_path), COMPLETE)
+    (tmp_path / "seeds.txt").write_text(f"{second}\n{third}\n")
+    assert_told(onceover("reload", "crawl", cwd=tmp_path), COMPLETE)
+    assert_told(onceover("crawl", "--dir", "crawl", cwd=tmp_path), COMPLETE)
+    assert {record.url for record in records(tmp_path / "crawl") if record.kind == "seed"} == {second, third}
 
 
 def test_a_crawl_that_is_begun_afresh_has_the_seeds_that_are_given(tmp_path: Path, web: Web) -> None:

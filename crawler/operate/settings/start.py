@@ -12,6 +12,24 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.wiring.configuration import load
 
 
+class GivenSeeds(msgspec.Struct, frozen=True):
+    """Seeds of the command line."""
+
+    urls: list[str] = []
+    files: list[str] = []
+    """Absolute paths."""
+
+    def __bool__(self) -> bool:
+        return bool(self.urls or self.files)
+
+    def options(self) -> dict[str, tuple[str, object]]:
+        """What replaces all other seeds by these, if there are any: for each key, the option that sets it, and the
+        value."""
+        if not self:
+            return {}
+        return {"crawl.seeds": ("--seed", self.urls), "crawl.seed_files": ("--seed-file", self.files)}
+
+
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """The file and the options of the last start."""
 
@@ -23,7 +41,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """Those of `--set`."""
     preset: str | None = None
     seeds: list[str] = []
-    """Those that replaced the seeds of the file."""
+    """These and the next replaced the seeds of the file."""
+    seed_files: list[str] = []
     max_pages: int | None = None
     """Of that run alone."""
 
@@ -50,8 +69,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
         options: dict[str, tuple[str, object]] = {}
         if is_own or self.directory is not None:
             options["crawl.directory"] = ("--dir", named if is_own else self.directory)
-        if self.seeds:
-            options |= {"crawl.seeds": ("--seed", self.seeds), "crawl.seed_files": ("--seed", [])}
+        options |= GivenSeeds(self.seeds, self.seed_files).options()
         return load(
             self.file(directory),
             overrides=self.settings,
