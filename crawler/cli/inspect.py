@@ -124,7 +124,10 @@ def url(path: Path, url: str, as_json: bool) -> int:
     if as_json:
         click.echo(msgspec.json.encode(known))
     elif known is None:
-        click.echo(f"{answer.canonical} was never admitted: no page in scope linked to it")
+        why = "no page in scope linked to it"
+        if answer.refused is not None:
+            why = f"links to it are not followed, for the reason {answer.refused}"
+        click.echo(f"{answer.canonical} was never admitted: {why}")
     else:
         for name, value in _lines(known):
             if value is not None:

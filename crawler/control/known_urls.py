@@ -64,3 +64,5 @@ class UrlFound(msgspec.Struct, frozen=True, kw_only=True):
 
     canonical: str
     found: UrlForm | None
+    refused: str | None = None
+    """Why links to a URL that the crawl does not know are not followed; None if they are, where pages have some."""

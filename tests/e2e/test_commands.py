@@ -636,7 +636,13 @@ def test_url_tells_what_became_of_it(halfway: Path) -> None:
     assert pending.out
     unknown = onceover("inspect", halfway, "url", "http://elsewhere.test/", cwd=halfway.parent)
     assert_told(unknown, FAILED)
-    assert "http://elsewhere.test/ was never admitted" in unknown.out
+    reason = "links to it are not followed, for the reason out-of-scope"
+    assert unknown.out == f"http://elsewhere.test/ was never admitted: {reason}\n"
+    trap = onceover("inspect", halfway, "url", "http://h00000.sim.test/a/a/a/a/a/a", cwd=halfway.parent)
+    assert_told(trap, FAILED)
+    assert trap.out.endswith(" was never admitted: links to it are not followed, for the reason repeated-segments\n")
+    missing = onceover("inspect", halfway, "url", "http://h00000.sim.test/missing", cwd=halfway.parent)
+    assert missing.out.endswith(" was never admitted: no page in scope linked to it\n")
 
 
 def test_visited_tells_count_and_size(halfway: Path) -> None:

@@ -51,7 +51,7 @@ def story_of(directory: Path, found: UrlFound, *, max_bytes: int = MAX_SEARCHED_
     """What is known about a URL, with the record of its page."""
     known = found.found
     if known is None or known.state == "pending":
-        return UrlStory(canonical=found.canonical, found=known, record=None, searched_all=True)
+        return UrlStory(canonical=found.canonical, found=known, refused=found.refused, record=None, searched_all=True)
     reading = ReadLimit(max_bytes)
     record = _record_of(directory, known, reading)
     if record is not None:

@@ -114,6 +114,8 @@ class UrlStory(msgspec.Struct, frozen=True, kw_only=True):
     canonical: str
     found: UrlForm | None
     """Null if the crawl does not know it."""
+    refused: str | None = None
+    """Why links to a URL that the crawl does not know are not followed; null if they are, where pages have some."""
     record: PageRecord | None
     """Null if there is none: the URL still waits, or the crawl writes no records."""
     searched_all: bool

@@ -88,7 +88,8 @@ def test_the_story_of_a_url_has_the_last_copy_of_its_record(tmp_path: Path) -> N
     assert (missing.record, missing.searched_all) == (None, True)
     assert not story_of(tmp_path, known(7), max_bytes=100).searched_all
     assert story_of(tmp_path, known(7, state="pending")).record is None
-    assert story_of(tmp_path, UrlFound(canonical="c", found=None)).found is None
+    unknown = story_of(tmp_path, UrlFound(canonical="c", found=None, refused="excluded"))
+    assert (unknown.found, unknown.refused) == (None, "excluded")
 
 
 def test_the_tail_of_a_log_is_bounded_and_whole_lines(tmp_path: Path) -> None:

@@ -43,10 +43,11 @@ export function story(name, search) {
   };
 }
 
-function whole(name, { canonical, found, record, searched_all: isAll }) {
+function whole(name, { canonical, found, refused, record, searched_all: isAll }) {
   const addAddress = `#/crawls/${encodeURIComponent(name)}/add${query({ url: canonical })}`;
   if (found === null) {
-    return [h("p", null, "The crawl does not know this URL under its canonical form ", h("code", null, canonical), "."),
+    return [h("p", null, "The crawl does not know this URL under its canonical form ", h("code", null, canonical), ".",
+      refused && ` Links to it are not followed, for the reason ${refused}.`),
       h("p", null, h("a", { href: addAddress }, "Add it"))];
   }
   return [
