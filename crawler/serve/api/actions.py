@@ -44,6 +44,10 @@ log = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 TOML: Final = "application/toml"
+_ANOTHER: Final = (
+    "there is a crawl {name} with another configuration: change its file and POST /api/v1/reload, or stop the crawl, "
+    "DELETE it, which keeps its directory, and PUT it again"
+)
 
 _STATUSES: Final = {
     None: HTTPStatus.GATEWAY_TIMEOUT,
@@ -108,7 +112,7 @@ class Actions:
         path = self._daemon.home / f"{name}{SUFFIX}"
         if path.exists() or path.is_symlink():
             if not path.is_file() or path.read_bytes() != text:
-                raise Refused(HTTPStatus.CONFLICT, f"there is a crawl {name} with another configuration")
+                raise Refused(HTTPStatus.CONFLICT, _ANOTHER.format(name=name))
             return
         problems = await asyncio.to_thread(problems_of_new, self._daemon.home, name, text)
         if problems:
