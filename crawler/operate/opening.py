@@ -7,6 +7,7 @@ LevelDB.
 
 import fcntl
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -113,9 +114,17 @@ def lock_directory(path: Path, *, to_change: bool) -> Iterator[None]:
         yield
 
 
+def is_of_daemon(path: Path) -> bool:
+    """Whether a directory is the folder of a daemon, and not that of a crawl."""
+    return (path / "daemon").is_dir() and not CrawlDirectory(path).configuration.exists()
+
+
 def _named_instead(path: Path) -> str:
-    if (path / "daemon").is_dir():
-        return f"this is the folder of a daemon: name the directory of one of its crawls, as {path}/crawls/NAME"
+    if is_of_daemon(path):
+        return (
+            f"this is the folder of a daemon: name the directory of one of its crawls, as {path}/crawls/NAME; "
+            f"`onceover status {shlex.quote(str(path))}` lists them"
+        )
     if crawls := sorted(each.parent for each in path.glob("*/crawl.toml")):  # such as the runs of a schedule
         return f"there are crawls in it: name one of them, as {crawls[-1]}"
     return "name the directory of a crawl whose frontier.backend is not memory"

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 from jsonschema import Draft202012Validator
 
+from crawler.serve.api.forms import CrawlList
 from crawler.serve.life.facts import Wish
-from tests.e2e.crawling import TIMEOUT_S, Web, assert_sound, onceover
+from tests.e2e.crawling import COMPLETE, REFUSED, TIMEOUT_S, Web, assert_sound, assert_told, onceover
 from tests.e2e.test_daemon import Served, serving, write
 
 BASE = "/api/v1"
@@ -172,6 +173,28 @@ def test_a_program_creates_steers_and_deletes_a_crawl(tmp_path: Path, slow_web: 
         assert "API, local socket: deleted a; its directory is kept" in served.daemon.err
         served.end()
         assert not (home / "daemon" / "api").exists()
+
+
+def test_status_of_the_folder_of_a_daemon_lists_its_crawls(tmp_path: Path, slow_web: Web) -> None:
+    home = tmp_path / ("h" * 100)  # longer than the address of a socket
+    write(home, "a", slow_web, delay_s=30.0)
+    (home / "b.toml").write_text("[crawl]\nseeds = 5\n")
+    with serving(home) as served:
+        pid = served.wait_for_pid("a")
+        listed = onceover("status", home, cwd=tmp_path)
+        assert_told(listed, COMPLETE)
+        head, names, first, second, *problems = listed.out.splitlines()
+        assert head == f"the daemon of {home} has 2 crawls, of which 1 runs"
+        assert names.split() == ["name", "state", "pages", "memory", "why"]
+        assert first.split()[:2] == ["a", "running"]
+        assert second.split()[:3] == ["b", "broken", "0"]
+        assert second.rstrip().endswith("its configuration can't be used")
+        assert problems[0] == "b:"
+        assert problems[1].startswith(f"    {home}/b.toml:2: crawl.seeds: ")
+        told = msgspec.json.decode(onceover("status", home, "--json", cwd=tmp_path).out, type=CrawlList)
+        assert [(each.name, each.pid) for each in told.crawls] == [("a", pid), ("b", None)]
+        assert_told(onceover("top", home, cwd=tmp_path), REFUSED, f"`onceover status {home}` lists them")
+    assert_told(onceover("status", home, cwd=tmp_path), REFUSED, f"no daemon serves {home}: `onceover daemon ")
 
 
 def test_a_paused_crawl_is_never_shown_as_running(tmp_path: Path, slow_web: Web) -> None:

@@ -14,6 +14,7 @@ from crawler.course.text import course_rows, left_text
 from crawler.disk.going_on import how_to_go_on
 from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.course import course_of
+from crawler.operate.opening import is_of_daemon
 from crawler.operate.reach import CrawlEnded, reach
 from crawler.progress import frontier_rows, rows_of, visit_rows
 from crawler.status import number_of, rate
@@ -26,7 +27,20 @@ _WIDTH = 80
 @part
 @as_json
 def status(directory: Path, part: int | None, as_json: bool) -> None:
-    """Show how far the crawl in DIR is, and why it waits. Also show whether it runs."""
+    """Show how far the crawl in DIR is, and why it waits. Also show whether it runs.
+
+    If DIR is the folder of a daemon, list its crawls.
+    """
+    if part is None and is_of_daemon(directory):
+        # Only this needs the daemon's code, which takes long to import.
+        from crawler.cli.serve.crawls import ask_for_crawls, show_crawls  # noqa: PLC0415 - see above
+
+        crawls = ask_for_crawls(directory)
+        if as_json:
+            click.echo(crawls)
+        else:
+            show_crawls(directory, crawls)
+        return
     directory = place(directory, part)
     note_elsewhere(directory)
     with reach(directory) as crawl:
