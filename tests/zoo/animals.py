@@ -130,9 +130,9 @@ BOMBS = {
 LENGTHS = {
     "length-too-long": Animal("page 200 cut:disconnect", _always(head(b"Content-Length: 100"), b"half", CLOSE)),
     "length-too-short": Animal("page 200", _always(head(b"Content-Length: 4") + b"four and more")),
-    "length-negative": Animal("failed protocol", _always(head(b"Content-Length: -1"), CLOSE)),
-    "length-of-no-number": Animal("failed protocol", _always(head(b"Content-Length: many"), CLOSE)),
-    "length-beyond-all": Animal("failed protocol", _always(head(b"Content-Length: " + b"9" * 40), CLOSE)),
+    "length-negative": Animal("page 200", _always(head(b"Content-Length: -1"), CLOSE)),
+    "length-of-no-number": Animal("page 200", _always(head(b"Content-Length: many"), CLOSE)),
+    "length-beyond-all": Animal("page 200", _always(head(b"Content-Length: " + b"9" * 40), CLOSE)),
     "lengths-that-agree": Animal("page 200", _always(head(b"Content-Length: 2", b"Content-Length: 2, 2") + b"ab")),
     "lengths-that-differ": Animal(
         "failed protocol", _always(head(b"Content-Length: 1", b"Content-Length: 2") + b"ab", CLOSE)

@@ -18,15 +18,17 @@ _MAX_INFORMATIONAL: Final = 50
 """Informational responses before the final one. Each takes much more time than its few bytes show."""
 _UNKNOWN_LENGTH: Final = sys.maxsize
 """More bytes than any body has."""
+MAX_HEADERS_BYTES: Final = 256 * 1024
+"""All header lines together, as in Chromium."""
 PARSER_OPTIONS: Final[Mapping[str, Any]] = {
     "read_until_eof": True,
     "auto_decompress": False,
     "max_line_size": 65536,
-    "max_field_size": 65536,
-    "max_headers": 512,
+    "max_field_size": MAX_HEADERS_BYTES,
+    "max_headers": 5000,
 }
-"""Of aiohttp's parser. Browsers accept as many bytes in all header lines together; aiohttp's own limit for one, 8 KiB,
-refuses real sites."""
+"""Of aiohttp's parser. curl accepts as many header lines, and Chromium any number. aiohttp's own limits, 8 KiB for a
+line and 128 lines, refuse real sites."""
 _MAX_LINE_BYTES: Final = 16 * 1024
 """Of a line between chunks, as in Chromium."""
 _MAX_SIZE_DIGITS: Final = 16

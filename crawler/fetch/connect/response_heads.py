@@ -20,7 +20,7 @@ from aiohttp.http_writer import HttpVersion, HttpVersion10, HttpVersion11
 _SOUND = re.compile(
     rb"HTTP/1\.[01] [0-9]{3}(?: [^\r\n\0]*)?\r\n(?:[-!#$%&'*+.^_`|~0-9A-Za-z]+:[^\r\n\0]*\r\n|[ \t][^\r\n\0]*\r\n)*\r\n"
 )
-_STATUS = re.compile(rb"HTTP/([0-9]+\.[0-9]+)[ \t]+([0-9]{3})(?![0-9])[ \t]*([^\n]*)", re.IGNORECASE)
+_STATUS = re.compile(rb"HTTP/([0-9]+(?:\.[0-9]+)?)[ \t]+([0-9]{3})(?![0-9])[ \t]*([^\n]*)", re.IGNORECASE)
 _LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
@@ -59,7 +59,7 @@ def may_be_head(received: bytes, /) -> bool:
 def fix_head(head: bytes, /) -> bytes:
     """Correct a head, as far as that leaves no doubt."""
     lengths, coding = _LENGTH.findall(head), _one_coding(_CODING.findall(head))
-    has_sound_length = not lengths or (len(lengths) == 1 and lengths[0].strip(b" \t\r").isdigit())
+    has_sound_length = not lengths or (len(lengths) == 1 and _is_length(lengths[0].strip(b" \t\r")))
     if has_sound_length and coding is None and _SOUND.fullmatch(head):
         return head
     status, *fields = [line.removesuffix(b"\r") for line in head.lstrip(b"\r\n").split(b"\n")]
@@ -70,17 +70,26 @@ def fix_head(head: bytes, /) -> bytes:
 
 def _status_line(line: bytes) -> bytes:
     found = _STATUS.match(line)
-    if found is None or not found[1].startswith(b"1."):
+    if found is None:
         return line
-    version = found[1] if found[1] in (b"1.0", b"1.1") else b"1.1"
+    version = found[1] if b"." in found[1] else found[1] + b".0"
+    if version.startswith(b"1.") and version != b"1.0":
+        version = b"1.1"
     return b"HTTP/%s %s %s" % (version, found[2], found[3].replace(b"\r", b" "))
 
 
 def _one_length(values: list[bytes]) -> bytes | None:
-    """The length on which all values agree; None if they differ, or if there are none."""
+    """The length on which all values agree; None if they differ, or if there are none. Empty if they agree on what is
+    no length: as the Fetch standard demands, it is ignored, so the body ends with the connection."""
     lengths = {part.strip().removeprefix(b"+") for value in values for part in value.split(b",")}
-    [length, *others] = lengths or {b""}
-    return length if length.isdigit() and not others else None
+    if len(lengths) != 1:
+        return None
+    [length] = lengths
+    return length if _is_length(length) else b""
+
+
+def _is_length(value: bytes) -> bool:
+    return value.isdigit() and len(value.lstrip(b"0")) <= _MAX_LENGTH_DIGITS
 
 
 def _one_coding(values: list[bytes]) -> bytes | None:

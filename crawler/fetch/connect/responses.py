@@ -12,7 +12,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-from crawler.fetch.connect.bodies import PlainBody
+from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, PlainBody
 from crawler.fetch.connect.connections import Connections
 from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, TlsRefused, TooSlow
 from crawler.fetch.connect.handler import TolerantHandler
@@ -20,8 +20,6 @@ from crawler.fetch.connect.requests import HttpRequest
 from crawler.fetch.connect.response_heads import Headers, PlainHead
 from crawler.fetch.connect.socks import Taken
 
-_MAX_HEADERS_BYTES = 256 * 1024
-"""All header lines together, as in Chromium."""
 _SWITCHING = 101
 CHECK_S: Final = 0.1
 """Time-outs are checked at most so often, because each check looks at all requests that wait."""
@@ -190,8 +188,8 @@ async def exchange(
         handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
         if not isinstance(message, PlainHead):
             size = sum(map(len, chain.from_iterable(headers.lines)))
-            if size > _MAX_HEADERS_BYTES:
-                raise HeadersTooLarge(f"{size} bytes of headers, at most {_MAX_HEADERS_BYTES} are read")
+            if size > MAX_HEADERS_BYTES:
+                raise HeadersTooLarge(f"{size} bytes of headers, at most {MAX_HEADERS_BYTES} are read")
         return Response(request, connection, message, headers, content, through_proxy=through_proxy)
     except BaseException:
         connection.close()
