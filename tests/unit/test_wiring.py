@@ -19,6 +19,7 @@ from crawler.engine import Ending
 from crawler.read.pdf.processes import PdfProcesses
 from crawler.url.canonical_rules import DEFAULT_RULES
 from crawler.wiring.components.content import content_reading
+from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.components.processing import open_sinks
 from crawler.wiring.crawl import check_configuration, open_crawl
 from crawler.wiring.queue_settings import grouping
@@ -60,6 +61,11 @@ def test_what_a_part_refuses_is_told_with_its_key(settings: list[str], key: str,
         check_configuration(loaded(*settings))
     assert [problem.key for problem in refused.value.problems] == [key]
     assert words in str(refused.value)
+
+
+def test_the_longest_retry_after_is_one_for_pages_and_robots_txt() -> None:
+    config = loaded("politeness.max_retry_after_s=7").config
+    assert robots_lifetimes(config).max_retry_after_s == 7
 
 
 def test_what_several_parts_refuse_is_told_at_once() -> None:

@@ -38,6 +38,7 @@ class RobotsLifetimes(msgspec.Struct, frozen=True, kw_only=True):
     retry_s: float = 60.0
     """After the first failure. Each further failure doubles it."""
     max_retry_s: float = 3600.0
+    max_retry_after_s: float = 3600.0
     min_delay_s: float = 1.0
     """The shortest time between two requests for one file, whatever the other settings."""
 
@@ -94,7 +95,7 @@ def status_after(
         wait_s = max(
             lifetimes.min_delay_s, min(lifetimes.retry_s * 2.0 ** min(failures - 1, 30), lifetimes.max_retry_s)
         )
-        wait_s = max(wait_s, min(retry_after_s or 0.0, lifetimes.keep_s))
+        wait_s = max(wait_s, min(retry_after_s or 0.0, lifetimes.max_retry_after_s, lifetimes.keep_s))
     host_failure = None
     if isinstance(response, Failure) and response.kind in HOST_FAILURES and not redirected:
         host_failure, trouble = response.kind.value, response.message

@@ -179,6 +179,7 @@ def robots_lifetimes(config: Config) -> RobotsLifetimes:
     return RobotsLifetimes(
         retry_s=config.frontier.retry_delay_s,
         max_retry_s=config.frontier.retry_max_delay_s,
+        max_retry_after_s=config.politeness.max_retry_after_s,
         min_delay_s=config.politeness.min_delay_s,
     )
 

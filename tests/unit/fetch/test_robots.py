@@ -478,11 +478,16 @@ async def test_a_host_is_never_asked_again_before_its_rest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "wait_s"), [("10", 60), ("600", 600), ("Tue, 14 Nov 2023 22:23:20 GMT", 600), ("99999999", DAY_S)]
+    ("header", "wait_s"), [("10", 60), ("600", 600), ("Tue, 14 Nov 2023 22:23:20 GMT", 600), ("99999999", 3600)]
 )
-async def test_retry_after_is_obeyed_up_to_a_day(header: str, wait_s: float) -> None:
+async def test_retry_after_is_obeyed_up_to_the_limit_of_the_crawl(header: str, wait_s: float) -> None:
     world = World(page(status=503, Retry_After=header))
     assert (await world.allows("/x")).retry_after_s == wait_s
+
+
+async def test_retry_after_is_obeyed_up_to_a_day_whatever_the_limit_of_the_crawl() -> None:
+    world = World(page(status=503, Retry_After="99999999"), lifetimes=RobotsLifetimes(max_retry_after_s=9 * DAY_S))
+    assert (await world.allows("/x")).retry_after_s == DAY_S
 
 
 async def test_who_has_not_known_for_30_days_has_no_file() -> None:
