@@ -15,7 +15,7 @@ from crawler.read.abstract import shorten
 from crawler.read.elements.attributes import refresh_url
 from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS, Document, ElementReader
 from crawler.read.elements.flatten import flatten
-from crawler.read.elements.hostile import is_hostile, readable_bytes
+from crawler.read.elements.hostile import MAX_TAGS, is_hostile, readable_bytes
 from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.encoding.declaration import find_css_encoding
 from crawler.read.encoding.query import percent_encode_query
@@ -32,18 +32,30 @@ MAX_BASE_CHARACTERS: Final = 10_000
 _GROWTH: Final = 4
 """Links that are made absolute may have this many times the size of the documents within one: a base multiplies it."""
 _GROWTH_CHARACTERS: Final = 100_000
+_BYTES_PER_TAG: Final = 16
+"""The HTML in the entries of a feed may have a tag for so many bytes of it, beside `MAX_TAGS`."""
 _MAX_DEPTH: Final = 3
 """How deep documents within documents are read."""
 
 
 class _Growth:
-    """Counts the characters of the links that the documents within one make absolute."""
+    """Counts what is read of the documents within one: their tags, and the characters of the links that they make
+    absolute."""
 
-    def __init__(self) -> None:
+    def __init__(self, feed_bytes: int = 0) -> None:
         self._left = _GROWTH_CHARACTERS
+        self._tags_left = MAX_TAGS + feed_bytes // _BYTES_PER_TAG
+        self.trouble: str | None = None
+        """Why not all of them are read."""
 
-    def read(self, document_bytes: int, /) -> None:
-        self._left += _GROWTH * document_bytes
+    def take(self, html: bytes, /) -> bytes:
+        """As much of the next document as may be read."""
+        taken = html[: readable_bytes(html, max_tags=min(self._tags_left, MAX_TAGS))] if self._tags_left > 0 else b""
+        self._left += _GROWTH * len(html)
+        self._tags_left -= taken.count(b"<")
+        if len(taken) < len(html):
+            self.trouble = "too much to parse: did not read all HTML within it"
+        return taken
 
     def resolve(self, links: Iterable[Link], base: str, /) -> Iterator[Link]:
         """The links by their base, as many as are allowed."""
@@ -106,7 +118,8 @@ class PageReader:
         robots = reader.robots | robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
         links.extend(page.links)
-        found = self._all_links(reader, base_url, _Growth())
+        growth = _Growth()
+        found = self._all_links(reader, base_url, growth)
         links.extend(found if encoding.name == "utf-8" else _encode_queries(found, encoding))
         if "nofollow" in robots:
             links = [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
@@ -130,7 +143,7 @@ class PageReader:
             noindex="noindex" in robots,
             preferences=_preferences(reader) if reader.robots or TDM_RESERVATION.name in meta else (),
             simhash=simhash,
-            error=f"too much to parse: read the first {readable} bytes" if is_cut else None,
+            error=f"too much to parse: read the first {readable} bytes" if is_cut else growth.trouble,
         )
 
     def _simhash(self, text: bytes, *, is_markup: bool) -> int | None:
@@ -166,9 +179,7 @@ class PageReader:
 
     def _links_within(self, html: str, base_url: str, *, growth: _Growth, depth: int = 1) -> list[Link]:
         """Links of HTML that is part of another document. They are absolute if that HTML has its own <base>."""
-        body = html.encode("utf-8", "replace")
-        growth.read(len(body))
-        reader = self._read(self._document(body[: readable_bytes(body)]))
+        reader = self._read(self._document(growth.take(html.encode("utf-8", "replace"))))
         base = _own_base(base_url, reader.base_href)
         links = reader.links
         if depth < _MAX_DEPTH:
@@ -201,10 +212,11 @@ class PageReader:
                 if content.pages_read < content.pages:
                     error = f"read the first {content.pages_read} of {content.pages} pages"
         else:
-            read_html = partial(self._links_within, growth=_Growth())
+            growth = _Growth(feed_bytes=len(page.body))
+            read_html = partial(self._links_within, growth=growth)
             listing = find_links(content_type, page.body, encoding, page.url, read_html)
             links.extend(listing.links)
-            error = listing.trouble
+            error = listing.trouble or growth.trouble
         return Extract(
             content_type=content_type,
             base_url=page.url,

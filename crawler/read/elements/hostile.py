@@ -43,13 +43,14 @@ _MAX_ROOTS: Final = 8
 _BLOCK_BYTES: Final = 4096
 
 
-def readable_bytes(html: bytes, /) -> int:
-    """How many bytes of a page in UTF-8 we read: up to `MAX_TAGS`, `MAX_NULS` and `MAX_READ_BYTES`."""
+def readable_bytes(html: bytes, /, *, max_tags: int = MAX_TAGS) -> int:
+    """How many bytes of a page in UTF-8 we read: up to `max_tags`, which is one at least, `MAX_NULS` and
+    `MAX_READ_BYTES`."""
     end = min(len(html), MAX_READ_BYTES)
     if b"\0" in html and html.count(b"\0", 0, end) > MAX_NULS:
         end = _nth(html, b"\0", MAX_NULS)
-    if end > 2 * MAX_TAGS and html.count(b"<", 0, end) > MAX_TAGS:
-        end = _nth(html, b"<", MAX_TAGS)
+    if end > 2 * max_tags and html.count(b"<", 0, end) > max_tags:
+        end = _nth(html, b"<", max_tags)
     return end
 
 
