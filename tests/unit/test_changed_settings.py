@@ -1,5 +1,6 @@
 """When a changed setting holds, and that a change is made whole or not at all."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -118,3 +119,29 @@ def test_a_lost_configuration_is_named_with_what_to_do(tmp_path: Path) -> None:
         ) as lost:
             read(loaded())
         assert lost.value.problems[0].where == str(tmp_path / "crawl.toml")
+
+
+def when_the_page_says() -> dict[str, str]:
+    """When a change of each setting holds, by the table in docs/control.md."""
+    page = (Path(__file__).parents[2] / "docs" / "control.md").read_text(encoding="utf-8")
+    table = page.partition("| settings | when a change holds |\n|---|---|\n")[2].partition("\n\n")[0]
+    said: dict[str, str] = {}
+    for row in table.splitlines():
+        named, when = row.strip("| ").split(" | ")
+        section, is_without = "", False
+        for token in re.findall(r"`[\w.]+`|, but|;", named):
+            is_without = token == ", but" or (is_without and token != ";")
+            name = token.strip("`")
+            section = name.partition(".")[0] if "." in name else section
+            keys = [each for each in settings() if each in (name, f"{section}.{name}")]
+            for key in keys or [each for each in settings() if each.startswith(f"{name}.")]:
+                section = key.partition(".")[0]
+                said.pop(key) if is_without else said.update({key: re.split("[,:]", when)[0]})
+    return said
+
+
+def test_the_page_on_control_says_when_each_change_holds() -> None:
+    said, other = when_the_page_says(), loaded("frontier.queue_by=domain").config
+    words = {"now": "at once", "never": "never", "restart": None}
+    real = {key: words[effect_of(key, Config(), other).when] for key in settings() if not key.startswith("compare.")}
+    assert {key: said.get(key) for key in real} == real

@@ -21,6 +21,7 @@ _NOW: Final = frozenset(
         "scope.embeds",
         "scope.ports",
         "scope.offsite_embeds",
+        "scope.check_external",
         "scope.nofollow",
         "scope.sitemaps",
         "scope.sitemap_paths",
