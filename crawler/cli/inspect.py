@@ -48,11 +48,17 @@ inspect.add_command(verify)
 
 
 @inspect.command()
-@click.option("--sort", type=click.Choice(["size", "wake", "errors", "key"]), default="size", show_default=True)
+@click.option(
+    "--sort",
+    type=click.Choice(["size", "wake", "errors", "key"]),
+    default="size",
+    show_default=True,
+    help="By URLs, by the time at which it may be asked again, by errors in a row, or by key.",
+)
 @click.option("--match", default="", metavar="TEXT", help="Only hosts that contain TEXT.")
 @click.option("--retired", is_flag=True, help="Only retired queues.")
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many at the top.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True)
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Show so many queues.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
 @click.pass_obj
 def queues(path: Path, sort: QueueOrder, match: str, retired: bool, offset: int, limit: int, as_json: bool) -> None:
@@ -99,7 +105,7 @@ def _trouble(health: HealthForm) -> str:
 
 @inspect.command("next")
 @click.argument("host")
-@click.option("--limit", type=click.IntRange(1, MAX_ITEMS), default=20, show_default=True)
+@click.option("--limit", type=click.IntRange(1, MAX_ITEMS), default=20, show_default=True, help="Show so many URLs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
 @click.pass_obj
 def next_urls(path: Path, host: str, limit: int, as_json: bool) -> None:
@@ -173,7 +179,9 @@ def _visit_lines(visits: UrlVisits) -> Iterator[tuple[str, object]]:
 
 @inspect.command()
 @click.option("--match", default="", metavar="TEXT", help="Only hosts that contain TEXT.")
-@click.option("--limit", type=click.IntRange(1, MAX_ITEMS), default=50, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1, MAX_ITEMS), default=50, show_default=True, help="Show so many rules and hosts."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
 @click.pass_obj
 def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
@@ -212,7 +220,7 @@ def visited(path: Path, as_json: bool) -> None:
         ("fill", "" if stats.fill is None else f"{stats.fill:.2%}"),
         ("errs now", f"{stats.false_positive_rate:.3g}"),
         ("URLs lost", f"{stats.expected_lost:.3g} ± {stats.lost_sigma:.2g} expected"),
-        *((name, str(value)) for name, value in stats.details.items()),
+        *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in stats.details.items()),
     ]
     for name, value in rows:
         click.echo(f"{name:>13}  {value}")

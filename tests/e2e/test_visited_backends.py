@@ -1,5 +1,6 @@
 """That every visited set carries a crawl that is stopped, resumed and handed over to another."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -65,6 +66,9 @@ def test_the_urls_of_a_set_that_keeps_them_are_printed_also_those_of_the_white_l
     assert_told(printed, COMPLETE)
     assert sorted(printed.out.splitlines()) == sorted(ledger)
     assert listed in ledger
+    shown = onceover("inspect", "crawl", "visited", cwd=tmp_path)
+    assert re.search(r"unverified_false_positive_rate  \d", shown.out)
+    assert not re.search(r"\.\d{6}", shown.out)
 
 
 def test_a_set_that_keeps_no_urls_says_what_lists_them(tmp_path: Path, web: Web) -> None:

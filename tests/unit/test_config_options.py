@@ -155,3 +155,8 @@ def test_set_with_dir_alone_changes_an_option_of_the_backend_of_that_crawl(tmp_p
     (crawl / "crawl.toml").write_text(before + section + after.replace('backend = "exact"', 'backend = "per-site"', 1))
     ended = command_here("crawl", "--dir", str(crawl), "--set", "visited.options.by=nobody")
     assert_told(ended, USAGE, "visited.options.by: expected", "nobody")
+
+
+def test_an_empty_text_is_refused_with_what_was_expected() -> None:
+    [problem] = problems_of(None, overrides=[SEED, "visited.backend=redis-exact", "visited.options.url="])
+    assert problem.endswith('visited.options.url: expected text, not empty, found ""')

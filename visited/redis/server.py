@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Protocol
 import msgspec
 from msgspec import Meta
 
-Text = Annotated[str, Meta(min_length=1)]
+Text = Annotated[str, Meta(min_length=1, extra={"form": "not empty"})]
 _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?![\s\S])"
 _PREFIX: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}(?![\s\S])"
 
