@@ -92,8 +92,8 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     finish. A second Ctrl-C stops at once.
 
     Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration, 3 stopped by a limit, 4 stopped by a signal,
-    5 the directory is locked, paused, of another version, or not the directory of a crawl, 6 a server that the
-    configuration names can't be reached.
+    5 the directory is locked, paused, of another version, not that of a crawl, or can't be written to, 6 a server that
+    the configuration names can't be reached.
     """
     if cluster is not None:
         others: dict[str, object] = {"CONFIGURATION": configuration, "--seed": seeds, "--preset": preset}

@@ -18,7 +18,7 @@ from crawler.status import number_of
 @click.command()
 @directory
 @click.option("--into", "parts", type=click.IntRange(1, 1024), required=True, metavar="N", help="How many parts.")
-@settings_option()
+@settings_option("exchange.password_file=FILE")
 @as_json
 def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool) -> int:
     """Divide the crawl in DIR among N processes.

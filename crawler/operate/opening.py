@@ -127,7 +127,7 @@ def _named_instead(path: Path) -> str:
         )
     if crawls := sorted(each.parent for each in path.glob("*/crawl.toml")):  # such as the runs of a schedule
         return f"there are crawls in it: name one of them, as {crawls[-1]}"
-    return "name the directory of a crawl whose frontier.backend is not memory"
+    return 'name the directory of a crawl. One with frontier.backend = "memory" keeps no state'
 
 
 @contextmanager

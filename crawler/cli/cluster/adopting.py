@@ -16,7 +16,7 @@ from crawler.operate.cluster import adopting
 @click.command()
 @click.argument("parts", metavar="PART...", nargs=-1, required=True, type=click.IntRange(min=0))
 @server
-@settings_option()
+@settings_option("exchange.prefix=news")
 @click.option(
     "--dir",
     "directory",

@@ -35,7 +35,7 @@ _ENDINGS = {
 @click.command()
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @server
-@settings_option()
+@settings_option("exchange.prefix=news")
 @as_json
 def status(
     directory: Path | None,

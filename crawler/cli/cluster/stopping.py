@@ -18,7 +18,7 @@ from crawler.status import number_of
 @click.command()
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @server
-@settings_option()
+@settings_option("exchange.prefix=news")
 @click.option("--now", is_flag=True, help="Drop the URLs in flight; the next run fetches them again.")
 @as_json
 def stop(directory: Path | None, url: str | None, settings: tuple[str, ...], now: bool, as_json: bool) -> int:

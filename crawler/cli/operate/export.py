@@ -84,7 +84,11 @@ def _columns(_context: click.Context, _parameter: click.Parameter, value: str | 
     help="For wacz and --text-by: an earlier crawl, a folder of WARC files or a WACZ file that revisit records refer "
     "to. By default, those of output.dedupe_against.",
 )
-@click.option("--incomplete", is_flag=True, help="For wacz: leave out what revisit records refer to and nobody has.")
+@click.option(
+    "--incomplete",
+    is_flag=True,
+    help="For wacz: pack the archive although bodies are missing that revisit records refer to.",
+)
 @click.option(
     "--text-by",
     type=click.Choice(_READERS),

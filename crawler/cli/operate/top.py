@@ -41,8 +41,9 @@ _WIDE = 1000
     default=1.0,
     show_default=True,
     metavar="SECONDS",
+    help="How often to show them anew.",
 )
-@click.option("--once", is_flag=True, help="Print it once. So it is if stdout is not a terminal.")
+@click.option("--once", is_flag=True, help="Print it once, as when stdout is not a terminal.")
 @part
 @as_json
 def top(

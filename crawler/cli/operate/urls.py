@@ -25,7 +25,7 @@ _MAX_URL: Final = _PIECE_BYTES // 8
 _SHOWN_EACH: Final = 20
 _FAILURES: Final = frozenset({"refused", "invalid", "waits"})
 
-_urls = click.argument("urls", metavar="URL...", nargs=-1)
+_urls = click.argument("urls", metavar="[URL]...", nargs=-1)
 _from_file = click.option(
     "--from",
     "file",

@@ -31,7 +31,10 @@ _SEEN_S: Final = 0.1
 @listen_options
 @click.option("--leave-crawls", is_flag=True, help="When the daemon ends, leave its crawls running.")
 @click.option(
-    "--max-memory", callback=size_of, metavar="SIZE", help="Memory of all crawls. Over it, the largest restarts."
+    "--max-memory",
+    callback=size_of,
+    metavar="SIZE",
+    help="Memory of all crawls together. Above it, the crawl that takes most is restarted.",
 )
 @click.option("--max-open-files", type=click.IntRange(min=16), metavar="N", help="Open files of all crawls.")
 @click.option(

@@ -46,7 +46,7 @@ def _reader(settings: CrawlSettings, directory: CrawlDirectory, request: Set | R
         return reader_of_settings(directory, request.settings), None
     if settings.start is None:
         raise Refused(
-            f"{directory.path} was started by a program, which gave its settings: there is no configuration to read "
-            f"again. `onceover set {directory.path} KEY=VALUE` changes them"
+            f"{directory.path} was started by `onceover demo` or a program, which gave its settings: there is no "
+            f"configuration to read again. `onceover set {directory.path} KEY=VALUE` changes them"
         )
     return reader_of_start(directory, settings.start), str(settings.start.file(directory))

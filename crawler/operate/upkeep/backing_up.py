@@ -80,7 +80,7 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
         if not CrawlDirectory(directory).has_state():
             raise CopyRefused(
                 f"there is no crawl in {directory}: expected {CrawlDirectory(directory).frontier}; name the directory "
-                "of a crawl whose frontier.backend is not memory"
+                'of a crawl. One with frontier.backend = "memory" keeps no state'
             )
     refuse_without_configuration(whole)
     with folder.locked(to_write=True), ExitStack() as stack:
