@@ -15,6 +15,7 @@ from crawler.cli.options import preset_option, settings_option
 from crawler.cli.run.division import is_in_parts, keep_parts, parts_option
 from crawler.cli.run.running import run_crawl
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.going_on import how_to_go_on, is_demo
 from crawler.library.opening import changed_settings
 from crawler.operate.opening import refuse_without_configuration
 from crawler.operate.settings.start import GivenSeeds, Start, with_page_limit
@@ -214,6 +215,10 @@ def _without_file(
             refuse_without_configuration(Path(directory))
             raise click.UsageError(f"there is no crawl in {directory}: give a configuration file or --seed URL")
         return load_given(None, options=options | seeds.options())
+    if is_demo(Path(directory)) and not (fresh and seeds):
+        raise click.UsageError(
+            f"{directory} has a demo, whose web is there only while it runs: `{how_to_go_on(Path(directory))}` goes on"
+        )
     options = options | {"crawl.directory": ("--dir", directory)}
     if seeds and not fresh:
         known = load(earlier, require_seeds=False).config.crawl

@@ -14,6 +14,7 @@ from crawler.cli.run.running import run_crawl
 from crawler.cli.simulated import page_urls
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.operate.settings.start import Start
 from crawler.simweb.params import demo_params
 from crawler.simweb.process import running
 from crawler.wiring.configuration import load
@@ -60,6 +61,7 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | No
             fresh=fresh,
             as_json=as_json,
             again=f"onceover demo --dir {shlex.quote(directory)}",
+            start=Start(is_demo=True),
         )
     if result.exit_code != COMPLETE or not _load(options, settings, fresh=False).config.output.records:
         return result.exit_code

@@ -3,7 +3,9 @@
 import shlex
 from pathlib import Path
 
-from crawler.disk.directory import DirectoryRefused
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import ClusterPlace, read_layout
 
 
@@ -15,7 +17,21 @@ def how_to_go_on(path: Path) -> str:
         layout = None  # the command that is named says why
     if layout is not None and layout.cluster is not None:
         return how_to_run_machine(path, layout.cluster)
-    return f"onceover crawl --dir {shlex.quote(str(path))}"
+    return f"onceover {'demo' if is_demo(path) else 'crawl'} --dir {shlex.quote(str(path))}"
+
+
+class _Start(msgspec.Struct):
+    """Of what the last start has stored."""
+
+    is_demo: bool = False
+
+
+def is_demo(path: Path) -> bool:
+    """Whether only `onceover demo` can go on with the crawl, because it serves the web of that crawl."""
+    try:
+        return msgspec.json.decode(CrawlDirectory(path).start.read_bytes(), type=_Start).is_demo
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
 
 
 def how_to_run_machine(path: Path, cluster: ClusterPlace) -> str:

@@ -521,6 +521,16 @@ def test_the_demo_leaves_the_crawl_of_somebody_as_it_is(tmp_path: Path, fresh: l
     assert (tmp_path / "mine" / "crawl.toml").read_bytes() == before
 
 
+def test_only_the_demo_goes_on_with_a_demo_because_it_serves_the_web(tmp_path: Path) -> None:
+    assert onceover("demo", "--dir", "shown", *setting("limits.pages=1"), cwd=tmp_path).code == LIMIT
+    assert "To go on: onceover demo --dir shown" in onceover("status", "shown", cwd=tmp_path).out
+    for seed in ([], ["--seed", "http://h00001.sim.test/"]):
+        ended = onceover("crawl", "--dir", "shown", *seed, cwd=tmp_path)
+        assert_told(ended, USAGE, "shown has a demo", "`onceover demo --dir shown` goes on")
+    assert_told(onceover("reload", "shown", cwd=tmp_path), USAGE, "shown was started by `onceover demo`")
+    assert onceover("demo", "--dir", "shown", *setting("limits.pages=1"), cwd=tmp_path).code == LIMIT
+
+
 def test_the_demo_notices_a_page_that_is_missing(tmp_path: Path) -> None:
     small = [*setting("scope.within=host")]
     ended = onceover("demo", *small, cwd=tmp_path)

@@ -44,7 +44,7 @@ def _reader(settings: CrawlSettings, directory: CrawlDirectory, request: Set | R
     """What reads the new configuration, and the file that is read again."""
     if isinstance(request, Set):
         return reader_of_settings(directory, request.settings), None
-    if settings.start is None:
+    if settings.start is None or settings.start.is_demo:
         raise Refused(
             f"{directory.path} was started by `onceover demo` or a program, which gave its settings: there is no "
             f"configuration to read again. `onceover set {directory.path} KEY=VALUE` changes them"

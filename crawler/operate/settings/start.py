@@ -45,6 +45,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     seed_files: list[str] = []
     max_pages: int | None = None
     """Of that run alone."""
+    is_demo: bool = False
+    """Whether `onceover demo` has given the settings, which are not in a file."""
 
     @classmethod
     def read_from(cls, directory: CrawlDirectory) -> Self | None:
