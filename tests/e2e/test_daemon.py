@@ -186,7 +186,7 @@ def test_the_next_daemon_goes_on_with_what_was_ended_in_order_and_with_what_was_
         served.wait_for_pid("a")
         served.end()
         assert served.record("a").rest is None
-        assert served.record("a").runs[-1].how == "stopped, for: the daemon ends"
+        assert served.record("a").runs[-1].how == "stopped, because the daemon ends"
         assert not (served.directory("a") / "control").exists()
         assert_sound(served.directory("a"))
     with started("daemon", str(home), "--leave-crawls", cwd=tmp_path) as daemon:
@@ -197,7 +197,7 @@ def test_the_next_daemon_goes_on_with_what_was_ended_in_order_and_with_what_was_
     with serving(home) as served:
         served.hurry("a")
         served.wait_until_complete("a")
-        assert [run.how for run in served.record("a").runs] == ["stopped, for: the daemon ends", "complete"]
+        assert [run.how for run in served.record("a").runs] == ["stopped, because the daemon ends", "complete"]
         assert_crawled(served, slow_web, "a")
 
 
@@ -364,7 +364,7 @@ def why_restarted(served: Served, name: str, number: int) -> str:
     served.wait(lambda: len(served.record(name).runs) > number + 1, f"restart of {name}")
     how = served.record(name).runs[number].how
     assert how is not None
-    assert how.startswith("stopped, for: ")
+    assert how.startswith("stopped, because ")
     return how
 
 

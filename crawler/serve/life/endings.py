@@ -62,7 +62,7 @@ def short(now: float, lines: tuple[str, ...] = ()) -> Rest:
 def how_text(how: Ended, process: Process) -> str:
     """How the process ended, for people."""
     text = _ending_text(how)
-    return text if process.draining is None else f"{text}, for: {process.draining.reason}"
+    return text if process.draining is None else f"{text}, because {process.draining.reason}"
 
 
 def _ending_text(how: Ended) -> str:
