@@ -157,7 +157,8 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
         tuple[ParallelQueues, ...],
         Meta(
             description="Hosts with several queues, each with its own pace: the host, a colon and the number of "
-            "queues. Use it for your own large sites. Fixed once a crawl has begun."
+            "queues. Use it for your own large sites. A change holds from the next start, for URLs that are found "
+            "from then on."
         ),
     ] = ()
     snapshot_every: Annotated[

@@ -68,6 +68,11 @@ def test_queues_by_host_and_by_address_are_the_same_and_change_at_a_restart() ->
     assert [each.holds for each in found.changes] == ["restart"]
 
 
+def test_hosts_get_more_queues_at_a_restart() -> None:
+    found = plan(loaded(), loaded('frontier.parallel_queues=["a.test:4"]'))
+    assert [each.holds for each in found.changes] == ["restart"]
+
+
 def test_blocks_change_at_once_unless_the_queues_are_made_with_them(tmp_path: Path) -> None:
     def with_site(line: str) -> Loaded:
         file = tmp_path / "site.toml"
