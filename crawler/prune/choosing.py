@@ -10,6 +10,7 @@ from crawler.status import size
 
 _DAY_S: Final = 86_400
 _HOUR_S: Final = 3600
+_UNITS: Final = ((_DAY_S, "day"), (_HOUR_S, "hour"), (60, "minute"))
 
 
 class Keep(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +46,6 @@ def too_much(files: Sequence[OutputFile], keep: Keep, gone: Sequence[OutputFile]
 
 
 def _duration(seconds: float) -> str:
-    for unit, name in ((_DAY_S, "days"), (_HOUR_S, "hours"), (60, "minutes")):
-        if seconds >= unit:
-            return f"{seconds / unit:.4g} {name}"
-    return f"{seconds:.4g} seconds"
+    unit, name = next((each for each in _UNITS if seconds >= each[0]), (1, "second"))
+    count = f"{seconds / unit:.4g}"
+    return f"{count} {name}" if count == "1" else f"{count} {name}s"

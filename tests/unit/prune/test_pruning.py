@@ -42,6 +42,13 @@ def prune(crawl: CrawlDirectory, keep: Keep) -> list[tuple[str, int]]:
     return serials(list(plan.chosen))
 
 
+@pytest.mark.parametrize(("seconds", "age"), [(1.0, "1 second"), (90.0, "1.5 minutes"), (DAY_S, "1 day")])
+def test_the_reason_tells_the_age_in_words(tmp_path: Path, seconds: float, age: str) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(6)])
+    plan = make_plan([crawl], Keep(seconds=seconds), now=NOW)
+    assert set(plan.chosen.values()) == {f"older than {age}"}
+
+
 def test_files_go_whose_last_page_is_too_old_with_their_indexes_and_the_list_tells_what_they_were(
     tmp_path: Path,
 ) -> None:
