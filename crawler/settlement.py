@@ -45,7 +45,7 @@ class Settlement:
         is_excluded = record.state == _EXCLUDED
         counts = not is_excluded and is_page(lease, fetched, decision)
         if decision.failed:
-            record = msgspec.structs.replace(record, state="failed", reason=decision.reason)
+            record = msgspec.structs.replace(record, state="failed", reason=decision.reason, change=None)
         is_left_out = is_excluded or lease.url.kind == LinkKind.EXTERNAL
         try:
             await self._components.sink.write(None if is_left_out else fetched, record)

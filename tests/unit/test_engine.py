@@ -618,6 +618,21 @@ async def test_a_page_is_fetched_again_only_if_it_has_changed() -> None:
     assert told == [(None, None), *[('"x"', "Sat, 01 Jan 2022 00:00:00 GMT")] * 3]
 
 
+@in_virtual_time
+async def test_a_page_that_fails_for_good_has_not_changed() -> None:
+    rig = Rig({SEED: [page(SEED), *[page(SEED, ["/sorry"], status=500)] * 4]})
+    async with rig.engine() as engine:
+        await engine.run()
+        parts = engine._components
+        await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
+        await engine.run()
+    failed = rig.sink.records[-1]
+    assert (failed.state, failed.status, failed.visit, failed.change) == ("failed", 500, 2, None)
+    visited = rig.store.reads.entry(SEED)
+    assert visited is not None
+    assert visited.history == ()
+
+
 @pytest.mark.parametrize("max_attempts", [1, 4])
 @in_virtual_time
 async def test_an_answer_without_a_body_does_not_count_if_the_archive_has_begun_anew_meanwhile(
