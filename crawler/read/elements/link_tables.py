@@ -56,6 +56,9 @@ KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
 }
 """The kind of a <link> by its rel token; None if the URL is not a document. Other tokens make an alternate."""
 
+UNSHOWN: Final = ("script", "style")
+"""Elements whose content is no text of the page."""
+
 PREVIEW_IMAGES: Final = frozenset(
     {"og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src"}
 )

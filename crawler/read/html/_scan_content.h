@@ -52,8 +52,8 @@ meet_text(scan *self, const byte *from, const byte *to)
     }
     span text = {from, to - from};
     if (self->foreign_depth) {
-        if (self->foreign[self->foreign_depth - 1].kind->element == STYLE && note_style_text(self, text) < 0)
-            return FAILED;
+        if (self->foreign[self->foreign_depth - 1].kind->element == STYLE)
+            return note_style_text(self, text) < 0 ? FAILED : GOES_ON;
     }
     else if (in_table_itself(self) && !is_blank(from, to))
         return GIVES_UP;
@@ -96,9 +96,7 @@ meet_raw(scan *self, const tag *given, int is_noted)
         if (noted < 0)
             return FAILED;
         if (noted) {
-            if (self->has_styles)
-                TRY(note_style(self, given));
-            return note_text(self, content, 0);
+            return self->has_styles ? note_style(self, given) : GOES_ON;
         }
     }
     if (element == STYLE || element == TITLE || (element == SCRIPT && self->all_scripts)) {
@@ -109,7 +107,7 @@ meet_raw(scan *self, const tag *given, int is_noted)
     outcome noted = note(self, given, text);
     Py_XDECREF(text);
     TRY(noted);
-    return note_text(self, content, has_references);
+    return element == SCRIPT || element == STYLE ? GOES_ON : note_text(self, content, has_references);
 }
 
 #endif

@@ -1,6 +1,6 @@
 """Reads HTML by the trees of lexbor (`selectolax`), which parses as browsers do and is the fastest."""
 
-from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
-from crawler.read.elements.link_tables import DATA_LINKS
+from crawler.read.elements.link_tables import DATA_LINKS, UNSHOWN
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
 
@@ -45,9 +45,10 @@ class LexborTrees:
     def read(self, document: Document) -> ElementReader[LexborNode]:
         tree = LexborHTMLParser(document.html)
         lower = document.html.lower()
+        unshown = _around_unshown(tree)
         reader: ElementReader[LexborNode] = ElementReader(
             document,
-            text_of=LexborNode.text_lexbor,
+            text_of=partial(_text, unshown),
             parent_tag_of=_parent_tag,
             has_svg=b"<svg" in lower,
         )
@@ -74,7 +75,7 @@ class LexborTrees:
                 for node in tree.css(f"[{name}]"):
                     reader.add(node.attributes.get(name), LinkKind.SPECULATIVE)
         if reader.description is None:
-            reader.abstract = summary(_paragraphs(tree))
+            reader.abstract = summary(_text(unshown, node) for node in islice(tree.tags("p"), _MAX_PARAGRAPHS))
         return reader
 
 
@@ -94,6 +95,20 @@ def _parent_tag(node: LexborNode) -> str | None:
     return node.parent.tag if node.parent is not None else None
 
 
-def _paragraphs(tree: LexborHTMLParser) -> Iterator[str]:
-    for node in islice(tree.tags("p"), _MAX_PARAGRAPHS):
-        yield node.text_lexbor()
+def _around_unshown(tree: LexborHTMLParser) -> set[int]:
+    """The elements in which there are scripts or style sheets, by `mem_id`."""
+    found: set[int] = set()
+    for tag in UNSHOWN:
+        for node in tree.tags(tag):
+            parent = node.parent
+            while parent is not None and parent.mem_id not in found:
+                found.add(parent.mem_id)
+                parent = parent.parent
+    return found
+
+
+def _text(unshown: set[int], node: LexborNode) -> str:
+    if node.mem_id not in unshown:
+        return node.text_lexbor()
+    texts = (each for each in node.traverse(include_text=True) if each.is_text_node)
+    return "".join(each.text_lexbor() for each in texts if _parent_tag(each) not in UNSHOWN)

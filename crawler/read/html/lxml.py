@@ -11,7 +11,7 @@ from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
-from crawler.read.elements.link_tables import DATA_LINKS
+from crawler.read.elements.link_tables import DATA_LINKS, UNSHOWN
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import PageReader
@@ -27,6 +27,10 @@ _MARKED_AS_CLOSED = re.compile(
     rb"<(?:(?P<foreign>/?(?:svg|math)(?=[\t\n\f\r />])[^<>]*+)"
     rb"|(?P<tag>(?:%b)(?:[\t\n\f\r ][^<>]*+)?)(?:(?<=/)|/)>)" % b"|".join(_ENDS_MATTER),
     re.IGNORECASE,
+)
+
+_SHOWN: Final = lxml.etree.XPath(
+    f"descendant::text()[not({' or '.join(f'parent::{tag}' for tag in UNSHOWN)})]", smart_strings=False
 )
 
 
@@ -110,7 +114,7 @@ def _text(element: lxml.etree._Element) -> str:
     # Most anchors contain only text, and an iterator is expensive.
     if not len(element):
         return element.text or ""
-    return "".join(cast(Iterator[str], element.itertext()))
+    return "".join(cast(list[str], _SHOWN(element)))
 
 
 def _parent_tag(element: lxml.etree._Element) -> str | None:

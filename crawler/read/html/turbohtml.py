@@ -1,16 +1,16 @@
 """Reads HTML with turbohtml, which parses as browsers do and is the fastest."""
 
-from operator import attrgetter
+from functools import partial
 from typing import Final
 
 from turbohtml import Document as Tree
-from turbohtml import Element, Namespace, parse
+from turbohtml import Element, Namespace, Text, parse
 
 from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
-from crawler.read.elements.link_tables import DATA_LINKS
+from crawler.read.elements.link_tables import DATA_LINKS, UNSHOWN
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import PageReader
@@ -54,9 +54,10 @@ class TurboHtmlTrees:
     def read(self, document: Document) -> ElementReader[Element]:
         # No template becomes a shadow root: its contents are a document of their own.
         tree = parse(document.html.decode("utf-8", "replace"), positions=False, allow_declarative_shadow_roots=False)
+        text_of = partial(_text, _around_unshown(tree))
         reader: ElementReader[Element] = ElementReader(
             document,
-            text_of=attrgetter("text"),
+            text_of=text_of,
             parent_tag_of=_parent_tag,
             has_svg=tree.find("svg") is not None,
         )
@@ -81,7 +82,7 @@ class TurboHtmlTrees:
                 for element in tree.select(f"[{name}]"):
                     reader.add(element.attr(name), LinkKind.SPECULATIVE)
         if reader.description is None:
-            reader.abstract = summary(element.text for element in tree.find_all("p", limit=_MAX_PARAGRAPHS))
+            reader.abstract = summary(text_of(element) for element in tree.find_all("p", limit=_MAX_PARAGRAPHS))
         return reader
 
 
@@ -111,6 +112,24 @@ def _use(reader: ElementReader[Element], attributes: Attributes, node: Element) 
         reader.svg_reference(attributes, node)
 
 
-def _parent_tag(element: Element) -> str | None:
+def _around_unshown(tree: Tree) -> set[object]:
+    """The elements in which there are scripts or style sheets."""
+    found: set[object] = set()
+    for element in tree.iter_elements(UNSHOWN):
+        for parent in element.ancestors:
+            if parent in found:
+                break
+            found.add(parent)
+    return found
+
+
+def _text(unshown: set[object], element: Element) -> str:
+    if element not in unshown:
+        return element.text
+    texts = (each for each in element.descendants if isinstance(each, Text))
+    return "".join(each.data for each in texts if _parent_tag(each) not in UNSHOWN)
+
+
+def _parent_tag(element: Element | Text) -> str | None:
     parent = element.parent
     return parent.tag if isinstance(parent, Element) else None

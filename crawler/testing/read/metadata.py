@@ -34,6 +34,12 @@ class MetadataTests(HtmlExtractorSuite):
         assert extract.abstract.startswith("One is first. Two is second. x x")
         assert len(extract.abstract) <= 301
 
+    def test_scripts_and_style_sheets_are_no_text(self) -> None:
+        hidden = "<style>.a{}</style><svg><style>.b{}</style></svg><script>var c = '<'</script>"
+        assert self.read(f"<p>One {hidden}two.<p>{hidden}<p>Three.").abstract == "One two. Three."
+        found = self.read(f"<a href=x>{hidden}<b>four {hidden}five</b></a><p>{hidden}<a href=y>{hidden}</a>")
+        assert ([link.text for link in found.links], found.abstract) == (["four five", ""], None)
+
     def test_an_svg_title_is_not_the_pages(self) -> None:
         assert self.read("<body><svg><title>icon</title></svg><p>x").title is None
 
