@@ -1,6 +1,6 @@
 """Turns a fetched page into its extract, with any of the parsers."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ _GROWTH: Final = 4
 _GROWTH_CHARACTERS: Final = 100_000
 _BYTES_PER_TAG: Final = 16
 """The HTML in the entries of a feed may have a tag for so many bytes of it, beside `MAX_TAGS`."""
+_WEB: Final = ("http://", "https://")
 _MAX_DEPTH: Final = 3
 """How deep documents within documents are read."""
 
@@ -136,7 +137,7 @@ class PageReader:
             title=reader.title or meta.get("og:title"),
             description=description,
             abstract=shorten(description) if description else reader.abstract,
-            author=meta.get("author") or meta.get("article:author") or meta.get("dc.creator"),
+            author=_author(meta),
             language=_cut(reader.language or meta.get("content-language") or headers.language),
             canonical=canonical,
             nofollow="nofollow" in robots,
@@ -232,6 +233,12 @@ class PageReader:
             noindex="noindex" in robots,
             simhash=simhash,
         )
+
+
+def _author(meta: Mapping[str, str]) -> str | None:
+    """The first name of an author. Open Graph has the URL of a profile in place of one, mostly of the publisher's."""
+    names = (meta.get(key, "") for key in ("author", "article:author", "dc.creator"))
+    return next((name for name in names if name and not name.lower().startswith(_WEB)), None)
 
 
 def _preferences(reader: ElementReader[Any]) -> list[Preference]:

@@ -23,6 +23,12 @@ class MetadataTests(HtmlExtractorSuite):
         extract = self.read("<meta property=og:title content=T><meta property=og:description content=D><p>Text.")
         assert (extract.title, extract.description, extract.abstract) == ("T", "D", "D")
 
+    def test_an_author_is_a_name_and_no_url(self) -> None:
+        profile = "<meta property=article:author content='https://social.example/the-paper'>"
+        assert self.read(f"{profile}<p>x").author is None
+        assert self.read(f"{profile}<meta name=DC.Creator content='B. C.'><p>x").author == "B. C."
+        assert self.read("<meta property=article:author content='D. E.'><p>x").author == "D. E."
+
     def test_the_abstract_is_the_first_sentences_of_a_page_without_description(self) -> None:
         html = (
             "<script>var p = 1</script><h1>H</h1><p> </p><p>One  is first.</p><p>Two <i>is</i> second.</p><p>"
