@@ -98,7 +98,7 @@ class VisitedSet(Protocol):
         ...
 
     def dump(self, file: BinaryIO, /) -> None:
-        """Write the whole set to a file or a buffer."""
+        """Write the whole set to a file or a buffer. Raises `DiskFull`."""
         ...
 
     def load(self, file: BinaryIO, /) -> None:

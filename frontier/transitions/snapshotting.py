@@ -9,7 +9,7 @@ from frontier.store import Store
 from frontier.transitions.commit import Commit
 from frontier.transitions.uncancellable import run_uncancellable
 from frontier.values import StoreFull
-from visited import SharedSet, VisitedSet
+from visited import DiskFull, SharedSet, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -50,14 +50,14 @@ class Snapshotting:
                 await self._snapshots.skip(self._store)
             return
         buffer = await allocate_buffer(self._visited)
-        async with self._lock:
-            if self._commit.failure is not None or self._is_current():
-                return
-            copy = self._snapshots.copy(self._store, self._visited, into=buffer)
         try:
+            async with self._lock:
+                if self._commit.failure is not None or self._is_current():
+                    return
+                copy = self._snapshots.copy(self._store, self._visited, into=buffer)
             with self._commit.fail_on_error:
                 await self._snapshots.save(copy, self._store)
-        except StoreFull as error:
+        except (DiskFull, StoreFull) as error:
             log.warning("no snapshot of the visited set was saved: %s; the next start takes longer", error)
 
     def _is_due(self) -> bool:

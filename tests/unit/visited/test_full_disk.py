@@ -5,7 +5,7 @@ import errno
 import io
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +276,25 @@ async def test_a_crawl_whose_set_can_not_be_opened_again_waits_for_room(tmp_path
     await crawl.visited.aclose()
     async with crawl.opened(visited=made()) as again:
         assert await again.add(pages(10, 350)) == 500
+        await crawl.visited.aclose()
+    assert crawl.fsck().problems == []
+
+
+@in_virtual_time
+async def test_a_crawl_that_ends_before_its_set_finds_room_to_begin_is_closed(tmp_path: Path) -> None:
+    disk = Disk()
+    crawl = Crawl(tmp_path / "crawl")
+    frontier = await crawl.open(visited=LevelDBSet(tmp_path / "set", open_database=disk.open))
+    with disk.full():
+        adding = asyncio.ensure_future(frontier.add(pages(1, 5)))
+        await asyncio.sleep(60)
+        await frontier.aclose()
+        with pytest.raises(StoreFull):
+            await adding
+    with closing(crawl.store()) as store:
+        assert not store.marks.in_use
+    async with crawl.opened(visited=LevelDBSet(tmp_path / "set")) as again:
+        assert await again.add(pages(1, 5)) == 5
         await crawl.visited.aclose()
     assert crawl.fsck().problems == []
 
