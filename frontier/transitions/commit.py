@@ -103,13 +103,15 @@ class Commit:
             if self.stopped:
                 raise StoreFull(reason)
 
+        has_answered = False
         try:
             yield wait
+            has_answered = True
         finally:
             if self._is_asking_visited:
                 self._is_asking_visited = False
                 self._pauses.resume(by="visited set")
-                if not self.stopped:
+                if has_answered and not self.stopped:
                     log.warning("the visited set answers again; the crawl goes on")
 
     async def wait_for_space(self, error: StoreFull) -> None:

@@ -299,6 +299,24 @@ async def test_a_crawl_that_ends_before_its_set_finds_room_to_begin_is_closed(tm
     assert crawl.fsck().problems == []
 
 
+@in_virtual_time
+async def test_a_set_that_was_not_asked_to_the_end_is_not_said_to_answer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = Disk()
+    crawl = Crawl(tmp_path / "crawl")
+    frontier = await crawl.open(visited=LevelDBSet(tmp_path / "set", open_database=disk.open))
+    with disk.full():
+        adding = asyncio.ensure_future(frontier.add(pages(1, 5)))
+        await asyncio.sleep(60)
+        adding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+        await frontier.aclose()
+    assert "the crawl waits" in caplog.text
+    assert "the crawl goes on" not in caplog.text
+
+
 async def test_a_store_whose_room_is_taken_while_it_is_opened_again_loses_nothing(tmp_path: Path) -> None:
     with mounted("-o", "size=24m", at=tmp_path / "mount") as mount:
         is_raced = False
