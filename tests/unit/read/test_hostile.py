@@ -185,7 +185,7 @@ def test_a_page_with_more_tags_than_memory_is_read_in_part_and_says_so() -> None
 
 def test_documents_within_a_page_may_have_as_many_tags_together_as_a_page() -> None:
     within = "<iframe srcdoc='<a href=in>" + "&lt;p>" * 60_000 + "'></iframe>"
-    found = LexborExtractor().extract(page((within.replace("<a", "&lt;a") * 5 + "<a href=last>y</a>").encode()))
+    found = lexbor_extractor().extract(page((within.replace("<a", "&lt;a") * 5 + "<a href=last>y</a>").encode()))
     assert [link.href for link in found.links] == ["in", "in", "in", "last"]
     assert found.error == "too much to parse: did not read all HTML within it"
 
@@ -194,11 +194,11 @@ def test_the_html_in_the_entries_of_a_feed_may_have_more_tags_the_longer_the_fee
     entry = "<item><link>http://a.test/x</link><description><![CDATA[{}]]></description></item>"
     feed = "<rss><channel>" + entry.format("<a href=in>" + "<p>" * 140_000) * 2 + "</channel></rss>"
     rss = (("Content-Type", "application/rss+xml"),)
-    found = LexborExtractor().extract(page(feed.encode(), headers=rss))
+    found = lexbor_extractor().extract(page(feed.encode(), headers=rss))
     assert found.error == "too much to parse: did not read all HTML within it"
     assert [link.href for link in found.links].count("http://a.test/in") == 2
     long = feed.replace("<channel>", "<channel>" + " " * 16 * 140_000)
-    assert LexborExtractor().extract(page(long.encode(), headers=rss)).error is None
+    assert lexbor_extractor().extract(page(long.encode(), headers=rss)).error is None
 
 
 @pytest.mark.parametrize(
