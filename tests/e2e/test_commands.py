@@ -711,9 +711,11 @@ def test_the_pages_name_each_command_and_option(repository: Path) -> None:
     pages = ("commands.md", "daemon.md", "parts.md")
     text = "".join((repository / "docs" / page).read_text(encoding="utf-8") for page in pages)
     unnamed = []
-    waiting = [command for command in command_line.commands.values() if not command.hidden]
+    waiting = list(command_line.commands.values())
     while waiting:
         command = waiting.pop()
+        if command.hidden:
+            continue
         if isinstance(command, click.Group):
             waiting += command.commands.values()
         names = [command.name or "", *(name for param in command.params for name in param.opts if name[:2] == "--")]
