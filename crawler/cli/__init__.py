@@ -57,6 +57,7 @@ _MODULES: Final = {
     "set": "operate.settings",
     "sharing": "operate.sharing",
     "simweb": "simulate",
+    "start": "operate.pausing",
     "status": "operate.pausing",
     "stop": "operate.pausing",
     "token": "serve.token",

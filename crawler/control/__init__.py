@@ -20,6 +20,7 @@ version only changes when an old client would misunderstand.
     address               binds, finds and checks the socket
     server                answers requests in the crawl's event loop
     client, asking        ask: the client blocks, `asking` is for event loops
+    daemon_client         asks a daemon, which asks the crawl
     process               why a process does not answer
 
 The server bounds everything that a client can cause: the size of a request, the number of clients, and how long a

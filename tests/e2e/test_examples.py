@@ -4,6 +4,7 @@ load; Python runs. What can't be run here says why."""
 import ast
 import asyncio
 import gzip
+import io
 import json
 import logging
 import re
@@ -15,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -33,6 +34,7 @@ from config.schema.exchange import Exchange
 from crawler.cli import onceover as command_line
 from crawler.cli.operate.pausing import status_lines
 from crawler.cli.operate.top import screen
+from crawler.cli.serve.crawls import show_crawls
 from crawler.control.replies import CrawlStatus, HostForm, HostList, PartStatus, PauseState, Refusal
 from crawler.control.requests import Pause
 from crawler.control.wire import decode_reply, decode_request
@@ -79,6 +81,7 @@ NOT_RUN = {
     r"wb-manager|wayback": "pywb has an environment of its own; test_real_sites.py reads archives with warcio",
     r"apt-get install": "changes the machine",
     r"onceover daemon /srv": "runs until it is ended; what daemon.md shows of it is checked by itself",
+    r"onceover \w+ .*--url https:|export ONCEOVER_TOKEN": "a daemon elsewhere; test_daemon_from_afar.py does the same",
     r"onceover token \w+ /srv": "the tokens of a daemon; test_api_tokens.py uses the same commands",
     r"curl -s .*/api/v1/": "asks a daemon; test_daemon_api.py asks for the same",
     r"grep '\^urn:view:|warcio extract": "an archive of a site on the Internet; test_render.py finds screenshots too",
@@ -592,6 +595,34 @@ def check_crawl_list(block: Block, folder: Path, shell: Shell) -> None:
     assert tuple(json.loads(block.text)["crawls"][0]) == CrawlForm.__struct_fields__
 
 
+def check_list_of_crawls(block: Block, folder: Path, shell: Shell) -> None:
+    """What is shown is how such crawls are shown."""
+    docs = CrawlForm(
+        name="docs",
+        state="running",
+        reason="all 3 hosts rest between requests; docs.example.org is next, in 0.3 s",
+        lines=(),
+        until=None,
+        directory="/srv/onceover/crawls/docs",
+        pid=30748,
+        pages=812,
+        memory_bytes=86_253_568,
+        open_files=41,
+        crashes=0,
+    )
+    shop_line = "/srv/onceover/shop.toml:9: politeness.min_delay_z: unknown key; did you mean politeness.min_delay_s?"
+    changed = msgspec.structs.replace
+    news = changed(docs, name="news", state="complete", reason="nothing is left to fetch", pid=None, pages=1204)
+    news = changed(news, until="2026-11-23T03:00:00Z")
+    shop = changed(docs, name="shop", state="broken", reason="its configuration can't be used", pid=None, pages=0)
+    crawls = CrawlList(crawls=(docs, news, changed(shop, lines=(shop_line,))))
+    with redirect_stdout(io.StringIO()) as shown:
+        show_crawls("the daemon of /srv/onceover", msgspec.json.encode(crawls))
+    assert [line.rstrip() for line in block.text.splitlines()] == [
+        line.rstrip() for line in shown.getvalue().splitlines()
+    ]
+
+
 def check_status(block: Block, folder: Path, shell: Shell) -> None:
     course = [
         CoursePoint(at=f"2026-11-23T02:07:{second}.000Z", discovered=discovered, finished=finished)
@@ -694,6 +725,7 @@ SHOWN_ELSEWHERE = {
     ("docs/daemon.md", "2026-"): check_daemon,
     ("docs/daemon.md", "docs: changed"): check_daemon,
     ("docs/daemon.md", '{"crawls"'): check_crawl_list,
+    ("docs/daemon.md", "the daemon of /srv/onceover has"): check_list_of_crawls,
     ("docs/daemon.md", '{"time"'): check_event,
     ("docs/daemon.md", "#!/bin/sh"): check_webhook,
     ("docs/daemon.md", "#!/usr/bin/python3"): check_mail,

@@ -42,7 +42,10 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
     ("arguments", "words"),
     [
         (["crawl", "--sed", "x"], "onceover: no such option '--sed'"),
-        (["statu"], "onceover: no such command 'statu'. Did you mean 'status'? `onceover --help` shows the usage"),
+        (
+            ["chekpoint"],
+            "onceover: no such command 'chekpoint'. Did you mean 'checkpoint'? `onceover --help` shows the usage",
+        ),
         (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` shows"),
         (["config", "check"], "onceover: missing argument 'CONFIGURATION...'; `onceover config check --help` shows"),
         (["export", "a", "--to", "b"], "onceover: missing option '--format'. Choose from: jsonl, csv, "),

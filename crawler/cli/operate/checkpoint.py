@@ -5,24 +5,24 @@ from pathlib import Path
 import click
 import msgspec
 
-from crawler.cli.operate.options import as_json, directory, part, place
+from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon, part, place
 from crawler.control.replies import Checkpoint
 from crawler.control.requests import TakeCheckpoint
-from crawler.operate.reach import reach
 from crawler.status import number_of, size
 
 
 @click.command()
 @directory
 @part
+@of_daemon
 @as_json
-def checkpoint(directory: Path, part: int | None, as_json: bool) -> None:
+def checkpoint(directory: Path, part: int | None, daemon: Daemon | None, as_json: bool) -> None:
     """Bring all that the crawl in DIR has done onto the disk. It then survives a power failure, and so does the output.
 
     A running crawl goes on meanwhile.
     """
-    directory = place(directory, part)
-    with reach(directory, to_change=True) as crawl:
+    directory = place(directory, part, daemon)
+    with crawl_at(directory, daemon, to_change=True) as crawl:
         taken = crawl.ask(TakeCheckpoint(), Checkpoint)
     if as_json:
         click.echo(msgspec.json.encode(taken))

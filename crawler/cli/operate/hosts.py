@@ -5,10 +5,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from crawler.cli.operate.options import as_json, directory
+from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon
 from crawler.control.replies import Changed, QueueForm
 from crawler.control.requests import MAX_BUDGET, AnyRequest, Retire, SetBudget, Unretire
-from crawler.operate.reach import reach
 from crawler.status import number_of
 
 _SHOWN = 100
@@ -32,36 +31,39 @@ def _cost(_context: click.Context, _argument: click.Parameter, value: str) -> in
 @click.command()
 @directory
 @_host
+@of_daemon
 @as_json
-def retire(directory: Path, host: str, as_json: bool) -> None:
+def retire(directory: Path, host: str, daemon: Daemon | None, as_json: bool) -> None:
     """Stop serving HOST. Its URLs are kept, also those that are found later."""
-    _change(directory, Retire(host=host), as_json)
+    _change(directory, daemon, Retire(host=host), as_json)
 
 
 @click.command()
 @directory
 @_host
+@of_daemon
 @as_json
-def unretire(directory: Path, host: str, as_json: bool) -> None:
+def unretire(directory: Path, host: str, daemon: Daemon | None, as_json: bool) -> None:
     """Serve HOST again after `retire`."""
-    _change(directory, Unretire(host=host), as_json)
+    _change(directory, daemon, Unretire(host=host), as_json)
 
 
 @click.command()
 @directory
 @_host
 @click.argument("cost", callback=_cost)
+@of_daemon
 @as_json
-def budget(directory: Path, host: str, cost: int | None, as_json: bool) -> None:
+def budget(directory: Path, host: str, cost: int | None, daemon: Daemon | None, as_json: bool) -> None:
     """Set the total budget of HOST to COST. It replaces frontier.total_budget. With `default`, that applies again.
 
     A fetch costs 1, or what frontier.cost says.
     """
-    _change(directory, SetBudget(host=host, cost=cost), as_json)
+    _change(directory, daemon, SetBudget(host=host, cost=cost), as_json)
 
 
-def _change(directory: Path, request: AnyRequest, as_json: bool) -> None:
-    with reach(directory, to_change=True) as crawl:
+def _change(directory: Path, daemon: Daemon | None, request: AnyRequest, as_json: bool) -> None:
+    with crawl_at(directory, daemon, to_change=True) as crawl:
         changed = crawl.ask(request, Changed)
     for queue in changed.queues:
         click.echo(msgspec.json.encode(queue) if as_json else f"{queue.host} {_describe(queue, request)}")

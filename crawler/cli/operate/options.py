@@ -1,11 +1,18 @@
 """What the commands of an operator have in common."""
 
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final, TextIO, TypeVar
 
 import click
+import msgspec
 
 from crawler.disk.layout import part_directory
 from crawler.operate.missing import notes_of_missing
+from crawler.operate.reach import ReachedCrawl, reach
 
 directory = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -15,9 +22,71 @@ part = click.option(
     "--part", type=click.IntRange(min=0), metavar="K", help="Only part K of a crawl in parts; the first one is 0."
 )
 
+_VARIABLE: Final = "ONCEOVER_TOKEN"
+_Command = TypeVar("_Command", bound=Callable[..., object])
 
-def place(directory: Path, part: int | None) -> Path:
+
+class Daemon(msgspec.Struct, frozen=True):
+    """A daemon that is asked through its API."""
+
+    url: str
+    token: str
+
+
+def _note_token(context: click.Context, _option: click.Parameter, file: TextIO | None) -> None:
+    token = os.environ.get(_VARIABLE, "") if file is None else file.read()
+    context.meta[_VARIABLE] = token.strip()
+
+
+def _daemon(context: click.Context, _option: click.Parameter, url: str | None) -> Daemon | None:
+    if url is None:
+        return None
+    token = context.meta[_VARIABLE]
+    if not token or not token.isascii() or not token.isprintable():
+        raise click.UsageError(f"--url needs a token of the daemon, in the file of --token-file or in {_VARIABLE}")
+    return Daemon(url, token)
+
+
+def of_daemon(command: _Command) -> _Command:
+    """Give a command the options to ask a daemon. With them, DIR is the name of a crawl. It gets `daemon`."""
+    url = click.option(
+        "--url", "daemon", metavar="URL", callback=_daemon, help="Ask the daemon at URL for its crawl of the name DIR."
+    )
+    token_file = click.option(
+        "--token-file",
+        metavar="FILE",
+        type=click.File(),
+        is_eager=True,
+        expose_value=False,
+        callback=_note_token,
+        help=f"The file of the token for --url; - is standard input. Without it, {_VARIABLE} has the token.",
+    )
+    return url(token_file(command))
+
+
+@contextmanager
+def crawl_at(directory: Path, daemon: Daemon | None, *, to_change: bool = False) -> Iterator[ReachedCrawl]:
+    """The crawl in a directory, as `reach` finds it, or the one of that name of a daemon."""
+    if daemon is None:
+        with reach(directory, to_change=to_change) as crawl:
+            yield crawl
+        return
+    # It loads HTTP and TLS, which commands on directories do not need.
+    from crawler.operate.of_daemon import DaemonCrawl, daemon_at  # noqa: PLC0415 - see above
+
+    yield DaemonCrawl(daemon_at(daemon.url, daemon.token), str(directory))
+
+
+def named(directory: Path, daemon: Daemon | None) -> str:
+    """What names the crawl in a command for a shell."""
+    name = shlex.quote(str(directory))
+    return name if daemon is None else f"{name} --url {shlex.quote(daemon.url)}"
+
+
+def place(directory: Path, part: int | None, daemon: Daemon | None = None) -> Path:
     """Where to find the crawl, or one part of it. Raises `UsageError`."""
+    if part is not None and daemon is not None:
+        raise click.UsageError("--part and --url can't be together: a daemon answers for a whole crawl")
     try:
         return directory if part is None else part_directory(directory, part)
     except ValueError as error:

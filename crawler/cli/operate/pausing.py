@@ -1,13 +1,22 @@
 """onceover status, pause, resume, stop"""
 
-import shlex
 import textwrap
 from pathlib import Path
 
 import click
 import msgspec
 
-from crawler.cli.operate.options import as_json, directory, note_elsewhere, part, place
+from crawler.cli.operate.options import (
+    Daemon,
+    as_json,
+    crawl_at,
+    directory,
+    named,
+    note_elsewhere,
+    of_daemon,
+    part,
+    place,
+)
 from crawler.control.replies import CrawlStatus, PartStatus, PauseState, Stopping
 from crawler.control.requests import GetStatus, Pause, Resume, Stop, checked_reason
 from crawler.course.text import course_rows, left_text
@@ -15,7 +24,7 @@ from crawler.disk.going_on import how_to_go_on
 from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.course import course_of
 from crawler.operate.opening import is_of_daemon
-from crawler.operate.reach import CrawlEnded, reach
+from crawler.operate.reach import CrawlEnded
 from crawler.progress import frontier_rows, rows_of, visit_rows
 from crawler.status import number_of, rate
 
@@ -23,39 +32,40 @@ _WIDTH = 80
 
 
 @click.command()
-@directory
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path), required=False)
 @part
+@of_daemon
 @as_json
-def status(directory: Path, part: int | None, as_json: bool) -> None:
+def status(directory: Path | None, part: int | None, daemon: Daemon | None, as_json: bool) -> None:
     """Show how far the crawl in DIR is, and why it waits. Also show whether it runs.
 
-    If DIR is the folder of a daemon, list its crawls.
+    If DIR is the folder of a daemon, or with --url alone, list the crawls of the daemon.
     """
-    if part is None and is_of_daemon(directory):
+    if directory is None and daemon is None:
+        raise click.UsageError("Missing argument 'DIR'.")
+    if directory is None or (daemon is None and part is None and is_of_daemon(directory)):
         # Only this needs the daemon's code, which takes long to import.
-        from crawler.cli.serve.crawls import ask_for_crawls, show_crawls  # noqa: PLC0415 - see above
+        from crawler.cli.serve.crawls import list_crawls  # noqa: PLC0415 - see above
 
-        crawls = ask_for_crawls(directory)
-        if as_json:
-            click.echo(crawls)
-        else:
-            show_crawls(directory, crawls)
+        list_crawls(directory or Path(), daemon, as_json=as_json)
         return
-    directory = place(directory, part)
-    note_elsewhere(directory)
-    with reach(directory) as crawl:
+    directory = place(directory, part, daemon)
+    if daemon is None:
+        note_elsewhere(directory)
+    with crawl_at(directory, daemon) as crawl:
         found = crawl.ask(GetStatus(), CrawlStatus)
-    found = msgspec.structs.replace(found, course=course_of(directory, found))
+    if daemon is None:
+        found = msgspec.structs.replace(found, course=course_of(directory, found))
     if as_json:
         click.echo(msgspec.json.encode(found))
         return
-    for line in status_lines(found, directory):
+    for line in status_lines(found, directory, daemon):
         click.echo(line)
 
 
-def status_lines(found: CrawlStatus, directory: Path) -> list[str]:
+def status_lines(found: CrawlStatus, directory: Path, daemon: Daemon | None = None) -> list[str]:
     """The status for people."""
-    lines = [_heading(found, directory)]
+    lines = [_heading(found, directory, daemon)]
     rows = rows_of(found.run) if found.run is not None else frontier_rows(found.frontier) + visit_rows(found.frontier)
     if found.run is not None and found.run.waiting is not None:
         rows.append(("waits", found.run.waiting))
@@ -72,14 +82,14 @@ def status_lines(found: CrawlStatus, directory: Path) -> list[str]:
     return lines
 
 
-def _heading(found: CrawlStatus, directory: Path) -> str:
+def _heading(found: CrawlStatus, directory: Path, daemon: Daemon | None) -> str:
     paused = "" if found.paused is None else f", and is paused: {found.paused}"
     if found.running:
         return f"{directory} {what_it_does(found)}{paused}"
     can_tell = all(each.status is not None for each in found.parts or ())
     if can_tell and not found.frontier.pending and not found.frontier.retrying:
         return f"{directory} does not run, and has nothing left to fetch{paused}"
-    return f"{directory} does not run{paused}. To go on: {_how_to_go_on(directory, is_paused=bool(paused))}"
+    return f"{directory} does not run{paused}. To go on: {_how_to_go_on(directory, daemon, is_paused=bool(paused))}"
 
 
 def what_it_does(found: CrawlStatus) -> str:
@@ -111,9 +121,9 @@ def _part(part: PartStatus) -> str:
     return " · ".join(texts)
 
 
-def _how_to_go_on(directory: Path, *, is_paused: bool) -> str:
-    go_on = how_to_go_on(directory)
-    return f"onceover resume {shlex.quote(str(directory))}, then {go_on}" if is_paused else go_on
+def _how_to_go_on(directory: Path, daemon: Daemon | None, *, is_paused: bool) -> str:
+    go_on = how_to_go_on(directory) if daemon is None else f"onceover start {named(directory, daemon)}"
+    return f"onceover resume {named(directory, daemon)}, then {go_on}" if is_paused else go_on
 
 
 def _check_reason(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
@@ -133,14 +143,15 @@ def _check_reason(_context: click.Context, _parameter: click.Parameter, value: s
     help="Shown while the crawl is paused.",
 )
 @part
+@of_daemon
 @as_json
-def pause(directory: Path, reason: str, part: int | None, as_json: bool) -> None:
+def pause(directory: Path, reason: str, part: int | None, daemon: Daemon | None, as_json: bool) -> None:
     """Pause the crawl in DIR. Until you resume it, it fetches nothing, whoever starts it.
 
     A running crawl finishes the URLs in flight, and then waits.
     """
-    directory = place(directory, part)
-    with reach(directory, to_change=True) as crawl:
+    directory = place(directory, part, daemon)
+    with crawl_at(directory, daemon, to_change=True) as crawl:
         state = crawl.ask(Pause(reason=reason), PauseState)
     if as_json:
         click.echo(msgspec.json.encode(state))
@@ -152,16 +163,19 @@ def pause(directory: Path, reason: str, part: int | None, as_json: bool) -> None
 @click.command()
 @directory
 @part
+@of_daemon
 @as_json
-def resume(directory: Path, part: int | None, as_json: bool) -> None:
+def resume(directory: Path, part: int | None, daemon: Daemon | None, as_json: bool) -> None:
     """End a pause of the crawl in DIR."""
-    directory = place(directory, part)
-    with reach(directory, to_change=True) as crawl:
+    directory = place(directory, part, daemon)
+    with crawl_at(directory, daemon, to_change=True) as crawl:
         state = crawl.ask(Resume(), PauseState)
     if as_json:
         click.echo(msgspec.json.encode(state))
         return
-    start = "" if state.running else f": `{_how_to_go_on(directory, is_paused=False)}` goes on"
+    # A daemon starts a crawl that may go on.
+    is_left = daemon is None and not state.running
+    start = f": `{_how_to_go_on(directory, daemon, is_paused=False)}` goes on" if is_left else ""
     click.echo(f"{directory} is no longer paused{start}")
 
 
@@ -169,31 +183,54 @@ def resume(directory: Path, part: int | None, as_json: bool) -> None:
 @directory
 @click.option("--now", is_flag=True, help="Drop the URLs in flight; the next run fetches them again.")
 @click.option("--no-wait", is_flag=True, help="Do not wait until the crawl has stopped.")
+@of_daemon
 @as_json
-def stop(directory: Path, now: bool, no_wait: bool, as_json: bool) -> None:
+def stop(directory: Path, now: bool, no_wait: bool, daemon: Daemon | None, as_json: bool) -> None:
     """Stop the crawl in DIR, as Ctrl-C does. It finishes the URLs in flight, and exits with 4.
 
     The command waits for that.
     """
-    with reach(directory) as crawl:
+    with crawl_at(directory, daemon) as crawl:
         try:
             stopping = crawl.ask(Stop(now=now), Stopping)
         except CrawlEnded:
             stopping = Stopping(was_running=True)
         if stopping.was_running and not no_wait:
             if not as_json:
-                how = "at once" if now else f"when {_in_flight(stopping.in_flight)} done"
+                # A daemon does not tell how many.
+                in_flight = _in_flight(stopping.in_flight) if daemon is None else "the URLs in flight are"
+                how = "at once" if now else f"when {in_flight} done"
                 click.echo(f"Stopping {how}.", err=True)
             crawl.wait_for_end()
-    if not no_wait:
+    if not no_wait and daemon is None:
         wait_until_unlocked(directory)
     if as_json:
         click.echo(msgspec.json.encode(stopping))
     elif not stopping.was_running:
         click.echo(f"{directory} does not run")
     else:
-        go_on = _how_to_go_on(directory, is_paused=False)
+        go_on = _how_to_go_on(directory, daemon, is_paused=False)
         click.echo(f"{directory} {'is stopping' if no_wait else 'has stopped'}. To go on: {go_on}")
+
+
+@click.command()
+@click.argument("directory", metavar="NAME", type=click.Path(path_type=Path))
+@of_daemon
+def start(directory: Path, daemon: Daemon | None) -> None:
+    """Let the crawl NAME of a daemon run.
+
+    It may be one that was stopped or is held, or that waits for its schedule. `onceover crawl` starts a crawl without a
+    daemon.
+    """
+    if daemon is None:
+        raise click.UsageError(
+            f"expected --url of a daemon. Without one, this starts a crawl: {how_to_go_on(directory)}"
+        )
+    # It loads HTTP and TLS, which commands on directories do not need.
+    from crawler.operate.of_daemon import DaemonCrawl, daemon_at  # noqa: PLC0415 - see above
+
+    state = DaemonCrawl(daemon_at(daemon.url, daemon.token), str(directory)).start()
+    click.echo(f"{directory} is {state}")
 
 
 def _in_flight(count: int) -> str:

@@ -2,19 +2,23 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
 
-from crawler.cli.operate.options import as_json, directory
+from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon
 from crawler.cli.options import duration_of
 from crawler.control.requests import ForgetSelected, Recrawl
 from crawler.control.selections import Selected, Selection
-from crawler.operate.reach import reach
+from crawler.operate.reach import ReachedCrawl
 from crawler.status import number_of
 
+Reach = Callable[[], AbstractContextManager[ReachedCrawl]]
+"""Reaches a crawl that is to be changed."""
 _SHOWN_EACH: Final = 100_000
 
 
@@ -30,6 +34,7 @@ _SHOWN_EACH: Final = 100_000
 )
 @click.option("--failed", is_flag=True, help="Only URLs that were given up.")
 @click.option("--whole", is_flag=True, help="Have whole pages sent, also those that have not changed.")
+@of_daemon
 @as_json
 def recrawl(
     directory: Path,
@@ -38,6 +43,7 @@ def recrawl(
     older_than: float | None,
     failed: bool,
     whole: bool,
+    daemon: Daemon | None,
     as_json: bool,
 ) -> None:
     """Queue again what the crawl in DIR has fetched or given up. Without options, these are all URLs; with several,
@@ -54,7 +60,12 @@ def recrawl(
         before=time.time() - (older_than or 0.0),
         failed=failed,
     )
-    select(directory, lambda place: Recrawl(which=which, after=place, whole=whole), "queued again", as_json=as_json)
+    select(
+        partial(crawl_at, directory, daemon, to_change=True),
+        lambda place: Recrawl(which=which, after=place, whole=whole),
+        "queued again",
+        as_json=as_json,
+    )
 
 
 def refuse_empty(host: str | None, matching: str | None) -> None:
@@ -63,12 +74,12 @@ def refuse_empty(host: str | None, matching: str | None) -> None:
         raise click.UsageError("--host and --matching can't be empty: name a host or a pattern, or leave them out")
 
 
-def select(directory: Path, request: Callable[[str], ForgetSelected | Recrawl], done: str, *, as_json: bool) -> int:
+def select(reach: Reach, request: Callable[[str], ForgetSelected | Recrawl], done: str, *, as_json: bool) -> int:
     """Send a request for piece after piece of the ledger, and print what was done. Returns how many URLs wait that
     could not be taken."""
     looked_at = taken = waiting = 0
     place: str | None = ""
-    with reach(directory, to_change=True) as crawl:
+    with reach() as crawl:
         while place is not None:
             piece = crawl.ask(request(place), Selected)
             if (looked_at + piece.looked_at) // _SHOWN_EACH > looked_at // _SHOWN_EACH:

@@ -3,7 +3,6 @@
 import time
 from contextlib import suppress
 from pathlib import Path
-from shlex import quote
 
 import click
 import msgspec
@@ -12,14 +11,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from crawler.cli.operate.options import as_json, directory, part, place
+from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, named, of_daemon, part, place
 from crawler.cli.operate.pausing import part_rows, what_it_does
 from crawler.cli.options import NumberRange
 from crawler.cli.run.terminal import results_console
 from crawler.control.replies import CrawlStatus, HostList
 from crawler.control.requests import MAX_ITEMS, GetStatus, Top
-from crawler.disk.layout import part_directories
-from crawler.operate.reach import CrawlEnded, ReachedCrawl, reach
+from crawler.operate.reach import CrawlEnded, ReachedCrawl
 from crawler.progress import frontier_rows, why
 from crawler.status import number_of, rate
 
@@ -45,26 +43,35 @@ _WIDE = 1000
 )
 @click.option("--once", is_flag=True, help="Print it once, as when stdout is not a terminal.")
 @part
+@of_daemon
 @as_json
 def top(
-    directory: Path, match: str, limit: int | None, interval: float, once: bool, part: int | None, as_json: bool
+    directory: Path,
+    match: str,
+    limit: int | None,
+    interval: float,
+    once: bool,
+    part: int | None,
+    daemon: Daemon | None,
+    as_json: bool,
 ) -> None:
     """Show the hosts of the crawl in DIR, and why each waits. This goes on until Ctrl-C or the end of the crawl."""
-    directory = place(directory, part)
+    directory = place(directory, part, daemon)
     console = results_console()
-    with reach(directory) as crawl:
+    with crawl_at(directory, daemon) as crawl:
         if as_json:
             click.echo(msgspec.json.encode(crawl.ask(Top(match=match, limit=limit or 50), HostList)))
             return
         if once or not console.is_terminal or not crawl.is_running:
             console = console if console.is_terminal else results_console(width=_WIDE)
-            console.print(_ask(crawl, directory, Top(match=match, limit=limit or 50)))
+            status = crawl.ask(GetStatus(), CrawlStatus)
+            console.print(screen(status, crawl.ask(Top(match=match, limit=limit or 50), HostList), directory))
             return
         with suppress(KeyboardInterrupt):  # Ctrl-C is how people end this
             try:
                 _watch(crawl, directory, match, limit, interval, console)
             except CrawlEnded:
-                told = f"onceover status {quote(str(directory))}"
+                told = f"onceover status {named(directory, daemon)}"
                 click.echo(f"The crawl has ended, or dropped the connection. `{told}` tells how far it is.")
 
 
@@ -73,19 +80,13 @@ def _watch(
 ) -> None:
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
-            shown = limit or max(1, console.height - _LINES_BESIDE_HOSTS - _count_parts(directory))
-            live.update(_ask(crawl, directory, Top(match=match, limit=shown)), refresh=True)
+            status = crawl.ask(GetStatus(), CrawlStatus)
+            if not status.running:  # only a daemon answers for a crawl that has ended
+                raise CrawlEnded
+            shown = limit or max(1, console.height - _LINES_BESIDE_HOSTS - len(part_rows(status)))
+            hosts = crawl.ask(Top(match=match, limit=shown), HostList)
+            live.update(screen(status, hosts, directory), refresh=True)
             time.sleep(interval_s)
-
-
-def _count_parts(directory: Path) -> int:
-    """How many lines the parts of a crawl take."""
-    count = len(part_directories(directory))
-    return count if count > 1 else 0
-
-
-def _ask(crawl: ReachedCrawl, directory: Path, request: Top) -> Group:
-    return screen(crawl.ask(GetStatus(), CrawlStatus), crawl.ask(request, HostList), directory)
 
 
 def screen(status: CrawlStatus, hosts: HostList, directory: Path) -> Group:

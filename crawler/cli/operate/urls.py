@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -10,14 +11,13 @@ import click
 import msgspec
 
 from config import ConfigError, Problem, read_seeds
-from crawler.cli.operate.options import as_json, directory
-from crawler.cli.operate.selecting import refuse_empty, select
+from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon
+from crawler.cli.operate.selecting import Reach, refuse_empty, select
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.replies import Judged, JudgedUrl
 from crawler.control.requests import MAX_PRECEDENCE, MAX_URLS, Add, AnyRequest, Forget, ForgetSelected
 from crawler.control.selections import Selection
 from crawler.control.wire import MAX_REQUEST_BYTES
-from crawler.operate.reach import reach
 
 _PIECE_BYTES: Final = MAX_REQUEST_BYTES // 8
 """A URL as JSON may take six times its characters."""
@@ -47,16 +47,23 @@ _from_file = click.option(
     help="When they are fetched: 0 first, 255 last. By default, like seeds.",
 )
 @click.option("--force", is_flag=True, help="Also fetch what was fetched before, or is out of scope.")
+@of_daemon
 @as_json
 def add(
-    directory: Path, urls: tuple[str, ...], file: BinaryIO | None, precedence: int | None, force: bool, as_json: bool
+    directory: Path,
+    urls: tuple[str, ...],
+    file: BinaryIO | None,
+    precedence: int | None,
+    force: bool,
+    daemon: Daemon | None,
+    as_json: bool,
 ) -> int:
     """Add each URL to the queues of the crawl in DIR.
 
     URLs that the crawl knows are not added again, so you can repeat the command. Exits with 1 if a URL was refused.
     """
     return _send(
-        directory,
+        partial(crawl_at, directory, daemon, to_change=True),
         _given(urls, file),
         lambda piece: Add(urls=piece, precedence=precedence, force=force),
         as_json=as_json,
@@ -70,23 +77,29 @@ def add(
 @_from_file
 @click.option("--host", metavar="HOST", help="Forget all URLs of HOST.")
 @click.option("--matching", metavar="PATTERN", help="Forget all URLs in which PATTERN is found; with --host, of these.")
+@of_daemon
 @as_json
 def forget(
-    directory: Path, urls: tuple[str, ...], file: BinaryIO | None, host: str | None, matching: str | None, as_json: bool
+    directory: Path,
+    urls: tuple[str, ...],
+    file: BinaryIO | None,
+    host: str | None,
+    matching: str | None,
+    daemon: Daemon | None,
+    as_json: bool,
 ) -> int:
     """Forget each URL, as if the crawl in DIR had never met it. When a page links to it, it is fetched again.
 
     URLs that are still to be fetched are kept; then the command exits with 1.
     """
+    reach = partial(crawl_at, directory, daemon, to_change=True)
     if host is None and matching is None:
-        return _send(
-            directory, _given(urls, file), lambda piece: Forget(urls=piece), as_json=as_json, failures=_FAILURES
-        )
+        return _send(reach, _given(urls, file), lambda piece: Forget(urls=piece), as_json=as_json, failures=_FAILURES)
     if urls or file is not None:
         raise click.UsageError("expected URLs, or --host and --matching, found both: give one of them")
     refuse_empty(host, matching)
     which = Selection(host=host or "", matching=matching or "")
-    waiting = select(directory, lambda place: ForgetSelected(which=which, after=place), "forgotten", as_json=as_json)
+    waiting = select(reach, lambda place: ForgetSelected(which=which, after=place), "forgotten", as_json=as_json)
     return FAILED if waiting else COMPLETE
 
 
@@ -108,7 +121,7 @@ def _given(urls: Sequence[str], file: BinaryIO | None) -> list[str]:
 
 
 def _send(
-    directory: Path,
+    reach: Reach,
     urls: Sequence[str],
     request: Callable[[list[str]], AnyRequest],
     *,
@@ -116,7 +129,7 @@ def _send(
     failures: frozenset[str],
 ) -> int:
     counts: Counter[str] = Counter()
-    with reach(directory, to_change=True) as crawl:
+    with reach() as crawl:
         for piece in _pieces(urls):
             judged = crawl.ask(request(piece), Judged).urls
             for each in judged:

@@ -47,6 +47,9 @@ class Files:
         self._authority.configure_trust(context)
         return context
 
+    def write_authority(self, path: Path) -> None:
+        self._authority.cert_pem.write_to_path(str(path))
+
     def listen(self) -> Listen:
         return Listen(
             "127.0.0.1", 0, certificate=Certificate(self.certificate, self.key), remote_names=("crawls.test",)

@@ -1,0 +1,134 @@
+"""Asks a daemon through its API, and blocks until it has answered."""
+
+import ipaddress
+import shlex
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from functools import partial
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
+
+from crawler.codes.exit_codes import FAILED, REFUSED, USAGE
+from crawler.control.address import address
+from crawler.control.client import NoAnswer
+from crawler.control.replies import Refusal
+
+_SOCKET: Final = "api"
+_TIMEOUT_S: Final = 120.0
+"""The daemon gives up sooner on a crawl that says nothing."""
+_SHOWN: Final = 300
+"""Characters of an answer that is no problem."""
+_EXIT_CODES: Final[Mapping[int, int]] = {
+    HTTPStatus.UNAUTHORIZED: REFUSED,
+    HTTPStatus.FORBIDDEN: REFUSED,
+    HTTPStatus.NOT_FOUND: USAGE,
+    HTTPStatus.CONFLICT: REFUSED,
+    HTTPStatus.UNPROCESSABLE_ENTITY: USAGE,
+}
+"""By the status of a refusal, what a command that asks the crawl itself ends with."""
+
+
+class _Problem(msgspec.Struct):
+    detail: str
+
+
+class DaemonClient:
+    """Sends requests to one daemon."""
+
+    def __init__(
+        self, name: str, connect: Callable[[], HTTPConnection], *, away: Refusal, base: str = "", token: str = ""
+    ) -> None:
+        """`name` is for messages, `away` the answer if nobody listens, `base` the path before that of the API."""
+        self._name = name
+        self._connect = connect
+        self._away = away
+        self._base = f"{base.rstrip('/')}/api/v1/"
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    @classmethod
+    def at_url(cls, url: str, *, token: str) -> Self:
+        """Raises `ValueError` for a URL that no daemon has, or at which the token could be read on its way."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+        except ValueError as error:
+            raise ValueError(f"expected the URL of a daemon, found {url!r}: {error}") from error
+        if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError(f"expected the URL of a daemon, as https://crawls.example.org:8443, found {url!r}")
+        if parts.scheme == "http" and not _is_loopback(host):
+            raise ValueError(f"expected https://, found {url!r}: others could read the token on its way")
+        connect = partial(HTTPConnection, host, port, timeout=_TIMEOUT_S)
+        if parts.scheme == "https":
+            connect = partial(HTTPSConnection, host, port, timeout=_TIMEOUT_S, context=ssl.create_default_context())
+        away = Refusal(f"no daemon listens at {url}: look whether it runs, and with which --listen", FAILED)
+        return cls(url, connect, away=away, base=parts.path, token=token)
+
+    @classmethod
+    def of_folder(cls, home: Path, folder: Path) -> Self:
+        """The daemon of a folder of configurations, by the socket in its own folder there."""
+        name = shlex.quote(str(home))
+        how = f"`onceover daemon {name}` starts one, and `onceover status {name}/crawls/NAME` tells of a crawl"
+        away = Refusal(f"no daemon serves {home}: {how}", REFUSED)
+        return cls(f"the daemon of {home}", partial(_LocalConnection, folder), away=away)
+
+    def ask(
+        self, method: str, *path: str, query: Mapping[str, object] | None = None, body: object = None
+    ) -> bytes | Refusal:
+        """The answer, as JSON. Raises `NoAnswer`."""
+        target = self._base + "/".join(quote(each, safe="") for each in path)
+        if query:
+            target += f"?{urlencode(query)}"
+        connection = self._connect()
+        try:
+            connection.request(
+                method, target, body=None if body is None else msgspec.json.encode(body), headers=self._headers
+            )
+            response = connection.getresponse()
+            answer = response.read()
+        except (ConnectionRefusedError, FileNotFoundError):
+            return self._away
+        except PermissionError:
+            return Refusal(f"{self._name} belongs to another user: run the command as that user", REFUSED)
+        except ssl.SSLCertVerificationError as error:
+            raise NoAnswer(f"{self._name} has a certificate that does not hold: {error.verify_message}") from error
+        except (HTTPException, OSError) as error:
+            raise NoAnswer(f"{self._name} does not answer ({type(error).__name__} {error}): try again") from error
+        finally:
+            connection.close()
+        if response.status < HTTPStatus.MULTIPLE_CHOICES:
+            return answer
+        return Refusal(self._detail(response.status, answer), _EXIT_CODES.get(response.status, FAILED))
+
+    def _detail(self, status: int, answer: bytes) -> str:
+        try:
+            detail = msgspec.json.decode(answer, type=_Problem).detail
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            detail = answer[:_SHOWN].decode("utf-8", "replace")
+        return f"{self._name} answers {status}: {detail}"
+
+
+class _LocalConnection(HTTPConnection):
+    """A connection to the socket of a daemon."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__("localhost", timeout=_TIMEOUT_S)
+        self._folder = folder
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(_TIMEOUT_S)
+        with address(self._folder, _SOCKET) as short:
+            self.sock.connect(short)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

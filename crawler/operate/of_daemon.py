@@ -1,0 +1,130 @@
+"""Asks a crawl of a daemon as `reach` asks one in a directory, through the API of the daemon. For commands, which
+block."""
+
+import time
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from crawler.control.client import NoAnswer
+from crawler.control.daemon_client import DaemonClient
+from crawler.control.replies import CrawlStatus, PauseState, Stopping
+from crawler.control.requests import (
+    Add,
+    AnyRequest,
+    Forget,
+    ForgetSelected,
+    GetStatus,
+    Pause,
+    Recrawl,
+    Resume,
+    Retire,
+    SetBudget,
+    Stop,
+    TakeCheckpoint,
+    Top,
+    Unretire,
+)
+from crawler.operate.refused import Refused, reply_or_raise
+
+_LOOK_AGAIN_S: Final = 0.5
+_NOT_OFFERED: Final = "a daemon does not offer that at its URL: run the command on its machine, for the directory"
+
+_Reply = TypeVar("_Reply", bound=msgspec.Struct)
+
+
+def daemon_at(url: str, token: str) -> DaemonClient:
+    """Raises `Refused` for a URL that no daemon has."""
+    try:
+        return DaemonClient.at_url(url, token=token)
+    except ValueError as error:
+        raise Refused(str(error)) from error
+
+
+class _Shown(msgspec.Struct):
+    """Of what a daemon says of a crawl."""
+
+    state: str
+    reason: str | None
+    pid: int | None
+
+
+class DaemonCrawl:
+    """A crawl of a daemon."""
+
+    def __init__(self, client: DaemonClient, name: str) -> None:
+        self._client = client
+        self._path = ("crawls", name)
+
+    @property
+    def is_running(self) -> bool:
+        return self._show().pid is not None
+
+    def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+        """Raises `Refused`, also for what the API does not offer, and `NoAnswer`."""
+        if isinstance(request, Pause | Resume | Stop):
+            return msgspec.convert(self._tell(request), expected, from_attributes=True)
+        answer = self._answer_to(request)
+        try:
+            return msgspec.json.decode(answer, type=expected)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise NoAnswer(f"the daemon sent something else than a reply; is it of another version? {error}") from error
+
+    def start(self) -> str:
+        """Let it run: one that was stopped or is held, or that waits for its schedule. Returns its state from then on,
+        in words."""
+        shown = msgspec.json.decode(self._answer("POST", "start"), type=_Shown)
+        return shown.state if shown.reason is None else f"{shown.state}: {shown.reason}"
+
+    def wait_for_end(self) -> None:
+        while self.is_running:
+            time.sleep(_LOOK_AGAIN_S)
+
+    def _tell(self, request: Pause | Resume | Stop) -> PauseState | Stopping:
+        """What the API answers with the crawl as it is then."""
+        match request:
+            case Pause():
+                self._answer("POST", "pause", body={"reason": request.reason})
+            case Resume():
+                self._answer("POST", "resume")
+            case Stop(now=True):
+                raise Refused(_NOT_OFFERED)
+            case Stop():
+                was_running = self.is_running
+                self._answer("POST", "stop")
+                return Stopping(was_running=was_running)
+        status = self.ask(GetStatus(), CrawlStatus)
+        return PauseState(paused=status.paused, running=status.running)
+
+    def _answer_to(self, request: AnyRequest) -> bytes:
+        match request:
+            case GetStatus():
+                return self._answer("GET", "status")
+            case Top():
+                return self._answer("GET", "hosts", query={"match": request.match, "limit": request.limit})
+            case Add():
+                seeds = {"urls": request.urls, "precedence": request.precedence, "force": request.force}
+                return self._answer("POST", "seeds", body=seeds)
+            case Forget():
+                return self._answer("POST", "forget", body={"urls": request.urls})
+            case ForgetSelected():
+                return self._answer("POST", "forget-selected", body={"which": request.which, "after": request.after})
+            case Recrawl():
+                visits = {"which": request.which, "after": request.after, "whole": request.whole}
+                return self._answer("POST", "recrawl", body=visits)
+            case Retire():
+                return self._answer("POST", "hosts", request.host, "retire")
+            case Unretire():
+                return self._answer("POST", "hosts", request.host, "unretire")
+            case SetBudget():
+                return self._answer("POST", "hosts", request.host, "budget", body={"cost": request.cost})
+            case TakeCheckpoint():
+                return self._answer("POST", "checkpoint")
+        raise Refused(_NOT_OFFERED)
+
+    def _show(self) -> _Shown:
+        return msgspec.json.decode(self._answer("GET"), type=_Shown)
+
+    def _answer(self, method: str, *path: str, query: Mapping[str, object] | None = None, body: object = None) -> bytes:
+        return reply_or_raise(self._client.ask(method, *self._path, *path, query=query, body=body))
