@@ -9,17 +9,16 @@ from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
 from crawler.codes.exit_codes import FAILED, REFUSED, USAGE
-from crawler.control.address import address
+from crawler.control.address import NAME_OF_API, address
 from crawler.control.client import NoAnswer
 from crawler.control.replies import Refusal
 
-_SOCKET: Final = "api"
 _TIMEOUT_S: Final = 120.0
 """The daemon gives up sooner on a crawl that says nothing."""
 _SHOWN: Final = 300
@@ -32,6 +31,8 @@ _EXIT_CODES: Final[Mapping[int, int]] = {
     HTTPStatus.UNPROCESSABLE_ENTITY: USAGE,
 }
 """By the status of a refusal, what a command that asks the crawl itself ends with."""
+
+_Answer = TypeVar("_Answer", bound=msgspec.Struct)
 
 
 class _Problem(msgspec.Struct):
@@ -78,9 +79,14 @@ class DaemonClient:
         return cls(f"the daemon of {home}", partial(_LocalConnection, folder), away=away)
 
     def ask(
-        self, method: str, *path: str, query: Mapping[str, object] | None = None, body: object = None
-    ) -> bytes | Refusal:
-        """The answer, as JSON. Raises `NoAnswer`."""
+        self,
+        expected: type[_Answer],
+        method: str,
+        *path: str,
+        query: Mapping[str, object] | None = None,
+        body: object = None,
+    ) -> _Answer | Refusal:
+        """The answer, which is in JSON. Raises `NoAnswer`."""
         target = self._base + "/".join(quote(each, safe="") for each in path)
         if query:
             target += f"?{urlencode(query)}"
@@ -102,7 +108,10 @@ class DaemonClient:
         finally:
             connection.close()
         if response.status < HTTPStatus.MULTIPLE_CHOICES:
-            return answer
+            try:
+                return msgspec.json.decode(answer, type=expected)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise NoAnswer(f"{self._name} answers as no daemon of this version does: {error}") from error
         return Refusal(self._detail(response.status, answer), _EXIT_CODES.get(response.status, FAILED))
 
     def _detail(self, status: int, answer: bytes) -> str:
@@ -123,7 +132,7 @@ class _LocalConnection(HTTPConnection):
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(_TIMEOUT_S)
-        with address(self._folder, _SOCKET) as short:
+        with address(self._folder, NAME_OF_API) as short:
             self.sock.connect(short)
 
 

@@ -7,7 +7,6 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from crawler.control.client import NoAnswer
 from crawler.control.daemon_client import DaemonClient
 from crawler.control.replies import CrawlStatus, PauseState, Stopping
 from crawler.control.requests import (
@@ -65,16 +64,12 @@ class DaemonCrawl:
         """Raises `Refused`, also for what the API does not offer, and `NoAnswer`."""
         if isinstance(request, Pause | Resume | Stop):
             return msgspec.convert(self._tell(request), expected, from_attributes=True)
-        answer = self._answer_to(request)
-        try:
-            return msgspec.json.decode(answer, type=expected)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise NoAnswer(f"the daemon sent something else than a reply; is it of another version? {error}") from error
+        return self._carry_out(request, expected)
 
     def start(self) -> str:
         """Let it run: one that was stopped or is held, or that waits for its schedule. Returns its state from then on,
         in words."""
-        shown = msgspec.json.decode(self._answer("POST", "start"), type=_Shown)
+        shown = self._answer(_Shown, "POST", "start")
         return shown.state if shown.reason is None else f"{shown.state}: {shown.reason}"
 
     def wait_for_end(self) -> None:
@@ -85,46 +80,55 @@ class DaemonCrawl:
         """What the API answers with the crawl as it is then."""
         match request:
             case Pause():
-                self._answer("POST", "pause", body={"reason": request.reason})
+                self._answer(_Shown, "POST", "pause", body={"reason": request.reason})
             case Resume():
-                self._answer("POST", "resume")
+                self._answer(_Shown, "POST", "resume")
             case Stop(now=True):
                 raise Refused(_NOT_OFFERED)
             case Stop():
                 was_running = self.is_running
-                self._answer("POST", "stop")
+                self._answer(_Shown, "POST", "stop")
                 return Stopping(was_running=was_running)
         status = self.ask(GetStatus(), CrawlStatus)
         return PauseState(paused=status.paused, running=status.running)
 
-    def _answer_to(self, request: AnyRequest) -> bytes:
+    def _carry_out(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         match request:
             case GetStatus():
-                return self._answer("GET", "status")
+                return self._answer(expected, "GET", "status")
             case Top():
-                return self._answer("GET", "hosts", query={"match": request.match, "limit": request.limit})
+                return self._answer(expected, "GET", "hosts", query={"match": request.match, "limit": request.limit})
             case Add():
                 seeds = {"urls": request.urls, "precedence": request.precedence, "force": request.force}
-                return self._answer("POST", "seeds", body=seeds)
+                return self._answer(expected, "POST", "seeds", body=seeds)
             case Forget():
-                return self._answer("POST", "forget", body={"urls": request.urls})
+                return self._answer(expected, "POST", "forget", body={"urls": request.urls})
             case ForgetSelected():
-                return self._answer("POST", "forget-selected", body={"which": request.which, "after": request.after})
+                return self._answer(
+                    expected, "POST", "forget-selected", body={"which": request.which, "after": request.after}
+                )
             case Recrawl():
                 visits = {"which": request.which, "after": request.after, "whole": request.whole}
-                return self._answer("POST", "recrawl", body=visits)
+                return self._answer(expected, "POST", "recrawl", body=visits)
             case Retire():
-                return self._answer("POST", "hosts", request.host, "retire")
+                return self._answer(expected, "POST", "hosts", request.host, "retire")
             case Unretire():
-                return self._answer("POST", "hosts", request.host, "unretire")
+                return self._answer(expected, "POST", "hosts", request.host, "unretire")
             case SetBudget():
-                return self._answer("POST", "hosts", request.host, "budget", body={"cost": request.cost})
+                return self._answer(expected, "POST", "hosts", request.host, "budget", body={"cost": request.cost})
             case TakeCheckpoint():
-                return self._answer("POST", "checkpoint")
+                return self._answer(expected, "POST", "checkpoint")
         raise Refused(_NOT_OFFERED)
 
     def _show(self) -> _Shown:
-        return msgspec.json.decode(self._answer("GET"), type=_Shown)
+        return self._answer(_Shown, "GET")
 
-    def _answer(self, method: str, *path: str, query: Mapping[str, object] | None = None, body: object = None) -> bytes:
-        return reply_or_raise(self._client.ask(method, *self._path, *path, query=query, body=body))
+    def _answer(
+        self,
+        expected: type[_Reply],
+        method: str,
+        *path: str,
+        query: Mapping[str, object] | None = None,
+        body: object = None,
+    ) -> _Reply:
+        return reply_or_raise(self._client.ask(expected, method, *self._path, *path, query=query, body=body))

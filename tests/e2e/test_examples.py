@@ -617,7 +617,7 @@ def check_list_of_crawls(block: Block, folder: Path, shell: Shell) -> None:
     shop = changed(docs, name="shop", state="broken", reason="its configuration can't be used", pid=None, pages=0)
     crawls = CrawlList(crawls=(docs, news, changed(shop, lines=(shop_line,))))
     with redirect_stdout(io.StringIO()) as shown:
-        show_crawls("the daemon of /srv/onceover", msgspec.json.encode(crawls))
+        show_crawls("the daemon of /srv/onceover", crawls)
     assert [line.rstrip() for line in block.text.splitlines()] == [
         line.rstrip() for line in shown.getvalue().splitlines()
     ]

@@ -23,16 +23,16 @@ _WIDE: Final = 1000
 def list_crawls(home: Path, daemon: Daemon | None, *, as_json: bool) -> None:
     """Print the crawls of the daemon of a folder, or of the one at a URL. Raises `Refused` if it does not tell them."""
     client = DaemonClient.of_folder(home, home / FOLDER) if daemon is None else daemon_at(daemon.url, daemon.token)
-    answer = reply_or_raise(client.ask("GET", "crawls"))
+    answer = reply_or_raise(client.ask(CrawlList, "GET", "crawls"))
     if as_json:
-        click.echo(answer)
+        click.echo(msgspec.json.encode(answer))
     else:
         show_crawls(f"the daemon {f'of {home}' if daemon is None else f'at {daemon.url}'}", answer)
 
 
-def show_crawls(daemon: str, answer: bytes) -> None:
+def show_crawls(daemon: str, answer: CrawlList) -> None:
     """Print them for people."""
-    crawls = msgspec.json.decode(answer, type=CrawlList).crawls
+    crawls = answer.crawls
     running = sum(each.pid is not None for each in crawls)
     table = Table("name", "state", "pages", "memory", "why", box=None, pad_edge=False)
     for each in crawls:

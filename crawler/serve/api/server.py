@@ -38,7 +38,6 @@ from crawler.serve.page.files import page_files
 
 log = logging.getLogger(__name__)
 
-SOCKET: Final = "api"
 _CLOSING_S: Final = 2.0
 _LIMITS: Final = Limits()
 
@@ -73,8 +72,8 @@ async def serving(daemon: Daemon, listen: Listen | None, limits: Limits = _LIMIT
     `OSError`."""
     async with AsyncExitStack() as stack:
         audit = stack.enter_context(closing(Audit(daemon.folder / "audit.log")))
-        ways = [_Way(listening=stack.enter_context(closing(address.listen(daemon.folder, SOCKET))))]
-        stack.callback(address.remove, daemon.folder, SOCKET)
+        ways = [_Way(listening=stack.enter_context(closing(address.listen(daemon.folder, address.NAME_OF_API))))]
+        stack.callback(address.remove, daemon.folder, address.NAME_OF_API)
         port = None
         if listen is not None:
             way, port = _port(daemon, listen, limits)
