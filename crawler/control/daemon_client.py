@@ -60,7 +60,8 @@ class DaemonClient:
             host, port = parts.hostname or "", parts.port
         except ValueError as error:
             raise ValueError(f"expected the URL of a daemon, found {url!r}: {error}") from error
-        if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or parts.query or parts.fragment:
+        is_plain = "@" not in parts.netloc and parts.path.isascii() and not parts.query and not parts.fragment
+        if parts.scheme not in ("http", "https") or not host or not is_plain:
             raise ValueError(f"expected the URL of a daemon, as https://crawls.example.org:8443, found {url!r}")
         if parts.scheme == "http" and not _is_loopback(host):
             raise ValueError(f"expected https://, found {url!r}: others could read the token on its way")

@@ -118,6 +118,7 @@ def test_what_is_wrong_with_a_url_a_token_or_a_name_is_told(
             ("ftp://127.0.0.1", "expected the URL of a daemon"),
             ("https://me:secret@crawls.example.org", "expected the URL of a daemon"),
             ("http://127.0.0.1:99999", "expected the URL of a daemon"),
+            ("http://127.0.0.1:9/caf\xe9", "expected the URL of a daemon"),
         ]:
             ended = command_here("status", "a", "--url", url)
             assert (ended.code, why in ended.err) == (USAGE, True), ended
