@@ -1,6 +1,7 @@
 """Correct calls, and ways to make them wrong."""
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
@@ -172,6 +173,7 @@ def _imitate_memory(chance: Random, data: bytes) -> object:
 def make(call: Call) -> None:
     """Make the call. The function may refuse it."""
     function, arguments = call
+    sys._clear_type_cache()  # A look-up that is not in the cache clears an exception that was left set.
     try:  # noqa: SIM105, a context manager needs memory, and there may be none
         function(*arguments)
     except REFUSALS:

@@ -185,6 +185,20 @@ def test_what_is_no_judgement_is_an_error(judgement: Any, error: type[Exception]
         )
 
 
+def test_the_first_error_is_kept_when_more_follow() -> None:
+    """A look-up in a type that was never asked for the name clears an exception that is set."""
+    compiled = pytest.importorskip("crawler.discover.links._bulk")
+
+    class Outside:
+        pass
+
+    class Unasked:
+        allowed, outside, refusal = None, Outside(), ""
+
+    with pytest.raises(AttributeError, match="canonical"):
+        compiled.follow(links("a"), [1], [Unasked()], 0, 1, ({}, set(), [], []))
+
+
 @pytest.mark.parametrize("given", [[None], [SimpleNamespace(href=None, kind=1)], [SimpleNamespace(href="a")], "a"])
 def test_what_can_not_be_grouped_is_an_error(given: Any) -> None:
     with pytest.raises((TypeError, AttributeError)):

@@ -8,7 +8,7 @@
 #include "_bulk_groups.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 2
+#define VERSION 3
 
 /* Where links are taken, and the names of the attributes that say whether they may be. */
 typedef struct {
@@ -46,9 +46,12 @@ refuse(const page *of, PyObject *judgement)
         return target == NULL ? -1 : 0;
     }
     int taken = -1;
-    PyObject *canonical = PyObject_GetAttr(target, of->canonical), *url = PyObject_GetAttr(target, of->url);
-    PyObject *refusal = PyObject_GetAttr(judgement, of->refusal), *told = NULL;
-    if (canonical != NULL && url != NULL && refusal != NULL && (told = PyTuple_Pack(2, url, refusal)) != NULL) {
+    /* One after the other: a look-up that finds an exception set may clear it. */
+    PyObject *canonical = PyObject_GetAttr(target, of->canonical);
+    PyObject *url = canonical == NULL ? NULL : PyObject_GetAttr(target, of->url);
+    PyObject *refusal = url == NULL ? NULL : PyObject_GetAttr(judgement, of->refusal);
+    PyObject *told = refusal == NULL ? NULL : PyTuple_Pack(2, url, refusal);
+    if (told != NULL) {
         int is_met = PyDict_Contains(of->found, canonical);
         if (is_met == 0)
             is_met = PySet_Contains(of->refused, canonical);
