@@ -18,9 +18,9 @@ from tests.e2e.test_daemon_api import on_port
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
 HOSTS = 120
-FALLING = """import("/series.js").then(({ whenTheyMeet }) => {
+FALLING = """import("/series.js").then(({ whenFinished }) => {
   const time = [0, 10, 20, 30, 40], nothing = time.map(() => 0);
-  const told = (discovered, done, runs) => whenTheyMeet(
+  const told = (discovered, done, runs) => whenFinished(
     { columns: { time, discovered, done, failed: nothing, excluded: nothing } }, runs, 0);
   return [
     told([50, 60, 70, 80, 90], [10, 30, 50, 70, 90], true),
@@ -199,8 +199,8 @@ def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_w
 
         all_met, meet, apart, stopped, unknown = page.evaluate(FALLING)
         assert all_met == "All discovered URLs are finished."
-        assert meet.startswith("50 URLs are open. At the slope of the last 40 s the curves meet in 50 s")
-        assert "do not come closer" in apart
+        assert meet.startswith("50 URLs are open. If the crawl goes on as in the last 40 s, all are finished in 50 s")
+        assert "do not become fewer" in apart
         assert stopped == "50 URLs are open."
         assert unknown == ""
 

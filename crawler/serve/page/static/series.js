@@ -70,14 +70,14 @@ export function slope(time, discovered, done) {
 }
 
 /** When all that is discovered will be finished, in words. */
-export function whenTheyMeet({ columns }, isRunning, now = Date.now()) {
+export function whenFinished({ columns }, isRunning, now = Date.now()) {
   const { open, perSecond, spanS } = slope(columns.time, columns.discovered, finished(columns));
   if (open === null) return "";
   if (open === 0) return "All discovered URLs are finished.";
   const still = open === 1 ? "One URL is open." : `${count(open)} URLs are open.`;
   if (!isRunning) return still;
-  if (perSecond === null) return `${still} It is too early to say when the curves meet.`;
-  if (perSecond >= 0) return `${still} The curves do not come closer: as many URLs are discovered as are finished, or more.`;
+  if (perSecond === null) return `${still} It is too early to say when the last one will be finished.`;
+  if (perSecond >= 0) return `${still} They do not become fewer: as many URLs are discovered as are finished, or more.`;
   const inS = open / -perSecond;
-  return `${still} At the slope of the last ${duration(spanS)} the curves meet in ${duration(inS)}, at ${moment(new Date(now + inS * 1000).toISOString())}.`;
+  return `${still} If the crawl goes on as in the last ${duration(spanS)}, all are finished in ${duration(inS)}, at ${moment(new Date(now + inS * 1000).toISOString())}.`;
 }

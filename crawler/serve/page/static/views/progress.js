@@ -5,7 +5,7 @@ import { h } from "/dom.js";
 import { count, moment, rate, size } from "/format.js";
 import { draw, figure } from "/plots.js";
 import { rates } from "/rates.js";
-import { plotsOf, whenTheyMeet } from "/series.js";
+import { plotsOf, whenFinished } from "/series.js";
 import { scrolling } from "/tables.js";
 import { choice, filters, patient, query, wanted } from "/wanted.js";
 
@@ -43,7 +43,7 @@ const isEnough = ({ columns }) => columns.time.length > 1;
 function curves(history, about) {
   if (!isEnough(history)) return h("p", { class: "empty" }, "There is no history of this time yet. While the crawl runs, the daemon looks at it every few seconds.");
   return [
-    h("p", { class: "why" }, whenTheyMeet(history, about.state === "running")),
+    h("p", { class: "why" }, whenFinished(history, about.state === "running")),
     h("div", { class: "plots" }, plotsOf(history).map(figure)),
   ];
 }
