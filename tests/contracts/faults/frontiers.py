@@ -19,9 +19,6 @@ class Passing:
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.frontier, name)
-
     def __aiter__(self) -> "Passing":
         return self
 
@@ -29,13 +26,23 @@ class Passing:
         return await anext(self.frontier)
 
 
+def passing(fault: type[Passing], frontier: Frontier) -> Any:
+    """The frontier with that fault. It has each name in its class, because since Python 3.12 `isinstance` does not ask
+    `__getattr__` what a protocol names."""
+
+    def passed(name: str) -> property:
+        return property(lambda this: getattr(this.frontier, name))
+
+    names = [name for name in dir(frontier) if not (name.startswith("_") or hasattr(fault, name))]
+    return type(fault.__name__, (fault,), {name: passed(name) for name in names})(frontier)
+
+
 class OnDisk(FrontierContract):
     descriptor = descriptor("leveldb")
     fault: type[Passing] = Passing
 
     async def open(self, opening: Opening) -> Frontier:
-        frontier: Any = self.fault(await super().open(opening))
-        return frontier  # type: ignore[no-any-return]
+        return passing(self.fault, await super().open(opening))  # type: ignore[no-any-return]
 
 
 class TestGood(OnDisk):
