@@ -89,7 +89,7 @@ def _outside(home: Path, text: bytes) -> Iterator[str]:
     """What a configuration may not name: paths outside the folder, programs, and what is a secret of the daemon's user.
     Nothing is read or started before this."""
     try:
-        given = parse_toml(text.decode())
+        given = parse_toml(text.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return  # told when it is read, with the line
     for key, paths in _values(given, _PATHS):

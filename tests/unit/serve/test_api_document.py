@@ -1,6 +1,7 @@
 """The API's document, and where it may listen."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,7 @@ def test_a_new_configuration_may_not_leave_the_folder_nor_use_the_directory_of_a
         ("seed = 5", "b.toml:3: crawl.seed: unknown key"),
         ("seeds = [", "b.toml:3"),
     ):
-        told = " ".join(problems_of_new(tmp_path, "b", GOOD + more.encode()))
-        assert word in told, told
+        for mark in (b"", BOM_UTF8):
+            told = " ".join(problems_of_new(tmp_path, "b", mark + GOOD + more.encode()))
+            assert word in told, (mark, told)
     assert {path.name for path in tmp_path.iterdir()} == {"a.toml", "link"}
