@@ -23,8 +23,9 @@ the web. `Loaded.of_sites` is the configuration there, with its own origins.
 The name of a setting has its unit (`timeout_s`). Sizes and durations may also be given as text with a unit. An unset
 value is None.
 
-The room `show` writes a configuration out. `problems` has the errors, `settings` the schema as values, `units` and
-`toml` the texts of values, `presets` the presets; `contact` says whether site owners can reach the person who crawls.
+The room `show` writes a configuration out, and changes values in a written one. `problems` has the errors, `settings`
+the schema as values, `units` and `toml` the texts of values, `presets` the presets; `contact` says whether site owners
+can reach the person who crawls.
 
 Only the command line, the library and the wiring import this package; each component gets plain values. Of the rest of
 the project, the package knows the descriptors of visited sets and frontiers. It imports that of a set, and with it
@@ -36,7 +37,7 @@ so call `Loaded.refuse` to make an error with the right place.
 from config.backends import Backend, Backends
 from config.contact import has_contact, owned_by_others
 from config.loading.backend_names import named_backends
-from config.loading.loader import Loaded, load
+from config.loading.loader import Loaded, load, setting_values
 from config.loading.parsing import parse_toml
 from config.loading.seeds import Seed, read_seeds
 from config.loading.sites import with_overrides
@@ -90,6 +91,7 @@ __all__ = [
     "read_seeds",
     "render_show",
     "render_toml",
+    "setting_values",
     "settings",
     "settings_of",
     "toml_value",

@@ -28,6 +28,12 @@ class ConfigError(Exception):
             lines = [f"{len(lines)} problems in the configuration", *(f"  {line}" for line in lines)]
         super().__init__("\n".join(lines))
 
+    def without(self, place: str) -> "ConfigError":
+        """The same problems, but none has that place, which means nothing to the user."""
+        return ConfigError(
+            msgspec.structs.replace(each, where=None) if each.where == place else each for each in self.problems
+        )
+
 
 class ServerUnusable(ConfigError):
     """A server that the configuration names can't be used now. This may pass."""

@@ -127,6 +127,26 @@ def load(  # noqa: PLR0913 - each may be left out
     return Loaded(config=config, origins=origins, seeds=tuple(seeds), backends=backends, limits=limits)
 
 
+def setting_values(
+    path: Path,
+    overrides: Sequence[str],
+    *,
+    backends: Backends = OwnBackends(),  # noqa: B008 - a value without state
+) -> dict[str, object]:
+    """The values, by key, that the arguments of `--set` give to settings of a file. Of a table in which they change
+    something, all of it. Paths are as they were given, and no file that they name is read. Raises `ConfigError`."""
+    sources = read_sources(path, overrides=overrides, environ={}, preset=None, as_run=False)
+    problems = [problem for source in sources for problem in source.problems]
+    values, refused = _check_values(
+        _strongest(entry for source in sources for entry in source.entries), settings(), backends
+    )
+    problems += refused.values()
+    if problems:
+        raise ConfigError(problems)
+    keys = (entry.key if entry.key in settings() else entry.key.rpartition(".")[0] for entry in sources[-1].entries)
+    return {key: values[key] for key in keys}
+
+
 def _lasting_limits(sources: Sequence[Source], backends: Backends) -> Limits:
     """The limits without those for this run alone, which are given as text."""
     written = (entry for source in sources if source.is_lasting for entry in source.entries if entry.raw is None)

@@ -12,6 +12,7 @@ sockets and locks in their directories.
     news/       tells the operator what becomes of crawls, by a program
     life/       decides what becomes of a crawl; pure
     folder      reads the configurations
+    editing     changes settings in a configuration
     records     what outlasts the daemon: what each crawl was told, why it rests, its history
     process     starts processes, holds them, tells them to end
     inspection  asks running crawls, and looks into the directories of others

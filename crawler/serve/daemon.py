@@ -56,7 +56,7 @@ class Daemon:
         self._closing = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
         self._reload_wanted = asyncio.Event()
-        self._folder_turn = asyncio.Lock()
+        self.folder_turn = asyncio.Lock()
         """Of whoever reads the folder and acts on it, or changes it."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.keepers: dict[str, Keeper] = {}
@@ -83,7 +83,7 @@ class Daemon:
         """Raises `OSError` if the folder can't be read at the start."""
         with self._signals():
             async with asyncio.TaskGroup() as crawls:
-                async with self._folder_turn:
+                async with self.folder_turn:
                     names = await self._begin(crawls)
                 log.info("serves %s: %s", self._home.path, number_of(len(names), "crawl"))
                 self._supervisor.tell("READY=1", f"STATUS={number_of(len(names), 'crawl')}")
@@ -139,7 +139,7 @@ class Daemon:
 
     async def reload(self) -> list[Changed]:
         """Read the folder again. Raises `OSError` if it can't be read; nothing has changed then."""
-        async with self._folder_turn:
+        async with self.folder_turn:
             return await self._reload()
 
     async def _reload(self) -> list[Changed]:
@@ -176,7 +176,7 @@ class Daemon:
     async def delete(self, name: str) -> None:
         """Remove a crawl from the list, with its configuration, unless it runs. Its directory is kept. Raises
         `CrawlRuns`."""
-        async with self._folder_turn:
+        async with self.folder_turn:
             if (keeper := self.keepers.get(name)) is not None:  # else somebody has deleted it meanwhile
                 await self._delete(name, keeper)
 

@@ -49,7 +49,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def read_folder(home: Path) -> dict[str, Found]:
     """The crawls of a folder by name. Hidden files are left out. Raises `OSError` if the folder can't be read."""
     names = [name.removesuffix(SUFFIX) for name in read_names(home)]
-    return _refuse_shared(home, {name: _read(home, home / f"{name}{SUFFIX}") for name in names})
+    return _refuse_shared(home, {name: read_file(home, home / f"{name}{SUFFIX}") for name in names})
 
 
 def read_names(home: Path) -> list[str]:
@@ -65,33 +65,42 @@ def read_names(home: Path) -> list[str]:
 def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
     """What is wrong with the configuration of a crawl that a program wants to create. It may not name files outside the
     folder, nor programs, nor secrets, nor a server for the links of parts."""
-    outside = tuple(_outside(home, text))
-    if outside:
-        return outside
+    try:
+        outside = tuple(outside_of(home, parse_toml(text.decode("utf-8-sig"))))
+    except (ValueError, RecursionError):
+        outside = ()  # told when it is read, with the line
+    return outside or read_as(home, name, text).problems
+
+
+def read_as(home: Path, name: str, text: bytes, *, stays_in: str | None = None) -> Found:
+    """The crawl of that name, if this were its configuration, and what is wrong with that. One that there is already
+    `stays_in` its directory."""
     # A hidden file is no crawl, and its name gives the crawl the same name.
     aside = home / f".{name}{SUFFIX}"
     aside.unlink(missing_ok=True)
-    with aside.open("xb") as file:
+    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
         file.write(text)
     try:
-        found = _read(home, aside)
+        found = read_file(home, aside)
     finally:
         aside.unlink()
     if found.loaded is None or found.plan is None:
-        return tuple(problem.replace(str(aside), f"{name}{SUFFIX}") for problem in found.problems)
+        problems = tuple(problem.replace(str(aside), f"{name}{SUFFIX}") for problem in found.problems)
+        return msgspec.structs.replace(found, problems=problems)
     directory = found.plan.directory  # may also follow from crawl.name
-    if not _is_within(home, directory):
-        return (f"crawl.directory: expected a path within {home}, found {directory}",)
-    return _refuse_shared(home, {**read_folder(home), name: found})[name].problems
+    if stays_in is None and not _is_within(home, directory):
+        problems = (f"crawl.directory: expected a path within {home}, found {directory}",)
+        return msgspec.structs.replace(found, problems=problems)
+    if stays_in not in (None, directory):
+        why = f"expected {stays_in}, where the crawl is, found {directory}; it follows from crawl.name unless it is set"
+        return msgspec.structs.replace(found, problems=(f"crawl.directory: {why}",))
+    shared = _refuse_shared(home, {**read_folder(home), name: found})[name].problems
+    return msgspec.structs.replace(found, problems=shared)
 
 
-def _outside(home: Path, text: bytes) -> Iterator[str]:
-    """What a configuration may not name: paths outside the folder, programs, and what is a secret of the daemon's user.
-    Nothing is read or started before this."""
-    try:
-        given = parse_toml(text.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return  # told when it is read, with the line
+def outside_of(home: Path, given: Mapping[str, object]) -> Iterator[str]:
+    """What programs may not name in a configuration: paths outside the folder, programs, and what is a secret of the
+    daemon's user. Ask this before anything is read or started."""
     for key, paths in _values(given, _PATHS):
         for path in paths if isinstance(paths, list) else [paths]:
             if isinstance(path, str) and not _is_within(home, path):
@@ -128,7 +137,8 @@ def _is_within(home: Path, path: str) -> bool:
         return False
 
 
-def _read(home: Path, path: Path) -> Found:
+def read_file(home: Path, path: Path) -> Found:
+    """The crawl of a configuration file, or what is wrong with that."""
     try:
         check_kind(path)
         loaded = load(path, environ=os.environ)

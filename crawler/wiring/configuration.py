@@ -8,3 +8,5 @@ from crawler.wiring.plugins.catalog import Catalog
 
 load: Final = partial(config.load, backends=Catalog())  # noqa: TID251 - this is what others use
 """`config.load`, with all backends that are installed."""
+setting_values: Final = partial(config.setting_values, backends=Catalog())  # noqa: TID251 - see above
+"""The same for `config.setting_values`."""

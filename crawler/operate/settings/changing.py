@@ -120,7 +120,7 @@ def _with_settings(directory: CrawlDirectory, settings: Sequence[str], recorded:
     try:
         new = load(directory.configuration, overrides=settings, environ={}, require_seeds=False)
     except ConfigError as error:
-        raise _without_option(error) from error
+        raise error.without(_OPTION) from error
     keys = {setting.partition("=")[0].strip() for setting in settings}
     _refuse_comparisons(keys, new.config)
     named = [f"limits.{name}" for name in Config().limits.__struct_fields__ if f"limits.{name}" in keys]
@@ -145,14 +145,7 @@ def _refuse_comparisons(keys: Iterable[str], config: Config) -> None:
 
 
 _OPTION: Final = "--set"
-
-
-def _without_option(error: ConfigError) -> ConfigError:
-    """The user has not written `--set`."""
-    return ConfigError(
-        msgspec.structs.replace(problem, where=None) if problem.where == _OPTION else problem
-        for problem in error.problems
-    )
+"""The user has not written it."""
 
 
 def reader_of_start(directory: CrawlDirectory, start: Start) -> Read:

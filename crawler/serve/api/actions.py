@@ -65,12 +65,17 @@ class Actions:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        self._creating = asyncio.Lock()
+        self.writing = asyncio.Lock()
+        """Of whoever writes configurations. Two requests for one name would write the same files."""
         self._asker = Asker()
         self._reporter = Reporter()
         self.exporter = Exporter(daemon.folder / "exports")
         self.events = Events(self._crawls)
         daemon.watchers.append(self._notice)
+
+    @property
+    def home(self) -> Path:
+        return self._daemon.home
 
     @property
     def recorder(self) -> Recorder:
@@ -103,8 +108,7 @@ class Actions:
             detail = f"expected a configuration as {TOML}, found {request.content_type}"
             raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
         text = await request.read()
-        # Two requests for one name would write the same files.
-        async with self._creating:
+        async with self.writing:
             await self._create(request, name, text)
         return crawl_details(self.keeper(request))
 
@@ -161,6 +165,16 @@ class Actions:
             detail = f"{keeper.name} runs: stop it first, and wait until it has ended"
             raise Refused(HTTPStatus.CONFLICT, detail) from None
         audit(request, f"deleted {keeper.name}; its directory is kept")
+
+    async def replace(self, keeper: Keeper, write: Callable[[], None]) -> None:
+        """Write the configuration of a crawl, unless somebody has deleted the crawl meanwhile."""
+        async with self._daemon.folder_turn:
+            if self.keepers.get(keeper.name) is not keeper:
+                raise Refused(HTTPStatus.NOT_FOUND, f"{keeper.name} was deleted")
+            await asyncio.to_thread(write)
+
+    async def read_folder(self) -> None:
+        await self._daemon.reload()
 
     async def reload(self, request: web.Request) -> ReloadForm:
         audit(request, "reads the folder again")

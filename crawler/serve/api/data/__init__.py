@@ -7,6 +7,7 @@ same name prints with `--json`.
     asking         what a crawl answers itself
     files          what its files tell: pages, log, configuration
     reading        answers from its files
+    settings       changes settings of a crawl
     exports        asks for exports, tells of them, gives out their files
     routes         which request does what
     export_routes  the same for exports

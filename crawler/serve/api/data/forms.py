@@ -10,6 +10,7 @@ from crawler.control.requests import (
     MAX_ITEMS,
     MAX_PRECEDENCE,
     MAX_REFUSALS,
+    MAX_SETTINGS,
     MAX_URLS,
     HostState,
     QueueOrder,
@@ -164,6 +165,21 @@ class LogTail(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     lines: list[str]
+
+
+class SettingsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """New values of settings: all of them change, or none."""
+
+    settings: Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_SETTINGS)]
+    """Each as KEY=VALUE."""
+    dry_run: bool = False
+    """Whether they are only checked."""
+
+
+class ReloadBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether the configuration is only checked."""
+
+    dry_run: bool = False
 
 
 class SettingForm(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,10 +3,19 @@
 from http import HTTPStatus
 from typing import Final
 
-from crawler.control.replies import Changed, Checkpoint, CrawlStatus, HostList, Judged, QueueList, RefusedList
+from crawler.control.replies import (
+    Changed,
+    Checkpoint,
+    CrawlStatus,
+    HostList,
+    Judged,
+    QueueList,
+    Reconfigured,
+    RefusedList,
+)
 from crawler.control.selections import Selected
 from crawler.operate.report.forms import Report
-from crawler.serve.api.data import asking, reading
+from crawler.serve.api.data import asking, reading, settings
 from crawler.serve.api.data.forms import (
     BudgetBody,
     ForgetBody,
@@ -19,10 +28,12 @@ from crawler.serve.api.data.forms import (
     QueueQuery,
     RecrawlBody,
     RefusedQuery,
+    ReloadBody,
     ReportPageQuery,
     ReportQuery,
     SeedsBody,
     Settings,
+    SettingsBody,
     UrlQuery,
     UrlsBody,
     UrlStory,
@@ -222,5 +233,25 @@ DATA_ROUTES: Final = (
         action=reading.show_configuration,
         reply=Settings,
         refusals=CONFLICT,
+    ),
+    Route(
+        method="POST",
+        path=f"{NAMED}/configuration",
+        name="changeSettings",
+        meaning="Change settings, in its configuration and in the crawl, all of them or none",
+        action=settings.change_settings,
+        reply=Reconfigured,
+        body=SettingsBody,
+        refusals=_CHANGES,
+    ),
+    Route(
+        method="POST",
+        path=f"{NAMED}/reload",
+        name="reloadCrawl",
+        meaning="Read its configuration again, and change what is different, all of it or nothing",
+        action=settings.reload_crawl,
+        reply=Reconfigured,
+        body=ReloadBody,
+        refusals=_CHANGES,
     ),
 )

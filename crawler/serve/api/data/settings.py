@@ -1,0 +1,77 @@
+"""Changes settings of a crawl: in its file in the folder, so that they last, and in the crawl itself."""
+
+import asyncio
+from http import HTTPStatus
+
+import msgspec
+from aiohttp import web
+
+from config import ConfigError
+from crawler.control.replies import Reconfigured, SettingChange
+from crawler.control.requests import Reload, Set
+from crawler.disk.directory import CrawlDirectory
+from crawler.serve.api.actions import Actions, audit, body_of
+from crawler.serve.api.data.forms import ReloadBody, SettingsBody
+from crawler.serve.api.problems import Refused
+from crawler.serve.editing import Edited, Unwritable, edit
+from crawler.serve.keeper import Keeper
+
+_OF_DAEMON = "daemon."
+
+
+async def change_settings(actions: Actions, request: web.Request) -> Reconfigured:
+    body = await body_of(request, SettingsBody)
+    keeper = actions.keeper(request)
+    try:
+        # Of two requests for one crawl, the second one finds what the first has written.
+        async with actions.writing:
+            edited = await asyncio.to_thread(edit, actions.home, keeper.name, body.settings)
+            if body.dry_run:
+                return await _ask(actions, keeper, edited, dry_run=True)
+            changed = await _change(actions, keeper, edited)
+    except ConfigError as error:
+        problems = tuple(map(str, error.problems))
+        detail = "the settings can't be changed so; nothing was changed"
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail, problems) from error
+    except Unwritable as error:
+        raise Refused(HTTPStatus.CONFLICT, str(error)) from error
+    # Not the values, which may be secret.
+    audit(request, f"{keeper.name}: changed {', '.join(each.partition('=')[0] for each in edited.settings)}")
+    return changed
+
+
+async def _change(actions: Actions, keeper: Keeper, edited: Edited) -> Reconfigured:
+    await actions.replace(keeper, edited.write)
+    try:
+        changed = await _ask(actions, keeper, edited, dry_run=False)
+    except (Refused, asyncio.CancelledError):
+        await actions.replace(keeper, edited.undo)
+        raise
+    await actions.read_folder()
+    return changed
+
+
+async def _ask(actions: Actions, keeper: Keeper, edited: Edited, *, dry_run: bool) -> Reconfigured:
+    """Let the crawl take over the settings, or only check them. One that has not begun reads the file."""
+    directory = keeper.facts.directory_now
+    if directory is None or not CrawlDirectory(actions.directory(keeper)).lock.exists():
+        return Reconfigured(running=False, dry_run=dry_run, file=None, changes=edited.changes)
+    changed = await actions.ask_crawl(keeper, Set(settings=edited.settings, dry_run=dry_run), Reconfigured)
+    return msgspec.structs.replace(changed, changes=[_as_here(each) for each in changed.changes])
+
+
+def _as_here(change: SettingChange) -> SettingChange:
+    """The crawl leaves it to the daemon what the daemon is told of it."""
+    if not change.key.startswith(_OF_DAEMON):
+        return change
+    return msgspec.structs.replace(change, holds="now", reason=None)
+
+
+async def reload_crawl(actions: Actions, request: web.Request) -> Reconfigured:
+    dry_run = (await body_of(request, ReloadBody)).dry_run
+    keeper = actions.keeper(request)
+    changed = await actions.ask_crawl(keeper, Reload(dry_run=dry_run), Reconfigured)
+    if not dry_run:
+        audit(request, f"{keeper.name}: read its configuration again")
+        await actions.read_folder()
+    return msgspec.structs.replace(changed, changes=[_as_here(each) for each in changed.changes])

@@ -1,0 +1,120 @@
+"""Changes settings in the configuration file of a crawl, so that they last. All of it blocks."""
+
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from config import ConfigError, Loaded, Problem, differences, settings
+from config.loading.sources import Entry, override_source
+from config.show.render import value_text
+from config.show.rewrite import rewrite_toml
+from crawler.control.replies import SettingChange
+from crawler.disk.durable_file import replace_file, sync_directory
+from crawler.serve.folder import SUFFIX, outside_of, read_as, read_file
+from crawler.wiring.configuration import setting_values
+
+_OPTION: Final = "--set"
+_NOT_BEGUN: Final = "the crawl has not begun yet"
+
+
+class Unwritable(Exception):
+    """The file can't be changed from here. The message says why, and what to do."""
+
+
+class Edited(msgspec.Struct, frozen=True, kw_only=True):
+    """A configuration file with other values for some settings, which is not written yet."""
+
+    path: Path
+    before: bytes
+    after: bytes
+    settings: list[str]
+    """The changes, as `Set` takes them."""
+    changes: list[SettingChange]
+    """What they change in the file."""
+
+    def write(self) -> None:
+        """Raises `Unwritable`."""
+        self._replace(self.after)
+
+    def undo(self) -> None:
+        """Raises `Unwritable`."""
+        self._replace(self.before)
+
+    def _replace(self, text: bytes) -> None:
+        aside = self.path.with_name(f".{self.path.name}.made")
+        try:
+            replace_file(aside, text, mode=self.path.stat().st_mode & 0o777)
+            aside.replace(self.path)
+            sync_directory(self.path.parent)
+        except OSError as error:
+            raise Unwritable(f"{self.path} can't be written: {error.strerror or error}; {_INSTEAD}") from error
+
+
+_INSTEAD: Final = "change it where it is kept, and let the daemon read it again"
+
+
+def edit(home: Path, name: str, texts: Sequence[str]) -> Edited:
+    """Change settings in the file of a crawl, but do not write it. `texts` are as `onceover set` takes them, and may
+    name what `PUT` of a configuration may. Raises `ConfigError`, and `Unwritable` for what is no file of the folder."""
+    path = home / f"{name}{SUFFIX}"
+    if path.is_symlink() or not path.is_file():
+        found = "a symbolic link" if path.is_symlink() else "something else" if path.exists() else "nothing"
+        raise Unwritable(f"expected a file at {path}, found {found}; {_INSTEAD}")
+    outside = [each for entry in override_source(texts).entries for each in outside_of(home, _nested(entry))]
+    if outside:
+        raise ConfigError([Problem(each) for each in outside])
+    try:
+        values = setting_values(path, texts)
+    except ConfigError as error:
+        raise error.without(_OPTION) from error
+    old = read_file(home, path)
+    if old.loaded is None or old.plan is None:
+        raise ConfigError([Problem(each) for each in old.problems])
+    before = path.read_bytes()
+    try:
+        after = rewrite_toml(before.decode("utf-8-sig"), values).encode()
+    except ValueError as error:
+        raise Unwritable(f"{path} can't be changed by a program: {error}; {_INSTEAD}") from error
+    new = read_as(home, name, after, stays_in=old.plan.directory)
+    if new.problems or new.loaded is None:
+        raise ConfigError([Problem(each) for each in new.problems])
+    changed = differences(old.loaded.lasting, new.loaded.lasting)
+    _refuse_unlike(path, values, new.loaded, {each.key for each in changed})
+    given = {key: settings()[key].value_in(new.loaded.lasting) for key in values}
+    return Edited(
+        path=path,
+        before=before,
+        after=after,
+        settings=[
+            f"{key}={'' if value is None else value_text(settings()[key], value)}" for key, value in given.items()
+        ],
+        changes=[
+            SettingChange(key=each.key, was=each.was, now=each.now, text=each.text, holds="restart", reason=_NOT_BEGUN)
+            for each in changed
+        ],
+    )
+
+
+def _nested(entry: Entry) -> dict[str, object]:
+    """What an entry sets, in tables as in a file, unchecked."""
+    value = entry.value if entry.item is None else {entry.item: entry.value}
+    for name in reversed(entry.key.split(".")):
+        value = {name: value}
+    assert isinstance(value, dict)
+    return value
+
+
+def _refuse_unlike(path: Path, keys: Collection[str], loaded: Loaded, changed: AbstractSet[str]) -> None:
+    """Refuse values that the file can't give, because the environment or a preset does, and changes of others."""
+    problems = []
+    for key in keys:
+        origin = loaded.origins[key]
+        if settings()[key].value_in(loaded.config) is not None and not origin.startswith(str(path.parent)):
+            problems.append(Problem(f"{path.name} can't give it that value: it comes from {origin}", key=key))
+    others = sorted(changed - set(keys))
+    problems += [Problem(f"it would change, too; change {path.name} by hand", key=key) for key in others]
+    if problems:
+        raise ConfigError(problems)
