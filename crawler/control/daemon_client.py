@@ -37,6 +37,7 @@ _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 
 class _Problem(msgspec.Struct):
     detail: str
+    problems: list[str] = []
 
 
 class DaemonClient:
@@ -117,7 +118,8 @@ class DaemonClient:
 
     def _detail(self, status: int, answer: bytes) -> str:
         try:
-            detail = msgspec.json.decode(answer, type=_Problem).detail
+            problem = msgspec.json.decode(answer, type=_Problem)
+            detail = "\n".join([problem.detail, *(f"  {each}" for each in problem.problems)])
         except (msgspec.DecodeError, UnicodeDecodeError):
             detail = answer[:_SHOWN].decode("utf-8", "replace")
         return f"{self._name} answers {status}: {detail}"

@@ -17,15 +17,17 @@ from crawler.control.requests import (
     GetStatus,
     Pause,
     Recrawl,
+    Reload,
     Resume,
     Retire,
+    Set,
     SetBudget,
     Stop,
     TakeCheckpoint,
     Top,
     Unretire,
 )
-from crawler.operate.refused import Refused, reply_or_raise
+from crawler.operate.refused import Refused, check_request, reply_or_raise
 
 _LOOK_AGAIN_S: Final = 0.5
 _NOT_OFFERED: Final = "a daemon does not offer that at its URL: run the command on its machine, for the directory"
@@ -62,6 +64,7 @@ class DaemonCrawl:
 
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         """Raises `Refused`, also for what the API does not offer, and `NoAnswer`."""
+        check_request(request)
         if isinstance(request, Pause | Resume | Stop):
             return msgspec.convert(self._tell(request), expected, from_attributes=True)
         return self._carry_out(request, expected)
@@ -116,6 +119,11 @@ class DaemonCrawl:
                 return self._answer(expected, "POST", "hosts", request.host, "unretire")
             case SetBudget():
                 return self._answer(expected, "POST", "hosts", request.host, "budget", body={"cost": request.cost})
+            case Set():
+                settings = {"settings": request.settings, "dry_run": request.dry_run}
+                return self._answer(expected, "POST", "configuration", body=settings)
+            case Reload():
+                return self._answer(expected, "POST", "reload", body={"dry_run": request.dry_run})
             case TakeCheckpoint():
                 return self._answer(expected, "POST", "checkpoint")
         raise Refused(_NOT_OFFERED)

@@ -55,8 +55,9 @@ def test_an_operator_controls_a_crawl_of_a_daemon_on_another_machine(
         assert f"a runs in process {pid}" in afar.told("status", "a")
         assert host in afar.told("top", "a")
         assert msgspec.json.decode(afar.told("top", "a", "--json"))["hosts"]
-        forbidden = afar.run("pause", "a")
-        assert (forbidden.code, "answers 403" in forbidden.err) == (REFUSED, True), forbidden
+        for change in (["pause", "a"], ["set", "a", "limits.pages=5"], ["reload", "a"]):
+            forbidden = afar.run(*change)
+            assert (forbidden.code, "answers 403" in forbidden.err) == (REFUSED, True), forbidden
 
         afar.use(made(home, "writer"))
         assert "a is paused: the site moves" in afar.told("pause", "a", "--reason", "the site moves")
@@ -74,6 +75,24 @@ def test_an_operator_controls_a_crawl_of_a_daemon_on_another_machine(
         assert f"{host} is served" in afar.told("unretire", "a", host)
         assert "of 5 spent" in afar.told("budget", "a", host, "5")
         assert "is on the disk" in afar.told("checkpoint", "a")
+
+        would = afar.told("set", "a", "politeness.max_delay_s=50", "--dry-run")
+        assert would == "politeness.max_delay_s is 50.0; it was 30.0\nNothing was changed: this was --dry-run.\n"
+        wish = afar.told("set", "a", "politeness.max_delay_s=50", "fetch.user_agent=us/2.0 (us@our.site)").splitlines()
+        assert [line.partition(";")[0] for line in wish] == [
+            "politeness.max_delay_s is 50.0",
+            'fetch.user_agent is "us/2.0 (us@our.site)"',
+            f"To start again: onceover stop a --url {afar.url}, then onceover start a --url {afar.url}",
+        ]
+        wrong = afar.run("set", "a", "politeness.max_delay=50")
+        assert (wrong.code, "did you mean politeness.max_delay_s?" in wrong.err) == (USAGE, True), wrong
+        assert "politeness.max_delay_s = 50.0" in (home / "a.toml").read_text()
+        with (home / "a.toml").open("a") as file:
+            file.write("limits.pages = 500\n")
+        assert afar.told("reload", "a") == "limits.pages is 500; it was unset\n"
+        assert msgspec.json.decode(afar.told("reload", "a", "--json"))["changes"] == []
+        no_text = afar.run("set", "a", "crawl.name=\udcff")
+        assert (no_text.code, "can't be sent" in no_text.err) == (USAGE, True), no_text
 
         now = afar.run("stop", "a", "--now")
         assert (now.code, "does not offer that" in now.err) == (USAGE, True), now

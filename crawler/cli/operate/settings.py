@@ -1,17 +1,15 @@
 """onceover set, reload"""
 
-import shlex
 from pathlib import Path
 
 import click
 import msgspec
 
 from crawler.cli.completion import complete_setting
-from crawler.cli.operate.options import as_json, directory
+from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, named, of_daemon
 from crawler.control.replies import Reconfigured
 from crawler.control.requests import MAX_SETTINGS, AnyRequest, Reload, Set
 from crawler.disk.going_on import how_to_go_on
-from crawler.operate.reach import reach
 from crawler.operate.settings.lines import change_lines
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Only check it, and say what would change.")
@@ -21,35 +19,38 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Only check it, and say 
 @directory
 @click.argument("settings", metavar="KEY=VALUE...", nargs=-1, required=True, shell_complete=complete_setting)
 @_dry_run
+@of_daemon
 @as_json
 def set(  # noqa: A001 - the name of the command
-    directory: Path, settings: tuple[str, ...], dry_run: bool, as_json: bool
+    directory: Path, settings: tuple[str, ...], dry_run: bool, daemon: Daemon | None, as_json: bool
 ) -> None:
     """Change settings of the crawl in DIR. All of them change, or none if one is wrong.
 
     Limits, delays, scope and many others hold at once; the command says which hold from the next start, and why. They
-    last until the crawl is started with a configuration file again.
+    last until the crawl is started with a configuration file again. With --url they are written into that file.
     """
     if len(settings) > MAX_SETTINGS:
         raise click.UsageError(f"expected at most {MAX_SETTINGS:,} settings, found {len(settings):,}")
-    _ask(directory, Set(settings=list(settings), dry_run=dry_run), as_json)
+    _ask(directory, Set(settings=list(settings), dry_run=dry_run), daemon, as_json=as_json)
 
 
 @click.command()
 @directory
 @_dry_run
+@of_daemon
 @as_json
-def reload(directory: Path, dry_run: bool, as_json: bool) -> None:
+def reload(directory: Path, dry_run: bool, daemon: Daemon | None, as_json: bool) -> None:
     """Read the configuration of the crawl in DIR again. What is different changes: all of it, or nothing if anything is
     wrong.
 
-    It is the file with which the crawl was started last; after a start with --dir alone, DIR/crawl.toml.
+    It is the file with which the crawl was started last; after a start with --dir alone, DIR/crawl.toml. With --url the
+    daemon reads its folder again, too.
     """
-    _ask(directory, Reload(dry_run=dry_run), as_json)
+    _ask(directory, Reload(dry_run=dry_run), daemon, as_json=as_json)
 
 
-def _ask(directory: Path, request: AnyRequest, as_json: bool) -> None:
-    with reach(directory, to_change=True) as crawl:
+def _ask(directory: Path, request: AnyRequest, daemon: Daemon | None, *, as_json: bool) -> None:
+    with crawl_at(directory, daemon, to_change=True) as crawl:
         changed = crawl.ask(request, Reconfigured)
     if as_json:
         click.echo(msgspec.json.encode(changed))
@@ -59,5 +60,6 @@ def _ask(directory: Path, request: AnyRequest, as_json: bool) -> None:
     if changed.dry_run:
         click.echo("Nothing was changed: this was --dry-run.")
     elif changed.running and any(each.holds == "restart" for each in changed.changes):
-        where = shlex.quote(str(directory))
-        click.echo(f"To start again: onceover stop {where}, then {how_to_go_on(directory)}")
+        where = named(directory, daemon)
+        go_on = how_to_go_on(directory) if daemon is None else f"onceover start {where}"
+        click.echo(f"To start again: onceover stop {where}, then {go_on}")
