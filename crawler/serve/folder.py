@@ -31,6 +31,8 @@ _PATHS: Final = (
 )
 _BY_HAND: Final = ("exchange", "fetch.logins")
 """They name a server, and a file or a variable that is sent there."""
+_BROWSER: Final = "render.browser"
+"""A program."""
 _SECRET_OPTIONS: Final = ("password_file", "password_env", "tls_ca", "tls_cert", "tls_key")
 """The same in the options of backends."""
 _UNNAMABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -108,11 +110,16 @@ def outside_of(home: Path, given: Mapping[str, object]) -> Iterator[str]:
             elif isinstance(path, str) and key != "crawl.directory" and _is_own(home, path):
                 yield f"{key}: expected no file that the daemon has for itself, found {path}"
     by_hand = [key for key, value in _values(given, _BY_HAND) if value]
-    by_hand += [key for key, value in _values(given, ("render.browser",)) if value != Render().browser]
+    by_hand += [key for key, value in _values(given, (_BROWSER,)) if value != Render().browser]
     for key, options in _values(given, ("visited.options", "output.sink.options")):
         by_hand += [f"{key}.{name}" for name in _SECRET_OPTIONS if isinstance(options, dict) and name in options]
     for key in by_hand:
         yield f"{key}: expected in files that were put into {home} by hand, found in one that a program sends"
+
+
+def is_by_hand(key: str) -> bool:
+    """Whether programs may not set it."""
+    return key.rpartition(".")[2] in _SECRET_OPTIONS or key.startswith((*_BY_HAND, _BROWSER))
 
 
 def _values(given: object, keys: Iterable[str]) -> Iterator[tuple[str, object]]:

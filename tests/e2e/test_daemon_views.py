@@ -15,6 +15,7 @@ from tests.e2e.browsing import CHROMIUM, DESK, PHONE, assert_everybody_can_use, 
 from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import write
 from tests.e2e.test_daemon_api import on_port
+from tests.e2e.test_daemon_operators import made
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
 HOSTS = 120
@@ -267,3 +268,47 @@ def test_who_waits_for_a_view_can_open_another_one(tmp_path: Path, wide_web: Web
         expect(page.get_by_role("button", name="Pause a")).to_be_visible()
         open_tab(page, "Log")
         expect(page.get_by_role("main").get_by_text("File:")).to_be_visible()
+
+
+@needs_chromium
+def test_a_person_who_may_write_changes_a_setting(tmp_path: Path, wide_web: Web) -> None:
+    home = tmp_path / "home"
+    file = write(home, "a", wide_web, "politeness.max_delay_s = 3000", delay_s=3000.0)
+    with on_port(home) as (served, _, port), browser_page(port) as page:
+        served.wait_for_pid("a")
+        page.goto("/#/crawls/a/settings?match=max_delay&only=given")
+        page.get_by_label("Token").fill(made(home, "reader", "--read-only"))
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Change politeness.max_delay_s").click()
+        dialog = page.get_by_role("dialog", name="Change politeness.max_delay_s")
+        expect(dialog.get_by_label("Value")).to_have_value('"50 min"')
+        expect(dialog.get_by_text("It changes at once.")).to_be_visible()
+        page.keyboard.press("Enter")
+        expect(dialog.get_by_role("alert")).to_contain_text("Log in with a token that may change things.")
+        dialog.get_by_role("button", name="Cancel").click()
+
+        page.get_by_role("button", name="Log out").click()
+        log_in(page, home)
+        page.get_by_role("button", name="Change politeness.max_delay_s").click()
+        dialog.get_by_label("Value").fill("<b>soon</b>")
+        dialog.get_by_role("button", name="Change").click()
+        expect(dialog.get_by_role("alert")).to_contain_text(" politeness.max_delay_s: expected a duration")
+        expect(dialog.get_by_label("Value")).to_have_value("<b>soon</b>")
+        assert_everybody_can_use(page)
+        assert "max_delay_s = 3000" in file.read_text()
+        dialog.get_by_label("Value").fill("2 h")
+        dialog.get_by_role("button", name="Change").click()
+        expect(page.get_by_text('politeness.max_delay_s is "2 h"; it was "50 min".')).to_be_visible()
+        expect(page.get_by_role("region", name="Settings").get_by_text('"2 h"')).to_be_visible()
+        assert 'max_delay_s = "2 h"' in file.read_text()
+        assert 'max_delay_s = "2 h"' in (served.directory("a") / "crawl.toml").read_text()
+
+        page.get_by_label("Name or value contains").fill("user_agent")
+        page.get_by_role("combobox").select_option("")
+        page.get_by_role("button", name="Change fetch.user_agent").click()
+        page.get_by_label("Value, as").fill("us/2.0 (us@our.site)")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("It holds from the next start.")).to_be_visible()
+        page.get_by_label("Name or value contains").fill("urls.rules")
+        expect(page.get_by_text("URLs are stored by it")).to_be_visible()
+        expect(page.get_by_role("button", name="Change urls.rules")).to_have_count(0)

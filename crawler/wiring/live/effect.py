@@ -1,6 +1,6 @@
 """When a changed setting takes effect: at once, from the next start, or never in this crawl. Pure."""
 
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -123,8 +123,7 @@ _NEVER: Final = {
 class Effect(msgspec.Struct, frozen=True):
     """When a change of a setting takes effect, and why not at once."""
 
-    when: str
-    """`now`, `restart`, or `never`."""
+    when: Literal["now", "restart", "never"]
     reason: str | None = None
 
 

@@ -9,13 +9,15 @@ from typing import Final
 
 import msgspec
 
-from config import ConfigError, Loaded, render_show
+from config import Config, ConfigError, Loaded, render_show
 from crawler.control.known_urls import UrlForm, UrlFound
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
 from crawler.page import PageRecord
 from crawler.serve.api.data.forms import LogTail, PageList, SettingForm, Settings, UrlStory
+from crawler.serve.folder import is_by_hand
 from crawler.wiring.configuration import load
+from crawler.wiring.live.effect import Effect, effect_of
 from crawler.write.records import ReadLimit, newest_records
 
 _LONG: Final = ("references", "link_details", "refusals", "main_text", "markdown", "json_ld")
@@ -93,10 +95,20 @@ def settings_of(loaded: Loaded, running: Path | None) -> Settings:
             origin=row.origin,
             meaning=row.meaning,
             running=value if (value := now.get(row.key, row.value)) != row.value else None,
+            holds=effect.when if effect.when != "never" else None,
+            reason=effect.reason,
         )
         for row in render_show(loaded)
+        for effect in [_effect_of(row.key, loaded.config)]
     ]
     return Settings(settings=rows)
+
+
+def _effect_of(key: str, config: Config) -> Effect:
+    """When a change through the API holds."""
+    if "[" in key or is_by_hand(key):
+        return Effect("never", "it can only be changed by hand, in the file")
+    return Effect("now") if key.startswith("daemon.") else effect_of(key, config, config)
 
 
 def _values_in(directory: Path) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Parameters and bodies of requests."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -193,6 +193,10 @@ class SettingForm(msgspec.Struct, frozen=True, kw_only=True):
     meaning: str
     running: str | None
     """The value that the running crawl has now, if that is another one."""
+    holds: Literal["now", "restart"] | None
+    """When a change of it holds in a crawl that runs; null if it can only be changed by hand, or not at all."""
+    reason: str | None
+    """Why it does not hold at once, or can't be changed."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

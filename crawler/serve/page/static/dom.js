@@ -70,7 +70,7 @@ export function say(text) {
 }
 
 /** Ask before something is done. Resolves to the values of the form, or null if the reader does not want it. */
-export function ask({ title, text, field, isSecret = false, doIt, isGrave = false }) {
+export function ask({ title, text, problem, field, value = "", longest = 2000, isSecret = false, doIt, isGrave = false }) {
   return new Promise((resolve) => {
     const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
     const decide = (answer) => (event) => {
@@ -84,7 +84,8 @@ export function ask({ title, text, field, isSecret = false, doIt, isGrave = fals
       h("form", { onsubmit: decide(true) },
         h("h2", { id: "dialog-title" }, title),
         text && h("p", null, text),
-        field && h("label", null, field, h("input", { type: isSecret ? "password" : "text", maxlength: 2000, autocomplete: "off" })),
+        problem && h("p", { class: "problem", role: "alert" }, problem),
+        field && h("label", null, field, h("input", { type: isSecret ? "password" : "text", value, maxlength: longest, autocomplete: "off", spellcheck: "false" })),
         h("p", { class: "actions" },
           h("button", { type: "submit", class: isGrave ? "grave" : "main" }, doIt),
           h("button", { type: "button", onclick: decide(false) }, "Cancel"))));

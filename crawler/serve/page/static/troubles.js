@@ -20,5 +20,7 @@ export function trouble(error) {
 
 function sentence(text) {
   const trimmed = text.trim();
-  return trimmed.charAt(0).toUpperCase() + trimmed.slice(1) + (/[.!?…]$/.test(trimmed) ? "" : ".");
+  // The name of a file or a setting stays as it is written.
+  const begin = /^\S+\.\w/.test(trimmed) ? trimmed.charAt(0) : trimmed.charAt(0).toUpperCase();
+  return begin + trimmed.slice(1) + (/[.!?…]$/.test(trimmed) ? "" : ".");
 }

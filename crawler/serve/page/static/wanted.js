@@ -33,15 +33,17 @@ export async function latest(wish, ask) {
   }
 }
 
-/** Ask again only for something else, or when the answer is older than so many milliseconds. */
+/** Ask again only for something else, when the answer is older than so many milliseconds, or after `forget`. */
 export function patient(ms, ask) {
   let known = null;
-  return async (path, signal) => {
+  const load = async (path, signal) => {
     if (known === null || known.path !== path || Date.now() - known.at >= ms) {
       known = { path, found: await ask(path, signal), at: Date.now() };
     }
     return known.found;
   };
+  load.forget = () => (known = null);
+  return load;
 }
 
 export function filters(...fields) {

@@ -115,6 +115,11 @@ def test_settings_tell_their_origins_and_what_a_running_crawl_has_instead(tmp_pa
     assert rows["fetch.concurrency"].origin == "environment ONCEOVER_FETCH__CONCURRENCY"
     assert rows["crawl.parts"].origin == "default"
     assert all(row.meaning for row in rows.values())
+    assert (rows["fetch.timeout_s"].holds, rows["daemon.schedule"].holds) == ("now", "now")
+    assert (rows["fetch.user_agent"].holds, rows["urls.rules"].holds) == ("restart", None)
+    assert [row.key for row in rows.values() if row.holds != "now" and not row.reason] == []
+    by_hand = {row.key for row in rows.values() if row.reason == "it can only be changed by hand, in the file"}
+    assert {"exchange.url", "fetch.logins", "render.browser"} <= by_hand
     directory = CrawlDirectory(tmp_path / "crawl")
     directory.path.mkdir()
     assert all(row.running is None for row in settings_of(loaded, directory.path).settings)

@@ -1,12 +1,15 @@
-// The configuration of a crawl, and where each value comes from.
+// The configuration of a crawl, and where each value comes from. It changes settings, too.
 
-import { crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
+import { Refused, crawlPath, get, post } from "/api.js";
+import { attempt } from "/controls.js";
+import { ask, h, say } from "/dom.js";
 import { count } from "/format.js";
 import { scrolling } from "/tables.js";
+import { trouble } from "/troubles.js";
 import { choice, filters, patient, textFilter, wanted } from "/wanted.js";
 
 const LOOK_MS = 10_000;
+const LONGEST = 65_536;
 const WHICH = [["", "all"], ["given", "that are not defaults"], ["waiting", "that need a restart"]];
 
 export function settings(name, search) {
@@ -25,7 +28,10 @@ export function settings(name, search) {
           textFilter("Name or value contains", wish.get("match"), change("match")),
           choice("Settings", wish.get("only"), WHICH, change("only")),
           h("p", { class: "sum", role: "status" }, `${count(shown.length)} of ${count(all.length)} settings`)),
-        shown.length > 0 ? table(shown) : h("p", { class: "empty" }, "No setting is like this."),
+        shown.length > 0 ? table(name, shown, () => {
+          load.forget();
+          again();
+        }) : h("p", { class: "empty" }, "No setting is like this."),
       ];
     },
   };
@@ -38,11 +44,39 @@ function isWanted({ key, value, origin, running }, wish) {
   return key.toLowerCase().includes(match) || value.toLowerCase().includes(match);
 }
 
-function table(shown) {
-  return scrolling("Settings", [["Setting"], ["Value", "wide"], ["From"], ["Meaning", "wide"]], shown.map((each) => [
+function table(name, shown, again) {
+  const columns = [["Setting"], ["Value", "wide"], ["From"], ["Meaning", "wide"], ["Actions"]];
+  return scrolling("Settings", columns, shown.map((each) => [
     h("code", null, each.key),
     [h("code", null, each.value), each.running !== null && h("small", null, "the running crawl has ", h("code", null, each.running), "; restart it")],
     each.origin,
-    each.meaning,
+    [each.meaning, each.holds === null && h("small", null, each.reason)],
+    each.holds !== null && h("button", { type: "button", "aria-label": `Change ${each.key}`, onclick: () => attempt(() => change(name, each), again) }, "Change"),
   ]));
+}
+
+/** Ask for another value until one is taken, or the reader gives up. */
+async function change(name, { key, value: before, meaning, holds, reason }) {
+  const when = holds === "now" ? "It changes at once." : `In a crawl that runs it changes at the next start, because ${reason}.`;
+  const text = `${meaning} ${when} It is written into the configuration. Leave it empty to unset it.`;
+  let value = before === "unset" ? "" : before;
+  let problem = null;
+  for (;;) {
+    const answer = await ask({ title: `Change ${key}`, text, problem, field: "Value, as in a configuration", value, longest: LONGEST, doIt: "Change" });
+    if (answer === null) return;
+    value = answer.value;
+    try {
+      say(outcome(key, await post(crawlPath(name, "/configuration"), { settings: [`${key}=${value}`] })));
+      return;
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      problem = trouble(error);
+    }
+  }
+}
+
+function outcome(key, { changes, running }) {
+  if (changes.length === 0) return `${key} has not changed.`;
+  const later = running && changes.some(({ holds }) => holds === "restart") ? " It holds from the next start." : "";
+  return `${changes.map(({ text }) => text).join("; ")}.${later}`;
 }
