@@ -78,7 +78,10 @@ def edit(home: Path, name: str, texts: Sequence[str]) -> Edited:
         after = rewrite_toml(before.decode("utf-8-sig"), values).encode()
     except ValueError as error:
         raise Unwritable(f"{path} can't be changed by a program: {error}; {_INSTEAD}") from error
-    new = read_as(home, name, after, stays_in=old.plan.directory)
+    try:
+        new = read_as(home, name, after, stays_in=old.plan.directory)
+    except OSError as error:
+        raise Unwritable(f"{home} can't be written to: {error.strerror or error}; {_INSTEAD}") from error
     if new.problems or new.loaded is None:
         raise ConfigError([Problem(each) for each in new.problems])
     changed = differences(old.loaded.lasting, new.loaded.lasting)

@@ -194,7 +194,8 @@ class SettingForm(msgspec.Struct, frozen=True, kw_only=True):
     running: str | None
     """The value that the running crawl has now, if that is another one."""
     holds: Literal["now", "restart"] | None
-    """When a change of it holds in a crawl that runs; null if it can only be changed by hand, or not at all."""
+    """When a change of it holds in a crawl that runs, if nothing in that crawl is in the way, which the reply to the
+    change tells; null if it can only be changed by hand, or not at all."""
     reason: str | None
     """Why it does not hold at once, or can't be changed."""
 

@@ -57,7 +57,7 @@ function table(name, shown, again) {
 
 /** Ask for another value until one is taken, or the reader gives up. */
 async function change(name, { key, value: before, meaning, holds, reason }) {
-  const when = holds === "now" ? "It changes at once." : `In a crawl that runs it changes at the next start, because ${reason}.`;
+  const when = holds === "now" ? "It changes at once; if this crawl can't do that, you are told." : `In a crawl that runs it changes at the next start, because ${reason}.`;
   const text = `${meaning} ${when} It is written into the configuration. Leave it empty to unset it.`;
   let value = before === "unset" ? "" : before;
   let problem = null;
