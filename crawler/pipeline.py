@@ -27,6 +27,7 @@ from crawler.page import (
     Verdict,
 )
 from crawler.politeness.asking import request_for, usable
+from crawler.politeness.hours import CLOSED
 from crawler.politeness.plain_http import http_instead
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from crawler.preferences.judging import REFUSED
@@ -140,7 +141,7 @@ class Pipeline:
         asked_policy = policy if prerequisite is None else components.policy_for(prerequisite)
         closed_s = asked_policy.closed_for_s(components.clock())
         if closed_s > 0:
-            components.frontier.release(lease, cooldown_s=closed_s, reason="its hours")
+            components.frontier.release(lease, cooldown_s=closed_s, reason=CLOSED)
             return False
         if await self._settlement.settle_refused(lease):
             return False

@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from keyword import iskeyword
 from typing import Final
 
 import click
@@ -62,6 +63,7 @@ _MODULES: Final = {
     "stop": "operate.pausing",
     "token": "serve.token",
     "top": "operate.top",
+    "try": "trial.command",
     "unretire": "operate.hosts",
 }
 """The module of each command, which defines it under its own name."""
@@ -74,7 +76,8 @@ class Commands(Mapping[str, click.Command]):
         # It loads ssl, which `--version` does not need.
         authorities = import_module("crawler.fetch.connect.tls.authorities")
         with authorities.importing_late():
-            command: click.Command = getattr(import_module(f"crawler.cli.{_MODULES[name]}"), name.replace("-", "_"))
+            attribute = f"{name}_" if iskeyword(name) else name.replace("-", "_")
+            command: click.Command = getattr(import_module(f"crawler.cli.{_MODULES[name]}"), attribute)
         return command
 
     def __iter__(self) -> Iterator[str]:

@@ -5,8 +5,9 @@
     log_form       how a message is written: as text or as JSON
     result         how a run ended, with its exit code
 
-There is no other way to open a crawl. The command line adds what a foreground process needs: signals, displays, a log
-file and settings of the whole process. `Crawl` adds none of these, because a process belongs to its program:
+There is no other way to open a crawl that lasts. The command line adds what a foreground process needs: signals,
+displays, a log file and settings of the whole process. `Crawl` adds none of these, because a process belongs to its
+program:
 
     crawl, sync    what programs use: in an event loop, and without one
     page           a page as a program gets it
@@ -14,6 +15,8 @@ file and settings of the whole process. `Crawl` adds none of these, because a pr
     running        the engine, in a task of its own
     handout        a sink that gives each page to a consumer, and waits until its turn is over
     consumer       one loop over the pages
+
+The room `trial` crawls single URLs, and leaves nothing behind.
 
 A page is not settled before its turn is over, because the handout is the first sink, and sinks come before `done`. If
 the turn does not end, the handout does not take the page, and its URL is handed back to the frontier.

@@ -15,6 +15,8 @@ from datetime import date, datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+CLOSED: Final = "its hours"
+"""Why a host is not asked now."""
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _FORM: Final = re.compile(
     r"(?:(?P<days>[A-Za-z]{3}(?:[-,][A-Za-z]{3})*)\s+)?"

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from crawler.seams import LinkExtractor, Sink
+from frontier import Frontier
 from visited import VisitedSet
 
 
@@ -18,6 +19,8 @@ class Additions(msgspec.Struct, frozen=True, kw_only=True):
     """Returns the extractor to use, given that of the configuration."""
     visited: VisitedSet | None = None
     """An empty set, instead of that of the configuration."""
+    frontier: Callable[[Frontier], Frontier] = lambda opened: opened
+    """Returns the frontier to use, given that of the configuration."""
     check: Callable[[], object] | None = None
     """Called right before each request is written, and before each write to the frontier and to a sink. It ends the
     process where the crawl may not go on. None costs nothing."""

@@ -22,6 +22,7 @@ from crawler.engine import Engine
 from crawler.fetch.robots.rules import product_token
 from crawler.parts.line.services import PartService
 from crawler.progress import Gauge
+from crawler.protocols import Robots
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
 from crawler.url.urls import UrlReader
@@ -65,6 +66,8 @@ class OpenedCrawl(msgspec.Struct, frozen=True, kw_only=True):
     frontier: Frontier
     state: FrontierState
     """What the frontier has stored, for look-ups."""
+    robots: Robots
+    """What robots.txt says of URLs."""
     gauge: Gauge
     live: LiveSettings
     new_seeds: int
@@ -129,6 +132,7 @@ async def open_crawl(
             engine=adjusted.engine,
             frontier=frontier,
             state=kept.state,
+            robots=adjusted.robots,
             gauge=gauge,
             new_seeds=new_seeds,
             live=live,

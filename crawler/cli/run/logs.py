@@ -1,6 +1,7 @@
 """Where log messages go while a crawl runs: all to a file, and a few warnings of each kind to the console too."""
 
 import logging
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,19 +17,20 @@ SHOWN_PER_KIND = 3
 class _ConsoleHandler(logging.Handler):
     """Prints warnings above a live display. It prints only the first few of messages that differ only in arguments."""
 
-    def __init__(self, console: Diagnostics) -> None:
+    def __init__(self, console: Diagnostics, *, shown_per_kind: int = SHOWN_PER_KIND) -> None:
         super().__init__(logging.WARNING)
         self._console = console
+        self._shown_per_kind = shown_per_kind
         self._seen: Counter[tuple[str, str]] = Counter()
 
     @property
     def suppressed(self) -> int:
-        return sum(max(0, count - SHOWN_PER_KIND) for count in self._seen.values())
+        return sum(max(0, count - self._shown_per_kind) for count in self._seen.values())
 
     def emit(self, record: logging.LogRecord) -> None:
         kind = (record.name, str(record.msg))
         self._seen[kind] += 1
-        if self._seen[kind] <= SHOWN_PER_KIND:
+        if self._seen[kind] <= self._shown_per_kind:
             text = f"{record.levelname.lower()}: {record.getMessage()}"
             self._console.tell(text)
 
@@ -43,3 +45,15 @@ def logging_to(file: Path, form: logging.Formatter, console: Diagnostics) -> Ite
     finally:
         if to_console.suppressed:
             console.tell(f"{number_of(to_console.suppressed, 'more warning')} of these kinds: see {file}")
+
+
+@contextmanager
+def warning_on(console: Diagnostics) -> Iterator[None]:
+    """Show warnings on the console alone, all of them."""
+    handler = _ConsoleHandler(console, shown_per_kind=sys.maxsize)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)

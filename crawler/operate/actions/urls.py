@@ -17,11 +17,9 @@ from crawler.operate.actions.forms import url_form
 from crawler.operate.actions.visits import visits_of
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, queue_reads
-from crawler.page import Link, LinkKind
 from crawler.parts.ownership import Ownership
 from crawler.record import rfc3339
 from crawler.status import host_of
-from crawler.steps import at_once
 from crawler.url.urls import Target
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering
@@ -65,14 +63,7 @@ def _refusal_of_links(crawl: OperatedCrawl, target: Target) -> str | None:
     """Why the crawl follows no ordinary link to the URL, from a page near it if it knows the host."""
     _, discovery = crawl.rules()
     is_near = queue_reads(crawl).queue(target.queue_key) is not None
-    page = CrawlUrl(
-        url=target.url,
-        canonical="",
-        queue_key=target.queue_key,
-        kind=LinkKind.LINK if is_near else LinkKind.EMBED,  # which lends its host to no link
-    )
-    found = at_once(discovery.links(target.url, [Link(target.url, LinkKind.LINK)], parent=page))
-    return next(iter(found.refused), None)
+    return discovering.refusal_of_links(discovery, target.url, queue_key=target.queue_key, is_near=is_near)
 
 
 async def _with_current_links(crawl: OperatedCrawl, known: KnownUrl) -> KnownUrl:

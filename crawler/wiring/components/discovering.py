@@ -16,8 +16,9 @@ from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.scope import Reach, Scope
 from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, parse_list
 from crawler.discover.traps import Traps
-from crawler.page import EMBEDDED, LinkKind
+from crawler.page import EMBEDDED, Link, LinkKind
 from crawler.protocols import Discovery
+from crawler.steps import at_once
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.components import NamedRule
@@ -36,6 +37,7 @@ from crawler.wiring.plugins.guarded import guarded_rule
 from crawler.wiring.plugins.kinds import CANONICAL_RULE
 from crawler.wiring.plugins.loading import load
 from crawler.wiring.sites import Sites
+from frontier import CrawlUrl
 
 
 def queue_identity(config: Config) -> str:
@@ -120,6 +122,18 @@ def read_url(config: Config, url: str, *, version: int = RULES_VERSION) -> Targe
 def loaded_for(loaded: Loaded, url: str) -> Loaded:
     """The configuration for a URL. Raises `ValueError` if `url` is not a URL, and `ConfigError`."""
     return Sites(loaded).each(lambda there: there).of(read_url(loaded.config, url).url)
+
+
+def refusal_of_links(discovery: Discovery, url: str, *, queue_key: str, is_near: bool) -> str | None:
+    """Why the crawl follows no ordinary link to the URL; None if it does. `is_near`: from a page near it, too."""
+    page = CrawlUrl(
+        url=url,
+        canonical="",
+        queue_key=queue_key,
+        kind=LinkKind.LINK if is_near else LinkKind.EMBED,  # which lends its host to no link
+    )
+    found = at_once(discovery.links(url, [Link(url, LinkKind.LINK)], parent=page))
+    return next(iter(found.refused), None)
 
 
 def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]) -> Discovery:

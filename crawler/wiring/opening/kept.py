@@ -60,7 +60,8 @@ async def open_kept(
     )
     has_begun = state.describe().admitted > 0
     with storage.reaching_server(config):
-        frontier = await (wait_for_server(open_frontier) if has_begun else open_frontier())
+        opened = await (wait_for_server(open_frontier) if has_begun else open_frontier())
+    frontier = additions.frontier(opened)
     stack.push_async_callback(frontier.aclose)
     return Kept(state=state, frontier=frontier, visited=visited)
 

@@ -1,0 +1,1 @@
+"""onceover try, and what it prints."""
