@@ -108,8 +108,8 @@ class ForgetSelected(Request, frozen=True, tag="forget-selected"):
 
 
 class Recrawl(Request, frozen=True, tag="recrawl"):
-    """Fetch all URLs of a selection again, a piece at a time, except for those that rules have excluded. The reply is
-    `Selected`."""
+    """Fetch all URLs of a selection again, a piece at a time, except for those that rules have excluded, unless it is
+    these that are selected. The reply is `Selected`."""
 
     which: Selection = Selection()
     after: str = ""

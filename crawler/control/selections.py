@@ -17,6 +17,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """They were last fetched or given up before this moment, in seconds since 1970."""
     failed: bool = False
     """They were given up."""
+    excluded: bool = False
+    """A rule, such as robots.txt, has excluded them. To fetch pages again leaves these out unless this says so."""
 
 
 class Selected(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.url.urls import BadUrl
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
-from tests.e2e.crawling import COMPLETE, LIMIT, onceover
+from tests.e2e.crawling import COMPLETE, LIMIT, Ended, onceover
 from tests.servers import Script, page, raw_server
 
 PRIVATE = ("http://192.168.0.1/", "http://[::1]:8080/x", "http://0x7f.1/", "https://10.1/")
@@ -169,3 +169,29 @@ def test_the_manual_tells_every_reason(repository: Path) -> None:
     manual = (repository / "docs" / "reading.md").read_text(encoding="utf-8")
     for reason in (*BadUrl, *Refusal, *Trap, *LinkRefusal, *OverQuota):
         assert f"`{reason}`" in manual, reason
+
+
+async def test_what_rules_excluded_is_fetched_once_they_are_changed(tmp_path: Path) -> None:
+    pages = {
+        "/robots.txt": [page(b"User-agent: *\nDisallow: /no\n")],
+        "/": [page(b"<a href=/no>x</a><a href=/1>x</a><a href=/2>x</a>", b"Content-Type: text/html")],
+        **{path: [page(b"")] for path in ("/no", "/1", "/2")},
+    }
+    async with raw_server(pages) as server:
+        (tmp_path / "site.toml").write_text(
+            '[crawl]\nseeds = ["http://a.test/"]\n[scope]\nsitemap_paths = []\n[traps]\npages_per_host = 2\n'
+            f'[politeness]\nmin_delay_s = 0\n[fetch]\nhosts = {{ "a.test" = "127.0.0.1:{server.port}" }}\n'
+        )
+
+        async def run(*arguments: str) -> Ended:
+            return await to_thread(onceover, *arguments, cwd=tmp_path)
+
+        assert (await run("crawl", "site.toml")).code == COMPLETE
+        for changed in ([], ["--set", "politeness.robots=false", "--set", "traps.pages_per_host=9"]):
+            told = (await run("recrawl", "crawls/site", "--excluded", "--json")).json()
+            assert (told["looked_at"], told["taken"]) == (4, 2)
+            assert Counter(seen.target for seen in server.seen).keys() == {"/robots.txt", "/", "/1"}
+            assert (await run("crawl", "--dir", "crawls/site", *changed)).code == COMPLETE
+        assert Counter(seen.target for seen in server.seen) == dict.fromkeys(pages, 1)
+        told = (await run("recrawl", "crawls/site", "--excluded", "--json")).json()
+        assert told["taken"] == 0

@@ -33,32 +33,38 @@ _SHOWN_EACH: Final = 100_000
     help="Only URLs whose last visit is older, as 7d, 12h or 30min.",
 )
 @click.option("--failed", is_flag=True, help="Only URLs that were given up.")
+@click.option("--excluded", is_flag=True, help="Only URLs that a rule, such as robots.txt, has excluded.")
 @click.option("--whole", is_flag=True, help="Have whole pages sent, also those that have not changed.")
 @of_daemon
 @as_json
-def recrawl(
+def recrawl(  # noqa: PLR0913 - a command takes each of its options
     directory: Path,
     host: str | None,
     matching: str | None,
     older_than: float | None,
     failed: bool,
+    excluded: bool,
     whole: bool,
     daemon: Daemon | None,
     as_json: bool,
 ) -> None:
     """Queue again what the crawl in DIR has fetched or given up. Without options, these are all URLs; with several,
-    those to which all of them apply.
+    those to which all of them apply. With --excluded, queue what rules have excluded, because they were changed: what
+    they still exclude is not fetched.
 
     Servers are asked whether the crawl's copies are still current. You can repeat an interrupted command: what waits
     already is not queued twice.
     """
     refuse_empty(host, matching)
+    if failed and excluded:
+        raise click.UsageError("no URL was both given up and excluded: leave out --failed or --excluded")
     which = Selection(
         host=host or "",
         matching=matching or "",
         # What is fetched again while this command runs, is not fetched once more.
         before=time.time() - (older_than or 0.0),
         failed=failed,
+        excluded=excluded,
     )
     select(
         partial(crawl_at, directory, daemon, to_change=True),

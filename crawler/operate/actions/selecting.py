@@ -39,7 +39,7 @@ async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
         urls = [url for entry in entries if (url := again.url(entry)) is not None]
         return await frontier.readmit(urls, whole=request.whole)
 
-    chosen = _Chosen(crawl, request.which, is_wanted=_may_be_fetched)
+    chosen = _Chosen(crawl, request.which, is_wanted=lambda entry: request.which.excluded or _may_be_fetched(entry))
     return await _work_on(ledger_reads(crawl), chosen, request.after, readmit)
 
 
@@ -127,6 +127,8 @@ class _Chosen:
     def _matches(self, entry: LedgerEntry) -> bool:
         which = self._which
         if which.failed and entry.state is not UrlState.FAILED:
+            return False
+        if which.excluded and entry.state is not UrlState.EXCLUDED:
             return False
         # A URL that waits has no time of its last visit.
         when = entry.fetched_at or entry.found_at

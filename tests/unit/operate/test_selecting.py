@@ -97,6 +97,7 @@ def test_only_urls_whose_last_visit_is_older_are_queued_again(case: Case) -> Non
         (("recrawl", "--host", ""), "--host and --matching can't be empty"),
         (("forget", "--matching", "("), "'(' is not a pattern"),
         (("recrawl", "--matching", "(?=x)"), "is not a pattern"),
+        (("recrawl", "--failed", "--excluded"), "no URL was both given up and excluded"),
         (("recrawl", "--older-than", "soon"), "expected a duration such as 7d"),
     ],
 )
