@@ -29,11 +29,12 @@ from crawler.wiring.plugins.blame import blaming, plugins_of
 @click.option("--links", "all_links", is_flag=True, help="Show all links of each page, not only some of each kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines: an object for each URL.")
 def try_(configuration: str, urls: tuple[str, ...], settings: tuple[str, ...], all_links: bool, as_json: bool) -> int:
-    """Fetch each URL once, as the crawl of CONFIGURATION would, and show what it would make of it.
+    """Show what a crawl would make of each URL.
 
-    It asks robots.txt and follows redirects, and waits between requests as the crawl does. It shows the record of each
-    URL, and which links would be enqueued. There need be no crawl, and one that exists is not touched. If CONFIGURATION
-    has no seeds, the URLs are its seeds. Exits with 1 if the crawl would not have the page of a URL.
+    It fetches the URL once, as the crawl of CONFIGURATION would: it asks robots.txt, follows redirects, and rests
+    between requests. It shows the record, and which links would be enqueued. There need be no crawl, and one that
+    exists is not touched. If CONFIGURATION has no seeds, the URLs are its seeds. Exits with 1 if the crawl would not
+    have the page of a URL.
     """
     if "://" in configuration:
         raise click.UsageError(f"expected a configuration file, found the URL {configuration}: name the file first")
