@@ -4,12 +4,10 @@
     inspecting, hosts, changing, adding, selecting
                ask the parts that a request concerns, and make one reply of theirs
     freezing   keeps all parts as they are, for a copy
-    routing    which part a URL or a host belongs to
-    settings   the settings, which all parts share
     sums       counts and rates, added up
     merging    lists of queues, hosts and refusals, merged in their order
     exporting  the ledgers of all parts, merged in the order of canonical URLs
-    crawl      a crawl in parts, as requests see it
+    crawl      a crawl in parts, as requests see it: its parts, and which of them a URL or a host belongs to
     members    asks a part: by its socket if it runs, else in its directory
     opening    opens the parts of a crawl that nobody watches over, for commands
 

@@ -20,7 +20,7 @@ _Item = TypeVar("_Item")
 
 async def judge(crawl: CrawlInParts, request: Add | Forget) -> Judged:
     """What became of each URL, in their order. If a part does not answer, its URLs say so."""
-    owners = [crawl.routing.part_of(url) for url in request.urls]
+    owners = [crawl.part_of(url) for url in request.urls]
     judged: list[JudgedUrl | None] = [None] * len(owners)
     for number, places in _by_owner(owners, range(len(owners))).items():
         urls = [request.urls[place] for place in places]
@@ -43,7 +43,7 @@ async def import_lines(crawl: CrawlInParts, request: Import) -> Imported:
     owners: list[int] = []
     for line in request.lines:
         try:
-            owners.append(crawl.routing.part_of(read_line(line).url))
+            owners.append(crawl.part_of(read_line(line).url))
         except ValueError as error:
             raise Refused(f"expected URLs as `frontier export` prints them: {error}") from error
     replies = {

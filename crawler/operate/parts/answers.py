@@ -33,7 +33,7 @@ from crawler.control.requests import (
     Top,
     Unretire,
 )
-from crawler.operate.parts import adding, changing, freezing, hosts, inspecting, selecting, settings
+from crawler.operate.parts import adding, changing, freezing, hosts, inspecting, selecting
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.refused import Refused
 
@@ -71,7 +71,7 @@ async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct
         case Retire() | Unretire() | SetBudget():
             return await hosts.change_host(crawl, request)
         case Set() | Reload():
-            return await settings.reconfigure(crawl, request)
+            return await changing.reconfigure(crawl, request)
         case InspectUrl():
             return await inspecting.look_up(crawl, request)
         case InspectQueues():

@@ -3,13 +3,16 @@
 import msgspec
 
 from crawler.codes.exit_codes import FAILED
-from crawler.control.replies import Checkpoint, CrawlStatus, PauseState, Stopping
-from crawler.control.requests import GetStatus, Pause, Resume, Stop, TakeCheckpoint
+from crawler.control.replies import Checkpoint, CrawlStatus, PauseState, Reconfigured, Stopping
+from crawler.control.requests import GetStatus, Pause, Reload, Resume, Set, Stop, TakeCheckpoint
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.actions.settings import change_settings
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.hosts import name_parts
 from crawler.operate.parts.members import divide_replies
 from crawler.operate.parts.sums import same_of_all
 from crawler.operate.refused import Refused
+from crawler.operate.settings.changing import StoredSettings
 
 
 async def pause(crawl: CrawlInParts, request: Pause) -> PauseState:
@@ -71,3 +74,16 @@ async def take_checkpoint(crawl: CrawlInParts) -> Checkpoint:
             for each in of_part.files
         ],
     )
+
+
+async def reconfigure(crawl: CrawlInParts, request: Set | Reload) -> Reconfigured:
+    """Change the settings of a crawl that nobody watches over. All parts work with one configuration, and only their
+    supervisor can give them another one together. They get this one when they start."""
+    if crawl.parts.is_running:
+        raise Refused(
+            f"the process that watched over {crawl.directory} has died, and some of its parts still finish what is in "
+            "flight. They end within half a minute: repeat the command then",
+            FAILED,
+        )
+    directory = CrawlDirectory(crawl.directory)
+    return await change_settings(StoredSettings(crawl.loaded, directory), directory, request, is_running=False)

@@ -1,15 +1,21 @@
-"""A crawl in parts, as requests see it."""
+"""A crawl in parts, as requests see it: its parts, and which of them a URL or a host belongs to."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from config import Loaded
 from crawler.operate.parts.members import Parts
-from crawler.operate.parts.routing import Routing
+from crawler.parts.ownership import Ownership
+from crawler.url.hosts import split_port, surt_host
+from crawler.wiring.components import discovering
 
 
 class CrawlInParts:
-    """All parts of a crawl, and where its URLs and hosts belong. `pid` is the process that runs all of them, if any
-    does. Of a crawl on many machines, these are the parts on this machine, and `division` is the number of all."""
+    """All parts of a crawl. `pid` is the process that runs all of them, if any does. Of a crawl on many machines, these
+    are the parts on this machine, and `division` is the number of all.
+
+    To find an owner, it needs no version of the canonical rules: none of them changes the domain of a URL, in a crawl
+    in parts."""
 
     def __init__(
         self, directory: Path, loaded: Loaded, parts: Parts, *, pid: int | None = None, division: int | None = None
@@ -18,4 +24,21 @@ class CrawlInParts:
         self.loaded = loaded
         self.parts = parts
         self.pid = pid
-        self.routing = Routing(loaded, len(parts.numbers) if division is None else division)
+        self._ownership = Ownership(len(parts.numbers) if division is None else division)
+        self._urls = discovering.url_reader(loaded)
+        self._has_prefixes = discovering.queue_prefixes(loaded.config) is not None
+
+    def part_of(self, url: str) -> int:
+        """The part of a URL as a person wrote it. Part 0 may say what is wrong with one that can't be read."""
+        try:
+            return self._ownership.owner(self._urls.seed(url).queue_key)
+        except ValueError:
+            return 0
+
+    def parts_of_host(self, host: str) -> Sequence[int]:
+        """The parts that may have queues of a host, as people or `inspect queues` write it: one, or all if queues are
+        named by other places than hosts."""
+        if self._has_prefixes:
+            return range(self._ownership.parts)
+        name, port = split_port(host.lower())
+        return [self._ownership.owner((name if "," in name else surt_host(name)) + port)]

@@ -19,7 +19,7 @@ _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 async def ask_of_host(crawl: CrawlInParts, host: str, request: AnyRequest, expected: type[_Reply]) -> dict[int, _Reply]:
     """The replies of the parts that have queues of a host: of its owner, or of several if its queues are spread over
     them. Raises `Refused` if there is none, or one of them fails."""
-    replies = await crawl.parts.each(request, expected, of=crawl.routing.parts_of_host(host))
+    replies = await crawl.parts.each(request, expected, of=crawl.parts_of_host(host))
     found, refusals = divide_replies(replies)
     if not found:
         if all(is_unknown(refusal.message, host) for refusal in refusals.values()):

@@ -74,7 +74,7 @@ def _part_status(crawl: CrawlInParts, number: int, reply: CrawlStatus | Refusal)
 
 
 async def look_up(crawl: CrawlInParts, request: InspectUrl) -> UrlFound:
-    owner = crawl.routing.part_of(request.url)
+    owner = crawl.part_of(request.url)
     reply = await crawl.parts.one(owner, request, UrlFound)
     if reply.found is None:
         return reply
