@@ -6,35 +6,9 @@ import msgspec
 
 from config import ConfigError
 from crawler.codes.exit_codes import FAILED, USAGE
+from crawler.control import requests
 from crawler.control.replies import Refusal
-from crawler.control.requests import (
-    Add,
-    AnyRequest,
-    Export,
-    Forget,
-    ForgetSelected,
-    Freeze,
-    GetStatus,
-    HoldParcels,
-    Import,
-    InspectNext,
-    InspectQueues,
-    InspectRefused,
-    InspectRobots,
-    InspectUrl,
-    InspectVisited,
-    Pause,
-    Recrawl,
-    Reload,
-    Resume,
-    Retire,
-    Set,
-    SetBudget,
-    Stop,
-    TakeCheckpoint,
-    Top,
-    Unretire,
-)
+from crawler.control.requests import AnyRequest
 from crawler.operate.actions import (
     checkpoint,
     copying,
@@ -67,55 +41,55 @@ async def answer(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struct | 
 
 async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struct:
     match request:
-        case GetStatus():
+        case requests.GetStatus():
             return crawl.status()
-        case Pause(reason=reason):
+        case requests.Pause(reason=reason):
             return await pausing.pause(crawl, reason)
-        case Resume():
+        case requests.Resume():
             return await pausing.resume(crawl)
-        case Stop(now=now):
+        case requests.Stop(now=now):
             return crawl.stop(now=now)
-        case TakeCheckpoint():
+        case requests.TakeCheckpoint():
             return await checkpoint.take_checkpoint(crawl)
-        case Freeze():
+        case requests.Freeze():
             return await freezing.freeze(crawl)
-        case HoldParcels(seconds=seconds):
+        case requests.HoldParcels(seconds=seconds):
             return await freezing.hold_parcels(crawl, seconds)
-        case Add():
+        case requests.Add():
             with adding(crawl):
                 return await urls.add(crawl, request)
-        case Forget(urls=texts):
+        case requests.Forget(urls=texts):
             return await urls.forget(crawl, texts)
-        case ForgetSelected():
+        case requests.ForgetSelected():
             return await selecting.forget_selected(crawl, request)
-        case Recrawl():
+        case requests.Recrawl():
             with adding(crawl):
                 return await selecting.recrawl(crawl, request)
-        case Retire(host=host):
+        case requests.Retire(host=host):
             return await queues.retire(crawl, host)
-        case Unretire(host=host):
+        case requests.Unretire(host=host):
             return await queues.unretire(crawl, host)
-        case SetBudget(host=host, cost=cost):
+        case requests.SetBudget(host=host, cost=cost):
             return await queues.set_budget(crawl, host, cost)
-        case Set() | Reload():
+        case requests.Set() | requests.Reload():
             return await settings.reconfigure(crawl, request)
-        case InspectUrl(url=url):
+        case requests.InspectUrl(url=url):
             return await urls.look_up(crawl, url)
-        case InspectQueues():
+        case requests.InspectQueues():
             return await queues.list_queues(crawl, request)
-        case InspectNext(host=host, limit=limit):
+        case requests.InspectNext(host=host, limit=limit):
             return await queues.list_next(crawl, host, limit)
-        case InspectVisited():
+        case requests.InspectVisited():
             return await crawl.visited()
-        case InspectRefused():
+        case requests.InspectRefused():
             return await refusals.list_refused(crawl, request)
-        case InspectRobots():
+        case requests.InspectRobots():
             return await robots.list_robots(crawl, request)
-        case Top():
+        case requests.Top():
             return await hosts.list_hosts(crawl, request)
-        case Export():
+        case requests.Export():
             return await copying.export_piece(crawl, request)
-        case Import():
+        case requests.Import():
             with adding(crawl):
                 return await copying.import_lines(crawl, request)
     assert_never(request)

@@ -7,26 +7,10 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from crawler.control import requests
 from crawler.control.daemon_client import DaemonClient
 from crawler.control.replies import CrawlStatus, PauseState, Stopping
-from crawler.control.requests import (
-    Add,
-    AnyRequest,
-    Forget,
-    ForgetSelected,
-    GetStatus,
-    Pause,
-    Recrawl,
-    Reload,
-    Resume,
-    Retire,
-    Set,
-    SetBudget,
-    Stop,
-    TakeCheckpoint,
-    Top,
-    Unretire,
-)
+from crawler.control.requests import AnyRequest
 from crawler.operate.refused import Refused, check_request, reply_or_raise
 
 _LOOK_AGAIN_S: Final = 0.5
@@ -65,7 +49,7 @@ class DaemonCrawl:
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         """Raises `Refused`, also for what the API does not offer, and `NoAnswer`."""
         check_request(request)
-        if isinstance(request, Pause | Resume | Stop):
+        if isinstance(request, requests.Pause | requests.Resume | requests.Stop):
             return msgspec.convert(self._tell(request), expected, from_attributes=True)
         return self._carry_out(request, expected)
 
@@ -79,52 +63,52 @@ class DaemonCrawl:
         while self.is_running:
             time.sleep(_LOOK_AGAIN_S)
 
-    def _tell(self, request: Pause | Resume | Stop) -> PauseState | Stopping:
+    def _tell(self, request: requests.Pause | requests.Resume | requests.Stop) -> PauseState | Stopping:
         """What the API answers with the crawl as it is then."""
         match request:
-            case Pause():
+            case requests.Pause():
                 self._answer(_Shown, "POST", "pause", body={"reason": request.reason})
-            case Resume():
+            case requests.Resume():
                 self._answer(_Shown, "POST", "resume")
-            case Stop(now=True):
+            case requests.Stop(now=True):
                 raise Refused(_NOT_OFFERED)
-            case Stop():
+            case requests.Stop():
                 was_running = self.is_running
                 self._answer(_Shown, "POST", "stop")
                 return Stopping(was_running=was_running)
-        status = self.ask(GetStatus(), CrawlStatus)
+        status = self.ask(requests.GetStatus(), CrawlStatus)
         return PauseState(paused=status.paused, running=status.running)
 
     def _carry_out(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         match request:
-            case GetStatus():
+            case requests.GetStatus():
                 return self._answer(expected, "GET", "status")
-            case Top():
+            case requests.Top():
                 return self._answer(expected, "GET", "hosts", query={"match": request.match, "limit": request.limit})
-            case Add():
+            case requests.Add():
                 seeds = {"urls": request.urls, "precedence": request.precedence, "force": request.force}
                 return self._answer(expected, "POST", "seeds", body=seeds)
-            case Forget():
+            case requests.Forget():
                 return self._answer(expected, "POST", "forget", body={"urls": request.urls})
-            case ForgetSelected():
+            case requests.ForgetSelected():
                 return self._answer(
                     expected, "POST", "forget-selected", body={"which": request.which, "after": request.after}
                 )
-            case Recrawl():
+            case requests.Recrawl():
                 visits = {"which": request.which, "after": request.after, "whole": request.whole}
                 return self._answer(expected, "POST", "recrawl", body=visits)
-            case Retire():
+            case requests.Retire():
                 return self._answer(expected, "POST", "hosts", request.host, "retire")
-            case Unretire():
+            case requests.Unretire():
                 return self._answer(expected, "POST", "hosts", request.host, "unretire")
-            case SetBudget():
+            case requests.SetBudget():
                 return self._answer(expected, "POST", "hosts", request.host, "budget", body={"cost": request.cost})
-            case Set():
+            case requests.Set():
                 settings = {"settings": request.settings, "dry_run": request.dry_run}
                 return self._answer(expected, "POST", "configuration", body=settings)
-            case Reload():
+            case requests.Reload():
                 return self._answer(expected, "POST", "reload", body={"dry_run": request.dry_run})
-            case TakeCheckpoint():
+            case requests.TakeCheckpoint():
                 return self._answer(expected, "POST", "checkpoint")
         raise Refused(_NOT_OFFERED)
 

@@ -4,35 +4,9 @@ from typing import assert_never
 
 import msgspec
 
+from crawler.control import requests
 from crawler.control.replies import Refusal
-from crawler.control.requests import (
-    Add,
-    AnyRequest,
-    Export,
-    Forget,
-    ForgetSelected,
-    Freeze,
-    GetStatus,
-    HoldParcels,
-    Import,
-    InspectNext,
-    InspectQueues,
-    InspectRefused,
-    InspectRobots,
-    InspectUrl,
-    InspectVisited,
-    Pause,
-    Recrawl,
-    Reload,
-    Resume,
-    Retire,
-    Set,
-    SetBudget,
-    Stop,
-    TakeCheckpoint,
-    Top,
-    Unretire,
-)
+from crawler.control.requests import AnyRequest
 from crawler.operate.parts import adding, changing, freezing, hosts, inspecting, selecting
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.refused import Refused
@@ -48,44 +22,44 @@ async def answer_by_parts(crawl: CrawlInParts, request: AnyRequest) -> msgspec.S
 
 async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct:
     match request:
-        case GetStatus():
+        case requests.GetStatus():
             return await inspecting.sum_up(crawl)
-        case Pause():
+        case requests.Pause():
             return await changing.pause(crawl, request)
-        case Resume():
+        case requests.Resume():
             return await changing.resume(crawl)
-        case Stop():
+        case requests.Stop():
             return await changing.stop(crawl, request)
-        case TakeCheckpoint():
+        case requests.TakeCheckpoint():
             return await changing.take_checkpoint(crawl)
-        case Freeze():
+        case requests.Freeze():
             return await freezing.freeze(crawl)
-        case HoldParcels():
+        case requests.HoldParcels():
             return await freezing.hold_parcels(crawl, request)
-        case Add() | Forget():
+        case requests.Add() | requests.Forget():
             return await adding.judge(crawl, request)
-        case ForgetSelected() | Recrawl():
+        case requests.ForgetSelected() | requests.Recrawl():
             return await selecting.work_on_next(crawl, request)
-        case Import():
+        case requests.Import():
             return await adding.import_lines(crawl, request)
-        case Retire() | Unretire() | SetBudget():
+        case requests.Retire() | requests.Unretire() | requests.SetBudget():
             return await hosts.change_host(crawl, request)
-        case Set() | Reload():
+        case requests.Set() | requests.Reload():
             return await changing.reconfigure(crawl, request)
-        case InspectUrl():
+        case requests.InspectUrl():
             return await inspecting.look_up(crawl, request)
-        case InspectQueues():
+        case requests.InspectQueues():
             return await inspecting.list_queues(crawl, request)
-        case InspectNext():
+        case requests.InspectNext():
             return await inspecting.list_next(crawl, request)
-        case InspectVisited():
+        case requests.InspectVisited():
             return await inspecting.sum_visited_sets(crawl)
-        case InspectRefused():
+        case requests.InspectRefused():
             return await inspecting.list_refused(crawl, request)
-        case InspectRobots():
+        case requests.InspectRobots():
             return await inspecting.list_robots(crawl, request)
-        case Top():
+        case requests.Top():
             return await inspecting.list_hosts(crawl, request)
-        case Export():
+        case requests.Export():
             return await inspecting.export_piece(crawl, request)
     assert_never(request)
