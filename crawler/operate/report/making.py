@@ -1,7 +1,7 @@
 """Makes a report of the crawl in a directory. It blocks, for as long as it takes to read all records."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ import msgspec
 from crawler.codes.exit_codes import REFUSED
 from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
-from crawler.control.replies import CrawlStatus
+from crawler.control.replies import CrawlStatus, RobotsForm
 from crawler.control.requests import GetStatus
 from crawler.course.remaining import no_estimate
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
@@ -27,7 +27,7 @@ from crawler.operate.report.forms import Lists, Report, Summary
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import ledger_visits
-from crawler.operate.report.waiting import ask_robots, ask_who_waits
+from crawler.operate.report.waiting import robots_of, who_waits, with_facts
 from crawler.record import rfc3339
 from crawler.url.seeds import read_seed
 from crawler.wiring.components.discovering import url_reader
@@ -54,7 +54,7 @@ def make_report(
                 REFUSED,
             )
         status = crawl.ask(GetStatus(), CrawlStatus)
-        counted, waiting = Counted(), ask_who_waits(crawl)
+        counted, waiting = Counted(), who_waits(crawl)
         if not directories:
             counted.add(ledger_visits(crawl))
     # Nobody has to wait for the crawl while its records are read.
@@ -62,10 +62,11 @@ def make_report(
     made = Lists()
     if lists and directories:
         made = make_lists(directories, lists, _canonical(directory), limit, seeds=_seeds(directory))
-    hosts = waiting.add_to(counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)))
+    hosts = counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories))
+    robots: Mapping[str, RobotsForm] = {}
     # It may have ended meanwhile, or have begun.
     with suppress(NoAnswer, SocketRefused, DirectoryRefused), reach(directory) as crawl:
-        hosts = ask_robots(crawl, hosts).add_to(hosts)
+        robots = robots_of(crawl, [row.host for row in hosts.rows])
     return Report(
         directory=str(directory),
         at=rfc3339(now),
@@ -74,7 +75,7 @@ def make_report(
         summary=_summary(status, counted, source=directories),
         course=course_of(directory, status),
         activity=counted.activity.found(),
-        hosts=hosts,
+        hosts=with_facts(hosts, waiting, robots),
         notes=notes_of_missing(directory),
         **msgspec.structs.asdict(made),
     )

@@ -1,6 +1,6 @@
 """What the hosts of a report do now, or why they wait, and what their robots.txt files say."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -14,51 +14,21 @@ from crawler.operate.report.forms import HostRow, HostTable
 _OF_PORTS_AND_QUEUES: Final = ":#"
 
 
-class Waiting:
-    """The hosts that a crawl serves now, and those that come next, as far as one request tells."""
-
-    def __init__(self, hosts: Iterable[HostForm]) -> None:
-        self._hosts: dict[str, HostForm] = {}
-        for each in hosts:
-            name = _name(each.host)
-            before = self._hosts.get(name)
-            # The first one is that which is served first. Ports, and parts of a host, are queues of their own.
-            size = each.size if before is None else before.size + each.size
-            self._hosts[name] = msgspec.structs.replace(before or each, size=size)
-
-    def add_to(self, table: HostTable) -> HostTable:
-        return _changed(table, self._added)
-
-    def _added(self, row: HostRow) -> HostRow:
-        found = self._hosts.get(row.host)
-        return row if found is None else msgspec.structs.replace(row, queued=found.size, waits=found.waits)
-
-
-class RobotsOfHosts:
-    """What the robots.txt files of hosts say."""
-
-    def __init__(self, found: Iterable[RobotsForm]) -> None:
-        self._found = {each.host: each for each in found}
-
-    def add_to(self, table: HostTable) -> HostTable:
-        return _changed(table, self._added)
-
-    def _added(self, row: HostRow) -> HostRow:
-        found = self._found.get(row.host)
-        if found is None:
-            return row
-        return msgspec.structs.replace(
-            row, robots=found.robots, robots_at=found.asked_at, crawl_delay_s=found.crawl_delay_s
-        )
-
-
-def _changed(table: HostTable, change: Callable[[HostRow], HostRow]) -> HostTable:
-    return msgspec.structs.replace(
-        table,
-        most_pages=[change(row) for row in table.most_pages],
-        most_bytes=[change(row) for row in table.most_bytes],
-        most_failures=[change(row) for row in table.most_failures],
-    )
+def who_waits(crawl: ReachedCrawl) -> Mapping[str, HostForm]:
+    """The hosts that a crawl serves now, and those that come next, as far as one request tells. A frontier of others
+    may be unable to tell."""
+    try:
+        hosts = crawl.ask(Top(limit=MAX_ITEMS), HostList).hosts
+    except Refused:
+        return {}
+    found: dict[str, HostForm] = {}
+    for each in hosts:
+        name = _name(each.host)
+        before = found.get(name)
+        # The first one is that which is served first. Ports, and parts of a host, are queues of their own.
+        size = each.size if before is None else before.size + each.size
+        found[name] = msgspec.structs.replace(before or each, size=size)
+    return found
 
 
 def _name(host: str) -> str:
@@ -67,19 +37,34 @@ def _name(host: str) -> str:
     return host[:end] + min((host[end:].partition(mark)[0] for mark in _OF_PORTS_AND_QUEUES), key=len)
 
 
-def ask_who_waits(crawl: ReachedCrawl) -> Waiting:
-    """A frontier of others may be unable to tell."""
+def robots_of(crawl: ReachedCrawl, hosts: list[str]) -> Mapping[str, RobotsForm]:
+    """What the robots.txt files of hosts say. A crawl that an earlier version runs can't tell."""
+    pieces = [InspectRobots(hosts=hosts[at : at + MAX_ITEMS]) for at in range(0, len(hosts), MAX_ITEMS)]
     try:
-        return Waiting(crawl.ask(Top(limit=MAX_ITEMS), HostList).hosts)
+        return {each.host: each for piece in pieces for each in crawl.ask(piece, RobotsList).hosts}
     except Refused:
-        return Waiting(())
+        return {}
 
 
-def ask_robots(crawl: ReachedCrawl, table: HostTable) -> RobotsOfHosts:
-    """A crawl that an earlier version runs can't tell."""
-    hosts = [row.host for row in table.rows]
-    try:
-        pieces = [InspectRobots(hosts=hosts[at : at + MAX_ITEMS]) for at in range(0, len(hosts), MAX_ITEMS)]
-        return RobotsOfHosts([each for piece in pieces for each in crawl.ask(piece, RobotsList).hosts])
-    except Refused:
-        return RobotsOfHosts(())
+def with_facts(table: HostTable, waiting: Mapping[str, HostForm], robots: Mapping[str, RobotsForm]) -> HostTable:
+    """The table with what is known of its hosts."""
+
+    def told(rows: Iterable[HostRow]) -> list[HostRow]:
+        return [_told(row, waiting.get(row.host), robots.get(row.host)) for row in rows]
+
+    return msgspec.structs.replace(
+        table,
+        most_pages=told(table.most_pages),
+        most_bytes=told(table.most_bytes),
+        most_failures=told(table.most_failures),
+    )
+
+
+def _told(row: HostRow, waiting: HostForm | None, robots: RobotsForm | None) -> HostRow:
+    if waiting is not None:
+        row = msgspec.structs.replace(row, queued=waiting.size, waits=waiting.waits)
+    if robots is not None:
+        row = msgspec.structs.replace(
+            row, robots=robots.robots, robots_at=robots.asked_at, crawl_delay_s=robots.crawl_delay_s
+        )
+    return row
