@@ -53,8 +53,11 @@ class Names:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._counts
+
     def add(self, name: str, count: int = 1) -> None:
-        self._counts[name if name in self._counts or len(self._counts) < MAX_NAMES else OTHERS] += count
+        self._counts[name if name in self or len(self._counts) < MAX_NAMES else OTHERS] += count
 
     def counts(self) -> Mapping[str, int]:
         return dict(sorted(self._counts.items(), key=lambda item: (-item[1], item[0])))

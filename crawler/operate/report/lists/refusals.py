@@ -1,10 +1,9 @@
 """Why links were refused, with examples. Pure."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from crawler.operate.report.counting import MAX_NAMES, OTHERS
+from crawler.operate.report.counting import Names
 from crawler.operate.report.forms import RefusedExample, RefusedRow
 from crawler.operate.report.lists.listed import Listed
 
@@ -17,12 +16,12 @@ class Refusals:
     """Counts refused links by rule. Only crawls with `output.refusals` have examples."""
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+        self._counts = Names()
         self._examples: dict[str, dict[str, str]] = {}
 
     def add(self, listed: Listed) -> None:
         for rule, count in (listed.refused or {}).items():
-            self._counts[rule if rule in self._counts or len(self._counts) < MAX_NAMES else OTHERS] += count
+            self._counts.add(rule, count)
         for url, rule in listed.refusals or ():
             known = self._examples.setdefault(rule, {}) if rule in self._counts else {}
             if len(known) < MAX_EXAMPLES:
@@ -30,6 +29,6 @@ class Refusals:
 
     def rows(self) -> Iterator[RefusedRow]:
         """Those with the most links first."""
-        for rule, count in sorted(self._counts.items(), key=lambda item: (-item[1], item[0])):
+        for rule, count in self._counts.counts().items():
             examples = [RefusedExample(url=url, page=page) for url, page in self._examples.get(rule, {}).items()]
             yield RefusedRow(rule=rule, links=count, examples=examples)
