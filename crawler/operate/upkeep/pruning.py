@@ -1,7 +1,6 @@
 """Deletes the old output of a crawl that does not run, or tells what would be deleted."""
 
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -49,7 +48,7 @@ def plan_prune(path: Path, keep: Keep) -> PruneReport:
         raise DirectoryRefused(f"there is no crawl in {path}: expected {crawl.configuration}")
     outputs = [CrawlDirectory(each) for each in output_directories(path)]
     plan = make_plan(outputs, keep, now=time.time())
-    return _report(plan, path, list(_named(path, plan)), is_dry_run=True)
+    return _report(plan, path, is_dry_run=True)
 
 
 def prune(places: Places, keep: Keep) -> PruneReport:
@@ -60,18 +59,16 @@ def prune(places: Places, keep: Keep) -> PruneReport:
     for directory in reversed(outputs):  # the oldest last, to which others refer
         mine = [(file, why) for file, why in plan.chosen.items() if file.directory == directory.path]
         delete(directory, mine, now=now)
-    return _report(plan, places.path, list(_named(places.path, plan)), is_dry_run=False)
+    return _report(plan, places.path, is_dry_run=False)
 
 
-def _named(path: Path, plan: Plan) -> Iterator[PrunedOutput]:
-    for file, reason in plan.chosen.items():
-        yield PrunedOutput(file=str(file.path.relative_to(path)), bytes=file.bytes, reason=reason)
-
-
-def _report(plan: Plan, path: Path, pruned: Sequence[PrunedOutput], *, is_dry_run: bool) -> PruneReport:
+def _report(plan: Plan, path: Path, *, is_dry_run: bool) -> PruneReport:
     return PruneReport(
         is_dry_run=is_dry_run,
-        pruned=list(pruned),
+        pruned=[
+            PrunedOutput(file=str(file.path.relative_to(path)), bytes=file.bytes, reason=reason)
+            for file, reason in plan.chosen.items()
+        ],
         needed=[NeededOutput(file=str(file.path.relative_to(path)), bytes=file.bytes) for file in plan.needed],
         bytes_before=plan.total_bytes,
         bytes_pruned=plan.chosen_bytes,
