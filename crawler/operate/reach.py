@@ -67,7 +67,7 @@ def reach(path: Path, *, to_change: bool = False, wait_s: float = WAIT_S) -> Ite
         yield reached
 
 
-def _reach_running(path: Path, stack: ExitStack, *, to_change: bool) -> "ReachedCrawl | None":
+def _reach_running(path: Path, stack: ExitStack, *, to_change: bool) -> ReachedCrawl | None:
     """The crawl if it runs, or if only its owner can tell."""
     try:
         connection = stack.enter_context(client.connect(path))
@@ -82,7 +82,7 @@ def _reach_running(path: Path, stack: ExitStack, *, to_change: bool) -> "Reached
     return None if connection is None else _Running(connection)
 
 
-def _open(path: Path, stack: ExitStack, *, to_change: bool) -> "ReachedCrawl":
+def _open(path: Path, stack: ExitStack, *, to_change: bool) -> ReachedCrawl:
     """The crawl that does not run, or of which only parts run. Raises `DirectoryInUse`."""
     # This loads all of a crawl, which takes much longer than asking one that runs.
     from crawler.operate.opened import open_reached  # noqa: PLC0415 - see above

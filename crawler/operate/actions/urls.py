@@ -105,7 +105,7 @@ def _waits(known: KnownUrl, queue: QueueStatus) -> str:
 
 async def add(crawl: OperatedCrawl, request: Add) -> Judged:
     """Add URLs in pieces, so that the crawl goes on meanwhile."""
-    adding = await _Adding.open(crawl, request)
+    adding = _Adding(crawl, await crawl.frontier(), request)
     judged: list[JudgedUrl] = []
     for at in range(0, len(request.urls), _ADDED_TOGETHER):
         judged += await adding.add(request.urls[at : at + _ADDED_TOGETHER])
@@ -124,10 +124,6 @@ class _Adding:
         self._scope, self._discovery = crawl.rules()
         self._part = part_at(crawl.directory.original)
         self._owner = Ownership(1 if self._part is None else self._part.parts).owner
-
-    @classmethod
-    async def open(cls, crawl: OperatedCrawl, request: Add) -> "_Adding":
-        return cls(crawl, await crawl.frontier(), request)
 
     async def add(self, texts: Sequence[str]) -> list[JudgedUrl]:
         read = [self._read(text) for text in texts]
