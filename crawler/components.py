@@ -9,19 +9,9 @@ import msgspec
 from crawler.page import Wanted
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.preferences.judging import NO_PURPOSE, Preferences
-from crawler.protocols import (
-    Addresses,
-    ContentReading,
-    Discovery,
-    Fetcher,
-    LinkExtractor,
-    Planning,
-    Quota,
-    Repeats,
-    Robots,
-    Sink,
-)
+from crawler.protocols import Addresses, ContentReading, Discovery, Planning, Quota, Repeats, Robots
 from crawler.record import ArchiveFilter
+from crawler.seams import Fetcher, LinkExtractor, Sink
 from frontier import CrawlUrl, Frontier, Recrawling, Since
 
 NOTHING_WANTED: Final = Wanted()

@@ -6,23 +6,8 @@ from typing import Protocol
 import msgspec
 
 from crawler.page import Content, Extract, Link, LinkDetail, Page, PageRecord, Redirect, Repeat, Verdict, Wanted
-from crawler.seams import Fetcher, LinkExtractor, NotTaken, Sink
 from crawler.steps import Steps
 from frontier import CrawlUrl, LedgerEntry
-
-__all__ = [
-    "Addresses",
-    "ContentReading",
-    "Discovered",
-    "Discovery",
-    "Fetcher",
-    "LinkExtractor",
-    "NotTaken",
-    "Quota",
-    "Repeats",
-    "Robots",
-    "Sink",
-]
 
 
 class ContentReading(Protocol):

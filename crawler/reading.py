@@ -22,8 +22,9 @@ from crawler.page import (
     body_sha1,
 )
 from crawler.preferences.judging import NO_PURPOSE, REFUSED, Preferences
-from crawler.protocols import ContentReading, Discovered, Discovery, LinkExtractor, Repeats
+from crawler.protocols import ContentReading, Discovered, Discovery, Repeats
 from crawler.record import ArchiveFilter, excluded, with_usage
+from crawler.seams import LinkExtractor
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
 

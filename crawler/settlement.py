@@ -11,8 +11,9 @@ from crawler.components import Components
 from crawler.counters import Counters
 from crawler.page import NO_USAGE, Failure, Fetched, LinkKind, NotModified, Page, PageRecord, Redirect, Usage
 from crawler.politeness.response_policy import Decision
-from crawler.protocols import NotTaken, Quota
+from crawler.protocols import Quota
 from crawler.record import Change, has_copy, unfetched_record, validator, w3c_time, with_usage
+from crawler.seams import NotTaken
 from crawler.slots import keep_in_step
 from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, Earlier, Lease, Outcome, UrlState

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from crawler.codes.full_disk import DISK_FULL
 from crawler.page import Fetched, PageRecord
-from crawler.protocols import Sink
-from crawler.seams import TakesExchanges
+from crawler.seams import Sink, TakesExchanges
 
 log = logging.getLogger(__name__)
 

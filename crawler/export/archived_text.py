@@ -9,8 +9,9 @@ from crawler.export.archived_pages import page_of_capture
 from crawler.export.captures import Captures
 from crawler.export.revisited import MAX_RECORD_BYTES, RevisitedCaptures
 from crawler.page import WITH_DOCUMENT, Page, PageRecord, Wanted
-from crawler.protocols import ContentReading, LinkExtractor
+from crawler.protocols import ContentReading
 from crawler.read.sniff import is_html
+from crawler.seams import LinkExtractor
 from crawler.write.warc_reader import Capture
 
 _BOTH: Final = Wanted(text=True, markdown=True)

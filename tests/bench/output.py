@@ -23,7 +23,7 @@ from warcio.warcwriter import WARCWriter
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import Page, PageRecord
-from crawler.protocols import Sink
+from crawler.seams import Sink
 from crawler.testing.sink.pages import page, record_of
 from crawler.wiring.configuration import load
 from crawler.wiring.recovery.verification import Verification

@@ -32,7 +32,6 @@ from crawler.cli.run.allocator import settle_allocator
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.scope import Scope
 from crawler.page import Extract, Page
-from crawler.protocols import LinkExtractor as OurExtractor
 from crawler.read.elements.element_reader import Document
 from crawler.read.encoding.text import encoding_of, to_utf8
 from crawler.read.html.bs4 import bs4_extractor
@@ -40,6 +39,7 @@ from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lxml import lxml_extractor
 from crawler.read.html.scan import scan
 from crawler.read.options import DEFAULT_OPTIONS
+from crawler.seams import LinkExtractor as OurExtractor
 from crawler.steps import at_once
 from crawler.url.urls import Target, UrlReader
 from frontier import CrawlUrl

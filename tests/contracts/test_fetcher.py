@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from crawler.fetch.descriptor import HTTP
-from crawler.protocols import Fetcher
 from crawler.render.browser import Browser
 from crawler.render.browsers import Browsers
 from crawler.render.fetcher import RenderingFetcher
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads
 from crawler.render.responses import ResponseCache
+from crawler.seams import Fetcher
 from crawler.testing import FetcherContract
 
 

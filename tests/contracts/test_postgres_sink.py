@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.protocols import Sink
+from crawler.seams import Sink
 from crawler.testing import SinkContract
 from crawler.testing.loops import in_event_loop
 from crawler.testing.sink.pages import write

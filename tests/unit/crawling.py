@@ -27,7 +27,8 @@ from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.preferences.judging import NO_PURPOSE
-from crawler.protocols import LinkExtractor, Quota, Repeats
+from crawler.protocols import Quota, Repeats
+from crawler.seams import LinkExtractor
 from crawler.url.urls import UrlReader, site_of
 from frontier import CrawlUrl, ForwardingFrontier, Lease
 from frontier.memory.store import MemoryStore

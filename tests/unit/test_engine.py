@@ -32,7 +32,7 @@ from crawler.page import (
 )
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
-from crawler.protocols import NotTaken
+from crawler.seams import NotTaken
 from frontier import CrawlUrl, Lease, Since, UrlState
 from frontier.memory.notes import MemoryNotes
 from tests.unit.crawling import (

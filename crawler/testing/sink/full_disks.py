@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
-from crawler.protocols import Sink
+from crawler.seams import Sink
 from crawler.testing.disks import file_limits, mounted
 from crawler.testing.loops import in_event_loop
 from crawler.testing.processes import Report, run_apart

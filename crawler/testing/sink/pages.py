@@ -3,8 +3,8 @@
 from typing import Final
 
 from crawler.page import Extract, Failure, FailureKind, NotModified, Page, PageRecord, Redirect, body_sha1
-from crawler.protocols import Sink
 from crawler.record import FoundLinks, fetched_record, unfetched_record
+from crawler.seams import Sink
 from frontier import CrawlUrl, Lease
 
 NOON: Final = 1_700_000_000.25

@@ -15,13 +15,12 @@ from crawler.disk.earlier import earlier_index, earlier_places
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.fetch.robots.rules import product_token
 from crawler.page import Fetched, PageRecord
-from crawler.protocols import LinkExtractor, Sink
 from crawler.read.descriptor import Descriptor as ExtractorDescriptor
 from crawler.read.descriptor import Parameters as ExtractorParameters
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.options import Options, ReadPdf
 from crawler.read.pdf.processes import PdfProcesses
-from crawler.seams import Begins, IsTold
+from crawler.seams import Begins, IsTold, LinkExtractor, Sink
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedExtractor
 from crawler.wiring.plugins.kinds import EXTRACTOR, SINK

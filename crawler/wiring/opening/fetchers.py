@@ -11,7 +11,8 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.page import Fetched
-from crawler.protocols import Fetcher, Robots
+from crawler.protocols import Robots
+from crawler.seams import Fetcher
 from crawler.wiring.components import fetching, signing
 from crawler.wiring.live.values import Latest
 from crawler.wiring.queue_settings import upcoming_hosts

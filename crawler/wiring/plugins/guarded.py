@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from crawler.page import Extract, Failure, FailureKind, Fetched, Page, Request
-from crawler.protocols import Fetcher, LinkExtractor
+from crawler.seams import Fetcher, LinkExtractor
 from crawler.url.components import Rule, UrlComponents
 from crawler.wiring.plugins.blame import PluginFailed
 from crawler.wiring.plugins.loading import in_one_line

@@ -19,7 +19,8 @@ from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import page_of_capture
 from crawler.page import Link, LinkKind, Page, PageRecord, Redirect
 from crawler.page.number_set import NumberSet
-from crawler.protocols import Discovery, LinkExtractor
+from crawler.protocols import Discovery
+from crawler.seams import LinkExtractor
 from crawler.steps import at_once
 from crawler.wiring import seeding, storage
 from crawler.wiring.backends import lacks

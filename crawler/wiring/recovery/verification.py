@@ -15,7 +15,7 @@ from crawler.export.archived_pages import digest_of_capture
 from crawler.page import LinkKind, PageRecord, body_digest
 from crawler.page.digests import digest_text
 from crawler.page.number_set import NumberSet
-from crawler.protocols import Sink
+from crawler.seams import Sink
 from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
 from crawler.wiring.recovery.facts import Fact, Facts, Source, Told

@@ -4,9 +4,9 @@ import re
 import time
 
 from crawler.page import Extract, Link, LinkKind, Page
-from crawler.protocols import LinkExtractor
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.options import DEFAULT_OPTIONS, Options
+from crawler.seams import LinkExtractor
 from crawler.testing import HtmlExtractorContract, LinkExtractorContract
 
 

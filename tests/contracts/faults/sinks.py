@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from crawler.page import Fetched, PageRecord
-from crawler.protocols import Sink
+from crawler.seams import Sink
 from crawler.testing import SinkContract
 
 

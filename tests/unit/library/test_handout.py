@@ -12,7 +12,7 @@ from crawler.library.consumer import Consumer
 from crawler.library.handout import Handout
 from crawler.library.page import CrawledPage
 from crawler.page import Extract, Link, LinkKind, Page, PageRecord
-from crawler.protocols import NotTaken
+from crawler.seams import NotTaken
 from tests.unit import crawling
 from tests.unit.frontier.virtual_time import in_virtual_time
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from crawler.page import Extract, LinkKind
-from crawler.protocols import LinkExtractor
 from crawler.read.html.bs4 import bs4_extractor
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lxml import lxml_extractor
+from crawler.seams import LinkExtractor
 from crawler.url.urls import join
 from tests.unit.read.extractors import MAKERS, Make
 from tests.unit.read.suites import page, real_pages, suite, suite_files

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from crawler.fetch.robots.rules import RobotsRules
 from crawler.page import Extract
-from crawler.protocols import LinkExtractor
 from crawler.read.css import css_urls
 from crawler.read.elements.speculative import script_urls
 from crawler.read.encoding.text import encoding_of, to_text, to_utf8
 from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.sitemaps import parse_url_list
 from crawler.read.options import Options
+from crawler.seams import LinkExtractor
 from crawler.url.canonical_rules import RULES
 from crawler.url.urls import Target, UrlReader
 from tests.unit.read.extractors import MAKERS

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler.protocols import LinkExtractor
 from crawler.read.html.bs4 import bs4_extractor
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lxml import lxml_extractor
@@ -19,6 +18,7 @@ from crawler.read.similarity.simhash import (
     fingerprint,
     fingerprint_in_python,
 )
+from crawler.seams import LinkExtractor
 from tests.unit.read.pieces import TEXTS
 from tests.unit.read.suites import page, real_pages
 

@@ -5,10 +5,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from crawler.page import LinkKind, Page
-from crawler.protocols import LinkExtractor
 from crawler.read.html.bs4 import bs4_extractor
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lxml import lxml_extractor
+from crawler.seams import LinkExtractor
 from crawler.simweb.expected import Kind
 from crawler.simweb.page_facts import Declared
 from crawler.simweb.params import WorldParams

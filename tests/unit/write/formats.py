@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.protocols import Sink
+from crawler.seams import Sink
 from crawler.write.appending import Durability
 from crawler.write.fanout import Sinks
 from crawler.write.records import RecordSink, read_records

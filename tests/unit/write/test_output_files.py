@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.protocols import Sink
+from crawler.seams import Sink
 from crawler.testing.disks import largest_file
 from crawler.testing.sink.pages import write
 from tests.unit.write.formats import ONE_FILE, Format, open_records, open_warc, read_lines
