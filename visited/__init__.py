@@ -28,7 +28,7 @@ imports nothing else of the project.
     backends                  the names of all sets, and where their descriptors are
     descriptor, making        what others know of a set, and how it is made from that
     plain                     local sets without an event loop, for other programs
-    sizing, advice            the formulas, and the choice of a set for a number of URLs
+    sizing, advice            the formulas, and what sets cost for a number of URLs
     snapshot, batch, url_cache    what the sets share
     full_disk                 errors of a full disk
 

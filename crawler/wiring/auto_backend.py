@@ -97,7 +97,7 @@ def candidates(config: Config) -> list[Descriptor]:
     """The sets from which `auto` chooses, the best first. Raises `ConfigError` if it can't choose one of them."""
     names = config.visited.candidates
     if names is None:
-        return _advised()
+        return advised_sets()
     try:
         if not names:
             raise ValueError("expected at least one, found none")
@@ -117,7 +117,8 @@ def candidate(name: str) -> Descriptor:
     return found
 
 
-def _advised() -> list[Descriptor]:
+def advised_sets() -> list[Descriptor]:
+    """The sets of ours from which advice chooses, the best first."""
     return [each for each in descriptors() if each.is_advised]
 
 
@@ -127,21 +128,20 @@ def best_option(
     *,
     memory_bytes: int,
     on_disk: bool = True,
-    among: Sequence[Descriptor] | None = None,
+    among: Sequence[Descriptor],
 ) -> Option | None:
-    """The first set that fits in this memory, `among` these or ours; None if none does. A set that needs a directory is
-    only chosen if no other fits, and if `on_disk` allows it."""
+    """The first set that fits in this memory; None if none does. A set that needs a directory is only chosen if no
+    other fits, and if `on_disk` allows it."""
     in_memory, needing_disk = _options(count, error_rate, among)
     fitting = [each for each in (*in_memory, *(needing_disk if on_disk else ())) if each.memory_bytes <= memory_bytes]
     return fitting[0] if fitting else None
 
 
-def _options(count: int, error_rate: float, among: Sequence[Descriptor] | None) -> tuple[list[Option], list[Option]]:
+def _options(count: int, error_rate: float, among: Sequence[Descriptor]) -> tuple[list[Option], list[Option]]:
     """Those that need no directory, and those that need one."""
-    given = _advised() if among is None else among
     return (
-        options(count, error_rate, among=[each for each in given if "directory" not in each.needs]),
-        options(count, error_rate, among=[each for each in given if "directory" in each.needs]),
+        options(count, error_rate, among=[each for each in among if "directory" not in each.needs]),
+        options(count, error_rate, among=[each for each in among if "directory" in each.needs]),
     )
 
 

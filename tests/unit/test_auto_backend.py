@@ -8,8 +8,7 @@ import pytest
 from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.wiring import auto_backend
-from crawler.wiring.auto_backend import best_option, choose_backend
-from visited.advice import advise
+from crawler.wiring.auto_backend import advised_sets, best_option, choose_backend
 
 MB = 1_000_000
 
@@ -35,8 +34,6 @@ def test_the_set_that_loses_least_in_the_memory_is_taken(
     assert (config.visited.backend, config.visited.store) == (backend, store)
     assert choice is not None
     assert backend in choice.text
-    if store == "memory":
-        assert choice.option == advise(50 * MB, memory_bytes=memory_bytes)
 
 
 def test_another_backend_is_left_as_it_is(tmp_path: Path) -> None:
@@ -90,5 +87,5 @@ def test_where_nothing_fits_what_comes_nearest_is_taken_and_it_says_so(tmp_path:
 
 
 def test_where_nothing_fits_nothing_is_advised() -> None:
-    assert best_option(50 * MB, 1e-4, memory_bytes=1000) is None
-    assert best_option(50 * MB, 1e-4, memory_bytes=60 * MB, on_disk=False) is None
+    assert best_option(50 * MB, 1e-4, memory_bytes=1000, among=advised_sets()) is None
+    assert best_option(50 * MB, 1e-4, memory_bytes=60 * MB, on_disk=False, among=advised_sets()) is None

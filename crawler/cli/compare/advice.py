@@ -13,7 +13,7 @@ from config import toml_value
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of, share
 from crawler.status import number_of, size
-from crawler.wiring.auto_backend import EXACT_ON_DISK, best_option, candidate, machine_bytes
+from crawler.wiring.auto_backend import EXACT_ON_DISK, advised_sets, best_option, candidate, machine_bytes
 from visited.advice import Option, options
 
 _MOST_URLS = 10**12
@@ -33,7 +33,7 @@ class Advised(msgspec.Struct, frozen=True, kw_only=True):
     """The section [visited] for it."""
 
 
-def advise_on(urls: str, *, loss: float, memory_bytes: int | None, backends: Sequence[str] = (), as_json: bool) -> int:
+def advise_on(urls: str, *, loss: float, memory_bytes: int | None, backends: Sequence[str], as_json: bool) -> int:
     """Print which of these backends fit, or of ours if there are none, with their parameters.
 
     A filter whose error rate is the allowed loss loses less than that, because its rate is lower until it is full.
@@ -41,7 +41,7 @@ def advise_on(urls: str, *, loss: float, memory_bytes: int | None, backends: Seq
     count = _count(urls)
     given = machine_bytes() if memory_bytes is None else memory_bytes
     try:
-        among = [candidate(name) for name in backends] or None
+        among = [candidate(name) for name in backends] or advised_sets()
         found = options(count, loss, among=among)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
