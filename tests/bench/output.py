@@ -26,6 +26,7 @@ from crawler.page import Page, PageRecord
 from crawler.seams import Sink
 from crawler.testing.sink.pages import page, record_of
 from crawler.wiring.configuration import load
+from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.verification import Verification
 from crawler.write.database.postgres import PostgresOptions, PostgresSink
 from crawler.write.database.sqlite import SqliteOptions, SqliteSink
@@ -157,7 +158,7 @@ async def verify(folder: Path, work: list[Sample]) -> tuple[float, float]:
         await sink.aclose()
     loaded = load(None, overrides=['output.sinks=["sqlite"]'], environ={}, require_seeds=False)
     memory, started = psutil.Process().memory_info().rss, time.perf_counter()
-    verification = Verification(loaded, [directory], Ledger(work), rules_version=1)
+    verification = Verification(loaded, [directory], Ledger(work), rules_version=1, others=OtherMachines())
     try:
         problems = [problem async for problem in verification.problems()]
         assert problems == [], problems[:3]

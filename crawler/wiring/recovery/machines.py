@@ -50,6 +50,3 @@ class OtherMachines:
             "from before the crawl was divided, on another machine"
             for lineage, missed in sorted(self._missed.items())
         ]
-
-
-ALL_HERE: Final = OtherMachines()

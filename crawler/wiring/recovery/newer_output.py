@@ -9,7 +9,6 @@ from crawler.disk.layout import replaced_directories
 from crawler.page import LinkKind, PageRecord
 from crawler.status import number_of
 from crawler.url.urls import UrlReader
-from crawler.wiring.components import discovering
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import newest_records
 from frontier import Frontier, LedgerEntry, NumberReads, UrlState
@@ -32,7 +31,7 @@ async def requeue_newer_output(
     which of these were not lost, but forgotten.
     """
     in_flight = config.fetch.concurrency + config.fetch.spare
-    record_urls = RecordUrls(urls, discovering.parallel_queues(config, urls))
+    record_urls = RecordUrls(config, urls)
     newer, unknown, highest, known_in_a_row = 0, [], 0, 0
     owed = []
     for record in newest_records(directory.records):
@@ -73,7 +72,7 @@ async def numbers_owed_by_replaced_output(
     """The numbers of pages of this part that count as pages already, because they were written before the crawl was
     divided anew, but not settled. The division has queued them under their numbers."""
     in_flight = config.fetch.concurrency + config.fetch.spare
-    record_urls = RecordUrls(urls, discovering.parallel_queues(config, urls))
+    record_urls = RecordUrls(config, urls)
     owed = set()
     for replaced in replaced_directories(directory.original):
         settled_in_a_row = foreign_in_a_row = 0

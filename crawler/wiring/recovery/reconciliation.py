@@ -17,7 +17,7 @@ from crawler.record import FILTER_REASONS
 from crawler.status import number_of
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.depths import Depths
-from crawler.wiring.recovery.machines import ALL_HERE, OtherMachines
+from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures, whole_number
@@ -55,7 +55,7 @@ class Reconciliation:
         ledger: LedgerReads,
         *,
         rules_version: int,
-        others: OtherMachines = ALL_HERE,
+        others: OtherMachines,
     ) -> None:
         """`outputs` are the directories with output of the crawl, the oldest first. `rules_version` is that of the
         canonical rules by which the URLs of the ledger are named."""
@@ -63,8 +63,7 @@ class Reconciliation:
         self._output = loaded.config.output
         self._outputs = outputs
         self._ledger = ledger
-        urls = discovering.url_reader(loaded, version=rules_version)
-        self._urls = RecordUrls(urls, discovering.parallel_queues(loaded.config, urls))
+        self._urls = RecordUrls(loaded.config, discovering.url_reader(loaded, version=rules_version))
         self._pruned = PrunedNumbers(outputs)
         self._recorded = NumberSet()
         self._archivable = NumberSet()

@@ -1,21 +1,20 @@
 """The URLs of records and archived pages, as the frontier names them."""
 
-from collections.abc import Mapping
-
+from config import Config
 from crawler.discover.links.external import MARK
 from crawler.discover.precedence import parallel_key
 from crawler.page import LinkKind, PageRecord
 from crawler.url.urls import UrlReader
+from crawler.wiring.components import discovering
 from frontier import CrawlUrl
 
 
 class RecordUrls:
     """Makes the URL to crawl again from what was written about it."""
 
-    def __init__(self, urls: UrlReader, parallel: Mapping[str, int]) -> None:
-        """`parallel` is that of `precedence.OrderedDiscovery`."""
+    def __init__(self, config: Config, urls: UrlReader) -> None:
         self._urls = urls
-        self._parallel = parallel
+        self._parallel = discovering.parallel_queues(config, urls)
 
     def of_record(self, record: PageRecord) -> CrawlUrl | None:
         """The URL of a record; None if the current rules do not accept it."""

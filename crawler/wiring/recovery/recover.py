@@ -113,7 +113,7 @@ class _Output:
         self._loaded = loaded
         self._sources = sources
         self._progress = progress
-        self._urls = RecordUrls(urls, discovering.parallel_queues(loaded.config, urls))
+        self._urls = RecordUrls(loaded.config, urls)
         self._discovery: Discovery = discovering.discovery(loaded, sites, urls, seeding.seeds(loaded, urls))
         self._extractor: LinkExtractor = processing.extractor(loaded)
         self._bodies = Bodies(loaded, sources.newest_first[::-1])

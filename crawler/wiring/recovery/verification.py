@@ -20,7 +20,7 @@ from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
 from crawler.wiring.recovery.facts import Fact, Facts, Source, Told
 from crawler.wiring.recovery.indexes import index_problems
-from crawler.wiring.recovery.machines import ALL_HERE, OtherMachines
+from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, UNARCHIVED_REASONS, is_archived
 from crawler.wiring.recovery.setting_aside import damaged, unread
 from crawler.write.cdxj.lines import moment_of
@@ -52,7 +52,7 @@ class Verification:
         ledger: LedgerReads,
         *,
         rules_version: int,
-        others: OtherMachines = ALL_HERE,
+        others: OtherMachines,
     ) -> None:
         """The same as for `Reconciliation`."""
         self.others = others

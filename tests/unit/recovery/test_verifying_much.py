@@ -13,6 +13,7 @@ from crawler.url.canonical import RULES_VERSION
 from crawler.wiring.recovery import indexes
 from crawler.wiring.recovery.facts import Fact, Facts, NoRoom, Source
 from crawler.wiring.recovery.indexes import index_problems
+from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.verification import Verification
 from crawler.write.cdxj.making import index_of
 from frontier import KnownUrl
@@ -90,7 +91,9 @@ async def test_lines_that_cannot_be_read_are_all_told_in_less_memory_than_they_t
 
     tracemalloc.start()
     count, last = 0, None
-    async for problem in told(Verification(loaded, [crawl], NoLedger(), rules_version=RULES_VERSION)):
+    async for problem in told(
+        Verification(loaded, [crawl], NoLedger(), rules_version=RULES_VERSION, others=OtherMachines())
+    ):
         count, last = count + 1, problem
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
