@@ -10,7 +10,7 @@ from frontier.leveldb.database import Database
 from frontier.leveldb.format.keys import untext
 from frontier.leveldb.identity import read_identity, stored_counters
 from frontier.leveldb.marks import CLAIMS, LevelDBMarks
-from frontier.records import COUNTS, Counters, first_number
+from frontier.records import Counters, first_number
 from frontier.regrouping import PartOfState, Routing
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
 
@@ -40,10 +40,6 @@ OF_HIGHEST: Final = ("next_ordinal", "clock", "generation")
 """The counters of which each target gets the highest."""
 OF_FIRST: Final = ("lost", "gaps", "pages")
 """The counters of which the first target gets the sum, because nobody knows which part they belong to."""
-OF_STORE: Final = ("next_number", "next_turn", "journal_end", "batches", "allowance")
-"""The counters that begin anew. A part without an allowance hears of one before it fetches a page."""
-OF_RECORDS: Final = (*COUNTS, "quarantined")
-"""The counters that are counted while the records are copied."""
 
 
 class Sources:
@@ -112,7 +108,8 @@ class Sources:
         return self._databases[number].get(key)
 
     def first_counters(self, target: PartOfState, *, is_first: bool) -> Counters:
-        """The counters with which a target begins."""
+        """The counters with which a target begins. Others count the records as they are copied, or begin anew. A part
+        without an allowance hears of one before it fetches a page."""
         begun = Counters(
             next_number=first_number(0 if target.part is None else target.part.lineage),
             next_turn=self.counters[0].next_turn if self.is_single else 1,

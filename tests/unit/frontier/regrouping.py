@@ -13,9 +13,9 @@ from frontier import CrawlUrl, Part, StoreRefused
 from frontier.leveldb.format.encoding import decode_entry
 from frontier.leveldb.format.queue_records import decode_queue
 from frontier.leveldb.store import LevelDBStore
-from frontier.records import Counters
+from frontier.records import COUNTS, Counters
 from frontier.regroup.regroup import regroup
-from frontier.regroup.sources import OF_FIRST, OF_RECORDS
+from frontier.regroup.sources import OF_FIRST
 from frontier.regrouping import PartOfState, Regrouped, Regrouping
 from frontier.shell import QueueFrontier
 from frontier.terms import Terms
@@ -24,6 +24,8 @@ from frontier.upkeep.part_checks import check_parts
 from tests.unit.frontier.crawls import IDENTITY, now
 from visited.digests.exact import ExactSet
 
+OF_RECORDS = (*COUNTS, "quarantined")
+"""The counters that count what is stored."""
 NOTES = ("robots", "cookies")
 """The kinds of notes that are declared; a host follows."""
 
