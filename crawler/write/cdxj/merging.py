@@ -1,7 +1,6 @@
 """The indexes of many archives as one."""
 
 import heapq
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from crawler.write.cdxj.making import OPEN, archives, final_path, index_of, lines_of
-from crawler.write.cdxj.sorting import sorted_lines
+from crawler.write.cdxj.sorting import lines_in, put_aside, sorted_lines
 
 _AT_ONCE: Final = 100
 """Files that are open at the same time."""
@@ -31,10 +30,7 @@ def _merged(sources: Iterator[Iterator[bytes]], stack: ExitStack) -> Iterator[by
     while group := list(islice(sources, _AT_ONCE)):
         if len(group) < _AT_ONCE and not groups:
             return heapq.merge(*group)
-        file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-        file.writelines(line + b"\n" for line in heapq.merge(*group))
-        file.seek(0)
-        groups.append(line.removesuffix(b"\n") for line in file)
+        groups.append(lines_in(stack.enter_context(put_aside(heapq.merge(*group)))))
     return heapq.merge(*groups)
 
 
@@ -45,10 +41,8 @@ def _sorted_lines(archive: Path) -> Iterator[bytes]:
             return
     index = index_of(archive)
     if archive.name.endswith(OPEN) or not index.exists():
-        with tempfile.TemporaryFile() as file:
-            file.writelines(line + b"\n" for line in sorted_lines(lines_of(archive)))
-            file.seek(0)
-            yield from (line.removesuffix(b"\n") for line in file)
+        with put_aside(sorted_lines(lines_of(archive))) as file:
+            yield from lines_in(file)
         return
-    with index.open("rb") as lines:
-        yield from (line.removesuffix(b"\n") for line in lines)
+    with index.open("rb") as file:
+        yield from lines_in(file)

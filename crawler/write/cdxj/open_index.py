@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from crawler.write.cdxj.making import OPEN, SUFFIX, index_of, make_index, still_true, write_index
+from crawler.write.cdxj.sorting import lines_in
 
 _log = logging.getLogger(__name__)
 _BUFFER_BYTES: Final = 1 << 16
@@ -68,7 +69,7 @@ class OpenIndex:
 
 def _lines_of(file: BinaryIO) -> Iterator[bytes]:
     file.seek(0)
-    return (line.removesuffix(b"\n") for line in file)
+    return lines_in(file)
 
 
 def open_index_of(archive: Path) -> Path:

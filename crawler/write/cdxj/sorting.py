@@ -19,12 +19,6 @@ def sorted_lines(lines: Iterable[bytes], folder: Path | None = None) -> Iterator
     with ExitStack() as opened:
         runs: list[BinaryIO] = []
 
-        def put_aside(ordered: Iterable[bytes]) -> BinaryIO:
-            file = opened.enter_context(tempfile.TemporaryFile(dir=folder))
-            file.writelines(line + b"\n" for line in ordered)
-            file.seek(0)
-            return file
-
         held: list[bytes] = []
         size = 0
         for line in lines:
@@ -33,16 +27,29 @@ def sorted_lines(lines: Iterable[bytes], folder: Path | None = None) -> Iterator
             if size < _AT_ONCE_BYTES:
                 continue
             held.sort()
-            runs.append(put_aside(held))
+            runs.append(opened.enter_context(put_aside(held, folder)))
             held, size = [], 0
             if len(runs) == _FILES:
-                whole = put_aside(heapq.merge(*map(_lines_in, runs)))
+                whole = opened.enter_context(put_aside(heapq.merge(*map(lines_in, runs)), folder))
                 for run in runs:
                     run.close()
                 runs = [whole]
         held.sort()
-        yield from heapq.merge(*map(_lines_in, runs), held)
+        yield from heapq.merge(*map(lines_in, runs), held)
 
 
-def _lines_in(file: BinaryIO) -> Iterator[bytes]:
+def put_aside(lines: Iterable[bytes], folder: Path | None = None) -> BinaryIO:
+    """A file without a name that has these lines, to be read from its beginning."""
+    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller closes it
+    try:
+        file.writelines(line + b"\n" for line in lines)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def lines_in(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, without their ends."""
     return (line.removesuffix(b"\n") for line in file)
