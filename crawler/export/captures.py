@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import msgspec
@@ -14,6 +13,7 @@ from crawler.export.archives import Archive, members_of
 from crawler.export.aside import with_databases
 from crawler.export.wacz.heads import read_head, timestamp
 from crawler.page.digests import key_of
+from crawler.write.cdxj.making import index_of
 
 _FOUND: Final = ("response", "revisit", "resource")
 _MOST_BYTES: Final = (1 << 63) - 1
@@ -67,10 +67,9 @@ class Captures:
 
     def _read(self, archive: Archive, say: Callable[[str], None]) -> None:
         number = len(self._names)
-        path = archive.final_path
+        path, index = archive.final_path, index_of(archive.path)
         is_own = path.is_relative_to(self._directory)
         self._names.append(str(path.relative_to(self._directory) if is_own else path.absolute()))
-        index = archive.final_path.with_name(f"{archive.final_path.name}.cdxj")
         entries = self._entries(index, number) if index.exists() else _captures(archive, number, say)
         self._store.executemany("INSERT INTO capture VALUES (?, ?, ?, ?)", entries)
 
@@ -91,9 +90,7 @@ class Captures:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._store.close()
 
 

@@ -12,7 +12,6 @@ import fcntl
 import os
 import shutil
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 
@@ -69,9 +68,7 @@ class Folder:
         has_works_of_others = self.works.name in names and "lock" not in names and any(self.works.iterdir())
         return has_works_of_others or not names <= {"lock", self.works.name}
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._lock is not None
         shutil.rmtree(self.works)
         os.close(self._lock)

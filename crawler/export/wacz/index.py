@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Final, Self
 
 import msgspec
@@ -102,9 +101,7 @@ class Index:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._store.close()
 
 

@@ -5,7 +5,6 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import IO, Any, BinaryIO, Final, Self
 
 import msgspec
@@ -66,9 +65,7 @@ class Package:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._zip.close()
 
     def finish(self, facts: dict[str, Any]) -> None:
