@@ -5,7 +5,7 @@ restart. They stay small, whatever a site invents: beyond a number of hosts, ref
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -103,15 +103,16 @@ class RefusalCounts:
 class TrapCounter:
     """A `Discovery` that counts the refusals by traps."""
 
-    def __init__(self, inner: Discovery, refusals: RefusalCounts) -> None:
+    def __init__(self, inner: Callable[[], Discovery], refusals: RefusalCounts) -> None:
+        """`inner` gives the discovery that holds now."""
         self._inner = inner
         self._refusals = refusals
 
     def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
-        return self._inner.seeds(urls)
+        return self._inner().seeds(urls)
 
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
-        found = yield from self._inner.links(base_url, links, parent=parent, about=about)
+        found = yield from self._inner().links(base_url, links, parent=parent, about=about)
         if not _TRAPS.isdisjoint(found.refused):
             trapped = [(url, reason) for url, reason in found.refusals if reason in _TRAPS]
             for at in range(0, len(trapped), LINKS_AT_ONCE):
@@ -123,18 +124,18 @@ class TrapCounter:
     def references(
         self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
     ) -> Steps[list[str]]:
-        return self._inner.references(base_url, links, found, parent=parent)
+        return self._inner().references(base_url, links, found, parent=parent)
 
     def link_details(
         self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
     ) -> Steps[list[LinkDetail]]:
-        return self._inner.link_details(base_url, links, found, parent=parent)
+        return self._inner().link_details(base_url, links, found, parent=parent)
 
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
-        return self._inner.sitemaps(hrefs, parent=parent)
+        return self._inner().sitemaps(hrefs, parent=parent)
 
     def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
-        found = self._inner.redirect(redirect, parent=parent)
+        found = self._inner().redirect(redirect, parent=parent)
         if isinstance(found, Trap) and (url := join(parent.url, redirect.location.strip())):
             self._refusals.count([(url, found)])
         return found

@@ -42,7 +42,7 @@ from crawler.wiring.components import (
 )
 from crawler.wiring.components.disk_space import disk_space
 from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
-from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
+from crawler.wiring.live.values import Latest, make_values
 from crawler.wiring.opening.fetchers import open_fetchers
 from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept, rules_version_of
 from crawler.wiring.parts import check_parts
@@ -136,7 +136,7 @@ async def open_crawl(
             gauge=gauge,
             new_seeds=new_seeds,
             live=live,
-            read_seeds=lambda texts: seeding.added_seeds(live.loaded.config, urls, LatestDiscovery(latest), texts),
+            read_seeds=lambda texts: seeding.added_seeds(live.loaded.config, urls, latest.discovery(), texts),
             links=links,
             services=shared.services,
         )
@@ -219,7 +219,7 @@ async def _components(
         fetcher=fetchers.outermost,
         extractor=additions.extractor(processing.extractor(loaded, read_pdf)),
         robots=fetchers.robots_and_tdm,
-        discovery=TrapCounter(LatestDiscovery(latest), refusals),
+        discovery=TrapCounter(latest.discovery, refusals),
         sink=sinks.sink,
         policy_for=latest.policy,
         queue_key=partial(discovering.queue_key, urls),

@@ -51,7 +51,7 @@ def told(notes: Notebook) -> dict[str, RefusalCount]:
 def discovery(notes: Notebook) -> TrapCounter:
     reader = UrlReader()
     inner = ScopedDiscovery(urls=reader, scope=Scope(within="any", seeds=[reader.seed(SEED)]))
-    return TrapCounter(inner, RefusalCounts(notes))
+    return TrapCounter(lambda: inner, RefusalCounts(notes))
 
 
 def test_refusals_by_traps_are_counted_by_rule_and_host_over_restarts() -> None:

@@ -1,4 +1,4 @@
-"""The values that can be replaced while a crawl runs, and the components that always use the latest."""
+"""The values that can be replaced while a crawl runs, and the functions by which components ask for the latest."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,14 @@ from crawler.discover.quota import PageLimits, SitemapLimits
 from crawler.discover.scope import Scope
 from crawler.discover.sites import BySite
 from crawler.fetch.request_limits import RequestLimits
-from crawler.page import Link, LinkDetail, Redirect
 from crawler.politeness.response_policy import ResponsePolicy
-from crawler.protocols import Discovered, Discovery
+from crawler.protocols import Discovery
 from crawler.record import ArchiveFilter
-from crawler.steps import Steps
 from crawler.url.ports import Ports
 from crawler.url.urls import UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.components import content, discovering, fetching, processing
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl
 
 
 class OfSite(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,37 +92,11 @@ class Latest:
     def scope(self) -> Scope:
         return self.values.scope
 
+    def discovery(self) -> Discovery:
+        return self.values.discovery
+
     def allows_port(self, port: int, /) -> bool:
         return self.values.ports.allow(port)
 
     def archive_filter(self) -> ArchiveFilter | None:
         return self.values.archive_filter
-
-
-class LatestDiscovery:
-    """The discovery that holds now; a `Discovery`."""
-
-    def __init__(self, latest: Latest) -> None:
-        self._latest = latest
-
-    def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
-        return self._latest.values.discovery.seeds(urls)
-
-    def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
-        return self._latest.values.discovery.links(base_url, links, parent=parent, about=about)
-
-    def references(
-        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
-    ) -> Steps[list[str]]:
-        return self._latest.values.discovery.references(base_url, links, found, parent=parent)
-
-    def link_details(
-        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
-    ) -> Steps[list[LinkDetail]]:
-        return self._latest.values.discovery.link_details(base_url, links, found, parent=parent)
-
-    def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
-        return self._latest.values.discovery.sitemaps(hrefs, parent=parent)
-
-    def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
-        return self._latest.values.discovery.redirect(redirect, parent=parent)
