@@ -33,6 +33,8 @@ from crawler.status import duration, size
 from crawler.write.records import find_record
 from visited import CannotList, VisitedStats, list_urls
 
+_as_json_lines = click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
+
 
 @click.group()
 @click.argument("directory", type=click.Path(path_type=Path))
@@ -59,7 +61,7 @@ inspect.add_command(verify)
 @click.option("--retired", is_flag=True, help="Only retired queues.")
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many at the top.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Show so many queues.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
+@_as_json_lines
 @click.pass_obj
 def queues(path: Path, sort: QueueOrder, match: str, retired: bool, offset: int, limit: int, as_json: bool) -> None:
     """List the queues that have URLs."""
@@ -106,7 +108,7 @@ def _trouble(health: HealthForm) -> str:
 @inspect.command("next")
 @click.argument("host")
 @click.option("--limit", type=click.IntRange(1, MAX_ITEMS), default=20, show_default=True, help="Show so many URLs.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
+@_as_json_lines
 @click.pass_obj
 def next_urls(path: Path, host: str, limit: int, as_json: bool) -> None:
     """List the URLs of HOST that come next."""
@@ -182,7 +184,7 @@ def _visit_lines(visits: UrlVisits) -> Iterator[tuple[str, object]]:
 @click.option(
     "--limit", type=click.IntRange(1, MAX_ITEMS), default=50, show_default=True, help="Show so many rules and hosts."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
+@_as_json_lines
 @click.pass_obj
 def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
     """List what traps and quotas have refused. It is listed by rule and host, with examples."""
