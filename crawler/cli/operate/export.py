@@ -110,14 +110,15 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
         raise click.UsageError(
             f"--to has the ending .{ending}, and --format is {form}: give it the ending .{form}, or name a folder"
         )
-    if chosen.text_by is not None and chosen.table != "pages":
+    if chosen.text_by is not None and (chosen.table != "pages" or form == _CDXJ):
         raise click.UsageError("--text-by is for the table of pages, and for wacz")
     if chosen.partition_by and (form in (_WACZ, _CDXJ) or chosen.table != "pages"):
         raise click.UsageError("--partition-by is for the table of pages")
     if form in (_WACZ, _CDXJ) and chosen.table != "pages":
         raise click.UsageError(f"--table {chosen.table} is for tables; --format {form} is about the archive")
     if form == "wacz":
-        _pack(directory, to, chosen)
+        with unpacked(chosen.earlier or _compared_with(CrawlDirectory(directory)), to) as folders:
+            _pack(directory, to, chosen, folders)
     elif form == "cdxj":
         _merge_index(directory, to, chosen)
     else:
@@ -202,13 +203,7 @@ def _reader(name: str) -> ContentReading:
     return read_by_trafilatura
 
 
-def _pack(directory: Path, to: Path, options: _Options) -> None:
-    places = options.earlier or _compared_with(CrawlDirectory(directory))
-    with unpacked(places, to) as folders:
-        _pack_with(directory, to, options, folders)
-
-
-def _pack_with(directory: Path, to: Path, options: _Options, places: Sequence[Path]) -> None:
+def _pack(directory: Path, to: Path, options: _Options, places: Sequence[Path]) -> None:
     read_content = None if options.text_by is None else _reader(options.text_by)
     archives, texts = [] if read_content is None else _archives_with_text(directory, options, places), None
     with Captures(directory, archives, _tell) as captures:
@@ -232,8 +227,6 @@ def _pack_with(directory: Path, to: Path, options: _Options, places: Sequence[Pa
 
 
 def _merge_index(directory: Path, to: Path, options: _Options) -> None:
-    if options.text_by is not None:
-        raise click.UsageError("--text-by is for the table of pages, and for wacz")
     lines = export_index(directory, options.part, to, overwrite=options.overwrite)
     say(f"{number_of(lines, 'capture')}: {to}")
 
