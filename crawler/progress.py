@@ -4,7 +4,6 @@ import textwrap
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
@@ -59,22 +58,19 @@ class Gauge:
         return msgspec.structs.replace(status, links_wait=self.links_wait(), connections=self.connections())
 
 
-class HasStatus(Protocol):
-    """A crawl that runs."""
-
-    def status(self) -> Status: ...
+ReadStatus = Callable[[], Status]
+"""Reads the status of a crawl that runs."""
 
 
-class GaugeOfParts:
-    """The status of several parts. Use it once they were open: before, there is none."""
+def read_parts(status: Callable[[], Status | None]) -> ReadStatus:
+    """Reads the status of several parts. Call it once they were open: before, there is none."""
 
-    def __init__(self, status: Callable[[], Status | None]) -> None:
-        self._status = status
+    def read() -> Status:
+        found = status()
+        assert found is not None
+        return found
 
-    def status(self) -> Status:
-        status = self._status()
-        assert status is not None
-        return status
+    return read
 
 
 def line(status: Status) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from config import Config, non_defaults
 from crawler import __version__
-from crawler.progress import HasStatus, line
+from crawler.progress import ReadStatus, line
 from crawler.status import Status, number_of
 
 log = logging.getLogger(__name__)
@@ -71,11 +71,11 @@ def log_rebuild() -> Callable[[str, int], None]:
     return progress
 
 
-async def log_progress(gauge: HasStatus) -> None:
+async def log_progress(read: ReadStatus) -> None:
     """Log a line of progress in each interval, until cancelled."""
     while True:
         await asyncio.sleep(INTERVAL_S)
-        status = gauge.status()
+        status = read()
         log.info("%s", line(status), extra={"fields": _fields(status)})
 
 

@@ -88,7 +88,7 @@ class EngineTask:
         try:
             async with asyncio.TaskGroup() as group:
                 beside = (
-                    group.create_task(log_progress(self._run.crawl.gauge)),
+                    group.create_task(log_progress(self._run.crawl.gauge.status)),
                     group.create_task(self._run.course.keep()),
                     group.create_task(self._run.answer_operator(stop=lambda now: self.stop(at_once=now))),
                 )

@@ -286,7 +286,7 @@ class _RunningPart:
                 group.create_task(answers.run()),
                 group.create_task(taker.run()),
                 group.create_task(self._tell_progress(run, links)),
-                group.create_task(log_progress(run.crawl.gauge)),
+                group.create_task(log_progress(run.crawl.gauge.status)),
                 group.create_task(run.course.keep()),
                 group.create_task(run.answer_operator(stop=self._stop, gate=carrier.gate)),
             ]

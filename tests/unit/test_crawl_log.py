@@ -64,7 +64,7 @@ async def test_a_log_of_json_has_a_line_for_each_message_with_what_is_known_of_i
             (tmp_path / "missing").stat()
         except OSError:
             crawl.exception("can't say %d of %s", 5, "ü")
-        telling = asyncio.ensure_future(log_progress(gauge))
+        telling = asyncio.ensure_future(log_progress(gauge.status))
         await asyncio.sleep(70)
         telling.cancel()
     await frontier.aclose()
@@ -84,7 +84,7 @@ async def test_progress_is_told_each_minute(caplog: pytest.LogCaptureFixture) ->
     frontier = await QueueFrontier.open(MemoryStore(), ExactSet(), now=now)
     await frontier.add(pages(2, 3))
     gauge = Gauge(Counters(), frontier.describe, ExactSet().describe, monotonic=asyncio.get_running_loop().time)
-    telling = asyncio.ensure_future(log_progress(gauge))
+    telling = asyncio.ensure_future(log_progress(gauge.status))
     await asyncio.sleep(150)
     telling.cancel()
     await frontier.aclose()

@@ -174,7 +174,7 @@ def test_the_table_keeps_to_the_width_and_to_its_height_while_nothing_moves(widt
 async def test_a_line_is_printed_at_each_interval_until_it_is_cancelled() -> None:
     file = StringIO()
     gauge = Gauge(Counters(), lambda: FRONTIER, lambda: BLOOM)
-    progress = asyncio.create_task(Lines(LastingStream(file)).show_progress(gauge, interval_s=5.0))
+    progress = asyncio.create_task(Lines(LastingStream(file)).show_progress(gauge.status, interval_s=5.0))
     await asyncio.sleep(21)
     progress.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -188,7 +188,7 @@ async def test_a_line_is_printed_at_each_interval_until_it_is_cancelled() -> Non
 async def test_the_live_table_is_erased_when_it_is_cancelled() -> None:
     console = Console(file=StringIO(), width=80, force_terminal=True, legacy_windows=False, _environ={"TERM": "xterm"})
     gauge = Gauge(Counters(), lambda: FRONTIER, lambda: BLOOM)
-    progress = asyncio.create_task(Drawing(console).show_progress(gauge, interval_s=5.0))
+    progress = asyncio.create_task(Drawing(console).show_progress(gauge.status, interval_s=5.0))
     await asyncio.sleep(2)
     progress.cancel()
     with pytest.raises(asyncio.CancelledError):

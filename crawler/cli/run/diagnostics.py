@@ -6,7 +6,7 @@ import sys
 from typing import Protocol
 
 from crawler.cli.run.streams import LastingStream
-from crawler.progress import HasStatus, line
+from crawler.progress import ReadStatus, line
 
 
 class Diagnostics(Protocol):
@@ -16,7 +16,7 @@ class Diagnostics(Protocol):
         """Print a line."""
         ...
 
-    async def show_progress(self, gauge: HasStatus, /, *, interval_s: float) -> None:
+    async def show_progress(self, read: ReadStatus, /, *, interval_s: float) -> None:
         """Show progress until cancelled: a live table on a terminal, elsewhere a line in each interval."""
         ...
 
@@ -31,10 +31,10 @@ class Lines:
         self._stream.write(f"{text}\n")
         self._stream.flush()
 
-    async def show_progress(self, gauge: HasStatus, /, *, interval_s: float) -> None:
+    async def show_progress(self, read: ReadStatus, /, *, interval_s: float) -> None:
         while True:
             await asyncio.sleep(interval_s)
-            self.tell(line(gauge.status()))
+            self.tell(line(read()))
 
 
 def diagnostics() -> Diagnostics:

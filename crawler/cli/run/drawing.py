@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from crawler.progress import HasStatus, rows_of, why
+from crawler.progress import ReadStatus, rows_of, why
 from crawler.status import Status
 
 LIVE_INTERVAL_S: Final = 0.5
@@ -23,12 +23,12 @@ class Drawing:
     def tell(self, text: str, /) -> None:
         self._console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
-    async def show_progress(self, gauge: HasStatus, /, *, interval_s: float) -> None:
-        live = Live(table(gauge.status()), console=self._console, auto_refresh=False, transient=True)
+    async def show_progress(self, read: ReadStatus, /, *, interval_s: float) -> None:
+        live = Live(table(read()), console=self._console, auto_refresh=False, transient=True)
         with live:
             while True:
                 await asyncio.sleep(LIVE_INTERVAL_S)
-                live.update(table(gauge.status()), refresh=True)
+                live.update(table(read()), refresh=True)
 
 
 def table(status: Status) -> Group:

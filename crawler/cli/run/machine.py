@@ -19,7 +19,7 @@ from crawler.engine import Ending
 from crawler.library.log_form import log_form
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.parts.exchange.redis import RedisExchange
-from crawler.progress import GaugeOfParts
+from crawler.progress import read_parts
 from crawler.supervise.cluster.agent import CrawlAgent
 from crawler.supervise.cluster.joining import Joined, join
 from crawler.supervise.cluster.messages import WIRE
@@ -101,6 +101,5 @@ async def _show(agent: CrawlAgent, console: Diagnostics) -> None:
     """Show how the parts of this machine come on."""
     console.tell(f"{agent.name}: waiting for leases of parts.")
     await agent.here.first_open.wait()
-    gauge = GaugeOfParts(agent.status)
     interval_s = agent.plan.loaded.config.progress.interval_s
-    await show_progress(gauge, console, interval_s=interval_s)
+    await show_progress(read_parts(agent.status), console, interval_s=interval_s)

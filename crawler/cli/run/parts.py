@@ -19,7 +19,7 @@ from crawler.library.log_form import log_form
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.lines import log_reload
 from crawler.operate.settings.start import Start
-from crawler.progress import GaugeOfParts
+from crawler.progress import read_parts
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.operating import answer_operator
 from crawler.supervise.preparing import Plan, lock_parts
@@ -93,12 +93,12 @@ async def _reload_when_wanted(coordinator: Coordinator, settings: SettingsOfPart
 
 async def _show(coordinator: Coordinator, console: Diagnostics) -> None:
     """Show how the crawl begins, and its progress."""
-    plan, gauge = coordinator.plan, GaugeOfParts(coordinator.status)
+    plan, read = coordinator.plan, read_parts(coordinator.status)
     await coordinator.all_open.wait()
     for choice in coordinator.choices:
         console.tell(f"{choice}.")
     log_beginning(plan.loaded.config, str(plan.directory.path), resumed=coordinator.is_resumed)
     if coordinator.is_resumed:
-        print_resumed(gauge.status().frontier, console)
+        print_resumed(read().frontier, console)
     interval_s = plan.loaded.config.progress.interval_s
-    await show_progress(gauge, console, interval_s=interval_s)
+    await show_progress(read, console, interval_s=interval_s)

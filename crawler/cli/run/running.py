@@ -25,7 +25,7 @@ from crawler.library.log_form import log_form
 from crawler.library.opening import Run, lock_crawl, open_run
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.start import Start
-from crawler.progress import HasStatus, summary
+from crawler.progress import ReadStatus, summary
 from crawler.status import Status
 from crawler.wiring.plugins.blame import blaming, plugins_of
 
@@ -123,7 +123,7 @@ async def _run_engine(run: Run, console: Diagnostics, acting: Interrupts) -> End
         acting.reload = lambda: group.create_task(run.reload())
         interval_s = run.loaded.config.progress.interval_s
         beside = [
-            group.create_task(show_progress(crawl.gauge, console, interval_s=interval_s)),
+            group.create_task(show_progress(crawl.gauge.status, console, interval_s=interval_s)),
             group.create_task(run.course.keep()),
             group.create_task(run.answer_operator(stop=stopping.by_command)),
         ]
@@ -137,11 +137,11 @@ def in_flight(status: Status | None) -> int:
     return 0 if status is None else status.frontier.in_process
 
 
-async def show_progress(gauge: HasStatus, console: Diagnostics, *, interval_s: float) -> None:
+async def show_progress(read: ReadStatus, console: Diagnostics, *, interval_s: float) -> None:
     """Show and log the progress until cancelled."""
     async with asyncio.TaskGroup() as group:
-        group.create_task(_keep_running(console.show_progress(gauge, interval_s=interval_s)))
-        group.create_task(_keep_running(log_progress(gauge)))
+        group.create_task(_keep_running(console.show_progress(read, interval_s=interval_s)))
+        group.create_task(_keep_running(log_progress(read)))
 
 
 async def _keep_running(display: Coroutine[None, None, None]) -> None:
