@@ -1,6 +1,5 @@
 """The progress of a crawl in words: a line, names and values for a table, and a summary at the end."""
 
-import textwrap
 import time
 from collections import deque
 from collections.abc import Callable
@@ -9,7 +8,7 @@ import msgspec
 
 from crawler.counters import Counters
 from crawler.page import ConnectionCounts
-from crawler.status import Status, duration, number_of, rate, size, status_of
+from crawler.status import Status, duration, number_of, rate, row_lines, size, status_of
 from frontier import FrontierStats
 from visited import VisitedStats
 
@@ -145,14 +144,10 @@ def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> 
     ]
     if not waits:
         rows += visit_rows(frontier)
-    lines = [ending]
-    for name, value in rows:
-        head = f"{name:>10}  "
-        # Keeps a name and its count on one line.
-        unbroken = value.replace(": ", ":\N{NO-BREAK SPACE}")
-        wrapped = textwrap.wrap(unbroken, width, initial_indent=head, subsequent_indent=" " * len(head))
-        lines += [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
-    return [*lines, f"    output  {directory}"]
+    # Keeps a name and its count on one line.
+    unbroken = [(name, value.replace(": ", ":\N{NO-BREAK SPACE}")) for name, value in rows]
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in row_lines(unbroken, width=width)]
+    return [ending, *lines, f"    output  {directory}"]
 
 
 def _tls(connections: ConnectionCounts) -> str:

@@ -1,5 +1,8 @@
 """The state of a crawl as one value: progress shows it, the summary tells it, and `--json` prints it. Pure."""
 
+import textwrap
+from collections.abc import Iterable
+
 import msgspec
 
 from crawler.counters import Counters, InFlight
@@ -163,3 +166,12 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def row_lines(rows: Iterable[tuple[str, str]], *, names: int = 10, width: int = 80) -> list[str]:
+    """Names and values as lines of at most `width` characters, of which the names take `names`."""
+    lines: list[str] = []
+    for name, value in rows:
+        head = f"{name:>{names}}  "
+        lines += textwrap.wrap(value, width, initial_indent=head, subsequent_indent=" " * len(head))
+    return lines

@@ -1,7 +1,6 @@
 """onceover cluster status"""
 
 import asyncio
-import textwrap
 from pathlib import Path
 
 import click
@@ -13,7 +12,7 @@ from crawler.cli.options import settings_option
 from crawler.codes.exit_codes import COMPLETE
 from crawler.operate.cluster.forms import ClusterStatus, PartOnMachine
 from crawler.operate.cluster.status import read_status
-from crawler.status import number_of
+from crawler.status import number_of, row_lines
 
 _WIDTH = 100
 _STATES = {
@@ -61,7 +60,7 @@ def lines_of(found: ClusterStatus) -> list[str]:
     """The status for people."""
     held = sum(part.state == "held" for part in found.parts)
     parts = number_of(len(found.parts), "part")
-    lines = [f"{found.name} in {parts}, {held} of them run (prefix {found.prefix}, at {found.url})"]
+    heading = f"{found.name} in {parts}, {held} of them run (prefix {found.prefix}, at {found.url})"
     if found.last_ending is None:
         decides = found.coordinator or "nobody: the crawl can't end or change its settings until a machine does"
         rows = [("decides", decides)]
@@ -70,11 +69,7 @@ def lines_of(found: ClusterStatus) -> list[str]:
     rows += [(f"part {part.part}", _part(part)) for part in found.parts]
     rows += [(machine.host, _machine(machine.silent_s, machine.directory, machine.parts)) for machine in found.machines]
     rows += [("to do", text) for text in found.advice]
-    width = max(len(name) for name, _ in rows)
-    for name, text in rows:
-        head = f"{name:>{width}}  "
-        lines += textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
-    return lines
+    return [heading, *row_lines(rows, names=max(len(name) for name, _ in rows), width=_WIDTH)]
 
 
 def _part(part: PartOnMachine) -> str:

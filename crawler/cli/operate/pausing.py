@@ -1,6 +1,5 @@
 """onceover status, pause, resume, stop"""
 
-import textwrap
 from pathlib import Path
 
 import click
@@ -26,9 +25,7 @@ from crawler.operate.course import course_of
 from crawler.operate.opening import is_of_daemon
 from crawler.operate.reach import CrawlEnded
 from crawler.progress import frontier_rows, rows_of, visit_rows
-from crawler.status import number_of, rate
-
-_WIDTH = 80
+from crawler.status import number_of, rate, row_lines
 
 
 @click.command()
@@ -65,7 +62,6 @@ def status(directory: Path | None, part: int | None, daemon: Daemon | None, as_j
 
 def status_lines(found: CrawlStatus, directory: Path, daemon: Daemon | None = None) -> list[str]:
     """The status for people."""
-    lines = [_heading(found, directory, daemon)]
     rows = rows_of(found.run) if found.run is not None else frontier_rows(found.frontier) + visit_rows(found.frontier)
     if found.run is not None and found.run.waiting is not None:
         rows.append(("waits", found.run.waiting))
@@ -76,10 +72,7 @@ def status_lines(found: CrawlStatus, directory: Path, daemon: Daemon | None = No
         rows.append(("done", f"{share}left: {left_text(found.remaining)}"))
     rows += part_rows(found)
     rows += course_rows(found.course or ())
-    for name, value in rows:
-        head = f"{name:>10}  "
-        lines += textwrap.wrap(value, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
-    return lines
+    return [_heading(found, directory, daemon), *row_lines(rows)]
 
 
 def _heading(found: CrawlStatus, directory: Path, daemon: Daemon | None) -> str:

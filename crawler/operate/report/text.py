@@ -1,6 +1,5 @@
 """A report for people."""
 
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
@@ -26,9 +25,8 @@ from crawler.operate.report.forms import (
     Report,
     Summary,
 )
-from crawler.status import duration, number_of, size
+from crawler.status import duration, number_of, row_lines, size
 
-_WIDTH: Final = 80
 _ONLY_FIRST: Final = (
     "  Only the page is known where each was found first, because the crawl ran without output.link_details."
 )
@@ -49,11 +47,7 @@ def heading(report: Report) -> str:
 
 def summary_lines(summary: Summary) -> list[str]:
     """Names and values, wrapped."""
-    lines = []
-    for name, value in _rows(summary):
-        head = f"{name:>10}  "
-        lines += textwrap.wrap(value, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
-    return lines
+    return row_lines(_rows(summary))
 
 
 def _rows(summary: Summary) -> list[tuple[str, str]]:
