@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -76,27 +76,10 @@ class PacedFrontier(ForwardingFrontier):
         await super().done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
 
     async def retry(
-        self,
-        lease: Lease,
-        /,
-        *,
-        after_s: float | None,
-        cooldown_s: float,
-        group_cooldown_s: float | None = None,
-        reason: str | None = None,
-        pressure: int = 0,
-        answered: bool = False,
+        self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, **how: Any
     ) -> None:
         self._end(lease, cooldown_s if group_cooldown_s is None else group_cooldown_s)
-        await super().retry(
-            lease,
-            after_s=after_s,
-            cooldown_s=cooldown_s,
-            group_cooldown_s=group_cooldown_s,
-            reason=reason,
-            pressure=pressure,
-            answered=answered,
-        )
+        await super().retry(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, **how)
 
     def release(
         self,

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from crawler.parts.allowances import Instruction, Order
 from crawler.parts.ending import Answer, EndWatch, Gate, Report, Step
 from crawler.parts.sharing.limited_frontier import LimitedFrontier
 from crawler.parts.sharing.page_allowance import PageAllowance
-from frontier import ActiveQueue, CrawlUrl, Lease, LedgerEntry, Outcome, Part, PartLinks
+from frontier import ActiveQueue, CrawlUrl, Lease, LedgerEntry, Part, PartLinks
 from frontier.shell import QueueFrontier
 from frontier.values import Budgets
 
@@ -126,11 +127,9 @@ class PartFrontier(LimitedFrontier):
         if not taking.cancelled() and taking.exception() is None and (lease := taking.result()) is not None:
             self.release(lease)
 
-    async def done(
-        self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
-    ) -> None:
+    async def done(self, lease: Lease, /, **how: Any) -> None:
         with self._changing():
-            await super().done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
+            await super().done(lease, **how)
 
     # operators
 

@@ -1,5 +1,7 @@
 """A frontier that begins no more pages than its part may have."""
 
+from typing import Any
+
 import msgspec
 
 from crawler.parts.sharing.page_allowance import PageAllowance
@@ -35,46 +37,16 @@ class LimitedFrontier(ForwardingFrontier):
             self._allowance.release(lease.number)
         return may_fetch
 
-    async def done(
-        self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
-    ) -> None:
-        await super().done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
+    async def done(self, lease: Lease, /, *, outcome: Outcome, **how: Any) -> None:
+        await super().done(lease, outcome=outcome, **how)
         self._allowance.settle(lease.number, is_page=outcome.is_page)
 
-    async def retry(
-        self,
-        lease: Lease,
-        /,
-        *,
-        after_s: float | None,
-        cooldown_s: float,
-        group_cooldown_s: float | None = None,
-        reason: str | None = None,
-        pressure: int = 0,
-        answered: bool = False,
-    ) -> None:
-        await super().retry(
-            lease,
-            after_s=after_s,
-            cooldown_s=cooldown_s,
-            group_cooldown_s=group_cooldown_s,
-            reason=reason,
-            pressure=pressure,
-            answered=answered,
-        )
+    async def retry(self, lease: Lease, /, **how: Any) -> None:
+        await super().retry(lease, **how)
         self._allowance.release(lease.number)
 
-    def release(
-        self,
-        lease: Lease,
-        /,
-        *,
-        cooldown_s: float = 0.0,
-        group_cooldown_s: float | None = None,
-        asked: bool = False,
-        reason: str | None = None,
-    ) -> None:
-        super().release(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason)
+    def release(self, lease: Lease, /, **how: Any) -> None:
+        super().release(lease, **how)
         self._allowance.release(lease.number)
 
     def describe(self) -> FrontierStats:
