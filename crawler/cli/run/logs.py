@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from config import Config
 from crawler.cli.run.diagnostics import Diagnostics
 from crawler.library.crawl_log import log_into
+from crawler.library.log_form import log_form
 from crawler.status import number_of
 
 SHOWN_PER_KIND = 3
@@ -36,11 +38,11 @@ class _ConsoleHandler(logging.Handler):
 
 
 @contextmanager
-def logging_to(file: Path, form: logging.Formatter, console: Diagnostics) -> Iterator[None]:
-    """Log into a file, which is created when there is something to log, and to the console."""
+def logging_to(file: Path, config: Config, console: Diagnostics) -> Iterator[None]:
+    """Log into the file of a crawl, which is created when there is something to log, and to the console."""
     to_console = _ConsoleHandler(console)
     try:
-        with log_into(file, form, to_console):
+        with log_into(file, log_form(config.log.format, crawl=config.crawl.name), to_console):
             yield
     finally:
         if to_console.suppressed:

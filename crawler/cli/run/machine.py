@@ -16,7 +16,6 @@ from crawler.cli.run.running import in_event_loop, in_flight, print_result, show
 from crawler.cli.run.streams import say
 from crawler.disk.going_on import how_to_go_on
 from crawler.engine import Ending
-from crawler.library.log_form import log_form
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.progress import read_parts
@@ -54,9 +53,7 @@ async def _run(reached: Loaded, directory: Path, max_parts: int, console: Diagno
         assert this is not None
         acting.act = this.cancel
         async with join(reached, directory, version=__version__, on_wait=console.tell) as joined:
-            crawl = joined.plan.loaded.config
-            form = log_form(crawl.log.format, crawl=crawl.crawl.name)
-            with logging_to(joined.plan.directory.log, form, console):
+            with logging_to(joined.plan.directory.log, joined.plan.loaded.config, console):
                 warn_of_address_space()
                 return await _work(joined, max_parts, acting, console)
 

@@ -15,7 +15,6 @@ from crawler.cli.run.running import in_event_loop, in_flight, print_result, show
 from crawler.control.requests import Reload
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
-from crawler.library.log_form import log_form
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.lines import log_reload
 from crawler.operate.settings.start import Start
@@ -43,8 +42,7 @@ def run_in_parts(
     console = diagnostics()
 
     locked = lock_parts(loaded, version=__version__, fresh=fresh, rebuild=rebuild, start=start, on_wait=console.tell)
-    form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name)
-    with locked as plan, logging_to(plan.directory.log, form, console):
+    with locked as plan, logging_to(plan.directory.log, loaded.config, console):
         warn_of_address_space()
         for line in changed:
             console.tell(f"Changed: {line}.")

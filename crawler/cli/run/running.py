@@ -21,7 +21,6 @@ from crawler.cli.run.streams import say
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_progress
-from crawler.library.log_form import log_form
 from crawler.library.opening import Run, lock_crawl, open_run
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.start import Start
@@ -55,8 +54,7 @@ def run_crawl(
     """
     console = diagnostics()
     settle_allocator()
-    form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name)
-    with lock_crawl(loaded, fresh=fresh) as directory, logging_to(directory.log, form, console):
+    with lock_crawl(loaded, fresh=fresh) as directory, logging_to(directory.log, loaded.config, console):
         warn_of_address_space()
         # Outside of the loop too, because a task that raises SystemExit ends it at once.
         with blaming(plugins_of(loaded.config)):
