@@ -28,7 +28,7 @@ def daemon_at(url: str, token: str) -> DaemonClient:
 
 
 class _Shown(msgspec.Struct):
-    """Of what a daemon says of a crawl."""
+    """What is read of a daemon's reply about a crawl."""
 
     state: str
     reason: str | None

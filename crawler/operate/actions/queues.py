@@ -62,12 +62,12 @@ async def _queues_of(crawl: OperatedCrawl, host: str) -> list[QueueStatus]:
 
 
 def no_queue(directory: Path, host: str) -> str:
-    """What to say if a crawl does not know a host."""
+    """The message that a crawl does not know a host."""
     return f"{directory} {_has_no_queue(host)} `onceover inspect {directory} queues` lists them"
 
 
 def is_unknown(message: str, host: str) -> bool:
-    """Whether that is what somebody says."""
+    """Whether a message is that of `no_queue`."""
     return _has_no_queue(host) in message
 
 

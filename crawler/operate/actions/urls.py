@@ -60,7 +60,7 @@ async def look_up(crawl: OperatedCrawl, url: str) -> UrlFound:
 
 
 def _refusal_of_links(crawl: OperatedCrawl, target: Target) -> str | None:
-    """Why the crawl follows no ordinary link to the URL, from a page near it if it knows the host."""
+    """Why the crawl does not follow an ordinary link to the URL. If it knows the host, the link is on a page nearby."""
     _, discovery = crawl.rules()
     is_near = queue_reads(crawl).queue(target.queue_key) is not None
     return discovering.refusal_of_links(discovery, target.url, queue_key=target.queue_key, is_near=is_near)

@@ -16,7 +16,7 @@ from frontier import KnownUrl, LedgerEntry, UrlState
 
 
 def visits_of(known: KnownUrl, config: Config) -> UrlVisits:
-    """What the ledger keeps of the visits to a URL. If it waits, its record does so."""
+    """What is known of the visits to a URL: from the ledger, or, while the URL waits, from its entry in the queue."""
     entry = known.entry
     count, history, last_at = entry.visits, entry.history, entry.fetched_at
     if entry.state is UrlState.PENDING:

@@ -1,4 +1,4 @@
-"""Reads how a crawl on many machines is."""
+"""Reads the status of a crawl on many machines."""
 
 import asyncio
 import tomllib

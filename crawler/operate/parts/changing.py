@@ -1,4 +1,4 @@
-"""Requests that change all parts of a crawl. Each part is changed for itself: a refusal says which of them are."""
+"""Requests that change all parts of a crawl. Each part changes for itself; a refusal says which of them have."""
 
 import msgspec
 
@@ -58,7 +58,7 @@ async def stop(crawl: CrawlInParts, request: Stop) -> Stopping:
 
 
 async def take_checkpoint(crawl: CrawlInParts) -> Checkpoint:
-    """Of all parts, which are asked at the same time. Repeating it is safe."""
+    """Ask all parts at the same time for a checkpoint. Repeating it is safe."""
     taken, refusals = divide_replies(await crawl.parts.each(TakeCheckpoint(), Checkpoint))
     if refusals:
         reasons = "; ".join(refusal.message for refusal in refusals.values())

@@ -32,7 +32,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named(self) -> str:
-        """How messages for people begin."""
+        """The beginning of messages about it."""
         return "" if self.part is None else f"part {self.part} ({self.directory.original}): "
 
 

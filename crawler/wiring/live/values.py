@@ -20,7 +20,7 @@ from crawler.wiring.sites import Sites
 
 
 class OfSite(msgspec.Struct, frozen=True, kw_only=True):
-    """Those that may differ between sites."""
+    """The values that may differ between sites."""
 
     policy: ResponsePolicy
     request_limits: RequestLimits

@@ -49,7 +49,7 @@ class NoRoom(Exception):
 
 
 class Source(IntEnum):
-    """Who tells. Sinks beside records and archive follow, one number each."""
+    """Where a fact comes from. Each sink beside records and archive has a number of its own, from `FIRST_SINK` on."""
 
     LEDGER = 0
     RECORDS = 1
@@ -79,7 +79,7 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """How much an output tells."""
+    """How many numbers an output has."""
 
     name: str
     numbers: int
@@ -94,7 +94,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Disagreement(msgspec.Struct, frozen=True):
-    """Two that tell different things of a number."""
+    """Two sources that contradict each other about a number."""
 
     number: int
     url: str

@@ -1,4 +1,4 @@
-"""The URLs with most of something. Pure."""
+"""The URLs with the highest of some value, such as the slowest. Pure."""
 
 from collections.abc import Callable, Iterator
 from heapq import heappush, heappushpop
