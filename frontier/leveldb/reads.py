@@ -29,7 +29,6 @@ from frontier.leveldb.format.keys import (
 )
 from frontier.leveldb.format.queue_records import decode_queue, encode_queue
 from frontier.leveldb.full_scan import FullScan, known_url
-from frontier.leveldb.heads import Head
 from frontier.leveldb.writer import Writer
 from frontier.link_table.table import url_digest
 from frontier.queues.lifecycle import INACTIVE, SNOOZED
@@ -39,6 +38,21 @@ from frontier.values import LedgerEntry, UrlState
 
 QUEUES_AT_ONCE = 500
 DAMAGED = "its record in the ledger was damaged"
+
+
+class Head:
+    """A place in a space of keys before which there is no key, so that a look at the beginning of the space never walks
+    over what was deleted there."""
+
+    def __init__(self, start: bytes) -> None:
+        self.start = start
+
+    def note_written(self, key: bytes) -> None:
+        self.start = min(self.start, key)
+
+    def note_first(self, key: bytes) -> None:
+        """All keys were read from `start`: this is the first one, or the place up to which there is none."""
+        self.start = max(self.start, key)
 
 
 class LevelDBReads:
