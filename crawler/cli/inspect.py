@@ -28,7 +28,7 @@ from crawler.control.requests import (
 from crawler.disk.layout import part_directories, record_directories
 from crawler.operate.reach import reach
 from crawler.operate.stored import open_crawl
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 from crawler.status import duration, size
 from crawler.write.records import find_record
 from visited import CannotList, VisitedStats, list_urls

@@ -16,7 +16,7 @@ from crawler.course.stored import read_history, write_history
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_directories
 from crawler.operate.actions.slices import in_slices
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 from crawler.status import host_of
 from frontier import FrontierStats, QueueReads, QueueStatus
 

@@ -13,12 +13,12 @@ import msgspec
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.pruned import Cycle, read_pruned, write_pruned
 from crawler.disk.repeating import Repeating
+from crawler.page import rfc3339
 from crawler.prune.choosing import Keep
 from crawler.prune.cycles import is_over, renumbered, with_next
 from crawler.prune.finished import OutputFile, output_files
 from crawler.prune.needs import Needs, Unneeded
 from crawler.prune.pruning import Plan, delete, make_plan
-from crawler.record import rfc3339
 from crawler.status import number_of, size
 from crawler.write.cdxj.making import archives, serial_of
 from crawler.write.warc_opening import next_serial

@@ -7,10 +7,9 @@
     headers        what the headers of a response say: media type, validators, until when it is fresh
     dates          HTTP dates and dates of sitemaps, as records write them
 
-`crawler.page.PageRecord` is the value. The pipeline makes records, and the command line writes moments in their form.
+`crawler.page.PageRecord` is the value. The pipeline makes records.
 """
 
-from crawler.page import rfc3339
 from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
 from crawler.record.changes import Change, has_copy
 from crawler.record.dates import header_time, http_date, w3c_time
@@ -29,7 +28,6 @@ __all__ = [
     "header_time",
     "http_date",
     "resolved_url",
-    "rfc3339",
     "unfetched_record",
     "validator",
     "w3c_time",

@@ -24,9 +24,9 @@ from crawler.export.tables import Exported, TableExport, export_table, is_file
 from crawler.export.wacz.packing import WaczExport, earlier_archives, export_wacz
 from crawler.export.wacz.unpacking import is_wacz, unpacked
 from crawler.export.writers import Format
+from crawler.page import rfc3339
 from crawler.protocols import ContentReading
 from crawler.read.html.lexbor import lexbor_extractor
-from crawler.record import rfc3339
 from crawler.status import number_of
 from crawler.url.hosts import use_suffixes
 

@@ -17,8 +17,7 @@ from crawler.export.wacz.index import Capture, Index
 from crawler.export.wacz.package import Member, Package
 from crawler.export.wacz.unpacking import is_wacz
 from crawler.export.writers import ExportRefused
-from crawler.page import PageRecord
-from crawler.record import rfc3339
+from crawler.page import PageRecord, rfc3339
 from crawler.status import number_of
 from crawler.write.gzip_members import GzipMember
 from crawler.write.warc_records import warcinfo

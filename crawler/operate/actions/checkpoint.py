@@ -7,7 +7,7 @@ from crawler.control.replies import Checkpoint, WrittenFile
 from crawler.disk.syncing import SyncFailed
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 
 
 async def take_checkpoint(crawl: OperatedCrawl) -> Checkpoint:

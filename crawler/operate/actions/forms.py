@@ -6,8 +6,8 @@ from typing import Final
 
 from crawler.control.known_urls import UrlForm, UrlVisits
 from crawler.control.replies import HealthForm, QueueForm
-from crawler.page import digest_text
-from crawler.record import header_time, rfc3339
+from crawler.page import digest_text, rfc3339
+from crawler.record import header_time
 from crawler.status import host_of
 from frontier import KnownUrl, QueueStatus
 

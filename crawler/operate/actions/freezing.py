@@ -8,7 +8,7 @@ from crawler.control.frozen import Frozen, FrozenState, Held
 from crawler.copies.freezing import Freezing
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 from crawler.wiring.backends import frontier_backend
 from frontier import InParts, PartLinks
 

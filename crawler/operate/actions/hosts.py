@@ -12,7 +12,7 @@ from crawler.counters import InFlight
 from crawler.operate.actions.forms import moment
 from crawler.operate.actions.slices import First, in_slices
 from crawler.operate.target import OperatedCrawl, queue_reads, serving
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 from crawler.status import duration, failures_text, host_of
 from crawler.wiring.components import discovering
 from crawler.wiring.storage import rules_version

@@ -17,8 +17,8 @@ from crawler.operate.actions.forms import url_form
 from crawler.operate.actions.visits import visits_of
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, queue_reads
+from crawler.page import rfc3339
 from crawler.parts.ownership import Ownership
-from crawler.record import rfc3339
 from crawler.status import host_of
 from crawler.url.urls import Target
 from crawler.wiring import seeding

@@ -7,7 +7,7 @@ from typing import Final
 from crawler.operate.report.counting import is_page
 from crawler.operate.report.forms import Activity
 from crawler.operate.report.visits import Visit
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 
 MAX_BINS: Final = 240
 

@@ -28,7 +28,7 @@ from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import ledger_visits
 from crawler.operate.report.waiting import robots_of, who_waits, with_facts
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 from crawler.url.seeds import read_seed
 from crawler.wiring.components.discovering import url_reader
 from crawler.write.records import record_files

@@ -22,7 +22,7 @@ from crawler.disk.lineages import Block, name_crawl, set_aside
 from crawler.operate.opening import refuse_without_configuration
 from crawler.operate.reach import WAIT_S, CrawlEnded, reach
 from crawler.operate.refused import Refused
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 
 _NONE: Final = Block(first=1, last=0)
 """A part that is restored gets its numbers from its crawl."""

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from crawler.cli import onceover
 from crawler.export.writers import ExportRefused
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 from crawler.write.warc import WarcOptions, WarcSink
 from tests.unit.export.written import record, write_crawl
 from tests.unit.write.samples import page

@@ -14,7 +14,7 @@ from crawler.fetch.robots.rules import RobotsRules
 from crawler.fetch.robots.status import RobotsStatus, outlook
 from crawler.operate.opening import lock_stored
 from crawler.operate.report.forms import HostRow, Report
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 from crawler.wiring.storage import open_state
 from tests.unit.operate.answering import answering
 from tests.unit.operate.stored_crawls import HOSTS, PARTS, StoredCrawl, make

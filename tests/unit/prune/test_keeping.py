@@ -15,12 +15,11 @@ from config import Loaded, load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, write_layout
 from crawler.disk.pruned import Cycle, Pruned, read_pruned, write_pruned
-from crawler.page import NotModified, Page
+from crawler.page import NotModified, Page, rfc3339
 from crawler.prune import following
 from crawler.prune.choosing import Keep
 from crawler.prune.finished import output_files
 from crawler.prune.keeping import Keeping, Referring
-from crawler.record import rfc3339
 from crawler.wiring.components.disk_space import DiskSpace, disk_space
 from crawler.write.cdxj.making import index_of
 from crawler.write.warc import WarcOptions, WarcSink

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from crawler.disk import durable_file, pruned
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.pruned import Cycle, PrunedNumbers, read_pruned, why_list_is_lost, write_numbers, write_pruned
+from crawler.page import rfc3339
 from crawler.page.number_set import NumberSet
 from crawler.prune import finished, following
 from crawler.prune.choosing import Keep
@@ -25,7 +26,6 @@ from crawler.prune.cycles import Place, renumbered, with_next
 from crawler.prune.finished import OutputFile, output_files, read_content
 from crawler.prune.needs import Needs
 from crawler.prune.pruning import delete, make_plan
-from crawler.record import rfc3339
 from crawler.write.cdxj.making import archives, index_of, lines_of
 from crawler.write.gzip_members import HEAD_BYTES, members
 from crawler.write.records import read_records

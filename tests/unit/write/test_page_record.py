@@ -22,6 +22,7 @@ from crawler.page import (
     body_digest,
     body_sha1,
     digest_text,
+    rfc3339,
 )
 from crawler.record import (
     FoundLinks,
@@ -30,7 +31,6 @@ from crawler.record import (
     header_time,
     http_date,
     resolved_url,
-    rfc3339,
     unfetched_record,
     w3c_time,
 )

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from crawler.control.replies import CrawlStatus
-from crawler.record import rfc3339
+from crawler.page import rfc3339
 from crawler.serve.api.events.forms import RateForm, RemovedForm
 from crawler.serve.api.forms import CrawlForm, CrawlList
 
