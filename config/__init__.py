@@ -54,7 +54,6 @@ from config.show.changes import Change, changes, differences, non_defaults
 from config.show.json_schema import json_schema
 from config.show.render import render_show, render_toml
 from config.toml import toml_value
-from config.units import parse_size
 
 __all__ = [
     "COMPARE_BACKENDS",
@@ -84,7 +83,6 @@ __all__ = [
     "named_backends",
     "non_defaults",
     "owned_by_others",
-    "parse_size",
     "parse_toml",
     "preset_text",
     "presets",

@@ -52,7 +52,7 @@ TRANSIENT_FAILURES = frozenset(
 )
 """Failures after which another attempt may succeed."""
 
-TLS_FAILURES = frozenset(
+_TLS_FAILURES = frozenset(
     {
         FailureKind.TLS,
         FailureKind.TLS_EXPIRED,
@@ -63,7 +63,7 @@ TLS_FAILURES = frozenset(
     }
 )
 
-HOST_FAILURES = TLS_FAILURES | {FailureKind.DNS, FailureKind.CONNECT}
+HOST_FAILURES = _TLS_FAILURES | {FailureKind.DNS, FailureKind.CONNECT}
 """Failures that every other URL of the host would have too, robots.txt included."""
 
 REFUSALS = frozenset({FailureKind.PRIVATE_ADDRESS, FailureKind.PORT, FailureKind.NO_CONTACT, FailureKind.BAD_URL})
