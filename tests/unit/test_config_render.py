@@ -136,7 +136,7 @@ def seed_file(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-@hypothesis_settings(max_examples=30)  # each has all of the 200 settings
+@hypothesis_settings(max_examples=15)  # each has all of the 200 settings
 @given(st.data())
 def test_a_configuration_that_is_written_loads_as_the_same_configuration(
     seed_file: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.page import CHANGE_FREQUENCIES, LinkKind, PageRecord
@@ -42,6 +42,7 @@ VISITS = st.builds(
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
+@settings(max_examples=30)
 @given(visits=st.lists(VISITS, min_size=1, max_size=150))
 def test_the_next_visit_is_within_bounds_and_never_in_the_past(name: str, visits: list[Visit]) -> None:
     schedule = SCHEDULES[name]()

@@ -261,14 +261,14 @@ def test_canonical_forms_of_real_urls_are_their_own(corpora: Path) -> None:
     for path in sorted((corpora / "url-lists").glob("*.txt.gz")):
         with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(lines):
-                for reader in readers if number % 20 == 0 else ():
+                for reader in readers if number % 40 == 0 else ():
                     target = reader.read(line.strip(), BASE)
                     if isinstance(target, Target):
                         again = reader.read(target.canonical, BASE)
                         assert isinstance(again, Target)
                         assert again.canonical == target.canonical, target.url
                         count += 1
-    assert count > 60_000
+    assert count > 30_000
 
 
 def test_the_identity_names_version_and_rules() -> None:
@@ -430,12 +430,12 @@ def test_plain_real_urls_are_read_as_the_standard_would(corpora: Path) -> None:
         with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(lines):
                 url = line.strip()
-                if number % 10 == 0 and isinstance(target := reader.read(url, BASE), Target):
+                if number % 25 == 0 and isinstance(target := reader.read(url, BASE), Target):
                     expected = by_the_standard(BASE, url)
                     assert expected is not None
                     assert target == reader.seed(expected), url
                     count += 1
-    assert count > 40_000
+    assert count > 16_000
 
 
 def test_nothing_long_is_remembered() -> None:

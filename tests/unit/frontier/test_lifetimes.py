@@ -8,9 +8,17 @@ from pathlib import Path
 from random import Random
 
 import msgspec
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from frontier import CrawlUrl, Lease, Outcome, UrlState
 from frontier.queues.settings import QueueSettings
@@ -307,5 +315,10 @@ class LifetimeMachine(RuleBasedStateMachine):
             assert (entry.state, entry.number) == (known.state, known.number)
 
 
-LifetimeMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
+LifetimeMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
 TestLifetimes = LifetimeMachine.TestCase
+
+
+@pytest.mark.long
+def test_many_lifetimes() -> None:
+    run_state_machine_as_test(LifetimeMachine, settings=settings(max_examples=500, stateful_step_count=40))

@@ -345,7 +345,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         assert (first.record.wake_at if first else None) == min(snoozed, default=None)
 
 
-ScheduleMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
+ScheduleMachine.TestCase.settings = settings(max_examples=75, stateful_step_count=40)
 TestSchedule = ScheduleMachine.TestCase
 
 

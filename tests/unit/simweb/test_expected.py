@@ -61,12 +61,12 @@ def check(world: World, *, robots: bool, agent: str = "onceover", port: int | No
     assert {e.url: e.failures for e in expected if e.failures} == failures
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name == "demo")) for name in WORLDS])
 def test_a_walk_settles_exactly_what_is_expected(name: str) -> None:
     check(World(WORLDS[name]), robots=True)
 
 
-@pytest.mark.parametrize("name", ["bench", "wild", "giants", "deep"])
+@pytest.mark.parametrize("name", ["wild", "deep", pytest.param("bench", marks=pytest.mark.long)])
 def test_a_walk_that_ignores_robots_settles_exactly_what_is_expected(name: str) -> None:
     params = WORLDS[name]
     without_traps = WorldParams(**{**_fields(params), "traps": 0.0})
@@ -87,7 +87,7 @@ _shares = st.sampled_from([0.0, 0.1, 0.5, 1.0])
 _leaf_shares = st.sampled_from([0.0, 0.2])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     params=st.builds(
         WorldParams,

@@ -31,6 +31,12 @@ def as_utf_16(text: str) -> str:
 
 
 @pytest.mark.parametrize(
+    "kernel",
+    # The others agree with the fastest bit for bit (test_kernels.py), and take longer.
+    [pytest.param(each, marks=[pytest.mark.long] * bool(number)) for number, each in enumerate(available_kernels())],
+    ids=lambda kernel: kernel.name,
+)
+@pytest.mark.parametrize(
     ("funnel", "false_positives", "ones", "below_900"),
     [
         (str, 29_763, 3_619_915, [89, 129, 471, 723, 751, 835, 871]),
@@ -44,9 +50,12 @@ def test_guavas_filter_of_64_bits(
     assert_is_guavas(visited, funnel, false_positives, ones, below_900)
 
 
-def test_guavas_filter_of_32_bits() -> None:
+@pytest.mark.parametrize("asked", [900, pytest.param(2_000_000, marks=pytest.mark.long)])
+def test_guavas_filter_of_32_bits(asked: int) -> None:
     below_900 = [49, 51, 59, 163, 199, 321, 325, 363, 367, 469, 545, 561, 727, 769, 773, 781]
-    assert_is_guavas(mitz_32(capacity=1_000_000, error_rate=0.03), as_utf_16, 29_824, 3_618_540, below_900)
+    found = len(below_900) if asked == 900 else 29_824
+    visited = mitz_32(capacity=1_000_000, error_rate=0.03)
+    assert_is_guavas(visited, as_utf_16, found, 3_618_540, below_900, asked=asked)
 
 
 def assert_is_guavas(
@@ -55,10 +64,12 @@ def assert_is_guavas(
     false_positives: int,
     ones: int,
     below_900: list[int],
+    *,
+    asked: int = 2_000_000,
 ) -> None:
-    # BloomFilterTest of Guava: a million even numbers at 3 %, then the odd ones.
+    # BloomFilterTest of Guava: a million even numbers at 3 %, then the odd ones, here below `asked`.
     asyncio.run(visited.add_many([funnel(str(number)) for number in range(0, 2_000_000, 2)]))
-    odd = range(1, 2_000_000, 2)
+    odd = range(1, asked, 2)
     known: list[int] = []
     for start in range(0, len(odd), 50_000):
         part = odd[start : start + 50_000]
@@ -73,7 +84,8 @@ def assert_is_guavas(
     assert stats.details["bits_set"] == ones
     assert len(known) == false_positives
     assert [number for number in known if number < 900] == below_900
-    assert stats.false_positive_rate == pytest.approx(len(known) / 1_000_000, abs=0.0003)
+    if len(odd) == 1_000_000:
+        assert stats.false_positive_rate == pytest.approx(len(known) / len(odd), abs=0.0003)
 
 
 def test_a_few_urls_set_the_bits_that_guavas_scheme_gives(kernel: Kernel) -> None:
