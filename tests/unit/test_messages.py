@@ -13,7 +13,8 @@ import pytest
 import config
 import crawler
 from config import load, render_toml
-from crawler.cli import main
+from crawler.cli import main, onceover
+from crawler.cli.bash_completion import AssignmentBash
 from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.disk.directory import CrawlDirectory
 from crawler.status import number_of
@@ -299,16 +300,32 @@ def test_a_folder_is_checked_whole_and_crawls_whose_directories_overlap_are_name
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("onceover crawl --preset one", ["one-site"]),
-        ("onceover config init --preset qui", ["quickstart"]),
-        ("onceover crawl --set fetch.user_a", ["compopt -o", "nospace", "fetch.user_agent="]),
-        ("onceover compare --set fetch.extractor=le", ["lexbor"]),
-        ("onceover crawl --set output.warc=", ["true", "false"]),
-        ("onceover crawl --set none.such=", [""]),
-        ("onceover fron", ["frontier"]),
+        ("onceover crawl --preset one", ["plain,one-site"]),
+        ("onceover config init --preset qui", ["plain,quickstart"]),
+        ("onceover crawl --set fetch.user_a", ["plain,fetch.user_agent="]),
+        ("onceover compare --set fetch.extractor=le", ["plain,lexbor"]),
+        ("onceover crawl --set none.such=", []),
+        ("onceover fron", ["plain,frontier"]),
     ],
 )
-def test_bash_completes_presets_keys_and_their_values(line: str, expected: list[str]) -> None:
+def test_presets_keys_and_their_values_complete_a_line(
+    monkeypatch: pytest.MonkeyPatch, line: str, expected: list[str]
+) -> None:
+    for name, value in (("COMP_LINE", line), ("COMP_POINT", str(len(line))), ("COMP_WORDBREAKS", " =")):
+        monkeypatch.setenv(name, value)
+    completion = AssignmentBash(onceover, {}, "onceover", "_ONCEOVER_COMPLETE")
+    assert completion.complete().splitlines() == expected
+
+
+# Each starts the command, which takes a second.
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("onceover crawl --set fetch.user_a", ["compopt -o", "nospace", "fetch.user_agent="]),
+        ("onceover crawl --set output.warc=", ["true", "false"]),
+    ],
+)
+def test_bash_completes_keys_and_their_values(line: str, expected: list[str]) -> None:
     command = Path(sys.executable).with_name("onceover")
     script = BASH.format(command=command, line=line, point=len(line))
     ended = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=True)
