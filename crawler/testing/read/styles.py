@@ -3,7 +3,7 @@
 import pytest
 
 from crawler.page import LinkKind
-from crawler.testing.read.suite import HtmlExtractorSuite, hrefs, page
+from crawler.testing.read.suite import MANY_OPEN, HtmlExtractorSuite, hrefs, page
 
 
 class StyleTests(HtmlExtractorSuite):
@@ -48,5 +48,5 @@ class StyleTests(HtmlExtractorSuite):
         )
         assert hrefs(self.read(html), LinkKind.CSS) == ["c.png", "a.png?x&y", "b.png"]
         upper = "<p STYLE='background: URL(a)'>x<p style='b: Url(\"b\")'>"
-        for found in (self.read(upper), self.read(upper + "<p>text" * 3000), self.read(upper + "<p>" * 70_000)):
+        for found in (self.read(upper), self.read(upper + "<p>text" * 3000), self.read(upper + MANY_OPEN)):
             assert hrefs(found, LinkKind.CSS) == ["a", "b"]

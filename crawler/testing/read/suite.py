@@ -16,6 +16,8 @@ from crawler.testing.timeouts import MAX_WAIT_S
 
 Headers = tuple[tuple[str, str], ...]
 HTML: Final[Headers] = (("Content-Type", "text/html"),)
+MANY_OPEN: Final = "<p>" * 10_000
+"""So many elements are left open that our extractors change the page before they parse it."""
 
 
 class LinkExtractorSuite:

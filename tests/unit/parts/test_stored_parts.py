@@ -43,7 +43,7 @@ class StoredLinks(Links):
 
 
 def test_stores_keep_what_the_machines_decide() -> None:
-    for seed in range(6):
+    for seed in range(3):
         storm(StoredLinks(), seed, steps=60)
 
 
