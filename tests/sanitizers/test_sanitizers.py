@@ -11,8 +11,8 @@ MISSING = what_is_missing()
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=f"the sanitizers need {MISSING}")
 
 OURS = sorted(set(extensions()) - {"faulty"})
-CASES = 500
-FEW_CASES = 100
+CASES = 150
+FEW_CASES = 30
 """Of link_table, a case of which takes ten times as long as one of the others."""
 LONG_CASES = 20_000
 
