@@ -86,8 +86,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Those take longest. One that began when nothing else is left would be waited for.
     """
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    slow = [item for item in items if END_TO_END in item.path.parents]
-    fast = [item for item in items if END_TO_END not in item.path.parents]
+    files = {path for path in {item.path for item in items} if END_TO_END in path.parents}
+    slow = [item for item in items if item.path in files]
+    fast = [item for item in items if item.path not in files]
     shares = (_share(each, number, workers) for number in range(workers) for each in (slow, fast))
     items[:] = [item for share in shares for item in share]
 
