@@ -277,7 +277,7 @@ def test_a_url_that_is_only_checked_has_no_next_visit_also_when_visits_begin_lat
 
 
 def test_at_equal_cost_adaptive_visits_are_better_than_fixed_ones_and_estimates_better_still() -> None:
-    assert_ordered(2_000)
+    assert_ordered(1_000)
 
 
 @pytest.mark.long

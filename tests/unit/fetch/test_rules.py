@@ -107,11 +107,11 @@ def _class_of(corpora: Path, name: str, url: str) -> str:
 def test_real_files_are_judged_as_google_does_but_for_named_differences(corpora: Path) -> None:
     counts: Counter[str] = Counter()
     judged = 0
-    for name, url, google in differences_from_google(corpora, every=1):
+    for name, url, google in differences_from_google(corpora, every=2):
         judged += 1
         if google is not None:
             counts[_class_of(corpora, name, url)] += 1
-    assert judged > 50_000
+    assert judged > 24_000
     assert not [name for name in counts if name.startswith("unknown")], counts
     assert sum(counts.values()) < 0.001 * judged, counts
 
@@ -278,7 +278,7 @@ def test_of_thousands_of_rules_with_wildcards_few_are_looked_at(
 
     monkeypatch.setattr(Pattern, "matches", counted)
     RobotsRules(
-        "User-agent: *\n" + "".join(f"Disallow: {rule.format(number)}\n" for number in range(20_000)), agent="FooBot"
+        "User-agent: *\n" + "".join(f"Disallow: {rule.format(number)}\n" for number in range(5_000)), agent="FooBot"
     ).allows(path)
     assert looked <= 3
 
