@@ -19,7 +19,7 @@ from visited import CannotForget, VisitedSet
 _Result = TypeVar("_Result")
 STARTS, LENGTHS = st.integers(0, 1_500), st.integers(0, 250)
 SHORT: Final = settings(
-    max_examples=20,
+    max_examples=12,
     stateful_step_count=20,
     deadline=None,
     derandomize=True,
