@@ -237,7 +237,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(each, marks=pytest.mark.long) for each in (1, 2))])
 def test_a_script_that_is_killed_again_and_again_gets_exactly_the_pages(
     tmp_path: Path, slow_web: Web, seed: int
 ) -> None:

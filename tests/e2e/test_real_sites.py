@@ -11,6 +11,7 @@ from base64 import b32encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
@@ -111,17 +112,14 @@ def assert_crawl_is_the_walk(records: dict[str, dict[str, Any]], walked: Walked,
     }
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+QUICK = [("apache2-doc", "lexbor", "gzip"), ("python3-doc", "lxml", None)]
+"""Each site, extractor and coding is there; bs4 is in another test."""
+LONG = set(product(PACKAGES, ("lexbor", "lxml", "bs4"), ("gzip", None))) - {*QUICK, *product(PACKAGES, ["bs4"], [None])}
+
+
 @pytest.mark.parametrize(
-    ("extractor", "coding"),
-    [
-        ("lexbor", "gzip"),
-        ("lxml", None),
-        *(
-            pytest.param(*each, marks=pytest.mark.long)
-            for each in [("lexbor", None), ("lxml", "gzip"), ("bs4", "gzip")]
-        ),
-    ],
+    ("package", "extractor", "coding"),
+    [*QUICK, *(pytest.param(*each, marks=pytest.mark.long) for each in sorted(LONG, key=str))],
 )
 def test_a_site_is_crawled_as_an_independent_walk_finds_it_and_archived_byte_for_byte(
     site: Site, walked: Walked, extractor: str, coding: str | None, tmp_path: Path
