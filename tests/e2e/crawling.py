@@ -22,7 +22,8 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.world import World
 from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
-from tests.e2e.forks import Fork, fork
+from tests.e2e.fork_server import Fork
+from tests.e2e.forks import fork
 from tests.timeouts import MAX_WAIT_S
 
 ONCEOVER = Path(sys.executable).with_name("onceover")
@@ -161,7 +162,7 @@ class Running:
         while not holds():
             assert self.process.poll() is None, f"ended with {self.process.returncode} before {what}: {self.err}"
             assert time.monotonic() < give_up_at, f"no {what} within {TIMEOUT_S:g} s: {self.err}"
-            time.sleep(0.01)
+            time.sleep(0.03)
 
 
 @contextmanager

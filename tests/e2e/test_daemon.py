@@ -133,7 +133,7 @@ def test_a_killed_crawl_is_restarted_and_the_others_do_not_notice(tmp_path: Path
     write(home, "a", slow_web, delay_s=SLOWLY_S)
     write(home, "b", slow_web)
     (home / "bad.toml").write_text("[crawl]\nseeds = 5\n")
-    with serving(home, "--restart-delay", "0.1") as served:
+    with serving(home, "--restart-delay", "0.1", PYTHONHASHSEED="random") as served:
         first = served.wait_for_pid("a")
         os.kill(first, signal.SIGKILL)
         served.wait(lambda: served.pid("a") not in (None, first), "second process")

@@ -104,7 +104,8 @@ def running_part(directory: Path, *, cwd: Path) -> int | None:
     waited for it yet, or if another process has got its number, as that of a part in another test."""
     try:
         pid = int((directory / "lock").read_text())
-        is_it = b"run-part" in Path(f"/proc/{pid}/cmdline").read_bytes() and Path(f"/proc/{pid}/cwd").samefile(cwd)
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        is_it = (b"run-part" in command or b"fork_server" in command) and Path(f"/proc/{pid}/cwd").samefile(cwd)
     except (OSError, ValueError):
         return None
     return pid if is_it else None

@@ -33,7 +33,7 @@ from tests.e2e.test_politeness import gaps_s
 
 
 def test_the_demo_in_three_parts_finds_each_page_once(tmp_path: Path) -> None:
-    ended = onceover("demo", "--parts", "3", "--json", cwd=tmp_path)
+    ended = onceover("demo", "--parts", "3", "--json", cwd=tmp_path, PYTHONHASHSEED="random")
     assert_told(ended, COMPLETE, "2,000 of 2,000 expected pages fetched, 0 missing, 0 unexpected")
     params = msgspec.structs.replace(demo_params(), domain="test")
     expected = {item.url for item in World(params).expected() if item.kind is Kind.PAGE}
