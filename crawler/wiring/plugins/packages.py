@@ -45,7 +45,11 @@ def _read_registrations(group: str, _path: tuple[str, ...]) -> Sequence[Registra
 
 def package_of_module(module: str) -> Package | None:
     """The package that has installed a module; None if it is just a file on the path of imports."""
-    top = module.partition(".")[0]
+    return _read_package_of(module.partition(".")[0], tuple(sys.path))
+
+
+@cache
+def _read_package_of(top: str, _path: tuple[str, ...]) -> Package | None:
     # Most packages have the name of their module. Looking for another one reads the metadata of all.
     return _package(top) or next(filter(None, map(_package, _metadata().packages_distributions().get(top, ()))), None)
 

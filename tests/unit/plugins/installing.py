@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from crawler.wiring.plugins.packages import _read_registrations
+from crawler.wiring.plugins.packages import _read_package_of, _read_registrations
 
 SETS = """
     from collections.abc import Sequence
@@ -104,6 +104,7 @@ class Site:
         self._modules.append(module)
         importlib.invalidate_caches()
         _read_registrations.cache_clear()
+        _read_package_of.cache_clear()
 
     def forget(self) -> None:
         for module in self._modules:

@@ -1,6 +1,7 @@
 """Visited sets of other packages: how a configuration names them, and what is refused."""
 
-from collections.abc import Sequence
+import importlib.metadata
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -193,6 +194,21 @@ def test_backends_of_ours_take_no_look_at_what_is_installed(monkeypatch: pytest.
     assert asked == []
     refusal("visited.backend=blooom")
     assert "onceover.visited" in asked
+
+
+def test_the_package_of_a_module_is_looked_for_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.add("odd-name", "string_sets")
+    read, looks = importlib.metadata.packages_distributions, 0
+
+    def look() -> Mapping[str, list[str]]:
+        nonlocal looks
+        looks += 1
+        return read()
+
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", look)
+    loaded("visited.backend=string_sets:DESCRIPTOR")
+    assert str(catalog.find(VISITED, "string_sets:DESCRIPTOR").package) == "odd-name 1.0"
+    assert looks == 1
 
 
 def test_an_option_without_a_default_must_be_given(site: Site) -> None:
