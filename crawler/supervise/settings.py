@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -39,10 +39,10 @@ class SettingsOfParts:
         coordinator: Coordinator,
         *,
         store: Callable[[Loaded], Awaitable[None]] | None = None,
-        on_adopted: Callable[[Sequence[int]], object] = lambda _: None,
+        on_adopted: Callable[[int], object] = lambda _: None,
     ) -> None:
         """`store` keeps the configuration for later, by default in the directory of the crawl; it raises `OSError`.
-        `on_adopted` hears which parts have taken over a changed one."""
+        `on_adopted` hears of each part that has taken over a changed one."""
         self._coordinator = coordinator
         self._store = self._write if store is None else store
         self._on_adopted = on_adopted
@@ -107,10 +107,9 @@ class SettingsOfParts:
         await self._store(plan.recorded)
         self._recorded = plan.recorded
         self._given.replace(plan.running)
-        answers = await self._given.giver.adopt()
+        answers = await self._given.giver.adopt(self._on_adopted)
         for part in answers.silent:
             log.warning("part %d has not answered yet: it takes over the settings when it goes on", part)
-        self._on_adopted(list(answers.given))
         return sum(each.new_seeds for each in answers.given.values())
 
     async def _write(self, recorded: Loaded) -> None:

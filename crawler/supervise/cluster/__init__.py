@@ -30,6 +30,7 @@ released. Their directories may move to another machine then.
     choosing               which parts a machine would run; pure
     agent                  leases, processes and the way to the coordinator together, from start to end
     releasing              gives leases back at the end
+    versions               which configuration each part here works with; pure
     settings               changes of the configuration: in the register, and in all parts
     operating              answers commands on this machine
     joining                from the URL of a server to an agent that may run

@@ -202,8 +202,7 @@ class CrawlAgent:
         """Take over a newer configuration. One that this machine can't use, as when a package is missing here, may be
         followed by one that it can."""
         try:
-            if self._joined.learn(cluster):
-                self.here.restart_those_before(self._joined.version)
+            self._joined.learn(cluster)
         except ConfigError as error:
             why = str(error)
         else:
@@ -215,6 +214,7 @@ class CrawlAgent:
             )
             log.warning("settings can't be used: %s", why)
         self._unusable = why
+        self.here.restart_those_before(self._joined.version, now=time.monotonic())
 
     def _obey(self, mark: EndingMark) -> None:
         """The run ends for all machines."""
@@ -266,8 +266,8 @@ class CrawlAgent:
             host=socket.gethostname(), pid=os.getpid(), directory=str(self.plan.directory.path.absolute()), parts=parts
         )
 
-    def _hear_adopted(self, version: int, parts: list[int]) -> None:
-        self.here.adopted(version, parts)
+    def _hear_adopted(self, version: int, part: int) -> None:
+        self.here.versions.adopt(part, version)
         self._leases.look_again()
 
 

@@ -48,10 +48,10 @@ class CoordinatorClient:
         exchange: RedisExchange[Any],
         *,
         look_again: Callable[[], object],
-        adopted: Callable[[int, list[int]], object],
+        adopted: Callable[[int, int], object],
     ) -> None:
-        """`look_again` reads the register, and `adopted` hears which parts have taken over which version of the
-        configuration."""
+        """`look_again` reads the register, and `adopted` hears which version of the configuration has been taken over
+        by which part."""
         self._name = name
         self._exchange = exchange
         self._look_again = look_again
@@ -175,8 +175,8 @@ class CoordinatorClient:
                     self.run_state = run
                 case LookAgain():
                     self._look_again()
-                case Adopted(version=version, parts=parts):
-                    self._adopted(version, parts)
+                case Adopted(version=version, part=part):
+                    self._adopted(version, part)
                 case Changed():
                     self._resolve(message)
 

@@ -138,8 +138,8 @@ class CoordinatorServer:
 
     # what all agents hear
 
-    def tell_adopted(self, version: int, parts: list[int]) -> None:
-        self._tell_all(Adopted(version=version, parts=parts))
+    def tell_adopted(self, version: int, part: int) -> None:
+        self._tell_all(Adopted(version=version, part=part))
 
     def _tell_run(self) -> None:
         self._tell_all(Remember(run=self.coordinator.run_state))

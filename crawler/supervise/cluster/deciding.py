@@ -70,9 +70,9 @@ class Deciding:
             await exchange.aclose()
 
     def _settings_of(self, coordinator: Coordinator) -> ClusterSettings:
-        def tell(version: int, parts: list[int]) -> None:
+        def tell(version: int, part: int) -> None:
             if self._server is not None:
-                self._server.tell_adopted(version, parts)
+                self._server.tell_adopted(version, part)
 
         return ClusterSettings(coordinator, self._joined.register, self._joined.version, tell)
 

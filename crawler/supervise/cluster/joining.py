@@ -64,13 +64,11 @@ class Joined:
         """The directories of parts that are on this machine."""
         return self._home.layout.directories_here(self._directory.path)
 
-    def learn(self, cluster: Cluster) -> bool:
-        """Take over a newer configuration, if there is one. Returns whether there is. Raises `ConfigError` if it can't
-        be used here; then the one before holds."""
-        if cluster.identity.configuration_version <= self.version:
-            return False
-        self._plan = self._make_plan(cluster)
-        return True
+    def learn(self, cluster: Cluster) -> None:
+        """Take over a newer configuration, if there is one. Raises `ConfigError` if it can't be used here; then the one
+        before holds."""
+        if cluster.identity.configuration_version > self.version:
+            self._plan = self._make_plan(cluster)
 
     def _make_plan(self, cluster: Cluster) -> Plan:
         loaded = load(self._directory.configuration)

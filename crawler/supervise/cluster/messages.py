@@ -80,10 +80,10 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True, tag="changed"):
 
 
 class Adopted(msgspec.Struct, frozen=True, kw_only=True, tag="took"):
-    """These parts have taken over the configuration of this version. Others need another process for it."""
+    """A part has taken over the configuration of this version."""
 
     version: int
-    parts: list[int]
+    part: int
 
 
 FromAgent = Hello | Attached | Says | Detached | Change

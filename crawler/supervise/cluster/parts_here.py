@@ -26,6 +26,7 @@ from crawler.parts.line.messages import (
 )
 from crawler.status import number_of
 from crawler.supervise.cluster.coordinator_client import CoordinatorClient
+from crawler.supervise.cluster.versions import Versions
 from crawler.supervise.coordination.watched_part import WatchedPart
 from crawler.supervise.keeping import PartFailed, PartKeeper
 from crawler.supervise.part_log import Warnings
@@ -78,8 +79,7 @@ class PartsHere:
         self._running: dict[int, _Here] = {}
         self.watched: dict[int, WatchedPart] = {}
         """All that were here in this run."""
-        self._versions: dict[int, int] = {}
-        """Of the configuration with which each process works."""
+        self.versions = Versions()
         self._replaced: set[int] = set()
         """Parts whose process was told to end, so that another one begins with a newer configuration."""
         self._ending: End | Stop | None = None
@@ -149,18 +149,14 @@ class PartsHere:
 
     # the configuration
 
-    def adopted(self, version: int, parts: list[int]) -> None:
-        """These parts have taken over the configuration of this version."""
-        for part in parts:
-            if part in self._versions:
-                self._versions[part] = max(version, self._versions[part])
-
-    def restart_those_before(self, version: int) -> None:
-        """Parts that work with an older configuration get another process, which begins with this one."""
-        for number, has in list(self._versions.items()):
-            if has < version and number in self._running:
+    def restart_those_before(self, version: int, *, now: float) -> None:
+        """The configuration of this version holds. Parts that have missed it get another process, which begins with
+        it."""
+        self.versions.hold(version, now)
+        for number in self.versions.missed(now):
+            self.versions.adopt(number, version)
+            if number in self._running:
                 log.info("part %d gets another process, for the configuration that holds now", number)
-                self._versions[number] = version
                 self._replaced.add(number)
                 self.watched[number].send(Stop(now=False))
 
@@ -179,7 +175,7 @@ class PartsHere:
             if here.ends.is_set():
                 return None
         self._replaced.discard(number)
-        self._versions[number] = self._version()
+        self.versions.begin(number, self._version())
         begin = self._plan().begin(number, again=self.watched[number].opened is not None)
         lease = here.lease.descriptor
         return msgspec.structs.replace(begin, options=self._options, lease=lease)

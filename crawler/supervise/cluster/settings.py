@@ -17,10 +17,10 @@ class ClusterSettings:
     """Works for the coordinator."""
 
     def __init__(
-        self, coordinator: Coordinator, register: Register, version: int, on_adopted: Callable[[int, list[int]], object]
+        self, coordinator: Coordinator, register: Register, version: int, on_adopted: Callable[[int, int], object]
     ) -> None:
         """`version` is that of the configuration with which this coordinator begins. Calls `on_adopted` with each new
-        one, and the parts that have taken it over."""
+        one and each part that has taken it over."""
         self._coordinator = coordinator
         self._stored = StoredConfiguration(register, version)
         self._on_adopted = on_adopted
@@ -41,8 +41,8 @@ class ClusterSettings:
     async def _store(self, recorded: Loaded) -> None:
         await self._stored.replace(render_toml(recorded.lasting))
 
-    def _tell(self, parts: Sequence[int]) -> None:
-        self._on_adopted(self._stored.version, list(parts))
+    def _tell(self, part: int) -> None:
+        self._on_adopted(self._stored.version, part)
 
 
 class StoredConfiguration:

@@ -147,7 +147,6 @@ def test_a_part_moves_with_its_directory_and_commands_work_on_each_machine(tmp_p
         crawl.wait_until_all_crawl()
         crawl.wait_for_coordinator()
         for machine in crawl.machines:
-            # A part that has missed a change of the other machine gets another process, and does not answer meanwhile.
             crawl.wait_until(lambda: _status(machine).code == COMPLETE, "status")  # noqa: B023
             assert [each["part"] for each in _list(_status(machine).json()["parts"])] == machine.parts()
             assert_told(onceover("pause", "crawl", "--reason", "because", cwd=machine.folder), COMPLETE)

@@ -202,6 +202,41 @@ async def test_a_part_that_is_silent_is_named_and_adopts_later_what_was_decided_
 
 
 @in_virtual_time
+async def test_each_part_is_told_as_soon_as_it_has_adopted_also_after_one_was_silent() -> None:
+    async with crawl_in(2) as crawl:
+        slow = crawl.lives[1]
+        assert slow is not None
+        assert (await crawl.giver.judge("1")).silent == []
+        quick = slow.adopt
+
+        async def hang() -> int:
+            await asyncio.sleep(2 * ANSWER_S)
+            return await quick()
+
+        slow.adopt = hang  # type: ignore[method-assign]
+        told: list[int] = []
+        adopting = asyncio.create_task(crawl.giver.adopt(told.append))
+        await asyncio.sleep(ANSWER_S / 2)
+        assert told == [0]
+        assert (await adopting).silent == [1]
+        await asyncio.sleep(2 * ANSWER_S)
+        assert told == [0, 1]
+
+
+@in_virtual_time
+async def test_a_process_that_was_not_asked_to_judge_is_not_asked_to_adopt() -> None:
+    """On many machines, one may begin while others judge."""
+    async with crawl_in(2) as crawl:
+        assert (await crawl.giver.judge("1")).silent == []
+        await crawl.kill(1)
+        await crawl.start(1)
+        told: list[int] = []
+        answers = await crawl.giver.adopt(told.append)
+        assert (list(answers.given), answers.silent, told) == ([0], [], [0])
+        assert [life.holds for life in crawl.lives if life is not None] == ["1", "0"]
+
+
+@in_virtual_time
 async def test_a_crawl_that_ends_takes_no_configuration_and_one_that_takes_some_does_not_end() -> None:
     async with crawl_in(1) as crawl:
         assert crawl.lives[0] is not None

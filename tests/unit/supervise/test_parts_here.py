@@ -21,7 +21,7 @@ async def test_no_process_is_started_and_no_directory_made_for_a_part_whose_leas
     with CrawlDirectory(tmp_path / "crawl") as directory:
         plan = Plan(loaded=loaded, directory=directory, layout=begin(directory).layout, version="1")
         exchange: RedisExchange[object] = object.__new__(RedisExchange)  # nobody connects
-        client = CoordinatorClient("a", exchange, look_again=lambda: None, adopted=lambda _version, _parts: None)
+        client = CoordinatorClient("a", exchange, look_again=lambda: None, adopted=lambda _version, _part: None)
         told: list[str] = []
         here = PartsHere(
             lambda: plan, client, until=lambda _: float("-inf"), version=lambda: 1, options={}, tell=told.append
