@@ -38,16 +38,13 @@ from crawler.operate.parts.hosts import ask_of_host
 from crawler.operate.parts.members import divide_replies
 from crawler.operate.parts.merging import merge_hosts, merge_queues, merge_refused
 from crawler.operate.parts.sums import same_of_all, sum_frontiers, sum_statuses, sum_visited
-from crawler.operate.refused import reply_or_raise
 from visited import VisitedStats
 
 
 async def sum_up(crawl: CrawlInParts) -> CrawlStatus:
     """The status of all parts that can tell. Raises `Refused` if none can."""
-    replies = await crawl.parts.each(GetStatus(), CrawlStatus)
+    replies = await crawl.parts.any(GetStatus(), CrawlStatus)
     statuses, refusals = divide_replies(replies)
-    if not statuses:
-        reply_or_raise(next(iter(refusals.values())))
     runs = {number: each.run for number, each in statuses.items() if each.run is not None}
     frontier = sum_frontiers({number: each.frontier for number, each in statuses.items()})
     told = [each.remaining for each in statuses.values() if each.remaining is not None]
@@ -112,7 +109,7 @@ async def list_refused(crawl: CrawlInParts, request: InspectRefused) -> RefusedL
 
 async def list_robots(crawl: CrawlInParts, request: InspectRobots) -> RobotsList:
     """Of all parts that can tell, because another than the owner of a host may have asked for its file."""
-    found, _ = divide_replies(await crawl.parts.each(request, RobotsList))
+    found, _ = divide_replies(await crawl.parts.each(request, RobotsList, wait_s=0.0))
     of_hosts: dict[str, list[RobotsForm]] = {}
     for each in (form for reply in found.values() for form in reply.hosts):
         of_hosts.setdefault(each.host, []).append(each)
@@ -121,9 +118,7 @@ async def list_robots(crawl: CrawlInParts, request: InspectRobots) -> RobotsList
 
 async def list_hosts(crawl: CrawlInParts, request: Top) -> HostList:
     """The hosts of all parts that can tell. Raises `Refused` if none can."""
-    found, refusals = divide_replies(await crawl.parts.each(request, HostList))
-    if not found:
-        reply_or_raise(next(iter(refusals.values())))
+    found, refusals = divide_replies(await crawl.parts.any(request, HostList))
     broken = [_part_status(crawl, number, refusal) for number, refusal in refusals.items()]
     return msgspec.structs.replace(merge_hosts(found, request.limit), broken=broken)
 

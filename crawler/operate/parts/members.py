@@ -1,9 +1,10 @@
 """Asks the parts of a crawl."""
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -17,6 +18,10 @@ from crawler.operate.answers import answer
 from crawler.operate.refused import reply_or_raise
 from crawler.operate.stored import StoredCrawl
 
+WAIT_S: Final = 10.0
+"""How long a command waits for a part that is being opened, as for a crawl in one process."""
+_LOOK_AGAIN_S: Final = 0.1
+
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
 
@@ -29,7 +34,9 @@ class Member(Protocol):
     @property
     def is_running(self) -> bool: ...
 
-    async def ask(self, request: AnyRequest, expected: type[_Reply], /) -> _Reply | Refusal: ...
+    async def ask(self, request: AnyRequest, expected: type[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
+        """Wait for up to `wait_s` for a part that is being opened."""
+        ...
 
 
 class RunningPart:
@@ -41,14 +48,21 @@ class RunningPart:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    async def ask(self, request: AnyRequest, expected: type[_Reply], /) -> _Reply | Refusal:
+    async def ask(self, request: AnyRequest, expected: type[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
+        give_up_at = time.monotonic() + wait_s
+        while (reply := await self._ask(request, expected)) is None:
+            if time.monotonic() >= give_up_at:
+                return Refusal("it is being opened, or does not run at the moment; try again", FAILED)
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        return reply
+
+    async def _ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply | Refusal | None:
+        """None if nobody listens."""
         try:
             async with open_channel(self.directory) as channel:
-                if channel is None:
-                    return Refusal("it does not run at the moment; look with `onceover status`, then try again", FAILED)
-                return await channel.ask(request, expected)
+                return None if channel is None else await channel.ask(request, expected)
         except ConnectionLost:
-            return Refusal("it ended before it answered; look with `onceover status`, then try again", FAILED)
+            return Refusal("it ended before it answered; try again", FAILED)
         except (NoAnswer, SocketRefused) as error:
             return Refusal(str(error), FAILED)
         except ValueError as error:
@@ -67,7 +81,7 @@ class StoredPart:
     def directory(self) -> Path:
         return self._crawl.named
 
-    async def ask(self, request: AnyRequest, expected: type[_Reply], /) -> _Reply | Refusal:
+    async def ask(self, request: AnyRequest, expected: type[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
         reply = await answer(self._crawl, request)
         assert isinstance(reply, (expected, Refusal))
         return reply
@@ -82,7 +96,7 @@ class BrokenPart:
         self.directory = directory
         self._refusal = Refusal(why, exit_code)
 
-    async def ask(self, _request: AnyRequest, _expected: type[_Reply], /) -> _Reply | Refusal:
+    async def ask(self, _request: AnyRequest, _expected: type[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
         return self._refusal
 
 
@@ -108,12 +122,14 @@ class Parts:
     def directory(self, number: int) -> Path:
         return self._parts[number].directory
 
-    async def try_one(self, number: int, request: AnyRequest, expected: type[_Reply]) -> _Reply | Refusal:
-        """The reply of a part; a refusal names it."""
+    async def try_one(
+        self, number: int, request: AnyRequest, expected: type[_Reply], *, wait_s: float = WAIT_S
+    ) -> _Reply | Refusal:
+        """The reply of a part; a refusal names it. One that is being opened is waited for."""
         part = self._parts.get(number)
         if part is None:
             return Refusal(f"part {number} is on another machine: run this command there", FAILED)
-        reply = await part.ask(request, expected)
+        reply = await part.ask(request, expected, wait_s=wait_s)
         if not isinstance(reply, Refusal):
             return reply
         place = "" if str(part.directory) in reply.message else f" ({part.directory})"
@@ -124,12 +140,26 @@ class Parts:
         return reply_or_raise(await self.try_one(number, request, expected))
 
     async def each(
-        self, request: AnyRequest, expected: type[_Reply], *, of: Iterable[int] | None = None
+        self,
+        request: AnyRequest,
+        expected: type[_Reply],
+        *,
+        of: Iterable[int] | None = None,
+        wait_s: float = WAIT_S,
     ) -> dict[int, _Reply | Refusal]:
         """The replies of all parts, or of some, which are asked at the same time."""
         numbers = self.numbers if of is None else list(of)
-        replies = await asyncio.gather(*(self.try_one(number, request, expected) for number in numbers))
-        return dict(zip(numbers, replies, strict=True))
+        asked = (self.try_one(number, request, expected, wait_s=wait_s) for number in numbers)
+        return dict(zip(numbers, await asyncio.gather(*asked), strict=True))
+
+    async def any(self, request: AnyRequest, expected: type[_Reply]) -> dict[int, _Reply | Refusal]:
+        """The replies of all parts. Waits only if none can tell. Raises `Refused` if none can in time."""
+        replies = await self.each(request, expected, wait_s=0.0)
+        if not divide_replies(replies)[0]:
+            replies = await self.each(request, expected)
+            if not divide_replies(replies)[0]:
+                reply_or_raise(next(iter(replies.values())))
+        return replies
 
     async def all(self, request: AnyRequest, expected: type[_Reply]) -> dict[int, _Reply]:
         """The replies of all parts. Raises `Refused` if one of them refuses."""

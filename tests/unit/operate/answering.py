@@ -49,13 +49,13 @@ def answering(directory: Path, parts: Sequence[int], *, together: bool = False) 
                     part = part_directories(directory)[number]
                     crawl = await stack.enter_async_context(open_crawl(part, to_change=True))
                     await stack.enter_async_context(
-                        _listening(part, partial(_answer_as_running, crawl, partial(stop, number)))
+                        listening(part, partial(_answer_as_running, crawl, partial(stop, number)))
                     )
                 if together:
                     asked = {number: RunningPart(place) for number, place in enumerate(part_directories(directory))}
                     whole = CrawlInParts(directory, stored_configuration(directory), Parts(asked), pid=SUPERVISOR)
                     stack.enter_context(CrawlDirectory(directory))
-                    await stack.enter_async_context(_listening(directory, partial(answer_by_parts, whole)))
+                    await stack.enter_async_context(listening(directory, partial(answer_by_parts, whole)))
                 ready.set()
                 ends = [asyncio.create_task(each.wait()) for each in (end, stopping)]
                 await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -94,7 +94,8 @@ async def _answer_as_running(crawl: StoredCrawl, stop: Callable[[], None], reque
 
 
 @asynccontextmanager
-async def _listening(directory: Path, answers: Answer) -> AsyncIterator[None]:
+async def listening(directory: Path, answers: Answer) -> AsyncIterator[None]:
+    """It answers on the socket in a directory."""
     listening = address.listen(directory)
     server = asyncio.create_task(ControlServer(listening, answers).run())
     try:
