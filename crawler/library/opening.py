@@ -218,14 +218,14 @@ async def open_run(
     and `DirectoryRefused` if an operator has paused it, unless it `may_be_paused`: then it waits to be resumed.
     """
     delete_leftovers(directory)
-    if part_at(directory.original) is not None:
-        delete_leftovers(CrawlDirectory(directory.original.absolute().parent))
+    whole = directory.path if part_at(directory.original) is None else directory.original.parent
+    if whole != directory.path:
+        delete_leftovers(CrawlDirectory(whole))
     async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild, additions=additions) as crawl:
         if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
             if not may_be_paused:
                 raise DirectoryRefused(
-                    f"the crawl in {directory.path} is paused: {reason}. "
-                    f"`onceover resume {directory.path}` lets it continue"
+                    f"the crawl in {whole} is paused: {reason}. `onceover resume {whole}` lets it continue"
                 )
             await crawl.frontier.pause(reason)
         # Not earlier: if something is refused until here, the old configuration must stay.

@@ -254,7 +254,7 @@ def test_commands_reach_all_parts_of_a_running_crawl(tmp_path: Path) -> None:
             assert_told(command_here(*command), REFUSED, f"is in use by process {supervisor.pid}")
         assert_told(command_here("stop", directory), COMPLETE)
         assert_told(supervisor.wait(), STOPPED)
-        assert_told(onceover("crawl", "--dir", "crawl", cwd=tmp_path), REFUSED, "is paused: tests")
+        assert_told(onceover("crawl", "--dir", "crawl", cwd=tmp_path), REFUSED, "`onceover resume crawl` lets")
         assert_told(command_here("resume", directory), COMPLETE)
         assert_told(onceover("crawl", "--dir", "crawl", *HURRIED, cwd=tmp_path), COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
