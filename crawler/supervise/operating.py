@@ -21,7 +21,8 @@ async def answer_operator(
     """Answer until cancelled. `stop` ends the crawl: it lets URLs in flight finish, or, if called with True, drops
     them. A crawl whose directory takes no socket goes on without."""
     plan = coordinator.plan
-    parts = Parts({number: RunningPart(path) for number, path in enumerate(plan.directories)})
+    watched = zip(plan.directories, coordinator.parts, strict=True)
+    parts = Parts({number: RunningPart(path, each.pid_now) for number, (path, each) in enumerate(watched)})
     crawl = CrawlInParts(plan.directory.path, plan.loaded, parts, pid=os.getpid())
 
     async def answer(request: AnyRequest) -> msgspec.Struct | Refusal:

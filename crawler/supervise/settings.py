@@ -3,17 +3,18 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 from config import Config, ConfigError, Loaded
 from crawler.codes.exit_codes import FAILED, USAGE
-from crawler.control.process import why_silent
+from crawler.control.process import why_silent, why_stopped
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload, Set
 from crawler.disk.layout import Layout
 from crawler.operate.actions.settings import change_settings
+from crawler.operate.parts.hosts import name_parts
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import Prepared, Read, write
 from crawler.operate.settings.plan import Plan, make_plan
@@ -60,12 +61,28 @@ class SettingsOfParts:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        await self._coordinator.all_open.wait()
-        async with self._given.openings.held():
+        """Raises `Refused` if a part takes too long to open: none that dies is started again while this waits."""
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(ANSWER_S):
+                    await self._coordinator.all_open.wait()
+                    await stack.enter_async_context(self._given.openings.held())
+            except TimeoutError as error:
+                raise Refused(f"nothing was changed: {self._why_not_alone()}", FAILED) from error
             try:
                 yield
             finally:
                 self._given.giver.drop()
+
+    def _why_not_alone(self) -> str:
+        closed = [(number, part.pid) for number, part in enumerate(self._coordinator.parts) if not part.is_open]
+        if not closed:
+            return "another change of the settings has not ended yet; try again"
+        stopped = [f"part {number}: {why}" for number, pid in closed if (why := why_stopped(pid)) is not None]
+        if stopped:
+            return "; ".join(stopped)
+        names = name_parts([number for number, _ in closed])
+        return f"{names} of the crawl {'is' if len(closed) == 1 else 'are'} still being opened; try again later"
 
     async def prepare(self, read: Read) -> Prepared:
         if self._coordinator.is_stopping:

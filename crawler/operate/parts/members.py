@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -12,6 +12,7 @@ from crawler.codes.exit_codes import FAILED
 from crawler.control.address import SocketRefused
 from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
+from crawler.control.process import why_stopped
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
 from crawler.operate.answers import answer
@@ -45,12 +46,16 @@ class RunningPart:
 
     is_running = True
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, pid: Callable[[], int | None] = lambda: None) -> None:
+        """`pid` returns its process, if that is known."""
         self.directory = directory
+        self._pid = pid
 
     async def ask(self, request: AnyRequest, expected: type[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
         give_up_at = time.monotonic() + wait_s
         while (reply := await self._ask(request, expected)) is None:
+            if (stopped := why_stopped(self._pid())) is not None:
+                return Refusal(stopped, FAILED)
             if time.monotonic() >= give_up_at:
                 return Refusal("it is being opened, or does not run at the moment; try again", FAILED)
             await asyncio.sleep(_LOOK_AGAIN_S)

@@ -39,7 +39,8 @@ async def answer_operator(agent: CrawlAgent, *, stop: Callable[[bool], object]) 
                 "no part of the crawl runs on this machine now; `onceover cluster status` says where", FAILED
             )
         directories = agent.plan.directories
-        parts = Parts({number: RunningPart(directories[number]) for number in sorted(here)})
+        watched = agent.here.watched
+        parts = Parts({each: RunningPart(directories[each], watched[each].pid_now) for each in sorted(here)})
         division = len(agent.plan.layout.parts)
         crawl = CrawlInParts(path, agent.plan.loaded, parts, pid=os.getpid(), division=division)
         return await answer_by_parts(crawl, request)

@@ -30,6 +30,10 @@ class WatchedPart:
         self.agent: str | None = None
         """The machine that runs it, whose processes `last_status` counts together; None if that is this one."""
 
+    def pid_now(self) -> int | None:
+        """Of its process at this moment, if that runs on this machine."""
+        return self.pid
+
     def begin(self, send: SendToPart, pid: int | None) -> None:
         """The line to a process is there."""
         self._send, self.pid, self.last = send, pid, None

@@ -1,6 +1,9 @@
 """Commands to a crawl in parts while a part is being opened, as at its start or after it has died."""
 
 import asyncio
+import os
+import signal
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -54,3 +57,18 @@ async def test_what_is_shown_waits_for_no_part_while_another_one_can_tell(tmp_pa
     assert isinstance(second, Refusal)
     assert "part 1" in second.message
     assert "it is being opened, or does not run at the moment; try again" in second.message
+
+
+@in_event_loop
+async def test_a_part_whose_process_is_stopped_before_it_is_open_is_not_waited_for(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "input()", stdin=asyncio.subprocess.PIPE)
+    try:
+        os.kill(process.pid, signal.SIGSTOP)
+        await asyncio.to_thread(os.waitid, os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        _, places = parts_in(tmp_path)
+        reply = await RunningPart(places[0], lambda: process.pid).ask(Resume(), PauseState, wait_s=1e9)
+        assert isinstance(reply, Refusal)
+        assert f"`kill -CONT {process.pid}` lets it go on" in reply.message
+    finally:
+        process.kill()
+        await process.wait()

@@ -4,8 +4,15 @@ from pathlib import Path
 
 import msgspec
 
+from crawler.control.replies import Refusal
+from crawler.control.requests import Set
+from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import ClusterPlace, Layout
-from crawler.supervise.settings import place_of
+from crawler.supervise.coordination.coordinator import Coordinator
+from crawler.supervise.preparing import Plan
+from crawler.supervise.settings import SettingsOfParts, place_of, reconfigure
+from crawler.testing.loops import in_virtual_time
+from crawler.wiring.configuration import load
 
 ON_MACHINES = ClusterPlace(
     crawl="c", url="redis://127.0.0.1:1/0", prefix="onceover", lease_s=30.0, configuration_version=1
@@ -20,3 +27,20 @@ def test_a_part_on_another_machine_is_named_by_that_machine_and_not_by_a_path_he
     assert place_of(1, layout, tmp_path, "host-b:18:beef") == "on host-b:18:beef"
     assert place_of(1, layout, tmp_path, None) == "on another machine"
     assert place_of(1, Layout.begin(2), tmp_path, None) == str(elsewhere)
+
+
+@in_virtual_time
+async def test_a_change_does_not_wait_for_ever_for_a_part_that_is_being_opened(tmp_path: Path) -> None:
+    loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2), version="1")
+    coordinator = Coordinator(plan, tell=lambda _: None)
+    await coordinator.given.openings.begin(1)
+    coordinator.parts[0].is_open = True
+    change = Set(settings=["politeness.min_delay_s=2"])
+    for is_restart in (False, True):
+        if is_restart:
+            coordinator.all_open.set()
+        reply = await reconfigure(coordinator, SettingsOfParts(coordinator), change)
+        assert isinstance(reply, Refusal)
+        assert reply.message == "nothing was changed: part 1 of the crawl is still being opened; try again later"
+    await coordinator.given.openings.begin(0)  # parts may start again
