@@ -11,28 +11,32 @@ from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.hosts import name_parts
 from crawler.operate.parts.members import divide_replies
 from crawler.operate.parts.sums import same_of_all
-from crawler.operate.refused import Refused
+from crawler.operate.refused import Refused, reply_or_raise
 from crawler.operate.settings.changing import StoredSettings
 
 
 async def pause(crawl: CrawlInParts, request: Pause) -> PauseState:
     """Pause the parts that are not paused yet, so that a pause of some parts can be completed."""
-    reasons = await _pauses(crawl)
-    if all(reason is not None for reason in reasons.values()):
+    reasons, silent = await _pauses(crawl)
+    if not silent and all(reason is not None for reason in reasons.values()):
         raise Refused(f"{crawl.directory} is already paused: {same_of_all(reasons)}; resume it first")
-    return await _change(crawl, request, {number for number, reason in reasons.items() if reason is None})
+    return await _change(crawl, request, silent | {number for number, reason in reasons.items() if reason is None})
 
 
 async def resume(crawl: CrawlInParts) -> PauseState:
-    reasons = await _pauses(crawl)
-    if all(reason is None for reason in reasons.values()):
+    reasons, silent = await _pauses(crawl)
+    if not silent and all(reason is None for reason in reasons.values()):
         raise Refused(f"{crawl.directory} is not paused; nothing was changed")
-    return await _change(crawl, Resume(), {number for number, reason in reasons.items() if reason is not None})
+    return await _change(crawl, Resume(), silent | {number for number, reason in reasons.items() if reason is not None})
 
 
-async def _pauses(crawl: CrawlInParts) -> dict[int, str | None]:
-    statuses = await crawl.parts.all(GetStatus(), CrawlStatus)
-    return {number: status.paused for number, status in statuses.items()}
+async def _pauses(crawl: CrawlInParts) -> tuple[dict[int, str | None], set[int]]:
+    """Why each part is paused, and the parts of a running crawl that can't tell: a part that hangs must not keep the
+    others from being paused. Raises `Refused` if a part of another crawl can't tell."""
+    statuses, refusals = divide_replies(await crawl.parts.each(GetStatus(), CrawlStatus))
+    if refusals and crawl.pid is None:
+        reply_or_raise(next(iter(refusals.values())))
+    return {number: status.paused for number, status in statuses.items()}, set(refusals)
 
 
 async def _change(crawl: CrawlInParts, request: Pause | Resume, numbers: set[int]) -> PauseState:
