@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from crawler.control.process import why_stopped
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.library.result import CrawlResult, end_run
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 
 KILL_AFTER_S: Final = 30.0
 """How long a part may take to drop what is in flight."""
+TELL_AFTER_S: Final = 5.0
+"""When to say that a part is stopped, after the crawl was."""
 
 
 class Supervisor:
@@ -65,7 +68,8 @@ class Supervisor:
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = [group.create_task(self._keep(keeper)) for keeper in self._keepers]
-                beside = [group.create_task(self.coordinator.run()), group.create_task(self._kill_in_time())]
+                works = (self.coordinator.run(), self._kill_in_time(), self._tell_who_stays())
+                beside = [group.create_task(each) for each in works]
                 await asyncio.wait(keeping)
                 for each in beside:
                     each.cancel()
@@ -99,6 +103,15 @@ class Supervisor:
         await self.coordinator.drops.wait()
         await asyncio.sleep(KILL_AFTER_S)
         self.kill()
+
+    async def _tell_who_stays(self) -> None:
+        """A part that is stopped can't finish what is in flight. The others have ended by then, or are about to."""
+        await self.coordinator.ends.wait()
+        await asyncio.sleep(TELL_AFTER_S)
+        for number, part in enumerate(self.coordinator.parts):
+            if (why := why_stopped(part.pid, is_sent=True)) is not None:
+                self._tell(f"part {number} can't end yet: {why}.")
+                log.warning("part %d can't end yet: %s", number, why)
 
     async def _keep(self, keeper: PartKeeper) -> None:
         """If a part can't go on, the others finish what is in flight."""

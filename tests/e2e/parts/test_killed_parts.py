@@ -125,6 +125,19 @@ def test_the_next_supervisor_names_the_parts_that_are_stopped(tmp_path: Path) ->
         assert_fetched_once(crawl.records(), crawl.web.pages)
 
 
+def test_a_part_that_is_stopped_by_a_signal_is_named_when_the_crawl_ends_and_does_not_run_on(tmp_path: Path) -> None:
+    with in_parts(tmp_path, *UNHURRIED) as crawl, crawl.started() as supervisor:
+        crawl.wait_until_all_crawl(supervisor)
+        stopped = crawl.pid(1)
+        assert stopped is not None
+        send(stopped, signal.SIGSTOP)
+        supervisor.signal(signal.SIGINT)
+        supervisor.wait_until(lambda: f"part 1 can't end yet: process {stopped}, " in supervisor.err, "word of it")
+        send(stopped, signal.SIGCONT)
+        assert_told(supervisor.wait(), STOPPED)
+        assert crawl.pids() == []
+
+
 def test_a_part_waits_for_the_process_of_an_earlier_run_that_got_the_lock_late(tmp_path: Path) -> None:
     with in_parts(tmp_path, *UNHURRIED) as crawl, crawl.started() as supervisor:
         crawl.wait_until_all_crawl(supervisor)
