@@ -158,6 +158,21 @@ class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     """How often a URL was settled as a page."""
     allowance: Allowance = Allowance()
     """For a part of a crawl: how many pages it may have."""
+    earlier: dict[int, int] = {}
+    """The numbers that would have come next in lineages from before the crawl was restored or divided. Never changed in
+    place."""
+
+    def has_given(self, number: int) -> bool:
+        """Whether the store, or one from which it was made, has given a URL this number."""
+        lineage = lineage_of(number)
+        is_own = lineage == lineage_of(self.next_number)
+        return number < (self.next_number if is_own else self.earlier.get(lineage, 0))
+
+    def all_earlier(self) -> dict[int, int]:
+        """The lineages from before, with this one, if it has given a number."""
+        lineage = lineage_of(self.next_number)
+        is_used = self.next_number > first_number(lineage)
+        return {**self.earlier, lineage: self.next_number} if is_used else self.earlier
 
     @property
     def imbalance(self) -> str | None:

@@ -211,6 +211,7 @@ def read_counters(database: Database, part: Part | None, *, to_repair: bool = Fa
     counters = stored_counters(database, to_repair=to_repair)
     first = first_number(read_lineage(database) if part is None else part.lineage)
     if lineage_of(counters.next_number) != lineage_of(first):
+        counters.earlier = counters.all_earlier()
         counters.next_number = first
     return counters
 

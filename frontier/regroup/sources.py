@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final
 
@@ -40,6 +40,8 @@ OF_HIGHEST: Final = ("next_ordinal", "clock", "generation")
 """The counters of which each target gets the highest."""
 OF_FIRST: Final = ("lost", "gaps", "pages")
 """The counters of which the first target gets the sum, because nobody knows which part they belong to."""
+OF_ALL: Final = ("earlier",)
+"""The counters of which each target gets those of all sources."""
 
 
 class Sources:
@@ -113,6 +115,7 @@ class Sources:
         begun = Counters(
             next_number=first_number(0 if target.part is None else target.part.lineage),
             next_turn=self.counters[0].next_turn if self.is_single else 1,
+            earlier=dict(chain.from_iterable(counters.all_earlier().items() for counters in self.counters)),
         )
         for name in OF_HIGHEST:
             setattr(begun, name, max(getattr(counters, name) for counters in self.counters))

@@ -105,7 +105,7 @@ class StoreState(Generic[_Store]):
         counters = self.store.counters
         if not counters.generation or counters.lost or counters.quarantined:
             return False
-        return number < counters.next_number and lineage_of(number) == lineage_of(counters.next_number)
+        return counters.has_given(number)
 
     def known(self, canonical: str, /) -> KnownUrl | None:
         known = self.store.ledger.known(canonical)

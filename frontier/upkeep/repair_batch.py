@@ -53,6 +53,7 @@ class RepairBatch:
             lost=before.lost,
             generation=before.generation,
             gaps=before.gaps,
+            earlier=before.earlier,
         )
         self._store = store
         self._puts: dict[bytes, bytes] = {}

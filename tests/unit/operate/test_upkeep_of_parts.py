@@ -42,6 +42,21 @@ def test_numbers_are_unique_over_the_parts(crawl: StoredCrawl) -> None:
     assert len(numbers) == len(set(numbers)) == len(HOSTS) * SETTLED
 
 
+@pytest.mark.parametrize("parts", [1, PARTS])
+def test_what_was_forgotten_stays_so_when_the_crawl_is_restored_or_divided(tmp_path: Path, parts: int) -> None:
+    crawl = make(tmp_path / "crawl", parts=parts)
+    assert crawl.do("forget", url_of(HOSTS[0], 0)).code == 0
+    assert crawl.do("backup", "--to", str(tmp_path / "copy")).code == 0
+    restored = StoredCrawl(tmp_path / "restored")
+    assert crawl.run("restore", str(tmp_path / "copy"), "--to", str(restored.directory)).code == 0
+    assert problems_of(restored.look("fsck", "--json")) == []
+    for number, into in enumerate((2, 1), 1):
+        assert restored.do("parts", "--into", str(into)).code == 0
+        assert problems_of(restored.look("fsck", "--json")) == []
+        assert restored.do("forget", url_of(HOSTS[number], 0)).code == 0
+        assert problems_of(restored.look("fsck", "--json")) == []
+
+
 def test_what_is_missing_in_the_output_of_a_part_is_told_and_fetched_again(crawl: StoredCrawl) -> None:
     records = part_directories(crawl.directory)[1] / "records"
     shutil.rmtree(records)
