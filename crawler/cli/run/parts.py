@@ -97,6 +97,6 @@ async def _show(coordinator: Coordinator, console: Diagnostics) -> None:
         console.tell(f"{choice}.")
     log_beginning(plan.loaded.config, str(plan.directory.path), resumed=coordinator.is_resumed)
     if coordinator.is_resumed:
-        print_resumed(read().frontier, console)
+        print_resumed(coordinator.first_frontier, console)
     interval_s = plan.loaded.config.progress.interval_s
     await show_progress(read, console, interval_s=interval_s)

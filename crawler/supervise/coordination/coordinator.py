@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from crawler.engine import Ending
+from crawler.operate.parts.sums import sum_frontiers
 from crawler.parts.line.messages import (
     Answered,
     Ask,
@@ -29,6 +30,7 @@ from crawler.supervise.coordination.run_state import RunState
 from crawler.supervise.coordination.watched_part import SendToPart, WatchedPart, status_of_all
 from crawler.supervise.part_log import Warnings
 from crawler.supervise.preparing import Plan
+from frontier import FrontierStats
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +102,13 @@ class Coordinator:
         """What `auto` has chosen, for people."""
         found = (part.opened.choice for part in self._parts if part.opened is not None)
         return list(dict.fromkeys(choice for choice in found if choice is not None))
+
+    @property
+    def first_frontier(self) -> FrontierStats:
+        """What the crawl had when it began: each part as it was opened first. The others fetch meanwhile. Known once
+        all parts were open."""
+        found = {number: part.opened for number, part in enumerate(self._parts) if part.opened is not None}
+        return sum_frontiers({number: opened.status.frontier for number, opened in found.items()})
 
     def status(self) -> Status | None:
         """The crawl at this moment; None before all parts were open once."""

@@ -2,18 +2,22 @@
 
 import asyncio
 import logging
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from config import Limits, load
 from crawler.counters import Counters
-from crawler.parts.line.messages import Opened, Warned
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import Layout
+from crawler.parts.line.messages import Opened, Progress, Warned
 from crawler.status import Status, status_of
+from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.limits import CrawlLimits
 from crawler.supervise.coordination.watched_part import WatchedPart, status_of_all
 from crawler.supervise.part_log import REPORTED_PER_KIND, TellingHandler
-from crawler.supervise.preparing import for_parts
+from crawler.supervise.preparing import Plan, for_parts
 from crawler.testing.loops import in_virtual_time
 from tests.unit.test_status import stats
 from visited import VisitedStats
@@ -29,6 +33,18 @@ def status(*, pages: int, received: int = 0, paused: str | None = None) -> Statu
 
 def opened() -> Opened:
     return Opened(new_seeds=1, resumed=False, choice=None, status=status(pages=0))
+
+
+def test_a_crawl_resumes_what_it_had_before_any_part_went_on(tmp_path: Path) -> None:
+    loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2), version="1")
+    coordinator = Coordinator(plan, tell=lambda _: None)
+    before, later = (msgspec.structs.replace(stats(), done=count) for count in (3, 50))
+    first = msgspec.structs.replace(opened(), status=msgspec.structs.replace(status(pages=0), frontier=before))
+    coordinator.take(0, first)
+    coordinator.take(0, Progress(status=msgspec.structs.replace(first.status, frontier=later), is_idle=False))
+    coordinator.take(1, first)
+    assert coordinator.first_frontier.done == 6
 
 
 def test_what_a_process_has_done_counts_after_its_death() -> None:
