@@ -41,8 +41,8 @@ class HttpFetcher:
     the fetcher answers an http URL that requires https with a redirect, and asks nobody. `may_ask` says for a URL
     whether the user agent names a contact, if it must. `signing` signs requests.
 
-    Each request is sent once. If it meets a kept connection that the server has closed, that is a failure like any
-    other: the caller tries again, because he knows how long the host must rest.
+    Each request is sent once, or twice if the server has closed the kept connection over which it went. After any other
+    failure the caller tries again, because he knows how long the host must rest.
     """
 
     def __init__(

@@ -64,6 +64,11 @@ class Overhead:
     def __init__(self) -> None:
         self._received_bytes = self._heads = 0
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of the response has arrived."""
+        return self._received_bytes == 0
+
     def is_full(self, *, more_bytes: int = 0, body_bytes: int = 0, more_heads: int = 0) -> bool:
         """Count more bytes, of the body too, and informational responses; returns whether there are too many, with so
         many bytes of the body among them."""

@@ -82,6 +82,11 @@ class ClosedEarly(aiohttp.ClientError):
     connection, so aiohttp does not repeat the request without our knowledge."""
 
 
+class KeptClosed(ClosedEarly):
+    """The server closed a kept connection, and nothing of a response had come. It may have closed it before the request
+    arrived, so the request may be repeated over a new one (RFC 9112, section 9.3.1)."""
+
+
 class TlsRefused(aiohttp.ClientError):
     """The server ended TLS with an alert after the handshake."""
 

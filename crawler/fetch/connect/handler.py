@@ -53,7 +53,8 @@ class TolerantHandler(ResponseHandler):
         self._awaits_head = False
         self._pending = b""
         """An incomplete head."""
-        self._overhead = Overhead()
+        self.overhead = Overhead()
+        """What has arrived of the current or last response."""
         self._body: StreamReader | PlainBody | None = None
         """The body of the current or last response; None before its headers have arrived."""
         self._plain: PlainBody | None = None
@@ -99,7 +100,7 @@ class TolerantHandler(ResponseHandler):
         written next, without a pause."""
         if self.requests == 0 and has_unread(self.transport):
             self._distrust()
-        self.body_end, self._overhead = BodyEnd(), Overhead()
+        self.body_end, self.overhead = BodyEnd(), Overhead()
         self.requests += 1
         now = self._loop.time()
         if self.requests > 1:
@@ -129,7 +130,7 @@ class TolerantHandler(ResponseHandler):
                 tls = self.transport.get_extra_info("ssl_object")
                 if isinstance(tls, ResumingTls):
                     tls.keep_session()
-        elif self._overhead.is_full(more_heads=1):
+        elif self.overhead.is_full(more_heads=1):
             self._refuse(TOO_MUCH)
             return
         super().feed_data(data, size)  # type: ignore[arg-type]
@@ -185,7 +186,7 @@ class TolerantHandler(ResponseHandler):
             self._distrust()
             return
         self._note_piece(len(data))
-        if self._overhead.is_full(more_bytes=len(data), body_bytes=self._body_bytes()):
+        if self.overhead.is_full(more_bytes=len(data), body_bytes=self._body_bytes()):
             self._refuse(TOO_MUCH)
             return
         if data and self._awaits_head:

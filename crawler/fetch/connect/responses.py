@@ -14,7 +14,7 @@ from aiohttp.streams import StreamReader
 
 from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, PlainBody
 from crawler.fetch.connect.connections import Connections
-from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, TlsRefused, TooSlow
+from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, KeptClosed, TlsRefused, TooSlow
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.requests import HttpRequest
 from crawler.fetch.connect.response_heads import Headers, PlainHead
@@ -180,7 +180,8 @@ async def exchange(
                 connections.note_reuse(server, answered=False)
             if handler.body_end.alert is not None:
                 raise TlsRefused(handler.body_end.alert) from error
-            raise ClosedEarly("closed without a response") from error
+            may_repeat = handler.requests > 1 and handler.overhead.is_empty
+            raise (KeptClosed if may_repeat else ClosedEarly)("closed without a response") from error
         if handler.requests > 1 and server is not None:
             connections.note_reuse(server, answered=True)
         headers = Headers(message.raw_headers, message.named if isinstance(message, PlainHead) else None)
