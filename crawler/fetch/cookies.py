@@ -23,8 +23,8 @@ from crawler.url.hosts import registered_domain
 
 MAX_BYTES: Final = 4096
 """Per header: RFC 6265, section 6.1, requires no more."""
-MAX_PER_SITE: Final = 50
-"""From the same section. Which ones make way: RFC 6265bis, section 5.7."""
+MAX_PER_SITE: Final = 180
+"""As in Chromium. Which ones make way: RFC 6265bis, section 5.7."""
 NOTES: Final = NoteKind(word="cookies", host_of=str)
 """By registered domain, or address."""
 _REMEMBERED: Final = 10_000
@@ -111,7 +111,7 @@ class Cookies:
     def header(self, url: URL, /) -> str | None:
         """The value of the header Cookie for a request; None if there are no cookies."""
         found = self._site(url).matching(url, self._clock())
-        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in found) or None
+        return "; ".join(cookie.sent for cookie in found) or None
 
     def learn(self, url: URL, set_cookies: Sequence[str], /) -> None:
         """Store the cookies that a response from the URL sets."""
@@ -119,7 +119,7 @@ class Cookies:
             return
         site = self._site(url)
         now, before = self._clock(), site.size_bytes
-        for each in set_cookies[:MAX_PER_SITE]:
+        for each in set_cookies[-MAX_PER_SITE:]:
             header = _text(each)
             if header is not None and len(header.encode()) <= MAX_BYTES:
                 site.add(StoredCookie(str(url), header, now), now)

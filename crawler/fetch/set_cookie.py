@@ -1,6 +1,6 @@
 """Reads Set-Cookie headers as browsers do, by RFC 6265bis, and says to which requests a cookie belongs. Pure.
 
-Unlike the RFC, we ignore a cookie without a name, one with a tab in it, and an attribute beyond ASCII.
+Unlike the RFC, we ignore a cookie with a tab in it, and an attribute beyond ASCII.
 """
 
 import re
@@ -33,6 +33,7 @@ class Cookie(msgspec.Struct, frozen=True):
     """One cookie."""
 
     name: str
+    """Empty if the header named only a value."""
     value: str
     domain: str
     """Where it came from, or what its Domain says."""
@@ -42,6 +43,11 @@ class Cookie(msgspec.Struct, frozen=True):
     is_secure: bool
     expires_at: float | None
     """Seconds since 1970; None for a session cookie."""
+
+    @property
+    def sent(self) -> str:
+        """What stands in a request: section 5.8.3."""
+        return f"{self.name}={self.value}" if self.name else self.value
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -78,7 +84,9 @@ def read_set_cookie(header: str, url: URL, received_at: float) -> Cookie | None:
         return None
     pair, _, rest = header.partition(";")
     name, equals, value = (part.strip(_SPACE) for part in pair.partition("="))
-    if not name or not equals or "\t" in f"{name}{value}":
+    if not equals:
+        name, value = "", name
+    if not (name or value) or "\t" in f"{name}{value}":
         return None
     attributes = _attributes(rest)
     host = url.raw_host or ""
@@ -87,7 +95,8 @@ def read_set_cookie(header: str, url: URL, received_at: float) -> Cookie | None:
         return None
     path = attributes.get("path", "")
     is_secure = "secure" in attributes
-    if not _may_be_named(name.lower(), is_secure, path, domain) or (is_secure and url.scheme != "https"):
+    # A nameless cookie is sent as its value, so a server would take the beginning of that for its name.
+    if not _may_be_named((name or value).lower(), is_secure, path, domain) or (is_secure and url.scheme != "https"):
         return None
     return Cookie(
         name,

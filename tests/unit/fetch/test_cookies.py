@@ -184,10 +184,18 @@ async def test_what_a_site_may_have_kept_is_bounded() -> None:
         sent = known.header(URL("http://a.test/"))
         assert sent is not None
         assert len(sent.split("; ")) == MAX_PER_SITE
-    await told(cookies, "http://a.test/", "c0=2; Path=/", "garbage", "=", ";;;", "a=\x00")
+    await told(cookies, "http://a.test/", "c0=2; Path=/", "=", ";;;", "a=\x00")
     sent = cookies.header(URL("http://a.test/"))
     assert sent is not None
     assert sent.endswith("; c299=1; c0=2")
+
+
+async def test_all_cookies_of_a_response_are_kept_up_to_what_a_site_may_have() -> None:
+    cookies = Cookies(MemoryNotes())
+    await told(cookies, "http://a.test/", *(f"c{number}=1" for number in range(MAX_PER_SITE + 2)))
+    sent = "; ".join(f"c{number}=1" for number in range(2, MAX_PER_SITE + 2))
+    assert MAX_PER_SITE == 180
+    assert cookies.header(URL("http://a.test/")) == sent
 
 
 async def test_the_oldest_cookie_of_a_full_jar_makes_way_and_secure_ones_last() -> None:

@@ -61,11 +61,23 @@ def test_a_cookie_is_sent_to_where_it_belongs(url: str, set_cookie: str, at: str
         (A, "a=1; Expires=Thu Jan  1 2015 00:00:00 GMT+0000", A),
         (A, "a=1; Expires=Thu, 1 Jan 2015 0:0:0 GMT", A),
         (SECURE, "a=1; Secure=no", A),
-        (A, "=1", A),
+        (A, "=__Host-a=1", A),
+        (A, "__Secure-a", A),
+        (A, "=", A),
+        (A, "; Path=/", A),
     ],
 )
 def test_a_cookie_is_sent_nowhere_else(url: str, set_cookie: str, at: str) -> None:
     assert sent(at, (url, set_cookie)) is None
+
+
+@pytest.mark.parametrize("set_cookie", ["1", "=1", " = 1 ; Path=/", "1; Domain=a.test"])
+def test_a_cookie_without_a_name_is_sent_as_its_value(set_cookie: str) -> None:
+    assert sent(A, (A, "a=0"), (A, set_cookie)) == "a=0; 1"
+
+
+def test_a_cookie_without_a_name_replaces_another_one() -> None:
+    assert sent(A, (A, "1"), (A, "a=0"), (A, "=2; Path=/"), (A, "b=; Path=/")) == "2; a=0; b="
 
 
 @pytest.mark.parametrize("name", ["a[b]", "a@b:c", "$a", "path", "a b", "é"])
