@@ -97,8 +97,8 @@ class ContentReader:
         loop."""
 
     async def read(self, page: Page, /, *, parent: CrawlUrl, of_origin: Sequence[Preference] = ()) -> PageContent:
-        """Read a page. If its status is a success, extract its links and judge them. `of_origin`: what its origin says
-        about its use."""
+        """Read a page. If its links are followed, extract and judge them. `of_origin`: what its origin says about its
+        use."""
         is_sitemap = parent.kind == LinkKind.SITEMAP
         most = BYTES_AT_ONCE if self.wanted is None else BYTES_WITH_CONTENT
         if len(page.body) <= most and page.body.find(_PDF, 0, _PDF_WITHIN) < 0:
@@ -121,7 +121,7 @@ class ContentReader:
 
     def _extract(self, page: Page, of_origin: Sequence[Preference], *, is_sitemap: bool) -> PageContent:
         sha1 = body_sha1(page.body)
-        if page.status >= 300:
+        if not page.has_links:
             return PageContent(sha1=sha1)
         extract = self._extractor.extract(page)
         usage = self._preferences.judge(page, extract, of_origin=of_origin)

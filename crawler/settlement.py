@@ -9,7 +9,18 @@ import msgspec
 
 from crawler.components import Components
 from crawler.counters import Counters
-from crawler.page import NO_USAGE, Failure, Fetched, LinkKind, NotModified, Page, PageRecord, Redirect, Usage
+from crawler.page import (
+    MULTIPLE_CHOICES,
+    NO_USAGE,
+    Failure,
+    Fetched,
+    LinkKind,
+    NotModified,
+    Page,
+    PageRecord,
+    Redirect,
+    Usage,
+)
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import Quota
 from crawler.record import Change, has_copy, unfetched_record, validator, w3c_time, with_usage
@@ -209,8 +220,11 @@ class Settlement:
         elif isinstance(fetched, Redirect):
             self._counters.redirects += 1
         quota = self._quota_for(lease)
-        # A page that is excluded by what it says was fetched as any other.
-        if quota is not None and (is_page(lease, fetched, decision) or lease.url.kind == LinkKind.SITEMAP):
+        if quota is None:
+            return
+        # A page that is excluded by what it says was fetched as any other. A 300 has links, and could be a trap.
+        has_choices = isinstance(fetched, Page) and fetched.status == MULTIPLE_CHOICES
+        if has_choices or is_page(lease, fetched, decision) or lease.url.kind == LinkKind.SITEMAP:
             quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, Page | Redirect) else 0)
 
     def _remaining_s(self, cooldown_s: float, answered_at: float | None) -> float:
@@ -246,7 +260,9 @@ def _has_counted(earlier: Earlier | None, *, is_sitemap: bool) -> bool:
     not."""
     if earlier is None:
         return False
-    is_page = earlier.status is not None and (earlier.status < 300 or earlier.status == HTTPStatus.NOT_MODIFIED)
+    is_page = earlier.status is not None and (
+        earlier.status <= MULTIPLE_CHOICES or earlier.status == HTTPStatus.NOT_MODIFIED
+    )
     return is_page or bool(earlier.history) or (is_sitemap and earlier.fetched_at is not None)
 
 

@@ -19,9 +19,9 @@ from crawler.fetch.connect.responses import Response
 from crawler.fetch.document_end import shows_its_end
 from crawler.fetch.headers import recorded_headers
 from crawler.fetch.request_limits import RequestLimits
-from crawler.page import REDIRECTS, Failure, FailureKind, Fetched, NotModified, Page, Redirect
+from crawler.page import MULTIPLE_CHOICES, REDIRECTS, Failure, FailureKind, Fetched, NotModified, Page, Redirect
 
-_REDIRECTS = REDIRECTS | {300}
+_REDIRECTS = REDIRECTS | {MULTIPLE_CHOICES}
 _CUT: Final = {
     "length": "cut at fetch.max_body_bytes (of a sitemap fetch.max_sitemap_bytes, if that is more)",
     "time": "cut because it came too slowly: see fetch.timeout_s, and fetch.min_window_bytes in fetch.window_s",

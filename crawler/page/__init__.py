@@ -29,6 +29,7 @@ from crawler.page.preference import NO_USAGE, Preference, Usage
 from crawler.page.record import PageRecord
 from crawler.page.repeat import REPEAT_REASONS, Repeat
 from crawler.page.responses import (
+    MULTIPLE_CHOICES,
     REDIRECTS,
     WITH_DOCUMENT,
     Failure,
@@ -48,6 +49,7 @@ __all__ = [
     "CHANGE_FREQUENCIES",
     "EMBEDDED",
     "HOST_FAILURES",
+    "MULTIPLE_CHOICES",
     "NO_USAGE",
     "REDIRECTS",
     "REFUSALS",

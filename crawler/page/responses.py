@@ -10,6 +10,7 @@ from crawler.page.links import Link
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """Statuses that say nothing without a Location. A 300 may have its choices in the body."""
+MULTIPLE_CHOICES: Final = 300
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +139,11 @@ class Page(Response, frozen=True, kw_only=True):
     is the same object in each."""
     screenshots: tuple[Screenshot, ...] = ()
     """Those that were wanted of its rendering, for an archive."""
+
+    @property
+    def has_links(self) -> bool:
+        """Whether its links are followed: those of a success, and the choices of a 300 (RFC 9110, section 15.4.1)."""
+        return self.status <= MULTIPLE_CHOICES
 
 
 class Redirect(Response, frozen=True, kw_only=True):

@@ -784,6 +784,17 @@ async def test_what_the_scope_refuses_by_the_time_of_its_turn_is_not_asked_for()
     assert sorted(rig.web.asked) == ["http://a.test/", "http://a.test/1", "http://a.test/3"]
 
 
+@in_virtual_time
+async def test_the_choices_of_a_300_are_followed_and_count_for_the_quota() -> None:
+    choices = [f"http://a.test/{number}" for number in range(9)]
+    rig = Rig({url: page(url, choices, status=300) for url in [SEED, *choices]})
+    rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=4))
+    async with rig.engine(concurrency=1) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert sum(rig.web.asked.values()) == 4
+    assert engine.counters.pages == 0
+
+
 @pytest.mark.parametrize("is_sitemap", [False, True])
 @in_virtual_time
 async def test_visits_to_what_was_fetched_before_use_up_no_quota(is_sitemap: bool) -> None:

@@ -284,7 +284,7 @@ class _Output:
                 page = msgspec.structs.replace(page, headers=response.headers, links=outlinks)
             if page is not None and (location := page.header("location")) and 300 <= page.status < 400:
                 yield from self._redirect_target(page.url, location, parent)
-            elif page is not None and page.status < 300:
+            elif page is not None and page.has_links:
                 extract = self._extractor.extract(page)
                 yield from self._judged(extract.base_url, extract.links, parent)
 

@@ -44,6 +44,21 @@ def test_links_are_read_from_the_bodies_to_which_revisits_refer(tmp_path: Path) 
     assert (code, told) == (1, "2 URLs, 0 pending\n")
 
 
+def test_the_choices_of_a_300_are_read_from_its_body(tmp_path: Path) -> None:
+    def choices(seen: Seen) -> Script:
+        status = b"300 Multiple Choices" if seen.target == "/" else b"200 OK"
+        return [page(b"<a href=1>1</a><a href=2>2</a>", HTML, status=status)]
+
+    async def crawl_choices() -> None:
+        async with raw_server(choices) as server:
+            settings = {**SETTINGS, "crawl.seeds": ["http://a.test/"], "limits.pages": 1}
+            await crawled(server, tmp_path / "crawl", settings)
+
+    asyncio.run(crawl_choices())
+    shutil.rmtree(tmp_path / "crawl" / "records")
+    assert rebuilt(tmp_path / "crawl") == (0, "3 URLs, 1 pending\n")
+
+
 async def crawl_shadow(crawl: Path) -> None:
     script = b"document.body.attachShadow({mode: 'open'}).innerHTML = '<a href=/1></a><a href=/2 rel=nofollow>'"
     async with raw_server(lambda _: [page(b"<body><script>%b</script>" % script, HTML)]) as server:
