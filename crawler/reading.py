@@ -34,7 +34,8 @@ BYTES_WITH_CONTENT: Final = 32 * 1024
 """The same if the content of pages is wanted, which takes as long again, or longer if a page is hostile."""
 _PDF: Final = b"%PDF-"
 _PDF_WITHIN: Final = 1024
-"""Threads read PDF documents of any size: even a small one may keep its reader busy."""
+_GZIP: Final = b"\x1f\x8b"
+"""Threads read PDF documents and compressed sitemaps of any size: even a small one may keep its reader busy."""
 _THREADS: Final = 2
 """That read large pages. While a page is read, it takes several times its size in memory."""
 
@@ -100,8 +101,7 @@ class ContentReader:
         """Read a page. If its links are followed, extract and judge them. `of_origin`: what its origin says about its
         use."""
         is_sitemap = parent.kind == LinkKind.SITEMAP
-        most = BYTES_AT_ONCE if self.wanted is None else BYTES_WITH_CONTENT
-        if len(page.body) <= most and page.body.find(_PDF, 0, _PDF_WITHIN) < 0:
+        if self._is_quick(page.body):
             found = self._extract(page, of_origin, is_sitemap=is_sitemap)
         else:
             async with self._threads:
@@ -114,6 +114,11 @@ class ContentReader:
             return await self._judge(found, extract, parent)
         async with self._many_links:
             return await self._judge(found, extract, parent)
+
+    def _is_quick(self, body: bytes) -> bool:
+        """Whether the event loop may read a body itself."""
+        most = BYTES_AT_ONCE if self.wanted is None else BYTES_WITH_CONTENT
+        return len(body) <= most and body.find(_PDF, 0, _PDF_WITHIN) < 0 and not body.startswith(_GZIP)
 
     async def sha1(self, body: bytes, /) -> bytes:
         """The SHA-1 of a body of which nothing else is needed."""

@@ -1,7 +1,11 @@
 """How pages are read in a crawl: what is wanted of them, and where."""
 
+import gzip
 import threading
 from collections.abc import Sequence
+
+import msgspec
+import pytest
 
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.scope import Scope
@@ -61,11 +65,12 @@ async def test_the_text_of_large_pages_is_read_in_a_thread_and_that_of_small_one
     assert [thread == here for thread in texts.threads] == [True, False]
 
 
-async def test_a_pdf_document_is_read_in_a_thread_however_small_it_is() -> None:
+@pytest.mark.parametrize("body", [b"%PDF-1.7", b"\n%PDF-1.7", gzip.compress(b"<urlset/>")])
+async def test_a_pdf_or_compressed_document_is_read_in_a_thread_however_small_it_is(body: bytes) -> None:
     texts = Texts()
     made = reader(texts)
     made.wanted = TEXT
-    document = page(SEED, ["%PDF-1.7"])
+    document = msgspec.structs.replace(page(SEED), body=body)
     assert (await made.read(document, parent=PARENT)).content is not None
     assert texts.threads != [threading.get_ident()]
 
