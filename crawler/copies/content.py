@@ -102,10 +102,13 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError, RecursionError) as error:
-            raise CopyRefused(
-                f"{path} can't be read: {error}. It lists the files of the copy: without it, the copy is lost, and "
-                "another one has to be made, in another folder"
-            ) from error
+            then = (
+                "It lists the files of the copy: without it, the copy is lost, and another one has to be made, in "
+                "another folder"
+            )
+            if isinstance(error, PermissionError):
+                then = "Run the command as the user who made the copy"
+            raise CopyRefused(f"{path} can't be read: {error}. {then}") from error
 
     def write_list(self, copy: CopyList) -> None:
         replace_file(self.path / _LIST, msgspec.json.encode(copy) + b"\n")

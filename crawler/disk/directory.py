@@ -221,9 +221,10 @@ class CrawlDirectory:
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 raise
+            instead = "Choose another with --dir" if self._to == "run" else "Run the command as the user of the crawl"
             raise DirectoryRefused(
                 f"the crawl directory {self.path} can't be used: expected a writable directory, found: "
-                f"{error.strerror} ({error.filename}). Choose another with --dir, or change its permissions"
+                f"{error.strerror} ({error.filename}). {instead}, or change its permissions"
             ) from error
         try:
             self._check_frontier()
@@ -243,8 +244,7 @@ class CrawlDirectory:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
-            raise DirectoryInUse(self.path, holder) from error
+            raise DirectoryInUse(self.path, os.pread(lock, 32, 0).decode("ascii", "replace").strip()) from error
         except OSError as error:
             raise DirectoryRefused(why_not_lockable(self.lock, error)) from error
         self._write(lock, f"{os.getpid()}\n" if self._to == "run" else f"{os.getpid()} {self._to}s\n")

@@ -6,13 +6,15 @@ from pathlib import Path
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import ClusterPlace, read_layout
+from crawler.disk.layout import ClusterPlace, part_at, read_layout
 
 
 def how_to_go_on(path: Path) -> str:
     """For people."""
     try:
         layout = read_layout(path)
+        if layout is None and part_at(path) is not None:
+            return how_to_go_on(path.absolute().parent)
     except DirectoryRefused:
         layout = None  # the command that is named says why
     if layout is not None and layout.cluster is not None:

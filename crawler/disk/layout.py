@@ -163,9 +163,10 @@ def _read(path: Path) -> Layout | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DirectoryRefused(
-            f"{path} can't be read: {error}. It says where the parts of the crawl are: restore a copy of that file"
-        ) from error
+        then = "It says where the parts of the crawl are: restore a copy of that file"
+        if isinstance(error, PermissionError):
+            then = "Run the command as the user of the crawl"
+        raise DirectoryRefused(f"{path} can't be read: {error}. {then}") from error
     names = [place.directory for place in layout.parts]
     lineages = [place.lineage for place in layout.parts]
     if (

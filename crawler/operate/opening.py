@@ -69,13 +69,19 @@ def lock_stored(
             "output of all parts"
         )
     if not configuration.exists() or not (has_state or has_output or is_part):
-        raise DirectoryRefused(
-            f"there is no crawl in {path}: expected {configuration} and {directory.frontier}; {_named_instead(path)}"
-        )
+        raise no_crawl(path)
     with _shadow(directory, needed=not to_repair and not to_change) as directory, directory:
         loaded = stored_configuration(path)
         with blaming(plugins_of(loaded.config)):
             yield directory, loaded
+
+
+def no_crawl(path: Path) -> DirectoryRefused:
+    """The error that there is none in a directory."""
+    frontier = CrawlDirectory(path).frontier
+    return DirectoryRefused(
+        f"there is no crawl in {path}: expected {_configuration(path)} and {frontier}; {_named_instead(path)}"
+    )
 
 
 def refuse_without_configuration(path: Path) -> None:
@@ -98,6 +104,8 @@ def stored_configuration(path: Path) -> Loaded:
     """The configuration of the last run of the crawl in a directory, or of the one that the directory is a part of.
     Raises `ConfigError`, and `DirectoryRefused` if there is none."""
     refuse_without_configuration(path)
+    if not _configuration(path).exists():
+        raise no_crawl(path)
     return load(_configuration(path), environ={}, require_seeds=False)
 
 
@@ -116,7 +124,10 @@ def lock_directory(path: Path, *, to_change: bool) -> Iterator[None]:
 
 def is_of_daemon(path: Path) -> bool:
     """Whether a directory is the folder of a daemon, and not that of a crawl."""
-    return (path / "daemon").is_dir() and not CrawlDirectory(path).configuration.exists()
+    try:
+        return (path / "daemon").is_dir() and not CrawlDirectory(path).configuration.exists()
+    except PermissionError:
+        return False  # the next that looks there says why
 
 
 def _named_instead(path: Path) -> str:

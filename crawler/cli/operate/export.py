@@ -13,7 +13,7 @@ import msgspec
 
 from crawler.cli.operate.options import directory, note_elsewhere, part, place
 from crawler.cli.run.streams import say
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.directory import CrawlDirectory
 from crawler.export.archived_text import ArchivedText
 from crawler.export.archives import Archive, archives_of
 from crawler.export.captures import Captures, Location
@@ -24,6 +24,7 @@ from crawler.export.tables import Exported, TableExport, export_table, is_file
 from crawler.export.wacz.packing import WaczExport, earlier_archives, export_wacz
 from crawler.export.wacz.unpacking import is_wacz, unpacked
 from crawler.export.writers import Format
+from crawler.operate.opening import no_crawl
 from crawler.page import rfc3339
 from crawler.protocols import ContentReading
 from crawler.read.html.lexbor import lexbor_extractor
@@ -233,7 +234,7 @@ def _merge_index(directory: Path, to: Path, options: _Options) -> None:
 
 def _check(directory: Path, part: int | None) -> None:
     if CrawlDirectory(directory).earlier_configuration is None:
-        raise DirectoryRefused(f"{directory} is not the directory of a crawl: it has no crawl.toml")
+        raise no_crawl(directory)
     place(directory, part)
 
 

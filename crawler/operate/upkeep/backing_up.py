@@ -19,7 +19,8 @@ from crawler.copies.writing import CopyWriter, Progress
 from crawler.disk.directory import COPYING, CrawlDirectory
 from crawler.disk.layout import Layout, part_directory, read_division, read_layout
 from crawler.disk.lineages import Block, name_crawl, set_aside
-from crawler.operate.opening import refuse_without_configuration
+from crawler.disk.permissions import why_not_writable
+from crawler.operate.opening import no_crawl, refuse_without_configuration
 from crawler.operate.reach import WAIT_S, CrawlEnded, reach
 from crawler.operate.refused import Refused
 from crawler.page import rfc3339
@@ -78,10 +79,7 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
     for directory in source.states:
         CrawlDirectory(directory).check_place()
         if not CrawlDirectory(directory).has_state():
-            raise CopyRefused(
-                f"there is no crawl in {directory}: expected {CrawlDirectory(directory).frontier}; name the directory "
-                'of a crawl. One with frontier.backend = "memory" keeps no state'
-            )
+            raise no_crawl(directory)
     refuse_without_configuration(whole)
     with folder.locked(to_write=True), ExitStack() as stack:
         crawl = name_crawl(whole)
@@ -147,6 +145,8 @@ def _check_places(source: _Source, folder: Folder) -> None:
         raise CopyRefused(
             f"{folder.path} holds other files than those of a copy, and was not touched: give the copy a new folder"
         )
+    if source.whole.is_dir() and (why := why_not_writable(source.whole)) is not None:
+        raise CopyRefused(f"{why}. A backup notes in the crawl which record numbers the copy may use")
     if read_division(source.whole) is not None:
         raise CopyRefused(
             f"the crawl in {source.whole} is being divided anew: finish that by `onceover parts`, then copy it"

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import output_directories
+from crawler.operate.opening import no_crawl
 from crawler.operate.upkeep.places import Places
 from crawler.prune.choosing import Keep
 from crawler.prune.pruning import Plan, delete, make_plan
@@ -45,7 +46,7 @@ def plan_prune(path: Path, keep: Keep) -> PruneReport:
     `OSError`."""
     crawl = CrawlDirectory(path)
     if crawl.earlier_configuration is None:
-        raise DirectoryRefused(f"there is no crawl in {path}: expected {crawl.configuration}")
+        raise no_crawl(path)
     outputs = [CrawlDirectory(each) for each in output_directories(path)]
     plan = make_plan(outputs, keep, now=time.time())
     return _report(plan, path, is_dry_run=True)

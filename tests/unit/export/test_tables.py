@@ -314,7 +314,7 @@ def test_a_crawl_without_links_or_records_gives_empty_tables(tmp_path: Path) -> 
     result = run(crawl, "parquet", tmp_path / "t", "--table", "links")
     assert "crawl with output.link_details = true" in result.stderr
     assert column(tmp_path / "t", "target", "links") == []
-    with pytest.raises(Exception, match="not the directory of a crawl"):
+    with pytest.raises(Exception, match="there is no crawl in"):
         run(tmp_path, "csv", tmp_path / "x.csv")
 
 

@@ -1,0 +1,95 @@
+"""What commands say of a directory in which there is no crawl, or which they may not use."""
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from crawler.codes.exit_codes import REFUSED
+from crawler.copies.content import Folder
+from crawler.copies.folder import CopyRefused
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.going_on import how_to_go_on
+from crawler.disk.layout import read_layout
+from crawler.operate.opening import is_of_daemon
+from tests.e2e.operating import command_here
+
+COMMANDS: Sequence[Sequence[str]] = (
+    ("add", "{}", "http://a.test/"),
+    ("backup", "{}", "--to", "copy"),
+    ("export", "{}", "--format", "csv", "--to", "x.csv"),
+    ("pause", "{}"),
+    ("prune", "{}", "--dry-run"),
+    ("prune", "{}", "--keep", "1 d"),
+    ("prune", "{}", "--keep", "1 d", "--dry-run"),
+    ("report", "{}"),
+    ("sharing", "{}"),
+)
+
+
+def said(command: Sequence[str], directory: Path) -> str:
+    ended = command_here(*(str(directory) if each == "{}" else each for each in command))
+    assert (ended.code, ended.out) == (REFUSED, "")
+    return ended.err
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_says_that_there_is_no_crawl_and_what_to_name(
+    command: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    empty, file, daemon = tmp_path / "empty", tmp_path / "file", tmp_path / "folder"
+    empty.mkdir()
+    file.touch()
+    (daemon / "daemon").mkdir(parents=True)
+    for directory in (tmp_path / "missing", empty, file):
+        told = said(command, directory)
+        assert f"there is no crawl in {directory}: expected {directory / 'crawl.toml'}" in told
+        assert "name the directory of a crawl" in told
+    assert "this is the folder of a daemon: name the directory of one of its crawls" in said(command, daemon)
+
+
+def test_only_a_crawl_may_be_put_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(DirectoryRefused, match="Choose another with --dir"),
+        CrawlDirectory(tmp_path / "file" / "crawl"),
+    ):
+        pass
+    for to in ("change", "read"):
+        directory = CrawlDirectory(tmp_path / "file" / "crawl", to=to)
+        with (
+            pytest.raises(DirectoryRefused, match="Run the command as the user of the crawl, or change its"),
+            directory,
+        ):
+            pass
+
+
+def test_a_file_that_this_user_may_not_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(DirectoryRefused, match=r"Permission denied.*Run the command as the user of the crawl"):
+        read_layout(tmp_path)
+    with pytest.raises(CopyRefused, match="Run the command as the user who made the copy"):
+        Folder(tmp_path).read_list()
+
+
+def test_a_folder_that_this_user_may_not_read_is_no_error_of_the_search_for_a_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    assert not is_of_daemon(tmp_path)
+
+
+def test_a_part_goes_on_with_the_whole_crawl(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    options = ["--seed", "http://127.0.0.1:1/", "--set", "fetch.allow_private=true", "--set", "frontier.max_attempts=1"]
+    command_here("crawl", "--dir", str(crawl), "--set", "crawl.parts=2", *options, "--set", "politeness.robots=false")
+    assert how_to_go_on(crawl / "part-0") == f"onceover crawl --dir {crawl}"
