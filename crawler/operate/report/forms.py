@@ -210,6 +210,8 @@ class RedirectLink(msgspec.Struct, frozen=True, kw_only=True):
     anchor: str | None
     """As of a `DeadLink`."""
     kind: str | None
+    external: bool = False
+    """As of a `DeadLink`."""
 
 
 class RedirectList(msgspec.Struct, frozen=True, kw_only=True):

@@ -385,6 +385,24 @@ def test_links_out_of_scope_are_listed_as_such(tmp_path: Path) -> None:
     assert found.slowest == []
 
 
+def test_redirects_of_checked_links_are_marked_as_external(tmp_path: Path) -> None:
+    out = "http://b.test/moved"
+    links = [{"url": out, "kind": "link", "text": "B", "refused": "out-of-scope"}]
+    links.append({"url": "http://a.test/moved", "kind": "link", "text": "A"})
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", link_details=links),
+        {**record(2, "/", kind="external", via="http://a.test/", status=301, redirect="http://b.test/"), "url": out},
+        record(3, "/moved", status=301, redirect="http://a.test/"),
+    )
+    found = make_lists([directory], ["redirects"], str, None)
+    assert found.redirects is not None
+    assert [(link.url, link.external, link.page, link.anchor) for link in found.redirects.links] == [
+        ("http://a.test/moved", False, "http://a.test/", "A"),
+        (out, True, "http://a.test/", "B"),
+    ]
+
+
 def test_links_to_missing_parts_of_pages_are_listed_through_redirects_too(tmp_path: Path) -> None:
     def link(path: str, fragment: str | None, text: str) -> dict[str, object]:
         return {"url": f"http://a.test{path}", "kind": "link", "text": text, "fragment": fragment}

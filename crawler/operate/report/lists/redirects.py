@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from crawler.operate.report.forms import RedirectLink
 from crawler.operate.report.lists.endings import Endings
 from crawler.operate.report.lists.linking import Link, Linking
+from crawler.page import LinkKind
 
 
 class Redirects:
@@ -35,4 +36,5 @@ class Redirects:
                     page=link.page,
                     anchor=link.anchor,
                     kind=link.kind,
+                    external=first.kind == LinkKind.EXTERNAL,
                 )
