@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, END, MOST, Options, Text
+from config.schema.kinds import BYTES, END, MOST, SECONDS, YEAR_S, Options, Text
 
 Within = Literal["host", "domain", "prefix", "any"]
 RuleName = Annotated[
@@ -117,6 +117,13 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         tuple[Text, ...],
         Meta(description="Paths to try for a sitemap if robots.txt names none. With `[]`, none is tried."),
     ] = ("/sitemap.xml",)
+    sitemap_max_age_s: Annotated[
+        Annotated[float, Meta(ge=1, le=100 * YEAR_S, extra=SECONDS)] | None,
+        Meta(
+            description="Follow only URLs of a sitemap that have changed in this time, by their lastmod, and read only "
+            "such sitemaps of an index. What has no lastmod is followed, and so are links of pages."
+        ),
+    ] = None
     max_depth: Annotated[
         int,
         Meta(

@@ -27,6 +27,8 @@ class LinkRefusal(StrEnum):
     TOO_MANY_REDIRECTS = "too-many-redirects"
     REDIRECT_LOOP = "redirect-loop"
     NESTED_SITEMAP = "nested-sitemap"
+    OUTDATED = "outdated"
+    """by its date in the sitemap"""
     IRRELEVANT = "irrelevant"
     """its weight by the guide words is too low"""
 
@@ -42,11 +44,13 @@ class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
     """Whether URLs out of scope are asked if they are there."""
     max_redirects: int = 10
     """In a row."""
+    is_outdated: Callable[[str], bool] | None = None
+    """Whether URLs of sitemaps with that date are not followed; None if all are."""
 
     @property
     def want_all(self) -> bool:
         """Whether `unwanted_reason` never refuses a link."""
-        return not self.obey_nofollow and self.kinds == frozenset(LinkKind)
+        return not self.obey_nofollow and self.is_outdated is None and self.kinds == frozenset(LinkKind)
 
     def unwanted_reason(self, link: Link, /) -> LinkRefusal | None:
         """Why the crawl does not follow links like this one; None if it does."""
@@ -54,6 +58,8 @@ class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
             return LinkRefusal.UNWANTED_KIND
         if self.obey_nofollow and "nofollow" in link.rel.split():
             return LinkRefusal.NOFOLLOW
+        if self.is_outdated is not None and link.last_modified and self.is_outdated(link.last_modified):
+            return LinkRefusal.OUTDATED
         return None
 
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from time import time
+from typing import Final
 
 import msgspec
 
@@ -16,8 +19,9 @@ from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.scope import Reach, Scope
 from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, parse_list
 from crawler.discover.traps import Traps
-from crawler.page import EMBEDDED, Link, LinkKind
+from crawler.page import EMBEDDED, Link, LinkKind, rfc3339
 from crawler.protocols import Discovery
+from crawler.record import w3c_time
 from crawler.steps import at_once
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
@@ -38,6 +42,8 @@ from crawler.wiring.plugins.kinds import CANONICAL_RULE
 from crawler.wiring.plugins.loading import load
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl
+
+_LONGEST_DATE: Final = len("2026-11-28")
 
 
 def queue_identity(config: Config) -> str:
@@ -138,7 +144,7 @@ def refusal_of_links(discovery: Discovery, url: str, *, queue_key: str, is_near:
 
 def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]) -> Discovery:
     """Which links are followed, and in which order. Raises `ConfigError`."""
-    config = loaded.config
+    config, max_age_s = loaded.config, loaded.config.scope.sitemap_max_age_s
     found = ScopedDiscovery(
         urls=urls,
         scope=scope(loaded, sites, seeds),
@@ -149,6 +155,7 @@ def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]
             obey_nofollow=config.scope.nofollow,
             check_external=config.scope.check_external,
             max_redirects=config.fetch.max_redirects,
+            is_outdated=None if max_age_s is None else partial(_is_outdated, max_age_s=max_age_s),
         ),
     )
     return _with_order(config, urls, found)
@@ -197,6 +204,15 @@ def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[st
     except ValueError as error:
         raise loaded.refuse(key, str(error)) from error
     return found
+
+
+def _is_outdated(last_modified: str, *, max_age_s: float) -> bool:
+    """Whether a date of a sitemap lies further back. One without a time means any time of it."""
+    found = w3c_time(last_modified)
+    if found is None:
+        return False
+    size = len(last_modified) if len(last_modified) <= _LONGEST_DATE else len(found)
+    return found[:size] < rfc3339(time() - max_age_s)[:size]
 
 
 def _kinds(config: Config) -> frozenset[LinkKind]:

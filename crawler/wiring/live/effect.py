@@ -25,6 +25,7 @@ _NOW: Final = frozenset(
         "scope.nofollow",
         "scope.sitemaps",
         "scope.sitemap_paths",
+        "scope.sitemap_max_age_s",
         "scope.max_depth",
         "scope.max_url_length",
         "traps",
