@@ -173,7 +173,8 @@ class _XmlReader:
             del links[MAX_LINKS_AND_EXTENSIONS:]
             return f"names more than {MAX_LINKS_AND_EXTENSIONS} URLs; the rest is not read"
         if name in self._entry_names:
-            self._set_hints(element)
+            if self._entry_names is _SITEMAP_ENTRIES:
+                self._set_hints(element)
             _free(element)
             held = self._held
             self._freed += held - self._held_before.pop(self._depth + 1, held)
@@ -230,20 +231,22 @@ def _reads_on(parser: lxml.etree.XMLPullParser) -> bool:
 def _html_of(entry: lxml.etree._Element, bases: Bases) -> Iterator[tuple[str, str | None]]:
     """The HTML in an entry of a feed, each with its base if that differs from the feed's. RSS has no bases: its links
     are relative to the page that the entry describes."""
+    named = [(local_name(child), child) for child in entry]
+    texts = [child for name, child in named if name in _HTML and child.get("type") != "text"]
+    if not texts:
+        return
     links = (
-        child for child in entry if local_name(child) == "link" and (child.get("rel") or "alternate") == "alternate"
+        child for name, child in named if name == "link" and (child.get("rel") or "alternate") == "alternate"
     )
     first = next(links, None)
-    about = None if first is None else first.get("href") or text_of(first)
-    for child in entry:
-        if local_name(child) not in _HTML or child.get("type") == "text":
-            continue
-        if len(child):
-            html = "".join(lxml.etree.tostring(each, encoding="unicode", method="html") for each in child)
+    about = None if first is None or local_name(entry) != "item" else first.get("href") or text_of(first)
+    for text in texts:
+        if len(text):
+            html = "".join(lxml.etree.tostring(each, encoding="unicode", method="html") for each in text)
         else:
-            html = child.text or ""
+            html = text.text or ""
         if "<" in html:
-            yield html, bases.of(child, default=about if local_name(entry) == "item" else None)
+            yield html, bases.of(text, default=about)
 
 
 def _free(entry: lxml.etree._Element) -> None:
