@@ -93,3 +93,15 @@ def test_a_part_goes_on_with_the_whole_crawl(tmp_path: Path) -> None:
     options = ["--seed", "http://127.0.0.1:1/", "--set", "fetch.allow_private=true", "--set", "frontier.max_attempts=1"]
     command_here("crawl", "--dir", str(crawl), "--set", "crawl.parts=2", *options, "--set", "politeness.robots=false")
     assert how_to_go_on(crawl / "part-0") == f"onceover crawl --dir {crawl}"
+
+
+def test_a_backup_of_what_this_user_may_not_write_is_refused_before_anything_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = tmp_path / "crawl"
+    crawl.mkdir()
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
+    told = said(("backup", "{}", "--to", str(tmp_path / "copy")), crawl)
+    assert f"{crawl} can't be written to" in told
+    assert "A backup notes in the crawl which record numbers the copy may use" in told
+    assert not (tmp_path / "copy").exists()

@@ -235,9 +235,7 @@ def _html_of(entry: lxml.etree._Element, bases: Bases) -> Iterator[tuple[str, st
     texts = [child for name, child in named if name in _HTML and child.get("type") != "text"]
     if not texts:
         return
-    links = (
-        child for name, child in named if name == "link" and (child.get("rel") or "alternate") == "alternate"
-    )
+    links = (child for name, child in named if name == "link" and (child.get("rel") or "alternate") == "alternate")
     first = next(links, None)
     about = None if first is None or local_name(entry) != "item" else first.get("href") or text_of(first)
     for text in texts:
