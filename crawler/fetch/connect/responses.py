@@ -21,6 +21,8 @@ from crawler.fetch.connect.response_heads import Headers, PlainHead
 from crawler.fetch.connect.socks import Taken
 
 _SWITCHING = 101
+_REQUEST_TIMEOUT = 408
+"""Some servers send this before they close an idle connection. Over a kept one, it is no answer to our request."""
 CHECK_S: Final = 0.1
 """Time-outs are checked at most so often, because each check looks at all requests that wait."""
 _TICK_S: Final = 0.001
@@ -182,8 +184,11 @@ async def exchange(
                 raise TlsRefused(handler.body_end.alert) from error
             may_repeat = handler.requests > 1 and handler.overhead.is_empty
             raise (KeptClosed if may_repeat else ClosedEarly)("closed without a response") from error
+        has_waited_in_vain = handler.requests > 1 and message.code == _REQUEST_TIMEOUT
         if handler.requests > 1 and server is not None:
-            connections.note_reuse(server, answered=True)
+            connections.note_reuse(server, answered=not has_waited_in_vain)
+        if has_waited_in_vain:
+            raise KeptClosed("a 408 over a kept connection")
         headers = Headers(message.raw_headers, message.named if isinstance(message, PlainHead) else None)
         kept_s = keep_alive_s(headers.first(b"keep-alive"))
         handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S

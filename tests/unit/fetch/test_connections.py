@@ -211,6 +211,28 @@ async def test_a_request_that_two_connections_swallow_is_a_failure(fetchers: Fet
         assert len(server.seen) == 4
 
 
+async def test_a_408_over_a_kept_connection_is_no_answer_to_its_request(fetchers: Fetchers) -> None:
+    timed_out: Script = [page(b"", b"Connection: close", status=b"408 Request Timeout"), CLOSE]
+
+    def script(seen: Seen) -> Script:
+        return timed_out if len(server.seen) == 2 else [page(b"x")]
+
+    async with raw_server(script) as server:
+        fetcher = fetchers()
+        assert [await body(fetcher, server.url(f"/{number}")) for number in range(3)] == [b"x"] * 3
+        assert [(seen.target, seen.connection) for seen in server.seen] == [("/0", 0), ("/1", 0), ("/1", 1), ("/2", 1)]
+
+
+async def test_a_408_over_a_new_connection_is_an_answer(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page(b"x")], "/next": [page(b"", status=b"408 Request Timeout")]}) as server:
+        fetcher = fetchers()
+        assert await body(fetcher, server.url("/")) == b"x"
+        answer = await fetcher.fetch(Request(url=server.url("/next")))
+        assert isinstance(answer, Page)
+        assert answer.status == 408
+        assert [(seen.target, seen.connection) for seen in server.seen] == [("/", 0), ("/next", 0), ("/next", 1)]
+
+
 @pytest.mark.parametrize("begun", [b"H", b"HTTP/1.1 200 OK\r\n", b"\r\n", head(status=b"103 Early Hints")])
 async def test_a_request_that_is_partly_answered_is_not_sent_again(fetchers: Fetchers, begun: bytes) -> None:
     async with raw_server({"/": [page(b"x")], "/next": [begun, CLOSE]}) as server:
