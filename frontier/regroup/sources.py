@@ -40,8 +40,6 @@ OF_HIGHEST: Final = ("next_ordinal", "clock", "generation")
 """The counters of which each target gets the highest."""
 OF_FIRST: Final = ("lost", "gaps", "pages")
 """The counters of which the first target gets the sum, because nobody knows which part they belong to."""
-OF_ALL: Final = ("earlier",)
-"""The counters of which each target gets those of all sources."""
 
 
 class Sources:

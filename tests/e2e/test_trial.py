@@ -16,7 +16,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.library.trial.forms import Tried
 from crawler.library.trial.trying import try_urls
 from crawler.page import PageRecord
-from crawler.progress import HasStatus
+from crawler.progress import ReadStatus
 from crawler.wiring.crawl import open_crawl
 from tests.certificates import issued
 from tests.e2e.crawling import (
@@ -60,7 +60,7 @@ def configuration(folder: Path, *, seeds: Sequence[str], port: int, more: str = 
 
 
 async def try_in_process(file: Path, *urls: str) -> list[Tried]:
-    async def show(_: HasStatus) -> None: ...
+    async def show(_: ReadStatus) -> None: ...
 
     return await try_urls(load(file), urls, show=show)
 

@@ -17,7 +17,7 @@ from crawler.cli.trial.text import lines
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.library.trial.forms import Tried
 from crawler.library.trial.trying import try_urls
-from crawler.progress import HasStatus, why
+from crawler.progress import ReadStatus, why
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
 
@@ -54,10 +54,10 @@ def try_(configuration: str, urls: tuple[str, ...], settings: tuple[str, ...], a
 
 
 async def _try(loaded: Loaded, urls: tuple[str, ...]) -> list[Tried]:
-    async def show(gauge: HasStatus) -> None:
+    async def show(read: ReadStatus) -> None:
         while True:
             await asyncio.sleep(loaded.config.progress.interval_s)
-            for reason in why(gauge.status()):
+            for reason in why(read()):
                 say(reason, to_stderr=True)
 
     this = asyncio.current_task()

@@ -16,7 +16,7 @@ from crawler.library.trial.forms import Hop, Tried, TriedLink
 from crawler.library.trial.frontier import TrialFrontier
 from crawler.operate.refused import Refused
 from crawler.page import LinkKind, PageRecord
-from crawler.progress import HasStatus
+from crawler.progress import ReadStatus
 from crawler.url.urls import origin_of
 from crawler.wiring.additions import Additions
 from crawler.wiring.components.discovering import refusal_of_links
@@ -29,7 +29,7 @@ _NEVER_WAITED_FOR: Final = "-"
 
 
 async def try_urls(
-    loaded: Loaded, texts: Sequence[str], *, show: Callable[[HasStatus], Coroutine[None, None, None]]
+    loaded: Loaded, texts: Sequence[str], *, show: Callable[[ReadStatus], Coroutine[None, None, None]]
 ) -> list[Tried]:
     """Fetch URLs, with their redirects, as a crawl of this configuration would. `show` runs meanwhile.
 
@@ -46,7 +46,7 @@ async def try_urls(
             for url in urls:
                 await frontier.begin(url)
             async with asyncio.TaskGroup() as group:
-                showing = group.create_task(show(crawl.gauge))
+                showing = group.create_task(show(crawl.gauge.status))
                 await crawl.engine.run()
                 showing.cancel()
             summing = _Summing(loaded.config, crawl, frontier, findings)
