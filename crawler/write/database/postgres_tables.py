@@ -39,10 +39,16 @@ _READ_AT_ONCE: Final = 1000
 
 
 async def prepare(connection: asyncpg.Connection, schema: str) -> None:
-    """Make or migrate the tables, and those of this connection. Raises ValueError for tables of a newer version.
+    """Make or migrate the tables, and those of this connection. Raises ValueError for tables of a newer version, and
+    for a database that can't hold all texts.
 
     Several parts of a crawl do this at the same time, so one waits for the other.
     """
+    if (encoding := await connection.fetchval("SHOW server_encoding")) != "UTF8":
+        raise ValueError(
+            f"expected a database with the encoding UTF8, found {encoding}, which can't hold all characters: "
+            "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
+        )
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"onceover schema {schema}")
         await _migrate(connection, schema)

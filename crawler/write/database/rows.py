@@ -58,6 +58,8 @@ _LINKS: Final = "references"
 _MOST = 2**63 - 1
 _LONGEST_HOST: Final = 255
 """The name of a host has at most 253 characters. An index of PostgreSQL has no place for what a page may claim."""
+_LONGEST_BODY: Final = 500_000_000
+"""SQLite has no place for more than a gigabyte, and psql shows none for more than half of that."""
 _NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """A NUL in JSON, and not a backslash before `u0000`."""
 
@@ -80,7 +82,7 @@ def row_of(page: Fetched | None, record: PageRecord, options: RowOptions) -> Row
     """The row of a page. Its texts can be stored in any database: they have no NUL and no lone surrogate."""
     found = [_STORABLE[column.kind](getattr(record, name)) for name, column in zip(_HINTS, _FIELDS, strict=True)]
     headers = _headers(page) if options.headers else None
-    body = page.body if options.bodies and isinstance(page, Page) else None
+    body = page.body if options.bodies and isinstance(page, Page) and len(page.body) <= _LONGEST_BODY else None
     links = None if record.references is None else [_storable(each) for each in record.references]
     host = host_of(record.url)
     values = (*found, _text(host) if len(host) <= _LONGEST_HOST else None, headers, body)

@@ -90,6 +90,16 @@ async def test_what_waiting_does_not_mend_is_refused_at_the_beginning(server: Po
         await open_sink(server.dsn.replace("/postgres?", "/nowhere?")).begin()
 
 
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+async def test_a_database_that_cannot_hold_all_texts_is_refused_at_the_beginning(
+    server: PostgresServer, encoding: str
+) -> None:
+    name = encoding.lower()
+    server.query(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(ValueError, match=f"encoding UTF8, found {encoding}"):
+        await open_sink(server.dsn.replace("/postgres?", f"/{name}?")).begin()
+
+
 async def test_a_check_finds_what_would_be_refused_and_leaves_nothing(server: PostgresServer) -> None:
     def check(dsn: str) -> Awaitable[None]:
         assert DESCRIPTOR.check is not None

@@ -9,11 +9,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from crawler.testing.sink.pages import write, write_failure, write_unfetched
 from crawler.write.database import sqlite_file
-from crawler.write.database.rows import COLUMNS
+from crawler.write.database.rows import COLUMNS, RowOptions, row_of
 from crawler.write.database.sqlite import SqliteOptions, SqliteSink
 from crawler.write.database.sqlite_file import FILE_NAME, read_rows
 from crawler.write.descriptor import Parameters
@@ -55,6 +56,14 @@ async def test_a_row_has_every_field_of_the_record_and_what_the_options_ask_for(
     assert row["digest"] == record.digest
     assert (unfetched["state"], unfetched["reason"], unfetched["headers"]) == ("excluded", "robots", None)
     assert (failed["number"], failed["reason"], failed["body"]) == (9, "timeout", None)
+
+
+def test_a_body_that_no_database_can_hold_is_left_out() -> None:
+    fetched, record = rich_page(7)
+    options = RowOptions(bodies=True)
+    long, longer = (msgspec.structs.replace(fetched, body=bytes(size)) for size in (500_000_000, 500_000_001))
+    assert named(row_of(long, record, options).values)["body"] is long.body
+    assert named(row_of(longer, record, options).values)["body"] is None
 
 
 async def test_the_log_is_cut_once_a_reader_that_let_it_grow_has_gone(
