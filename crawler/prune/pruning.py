@@ -89,7 +89,22 @@ def make_plan(
     if wanted == len(much) or is_enough(found):
         return found
     # Others instead of what is needed.
-    return plan_from_now(_least(wanted + 1, len(much), lambda count: is_enough(plan(count))))
+    found = plan_from_now(_least(wanted + 1, len(much), lambda count: is_enough(plan(count))))
+    return _without_spared(found, old, keep)
+
+
+def _without_spared(plan: Plan, old: Collection[OutputFile], keep: Keep) -> Plan:
+    """The same, but the newest records stay for which archives that go together have made room."""
+    chosen = dict(plan.chosen)
+    room = (keep.bytes or 0) - plan.bytes_left
+    for file in reversed(plan.chosen):
+        if file.is_archive or file in old:
+            continue
+        if file.bytes > room:
+            break
+        room -= file.bytes
+        del chosen[file]
+    return msgspec.structs.replace(plan, chosen=chosen)
 
 
 def _lists(directories: Sequence[CrawlDirectory], *, refuses_damage: bool) -> dict[Path, Pruned]:

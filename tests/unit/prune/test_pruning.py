@@ -137,6 +137,15 @@ def test_younger_archives_go_instead_of_one_that_is_needed(tmp_path: Path) -> No
     assert prune(crawl, Keep(bytes=keep)) == [("warc", 1)]
 
 
+def test_records_stay_for_which_archives_that_go_together_make_room(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number, BODY) for number in range(5)], revisits=10)
+    records = [each for each in output_files([crawl]) if not each.is_archive]
+    assert prune(crawl, Keep(bytes=sum(each.bytes for each in records) - 1)) == [
+        ("records", 0),
+        *(("warc", number) for number in range(5)),
+    ]
+
+
 @pytest.mark.parametrize("wanted", [0, 1, 2, 9, 17, 18])
 def test_few_passes_over_the_archives_find_the_oldest_that_may_go(tmp_path: Path, wanted: int) -> None:
     bodies = [whole(number, BODY + str(number).encode()) for number in range(20)]
