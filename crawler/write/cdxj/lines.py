@@ -61,8 +61,8 @@ def parse(line: bytes) -> tuple[str, str, Capture]:
 
 
 def is_unchanged(line: bytes) -> bool:
-    """Whether it is of a visit at which the server said that nothing had changed: no digest tells of which body."""
-    return b'"mime": "warc/revisit"' in line and b'"digest": ' not in line
+    """Whether it is of a visit at which the server said that nothing had changed, perhaps without having been asked."""
+    return b'"status": "304", ' in line
 
 
 def offset_of(line: bytes) -> int:

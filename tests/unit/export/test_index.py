@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import msgspec
+
 from crawler.export.index import export_index
 from crawler.write.cdxj.lines import parse
 from tests.unit.prune.written import unchanged, whole, write
@@ -9,7 +11,8 @@ from tests.unit.prune.written import unchanged, whole, write
 
 def test_visits_without_a_body_are_left_out_and_repeated_bodies_are_not(tmp_path: Path) -> None:
     body = b"the same" * 100
-    crawl = write(tmp_path, [whole(0, body), unchanged(0, 1), whole(2, body)], revisits=10)
+    unasked = msgspec.structs.replace(whole(3, b""), status=304)
+    crawl = write(tmp_path, [whole(0, body), unchanged(0, 1), whole(2, body), unasked], revisits=10)
     assert export_index(crawl.path, None, tmp_path / "all.cdxj", overwrite=False) == 2
     captures = [parse(line)[2] for line in (tmp_path / "all.cdxj").read_bytes().splitlines()]
     assert [each.mime for each in captures] == ["text/html", "warc/revisit"]
