@@ -112,7 +112,7 @@ def test_a_crawl_in_parts_is_compared_with_an_earlier_one_and_its_wacz_is_whole(
     assert "this earlier crawl can't be read" in ended.out
     assert "refers to a body that the archive and the earlier crawls do not have" in ended.out
     ended = command_here("export", str(crawl), "--format", "wacz", "--to", str(tmp_path / "b.wacz"))
-    assert "revisit records refer to what is not in" in ended.err
+    assert "revisit records refer to" in ended.err
     ended = command_here("crawl", "--dir", str(crawl))
     assert ended.code == USAGE
     assert "output.dedupe_against" in ended.err

@@ -103,8 +103,8 @@ def _pack(export: WaczExport, packing: "_Packing", archives: Sequence[Archive], 
         packing.copy_referred(export)
     if (lacking := packing.index.lacking()) and not export.may_lack:
         raise ExportRefused(
-            f"{number_of(lacking, 'revisit record refers', 'revisit records refer')} to what is not in "
-            f"{export.directory}, for example that of {packing.index.example()}: name the crawls that have it by "
+            f"revisit records refer to {number_of(lacking, 'body', 'bodies')} that {export.directory} does not have, "
+            f"for example that of {packing.index.example()}: name the crawls that have what is missing by "
             "--earlier DIR, or pack without it by --incomplete"
         )
     write_index(packing.package, packing.index.lines())

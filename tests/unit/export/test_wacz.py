@@ -187,7 +187,7 @@ async def test_what_revisit_records_refer_to_is_copied_from_earlier_crawls(
     first = min((crawl / "warc").glob("*.warc.gz"))
     earlier = await archived_crawl(tmp_path / "earlier", page(9))
     first.rename(earlier / "warc" / first.name)
-    with pytest.raises(ExportRefused, match=r"1 revisit record refers to what .* for example that of http://h1"):
+    with pytest.raises(ExportRefused, match=r"refer to 1 body that .* for example that of http://h1"):
         run(crawl, "wacz", tmp_path / "a.wacz")
     assert not list(tmp_path.glob("a.wacz*"))
     run(crawl, "wacz", tmp_path / "lacking.wacz", "--incomplete")
@@ -219,9 +219,13 @@ async def test_a_crawl_that_was_compared_with_earlier_ones_is_whole_in_its_wacz(
         assert len(opened.captures()) == 3
         assert opened.payloads()[later.url] == later.body == same[0].body
         opened.close()
-    (crawl / "crawl.toml").write_text("")
-    with pytest.raises(ExportRefused, match="1 revisit record refers to what"):
-        run(crawl, "wacz", tmp_path / "lacking.wacz")
+    both = await archived_crawl(
+        tmp_path / "both", later, msgspec.structs.replace(later, url=page(4).url), against=[earlier / "warc"]
+    )
+    for directory in (crawl, both):
+        (directory / "crawl.toml").write_text("")
+        with pytest.raises(ExportRefused, match="revisit records refer to 1 body that"):
+            run(directory, "wacz", tmp_path / "lacking.wacz")
 
 
 @pytest.mark.parametrize("is_large", [False, True])
