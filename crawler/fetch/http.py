@@ -10,6 +10,7 @@ from yarl import URL
 
 from crawler.fetch.body_budget import BodyBudget, Claim
 from crawler.fetch.connect.failures import (
+    KeptClosed,
     NoContact,
     PortRefused,
     Trouble,
@@ -41,8 +42,8 @@ class HttpFetcher:
     the fetcher answers an http URL that requires https with a redirect, and asks nobody. `may_ask` says for a URL
     whether the user agent names a contact, if it must. `signing` signs requests.
 
-    Each request is sent once, or twice if the server has closed the kept connection over which it went. After any other
-    failure the caller tries again, because he knows how long the host must rest.
+    Each request is sent once. If it meets a kept connection that the server has closed, that is a failure like any
+    other: the caller tries again, because he knows how long the host must rest.
     """
 
     def __init__(
@@ -124,6 +125,7 @@ class HttpFetcher:
                 response=None if response is None else answer_before_failure(sent, response, raw, truncated),
                 may_pass=trouble.may_pass,
                 no_connection=trouble.no_connection and self._is_secure_and_direct(request.url),
+                kept_closed=isinstance(error, KeptClosed),
             )
             return fetched
         finally:

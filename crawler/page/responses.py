@@ -208,6 +208,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     no_connection: bool = False
     """Whether the server of an https URL can't be reached, or speaks no TLS. False after any other failure, such as a
     wrong certificate, and if a proxy was to be asked."""
+    kept_closed: bool = False
+    """Whether the server has closed a kept connection, perhaps before the request arrived."""
 
 
 Fetched = Page | Redirect | NotModified | Failure

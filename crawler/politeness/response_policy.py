@@ -113,6 +113,12 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             plain_s = 0.0
         if isinstance(fetched, Failure) and self._is_of_host(fetched, lease):
             return self._after_host_failure(fetched, plain_s, lease)
+        # Once, however few attempts there are: the request may not have arrived.
+        if isinstance(fetched, Failure) and fetched.kept_closed and lease.url.attempt == 0:
+            rest_s = self._backoff_s(plain_s, lease.pressure, lease)
+            return Decision(
+                cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=_reason(cause), pressure=lease.pressure
+            )
         answer = fetched.response if isinstance(fetched, Failure) else fetched
         retry_after_s = None if answer is None else parse_retry_after(answer.header("retry-after"), fetched.fetched_at)
         if cause in TRANSIENT_STATUSES or cause in TRANSIENT_FAILURES:

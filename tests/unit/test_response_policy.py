@@ -288,6 +288,17 @@ def test_a_handshake_that_may_succeed_another_time_is_tried_again() -> None:
     assert (last.failed, last.reason) == (True, "tls")
 
 
+def test_a_request_over_a_connection_that_the_server_had_closed_is_repeated_once_after_the_usual_rest() -> None:
+    closed = msgspec.structs.replace(failure(FailureKind.DISCONNECTED), kept_closed=True)
+    once = msgspec.structs.replace(POLICY, max_attempts=1)
+    for policy in (POLICY, once):
+        decision = policy.after(closed, lease=lease(), crawl_delay_s=None)
+        assert (decision.retry_after_s, decision.stays, decision.cooldown_s) == (0.0, True, 4.0)
+        assert (decision.server_ok, decision.failed, decision.reason) == (True, False, "disconnected")
+    assert once.after(closed, lease=lease(attempt=1), crawl_delay_s=None).failed
+    assert not POLICY.after(closed, lease=lease(attempt=1), crawl_delay_s=None).server_ok
+
+
 def test_a_challenged_request_is_repeated_once_its_host_has_rested_and_costs_the_host_no_trust() -> None:
     challenged = msgspec.structs.replace(page(403), challenged=True)
     decision = after(challenged)

@@ -84,7 +84,7 @@ class ClosedEarly(aiohttp.ClientError):
 
 class KeptClosed(ClosedEarly):
     """The server closed a kept connection, and nothing of a response had come, or only a 408. It may have closed it
-    before the request arrived, so the request may be repeated over a new one (RFC 9112, section 9.3.1)."""
+    before the request arrived (RFC 9112, section 9.3.1)."""
 
 
 class TlsRefused(aiohttp.ClientError):

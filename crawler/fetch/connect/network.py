@@ -16,7 +16,6 @@ from yarl import URL
 
 from crawler.fetch.connect.aiohttp_contract import check_client
 from crawler.fetch.connect.connections import ConnectionLimits, Connections
-from crawler.fetch.connect.failures import KeptClosed
 from crawler.fetch.connect.guard import AddressRefused, Guard, special_use
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.lookup.ahead import LookAhead
@@ -80,8 +79,9 @@ class Network:
         routes: Routes | None = None,
     ) -> None:
         self._routes = routes or Routes()
-        self._unverified, verified = tls_context(verifies=False), tls_context(authorities=authorities)
-        self._sessions = (resume_sessions(verified), resume_sessions(self._unverified))
+        unverified, verified = tls_context(verifies=False), tls_context(authorities=authorities)
+        self._unverified = unverified
+        self._sessions = (resume_sessions(verified), resume_sessions(unverified))
         self._guard = guard
         self._static = StaticNames(hosts or {})
         self._connections = Connections(limits.count, max_bytes=limits.memory_bytes)
@@ -141,8 +141,7 @@ class Network:
         self, url: SentUrl, headers: dict[str, str], /, *, limits: RequestLimits, deadline: float, method: str = "GET"
     ) -> Response:
         """Send a request by the host's route. Returns when the headers have arrived, before `deadline` by the loop's
-        clock, or raises `TimeoutError`. If the server has closed a kept connection, the request is sent once more, over
-        a new one."""
+        clock, or raises `TimeoutError`."""
         settings = self._settings(url.origin.host)
         if settings.login is not None:
             headers["Authorization"] = settings.login
@@ -157,27 +156,11 @@ class Network:
                 headers |= proxy.headers or {}
         ssl = None if settings.verifies else self._unverified
         request = HttpRequest(method, url, headers, ssl=ssl, proxy=proxy_url, proxy_headers=proxy_headers)
-        try:
-            response = await self._exchange(request, limits, deadline, through_proxy=proxy is not None)
-        except KeptClosed:
-            self._connector.close_idle(request.connection_key)
-            response = await self._exchange(request, limits, deadline, through_proxy=proxy is not None)
-        if proxy_url is not None and url.origin.scheme == "http" and response.status == _LOGIN_WANTED:
-            response.close()
-            raise aiohttp.ClientHttpProxyError(
-                request.request_info, (), status=response.status, message=response.reason
-            )
-        return response
-
-    async def _exchange(
-        self, request: HttpRequest, limits: RequestLimits, deadline: float, *, through_proxy: bool
-    ) -> Response:
-        """Send a request over one connection, kept or new."""
         connection = self._connector.take_idle(request.connection_key)
         if connection is None:
             async with asyncio.timeout_at(deadline):
                 connection = await self._connect(request, limits.connect_timeout_s)
-        return await exchange(
+        response = await exchange(
             request,
             connection,
             connections=self._connections,
@@ -185,8 +168,14 @@ class Network:
             head_timeout_s=limits.head_timeout_s,
             deadline=deadline,
             prefer=self._names.prefer,
-            through_proxy=through_proxy,
+            through_proxy=proxy is not None,
         )
+        if proxy_url is not None and url.origin.scheme == "http" and response.status == _LOGIN_WANTED:
+            response.close()
+            raise aiohttp.ClientHttpProxyError(
+                request.request_info, (), status=response.status, message=response.reason
+            )
+        return response
 
     async def _connect(self, request: HttpRequest, timeout_s: float) -> Taken:
         """A connection for the request, new unless one becomes idle first."""

@@ -182,8 +182,8 @@ async def exchange(
                 connections.note_reuse(server, answered=False)
             if handler.body_end.alert is not None:
                 raise TlsRefused(handler.body_end.alert) from error
-            may_repeat = handler.requests > 1 and handler.overhead.is_empty
-            raise (KeptClosed if may_repeat else ClosedEarly)("closed without a response") from error
+            is_kept = handler.requests > 1 and handler.overhead.is_empty
+            raise (KeptClosed if is_kept else ClosedEarly)("closed without a response") from error
         has_waited_in_vain = handler.requests > 1 and message.code == _REQUEST_TIMEOUT
         if handler.requests > 1 and server is not None:
             connections.note_reuse(server, answered=not has_waited_in_vain)

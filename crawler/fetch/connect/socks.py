@@ -76,11 +76,6 @@ class RoutedConnector(aiohttp.TCPConnector):
             handler.close()
         return None
 
-    def close_idle(self, key: ConnectionKey) -> None:
-        """Close the idle connections for such requests."""
-        for handler, _ in self._conns.pop(key, ()):
-            handler.close()
-
     async def take(self, request: aiohttp.ClientRequest, timeout: aiohttp.ClientTimeout) -> Taken:  # noqa: ASYNC109
         """A connection for the request, new unless one becomes idle first."""
         connection = await self.connect(request, [], timeout)
