@@ -100,6 +100,16 @@ def test_a_bad_line_an_empty_file_and_a_competitor_that_is_not_there_are_told_an
     assert "For 1 URL and" in ended.out
 
 
+def test_without_matplotlib_the_extra_that_brings_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "urls").write_bytes(urls(50))
+    (tmp_path / "matplotlib.py").write_text("raise ModuleNotFoundError(name='matplotlib')\n")
+    ended = crawling.onceover(
+        "compare", "--urls", "urls", "--backend", "exact", *QUICK, cwd=tmp_path, PYTHONPATH=str(tmp_path)
+    )
+    assert ended.code == COMPLETE, ended
+    assert "matplotlib is not installed: pip install 'onceover-crawler[compare]'\n" in ended.err
+
+
 def test_what_can_not_be_read_is_told_and_works_and_sets_of_one_name_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "links").write_bytes(urls(50))

@@ -140,7 +140,7 @@ def _run(asked: _Asked) -> int:
         if asked.fresh:
             folder.clear()
         report = asyncio.run(compare_sets(plan, folder, console))
-        _write(report, folder, console)
+        _write(report, folder)
     if asked.as_json:
         click.echo(msgspec.json.encode(report))
     else:
@@ -156,7 +156,10 @@ def _plan(asked: _Asked, loaded: Loaded) -> Plan:
     configured = loaded.config.compare
     works = [
         *configured.work,
-        *(CompareWork(name="standard input" if path == "-" else Path(path).name, urls=path) for path in asked.urls),
+        *(
+            CompareWork(name="standard input" if path == "-" else Path(path).name or path, urls=path)
+            for path in asked.urls
+        ),
         *(CompareWork(name=Path(path).name or path, crawl=path) for path in asked.crawls),
     ]
     if not works:
@@ -184,16 +187,15 @@ def _check_paths(asked: _Asked, loaded: Loaded) -> None:
                 raise loaded.refuse(f"compare.work[{number}]", f"can't read {path_}: no such {kind}")
 
 
-def _write(report: Report, folder: Folder, console: Console) -> None:
+def _write(report: Report, folder: Folder) -> None:
     """Write the report as files."""
     (folder.path / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     drawn: dict[str, list[str]] = {}
     try:
         from crawler.compare.report.plots import plots  # noqa: PLC0415 - an extra, which may not be installed
     except ModuleNotFoundError as error:
-        console.print(
-            f"The report has no plots, because {error.name} is not installed: pip install 'onceover-crawler[compare]'"
-        )
+        message = f"because {error.name} is not installed: pip install 'onceover-crawler[compare]'"
+        click.echo(f"The report has no plots, {message}", err=True)
     else:
         numbers = {work.name: number for number, work in enumerate(report.works)}
         for plot in plots(report):
