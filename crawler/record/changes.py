@@ -31,6 +31,8 @@ def change_since(lease: Lease, fetched: Fetched, sha1: bytes | None) -> Change |
         return Change.NOT_MODIFIED
     if fetched.status in GONE and earlier.status in GONE:
         return Change.GONE
+    if (fetched.status in GONE) != (earlier.status in GONE):
+        return Change.CHANGED
     if earlier.digest is None or sha1 is None:
         return None
     return Change.UNCHANGED if sha1 == earlier.digest else Change.CHANGED

@@ -26,6 +26,8 @@ REDIRECT = Redirect(url=URL, status=302, headers=[], location="/b", fetched_at=5
         (200, b"1", page(404), b"2", Change.CHANGED),
         (404, b"2", page(410), b"2", Change.GONE),
         (404, b"2", page(), b"1", Change.CHANGED),
+        (200, b"1", page(404), b"1", Change.CHANGED),  # a site may send one document for all its URLs
+        (410, b"1", page(), b"1", Change.CHANGED),
         (200, None, page(), b"1", None),
         (200, b"1", REDIRECT, b"1", None),
     ],
