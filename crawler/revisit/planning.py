@@ -1,6 +1,7 @@
 """From a settled URL to the interval until its next visit."""
 
 from datetime import datetime
+from typing import Final
 
 from crawler.page import LinkKind, PageRecord
 from crawler.record import Change
@@ -8,6 +9,10 @@ from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.schedules import ByPattern, BySitemap
 from crawler.revisit.visits import Visit
 from frontier import CrawlUrl, LedgerEntry, add_visit
+
+_DAY_CHARACTERS: Final = len("2026-02-03")
+_LONGEST_DAY_S: Final = 36 * 3600.0
+"""From the beginning of a day in UTC until it is over in all time zones."""
 
 
 class VisitPlanning:
@@ -62,12 +67,20 @@ class VisitPlanning:
     def is_due(self, url: CrawlUrl, entry: LedgerEntry | None, /, *, last_modified: str | None, read_at: float) -> bool:
         if self._sitemaps is None or entry is None or entry.fetched_at is None or url.kind == LinkKind.SITEMAP:
             return False
-        moment = _moment(last_modified)
         return self._sitemaps.is_due(
             since_s=read_at - entry.fetched_at,
-            has_changed=moment is not None and moment > entry.fetched_at,
+            has_changed=_has_changed(url, _moment(last_modified), visited_at=entry.fetched_at, read_at=read_at),
             change_frequency=url.change_frequency,
         )
+
+
+def _has_changed(url: CrawlUrl, moment: float | None, *, visited_at: float, read_at: float) -> bool:
+    """Whether a sitemap says that a page has changed since. A page with only a day may have changed on that day after
+    the visit, which is known once the day is over."""
+    if moment is None:
+        return False
+    is_day = len((url.last_modified or "").strip()) == _DAY_CHARACTERS
+    return moment > visited_at or (is_day and visited_at < moment + _LONGEST_DAY_S <= read_at)
 
 
 def _moment(text: str | None) -> float | None:

@@ -252,6 +252,24 @@ def test_a_sitemap_tells_which_pages_have_changed_since_and_how_often_they_do() 
     assert not VisitPlanning(ByPattern([], sitemaps, gone_s=9.0)).is_due(daily, entry, last_modified=after, read_at=9e9)
 
 
+def test_a_sitemap_that_tells_only_the_day_of_a_change_brings_a_visit_when_that_day_is_over() -> None:
+    sitemaps = BySitemap(BOUNDS)
+    planning = VisitPlanning(ByPattern([], sitemaps, gone_s=9.0), sitemaps=sitemaps)
+    day = 1_700_006_400.0  # 2023-11-15
+    url = CrawlUrl(url="http://a.test/", canonical="http://a.test/", queue_key="test,a", last_modified=" 2023-11-15")
+
+    def is_due(*, visited: float, read: float, url: CrawlUrl = url) -> bool:
+        """In hours of that day."""
+        fetched_at = day + visited * HOUR_S
+        entry = LedgerEntry(canonical=url.canonical, state=UrlState.DONE, number=1, found_at=0, fetched_at=fetched_at)
+        return planning.is_due(url, entry, last_modified="2023-11-15T00:00:00Z", read_at=day + read * HOUR_S)
+
+    assert is_due(visited=-1, read=3)
+    assert [is_due(visited=10, read=hour) for hour in (12, 35, 36, 60)] == [False, False, True, True]
+    assert not is_due(visited=36, read=60)
+    assert not is_due(visited=10, read=60, url=msgspec.structs.replace(url, last_modified="2023-11-15T00:00Z"))
+
+
 @pytest.mark.parametrize(
     ("frequency", "hours"),
     [("always", 1), ("hourly", 1), ("daily", 24), ("weekly", 168), ("monthly", 720), ("yearly", 1000), ("never", 1000)],
