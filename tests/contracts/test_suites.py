@@ -116,3 +116,30 @@ def test_a_method_that_is_missing_is_named(tmp_path: Path) -> None:
     assert len(ended.failed) == 2
     assert "expected a `descriptor` or a method `open_sink` in TestSink, found neither" in ended.text
     assert "expected a `descriptor` or a method `make_set` in TestSet, found neither" in ended.text
+
+
+def test_a_sink_may_leave_its_file_to_the_garbage_collector_if_it_is_never_closed(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(
+        dedent("""
+            from crawler.testing import SinkContract
+
+            class Sink:
+                def __init__(self, directory):
+                    self._file = open(directory / "numbers", "a")
+
+                async def write(self, page, record, /):
+                    print(record.number, file=self._file, flush=True)
+
+                async def aclose(self):
+                    self._file.close()
+
+            class TestSink(SinkContract):
+                def open_sink(self, directory):
+                    return Sink(directory)
+
+                def read_numbers(self, directory):
+                    return [int(line) for line in (directory / "numbers").read_text().splitlines()]
+        """)
+    )
+    ended = run_pytest(tmp_path, "-k", "never_closed", python_path=tmp_path)
+    assert ended.passed, ended.text
