@@ -34,11 +34,14 @@ class Counters:
         "responses",
         "retries",
         "robots_asked",
+        "settled",
     )
 
     def __init__(self) -> None:
         self.pages = 0
         """URLs settled with a 2xx status or 304, without sitemaps."""
+        self.settled = 0
+        """URLs settled in any way. One that is visited again counts each time."""
         self.redirects = 0
         self.responses: Counter[int] = Counter()
         """Responses by status."""

@@ -91,6 +91,7 @@ class Settlement:
                 changed=None if record.change is None else record.change == Change.CHANGED,
             ),
         )
+        self._counters.settled += 1
         if is_excluded:
             self._counters.excluded[record.reason or ""] += 1
         self._count_settled(lease, fetched, decision, counts=counts)
@@ -133,6 +134,7 @@ class Settlement:
                 revisit_after_s=self._revisit_after_s(lease, record),
             ),
         )
+        self._counters.settled += 1
         if decision.failed:
             self._counters.failed += 1
         else:

@@ -240,7 +240,9 @@ async def open_run(
             loaded=loaded,
             settings=RunningSettings(crawl.live, directory, start),
             place=directory,
-            course=CourseKeeper(crawl.frontier.describe, crawl.state, directory.course),
+            course=CourseKeeper(
+                crawl.frontier.describe, lambda: crawl.engine.counters.settled, crawl.state, directory.course
+            ),
             resumed=resumed,
             choice=None if choice is None else choice.text,
         )

@@ -34,18 +34,21 @@ class CourseKeeper:
     def __init__(
         self,
         stats: Callable[[], FrontierStats],
+        settled: Callable[[], int],
         state: object,
         path: Path,
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Reads queues from `state`, if that can tell about them, and keeps the history at `path`."""
+        """`settled` is how often this process has settled a URL. Reads queues from `state`, if that can tell about
+        them, and keeps the history at `path`."""
         self._stats = stats
+        self._settled = settled
         self._reads = state if isinstance(state, QueueReads) else None
         self._path = path
         self._monotonic = monotonic
         self._history = read_history(path)
-        self._recent: deque[tuple[float, int]] = deque([(self._monotonic(), stats().settled)])
+        self._recent: deque[tuple[float, int]] = deque([(self._monotonic(), settled())])
         self._queue: QueueStatus | None = None
         self._look_at = -1.0
         self._pace = _Pace()
@@ -71,13 +74,13 @@ class CourseKeeper:
             return no_estimate(stats.queued, "it is paused")
         at, before = self._recent[0]
         return estimate(
-            stats.queued, settled=stats.settled - before, over_s=self._monotonic() - at, longest=self._longest()
+            stats.queued, settled=self._settled() - before, over_s=self._monotonic() - at, longest=self._longest()
         )
 
     def _observe(self, *, is_last: bool = False) -> None:
         stats, now = self._stats(), self._monotonic()
         self._history.add(Point(time.time(), stats.admitted, stats.settled), is_last=is_last)
-        self._recent.append((now, stats.settled))
+        self._recent.append((now, self._settled()))
         while len(self._recent) > 2 and self._recent[1][0] <= now - RECENT_S:
             self._recent.popleft()
 

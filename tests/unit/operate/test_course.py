@@ -53,7 +53,7 @@ async def keep_for_a_moment(keeper: CourseKeeper) -> None:
 async def test_a_crawl_that_was_stopped_keeps_its_course(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "course.json"
     stats = [STATS]
-    keeper = CourseKeeper(lambda: stats[-1], object(), path)
+    keeper = CourseKeeper(lambda: stats[-1], lambda: stats[-1].settled, object(), path)
     await keep_for_a_moment(keeper)
     stats.append(replace(STATS, done=7, pending=3))
     await keep_for_a_moment(keeper)
@@ -62,13 +62,22 @@ async def test_a_crawl_that_was_stopped_keeps_its_course(tmp_path: Path) -> None
 
 
 async def test_a_slow_host_decides_and_a_pause_leaves_nobody_to_tell(tmp_path: Path) -> None:
-    now = [0.0]
-    keeper = CourseKeeper(lambda: STATS, Queues(), tmp_path / "course.json", monotonic=lambda: now[0])
+    now, settled = [0.0], [0]
+    path = tmp_path / "course.json"
+    keeper = CourseKeeper(lambda: STATS, lambda: settled[0], Queues(), path, monotonic=lambda: now[0])
     await keep_for_a_moment(keeper)
     assert keeper.remaining(STATS).why == "it has just begun"
-    now[0] = 60.0
+    now[0], settled[0] = 60.0, 4
     found = keeper.remaining(replace(STATS, done=6, pending=4))
     assert (found.urls, found.seconds, found.host, found.why) == (4, 5_000.0, "a.test", None)
     assert keeper.remaining(replace(STATS, paused="the disk is full")).why == "it is paused"
-    now[0] = RECENT_S
+    now[0], settled[0] = RECENT_S, 0
     assert keeper.remaining(STATS).why == "no URL was settled in the last 10 min 0 s"
+
+
+async def test_urls_that_are_visited_again_count_for_the_rate(tmp_path: Path) -> None:
+    now, settled = [0.0], [0]
+    path = tmp_path / "course.json"
+    keeper = CourseKeeper(lambda: STATS, lambda: settled[0], object(), path, monotonic=lambda: now[0])
+    now[0], settled[0] = 60.0, 120
+    assert keeper.remaining(replace(STATS, done=2, pending=8)).seconds == 4.0
