@@ -21,6 +21,7 @@ from tests.e2e.crawling import (
     REFUSED,
     STOPPED,
     USAGE,
+    Ended,
     assert_sound,
     assert_told,
     fetched,
@@ -32,6 +33,7 @@ from tests.e2e.parts.in_parts import HURRIED, UNHURRIED, WORLD, assert_fetched_o
 from tests.e2e.test_politeness import gaps_s
 
 
+@pytest.mark.long
 def test_the_demo_in_three_parts_finds_each_page_once(tmp_path: Path) -> None:
     ended = onceover("demo", "--parts", "3", "--json", cwd=tmp_path, PYTHONHASHSEED="random")
     assert_told(ended, COMPLETE, "2,000 of 2,000 expected pages fetched, 0 missing, 0 unexpected")
@@ -42,22 +44,31 @@ def test_the_demo_in_three_parts_finds_each_page_once(tmp_path: Path) -> None:
     assert len(records) == 3
     assert_fetched_once(records, expected)
     assert crossed(records) > 0
-    found = ended.json()
-    assert found["ending"] == "complete"
-    status = msgspec.convert(found["status"], dict[str, object])
-    assert status["pages"] == 2000
-    all_urls = msgspec.convert(status["frontier"], dict[str, object])["admitted"]
-    assert status["admitted"] == msgspec.convert(all_urls, int) - 1  # all but the seed were found as links
+    assert_sums_up(ended, pages=2000)
     for path in part_directories(directory):
         assert_sound(path)
 
 
+def assert_sums_up(ended: Ended, *, pages: int) -> None:
+    """What a crawl in parts prints about all of them."""
+    found = ended.json()
+    assert found["ending"] == "complete"
+    status = msgspec.convert(found["status"], dict[str, object])
+    assert status["pages"] == pages
+    all_urls = msgspec.convert(status["frontier"], dict[str, object])["admitted"]
+    assert status["admitted"] == msgspec.convert(all_urls, int) - 1  # all but the seed were found as links
+
+
 def test_no_host_is_asked_sooner_because_the_crawl_has_parts(tmp_path: Path) -> None:
     with in_parts(tmp_path, "politeness.min_delay_s=0.2", parts=3) as crawl:
-        with crawl.started() as supervisor:
-            assert_told(supervisor.wait(), COMPLETE)
+        with crawl.started("--json") as supervisor:
+            ended = supervisor.wait()
+        assert_told(ended, COMPLETE)
+        assert_sums_up(ended, pages=len(crawl.web.pages))
         assert_fetched_once(crawl.records(), crawl.web.pages)
         assert crossed(crawl.records()) > 0
+        for path in part_directories(crawl.directory):
+            assert_sound(path)
         assert min(gaps_s(crawl.requests())) >= 0.2
 
 
