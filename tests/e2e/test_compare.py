@@ -19,12 +19,17 @@ QUICK = setting("compare.rounds=1", "compare.probes=500")
 
 FONTS = "MPLCONFIGDIR"
 """Where the list of fonts is kept that the first plot makes, which takes seconds."""
+WITHOUT_PLOTS = """
+raise ModuleNotFoundError("to draw takes longer than the rest", name="matplotlib")
+"""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _fonts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     before = os.environ.get(FONTS)
-    os.environ[FONTS] = str(tmp_path_factory.mktemp("fonts"))
+    folder = tmp_path_factory.mktemp("fonts")
+    (folder / "matplotlib.py").write_text(WITHOUT_PLOTS)
+    os.environ[FONTS] = str(folder)
     yield
     if before is None:
         del os.environ[FONTS]
@@ -32,21 +37,22 @@ def _fonts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         os.environ[FONTS] = before
 
 
-def onceover(*arguments: str | Path, cwd: Path) -> Ended:
-    return crawling.onceover(*arguments, cwd=cwd, timeout_s=crawling.TIMEOUT_S, **{FONTS: os.environ[FONTS]})
+def onceover(*arguments: str | Path, cwd: Path, has_plots: bool = False) -> Ended:
+    env = {FONTS if has_plots else "PYTHONPATH": os.environ[FONTS]}
+    return crawling.onceover(*arguments, cwd=cwd, timeout_s=crawling.TIMEOUT_S, **env)
 
 
 def started(*arguments: str | Path, cwd: Path) -> AbstractContextManager[Running]:
-    return crawling.started(*arguments, cwd=cwd, MPLCONFIGDIR=os.environ[FONTS])
+    return crawling.started(*arguments, cwd=cwd, PYTHONPATH=os.environ[FONTS])
 
 
 def urls(count: int, *, repeats: int = 2) -> bytes:
     return b"".join(b"https://h%d.test/page/%d\n" % (n % 7, n) for n in range(count)) * repeats
 
 
-def compared(*arguments: str | Path, cwd: Path) -> dict[str, Any]:
+def compared(*arguments: str | Path, cwd: Path, has_plots: bool = False) -> dict[str, Any]:
     """The report of a run that is complete."""
-    ended = onceover("compare", *arguments, *QUICK, "--json", cwd=cwd)
+    ended = onceover("compare", *arguments, *QUICK, "--json", cwd=cwd, has_plots=has_plots)
     assert ended.code == COMPLETE, ended
     return msgspec.json.decode(ended.out, type=dict[str, Any])
 
@@ -57,7 +63,8 @@ def by_name(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_a_file_of_urls_is_compared_on_and_the_report_holds_every_sample(tmp_path: Path) -> None:
     (tmp_path / "urls.gz").write_bytes(gzip.compress(urls(3000)))
-    report = compared("--urls", "urls.gz", "--backend", "exact", "--backend", "bloom", "--dir", "r", cwd=tmp_path)
+    sets = ("--backend", "exact", "--backend", "bloom")
+    report = compared("--urls", "urls.gz", *sets, "--dir", "r", cwd=tmp_path, has_plots=True)
     assert report["complete"]
     assert report["works"][0]["survey"]["links"] == 6000
     assert report["works"][0]["survey"]["distinct"] == 3000
