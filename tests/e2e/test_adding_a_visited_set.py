@@ -124,6 +124,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for package in PACKAGES:
         shutil.copytree(REPOSITORY / package, root / package, ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.copy(REPOSITORY / "onceover_crawler.py", root)
+    # To draw plots takes longer than to measure for them.
+    (root / "matplotlib.py").write_text('raise ModuleNotFoundError("as if not installed", name="matplotlib")\n')
     for name in ("pyproject.toml", "docs"):
         (root / name).symlink_to(REPOSITORY / name)
     (root / "visited" / "baselines" / "sorted_hashes.py").write_text(THE_FILE.lstrip())
@@ -163,7 +165,8 @@ def test_it_carries_a_crawl_that_is_stopped_and_resumed(copy: Path, tmp_path: Pa
 
 def test_it_is_compared_and_advised(copy: Path, tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_text("".join(f"http://a.test/{number}\n" for number in range(2_000)))
-    arguments = ("--urls", "urls.txt", "--backend", "sorted-hashes", "--json", "--set", "compare.rounds=1")
+    quick = setting("compare.rounds=1", "compare.probes=500")
+    arguments = ("--urls", "urls.txt", "--backend", "sorted-hashes", "--json", *quick)
     compared = changed(copy, "compare", *arguments, cwd=tmp_path)
     assert compared.code == COMPLETE, compared.err
     [row] = msgspec.json.decode(compared.out)["rows"]
