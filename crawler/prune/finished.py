@@ -12,6 +12,7 @@ import msgspec
 from isal import isal_zlib
 
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import read_layout
 from crawler.page.number_set import NumberSet
 from crawler.write.cdxj.lines import parse
 from crawler.write.cdxj.making import OPEN, archives, final_path, index_of, lines_of
@@ -63,19 +64,26 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 def output_files(directories: Sequence[CrawlDirectory]) -> list[OutputFile]:
     """The files of records, then the archives, of each directory, in the order they were written. A file that goes away
-    meanwhile is left out."""
-    return [file for each in directories for file in (*_records(each), *_archives(each))]
+    meanwhile is left out. Raises `DirectoryRefused`."""
+    return [file for each in directories for file in _files(each, has_ended=_is_replaced(each.original))]
 
 
-def _records(directory: CrawlDirectory) -> Iterator[OutputFile]:
+def _is_replaced(directory: Path) -> bool:
+    """Whether a directory has only output from before its crawl was divided as it is now, so that nothing is written
+    there any more."""
+    place = Path(os.path.normpath(directory.absolute()))
+    if read_layout(place) is not None:
+        return True
+    whole = read_layout(place.parent)
+    return whole is not None and place.name in whole.earlier
+
+
+def _files(directory: CrawlDirectory, *, has_ended: bool) -> Iterator[OutputFile]:
     paths = record_files(directory.records) if directory.records.is_dir() else []
     for path in paths:
-        yield from _file(directory, path, [path], is_finished=path != paths[-1])
-
-
-def _archives(directory: CrawlDirectory) -> Iterator[OutputFile]:
+        yield from _file(directory, path, [path], is_finished=has_ended or path != paths[-1])
     for path in archives(directory.warc) if directory.warc.is_dir() else ():
-        is_finished = not path.name.endswith(OPEN)
+        is_finished = has_ended or not path.name.endswith(OPEN)
         yield from _file(directory, path, [path, index_of(path)], is_finished=is_finished)
 
 

@@ -18,6 +18,7 @@ from crawler.prune.finished import OutputFile, output_files, read_content
 from crawler.prune.needs import Needs, Unneeded
 from crawler.write.appending import sync_directory
 from crawler.write.cdxj.making import index_of, serial_of
+from crawler.write.cdxj.open_index import open_index_of
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,8 +203,8 @@ def _delete_listed(directory: CrawlDirectory, listed: Iterable[PrunedFile]) -> N
     for file in listed:
         if not file.is_deleted:
             path = directory.path / file.name
-            path.unlink(missing_ok=True)
-            index_of(path).unlink(missing_ok=True)
+            for each in (path, index_of(path), open_index_of(path)):
+                each.unlink(missing_ok=True)
             folders.add(path.parent)
     for folder in folders:
         if folder.is_dir():

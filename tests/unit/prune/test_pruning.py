@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from crawler.disk import durable_file, pruned
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import Layout, write_layout
 from crawler.disk.pruned import Cycle, PrunedNumbers, read_pruned, why_list_is_lost, write_numbers, write_pruned
 from crawler.page import rfc3339
 from crawler.page.number_set import NumberSet
@@ -27,6 +28,7 @@ from crawler.prune.finished import OutputFile, output_files, read_content
 from crawler.prune.needs import Needs
 from crawler.prune.pruning import delete, make_plan
 from crawler.write.cdxj.making import archives, index_of, lines_of
+from crawler.write.cdxj.open_index import open_index_of
 from crawler.write.gzip_members import HEAD_BYTES, members
 from crawler.write.records import read_records
 from crawler.write.warc_opening import is_ours
@@ -86,6 +88,20 @@ def test_the_newest_records_and_an_open_archive_stay_however_old_they_are(tmp_pa
     newest.rename(newest.with_name(newest.name + ".open"))
     prune(crawl, Keep(seconds=1))
     assert serials(output_files([crawl])) == [("records", 2), ("warc", 2)]
+
+
+def test_nothing_stays_of_old_output_from_before_the_crawl_was_divided(tmp_path: Path) -> None:
+    """A process that was killed leaves an archive open, and a division leaves it as it is."""
+    layout = Layout.begin(2)
+    write_layout(tmp_path, msgspec.structs.replace(layout, parts=layout.parts[1:], earlier=(".", "part-0")))
+    crawls = [write(tmp_path / name, [whole(number) for number in range(3)]) for name in (".", "part-0", "part-1")]
+    for crawl in crawls:
+        newest = max(crawl.warc.glob("*.warc.gz"))
+        index_of(newest).rename(open_index_of(newest))
+        newest.rename(newest.with_name(newest.name + ".open"))
+        prune(crawl, Keep(seconds=1))
+    assert [serials(output_files([crawl])) for crawl in crawls] == [[], [], [("records", 2), ("warc", 2)]]
+    assert [len(names(crawl, lambda each: each.warc)) for crawl in crawls] == [0, 0, 2]
 
 
 def test_the_oldest_go_until_what_is_left_is_small_enough(tmp_path: Path) -> None:
