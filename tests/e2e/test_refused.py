@@ -94,7 +94,8 @@ def refused_site() -> dict[str, Script]:
         for number in range(MAX_NESTED_SITEMAPS + 1)
     )
     return {
-        "/robots.txt": [page(b"Sitemap: /0.xml", b"Content-Type: text/plain")],
+        "/robots.txt": [page(b"Sitemap: /0.xml\nSitemap: /old.xml", b"Content-Type: text/plain")],
+        "/old.xml": [page(b"<urlset><url><loc>/page/old</loc><lastmod>1999-01-01</lastmod></url></urlset>", xml)],
         "/": [page(anchors.encode(), html)],
         "/page/1": [page(b"", html)],
         "/page/2": [page(b"", html)],
@@ -112,7 +113,8 @@ async def test_every_link_that_is_refused_is_counted_under_its_reason_and_told_w
         file = tmp_path / "crawl.toml"
         file.write_text(
             '[crawl]\nseeds = ["http://a.test/"]\n[scope]\nnofollow = true\nembeds = false\nmax_depth = 2\n'
-            "include = ['/page', '^http://a.test/$', 'xml$']\nexclude = ['iso$']\n[traps]\nmax_segments = 6\n"
+            "include = ['/page', '^http://a.test/$', 'xml$']\nexclude = ['iso$']\nsitemap_max_age_s = '7 d'\n"
+            "[traps]\nmax_segments = 6\n"
             "pages_per_pattern = 1\n[focus]\nwords = ['sheep']\nmin_weight = 0.6\n[output]\nrefusals = true\n"
             "[politeness]\nmin_delay_s = 0\n[fetch]\nmax_redirects = 1\nresolver = 'system'\n"
             f'hosts = {{ "a.test" = "127.0.0.1:{server.port}" }}\n'
