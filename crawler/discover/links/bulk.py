@@ -15,7 +15,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 2
+IS_COMPILED: Final = _COMPILED_VERSION == 3
 """False too if the extension was compiled from older code."""
 
 Groups = tuple[list[Link], list[str], list[int]]
