@@ -41,6 +41,9 @@ from crawler.control.wire import decode_reply, decode_request
 from crawler.counters import Counters
 from crawler.course.forms import CoursePoint, Remaining
 from crawler.library.log_form import log_form
+from crawler.operate.diff.forms import Answer, Diff, Difference
+from crawler.operate.diff.forms import Crawl as DiffCrawl
+from crawler.operate.diff.text import diff_lines
 from crawler.operate.parts.sums import sum_statuses
 from crawler.page import PageRecord
 from crawler.preferences.values import read_value
@@ -81,6 +84,7 @@ NOT_RUN = {
     r"wb-manager|wayback": "pywb has an environment of its own; test_real_sites.py reads archives with warcio",
     r"apt-get install": "changes the machine",
     r"onceover daemon /srv": "runs until it is ended; what daemon.md shows of it is checked by itself",
+    r"onceover diff crawls/": "crawls of sites on the Internet; test_diff.py compares crawls of its own",
     r"onceover \w+ .*--url https:|export ONCEOVER_TOKEN": "a daemon elsewhere; test_daemon_from_afar.py does the same",
     r"onceover token \w+ /srv": "the tokens of a daemon; test_api_tokens.py uses the same commands",
     r"curl -s .*/api/v1/": "asks a daemon; test_daemon_api.py asks for the same",
@@ -409,6 +413,51 @@ def _labels(report: str) -> set[str]:
     return {line[:10].strip() for line in report.partition("\n\n")[0].splitlines()[1:]} - {""}
 
 
+def check_diff(block: Block, folder: Path, shell: Shell) -> None:
+    base = "https://www.example.org"
+
+    def answer(path: str, status: int = 200, *, to: str | None = None, title: str = "", size: int = 0) -> Answer:
+        redirect = None if to is None else f"{base}{to}"
+        return Answer(url=f"{base}{path}", state="done", status=status, redirect=redirect, title=title, size_bytes=size)
+
+    def gone(path: str, after: Answer | None, moved_to: str | None = None) -> Difference:
+        target = None if moved_to is None else f"{base}{moved_to}"
+        return Difference(
+            url=f"{base}{path}", kind="gone", fields=[], before=answer(path), after=after, moved_to=target
+        )
+
+    shown = Diff(
+        before=DiffCrawl(directory="crawls/old", until=None, pages=2310),
+        after=DiffCrawl(directory="crawls/new", until=None, pages=2304),
+        same=2287,
+        counts={"new": 5, "gone": 11, "changed": 12, "answer": 1},
+        fields={"body": 12, "title": 2, "canonical": 1},
+        differences=[
+            Difference(url=f"{base}/prices", kind="new", fields=[], before=None, after=answer("/prices")),
+            gone("/jobs/12", answer("/jobs/12", 404)),
+            gone("/contact", answer("/contact", 301, to="/")),
+            gone("/team", None, "/about/team"),
+            Difference(
+                url=f"{base}/",
+                kind="changed",
+                fields=["title", "body"],
+                before=answer("/", title="Example", size=18_400),
+                after=answer("/", title="The new Example", size=21_000),
+            ),
+            Difference(
+                url=f"{base}/shop",
+                kind="answer",
+                fields=["status", "redirect"],
+                before=answer("/shop", 301, to="/"),
+                after=answer("/shop", 404),
+            ),
+        ],
+        more={},
+        notes=[],
+    )
+    assert [*diff_lines(shown)] == [line for line in block.text.splitlines() if line != "…"]
+
+
 def check_json_log(block: Block, folder: Path, shell: Shell) -> None:
     shown = msgspec.json.decode(block.text, type=dict[str, object])
     said = {name: shown[name] for name in ("name", "message", "fields")}
@@ -721,6 +770,7 @@ SHOWN_ELSEWHERE = {
     ("docs/commands.md", "4.0 s · 15 pages"): check_progress_lines,
     ("docs/commands.md", '{"time"'): check_json_log,
     ("docs/commands.md", "crawls/demo, "): check_report,
+    ("docs/commands.md", "crawls/old -> "): check_diff,
     ("docs/comparing.md", "Recommended"): check_advice,
     ("docs/control.md", "crawls/mysite runs in process 1207\n"): check_status,
     ("docs/control.md", "crawls/mysite runs in process 1207:"): check_top,

@@ -19,6 +19,7 @@ from tests.e2e.operating import command_here
 COMMANDS: Sequence[Sequence[str]] = (
     ("add", "{}", "http://a.test/"),
     ("backup", "{}", "--to", "copy"),
+    ("diff", "{}", "--since", "1 d"),
     ("export", "{}", "--format", "csv", "--to", "x.csv"),
     ("pause", "{}"),
     ("prune", "{}", "--dry-run"),

@@ -58,10 +58,10 @@ def make_report(
         if not directories:
             counted.add(ledger_visits(crawl))
     # Nobody has to wait for the crawl while its records are read.
-    counted.add_records(directories, _canonical(directory))
+    counted.add_records(directories, names_of(directory))
     made = Lists()
     if lists and directories:
-        made = make_lists(directories, lists, _canonical(directory), limit, seeds=_seeds(directory))
+        made = make_lists(directories, lists, names_of(directory), limit, seeds=_seeds(directory))
     hosts = counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories))
     robots: Mapping[str, RobotsForm] = {}
     # It may have ended meanwhile, or have begun.
@@ -81,7 +81,7 @@ def make_report(
     )
 
 
-def _canonical(directory: Path) -> Canonical:
+def names_of(directory: Path) -> Canonical:
     """The name of a URL by the rules of the crawl. It may have got one that these rules do not take."""
     urls = url_reader(stored_configuration(directory))
 

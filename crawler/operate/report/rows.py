@@ -48,11 +48,11 @@ def write_csv(report: Report, section: str, stream: TextIO) -> None:
     lines = csv.writer(stream, lineterminator="\n")
     lines.writerow(columns)
     for row in _rows(report, section):
-        lines.writerow([_in_a_line(getattr(row, column)) for column in columns])
+        lines.writerow([in_a_line(getattr(row, column)) for column in columns])
     stream.flush()
 
 
-def _in_a_line(value: object) -> object:
+def in_a_line(value: object) -> object:
     """`csv` quotes line feeds alone, but many readers take a carriage return for the end of a line."""
     if isinstance(value, Mapping):
         return " ".join(f"{name}:{count}" for name, count in value.items())

@@ -134,20 +134,20 @@ def list_lines(report: Lists) -> Iterator[str]:
         yield from _more_lines(report, "broken-anchors", " links")
     if report.orphans is not None:
         unknown = unknown_orphans(report.orphans)
-        yield from _titled("orphans", [unknown] if unknown else map(_orphan_line, report.orphans.pages))
+        yield from titled("orphans", [unknown] if unknown else map(_orphan_line, report.orphans.pages))
         yield from _more_lines(report, "orphans")
     if report.redirects is not None:
         yield from _redirect_lines(report.redirects)
         yield from _more_lines(report, "redirects", " links")
     if report.duplicates is not None:
-        yield from _titled("duplicates", (f"{each.url}  same {each.by} as {each.of}" for each in report.duplicates))
+        yield from titled("duplicates", (f"{each.url}  same {each.by} as {each.of}" for each in report.duplicates))
         yield from _more_lines(report, "duplicates")
     if report.refused is not None:
-        yield from _titled("refused links", chain.from_iterable(map(_refused_lines, report.refused)))
+        yield from titled("refused links", chain.from_iterable(map(_refused_lines, report.refused)))
         yield from _more_lines(report, "refused", " rules")
     for title, rows in (("slowest", report.slowest), ("largest", report.largest)):
         if rows is not None:
-            yield from _titled(title, map(_fetched_line, rows))
+            yield from titled(title, map(_fetched_line, rows))
 
 
 def _more_lines(report: Lists, name: str, of: str = "") -> Iterator[str]:
@@ -156,39 +156,39 @@ def _more_lines(report: Lists, name: str, of: str = "") -> Iterator[str]:
         yield f"  and {count:,} more{of}; a larger --limit shows them"
 
 
-def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:
+def titled(title: str, lines: Iterable[str]) -> Iterator[str]:
     yield ""
     yield title
     none = True
     for line in lines:
         none = False
-        yield f"  {_printable(line)}"
+        yield f"  {printable(line)}"
     if none:
         yield "  none"
 
 
-def _printable(line: str) -> str:
+def printable(line: str) -> str:
     """What strangers have written must not control the terminal."""
     return line if line.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in line)
 
 
 def _dead_link_lines(found: DeadLinkList) -> Iterator[str]:
     """Each URL, then the pages that link to it."""
-    yield from _titled("dead links", _dead_links(found.links))
+    yield from titled("dead links", _dead_links(found.links))
     if found.links and not found.is_whole:
         yield _ONLY_FIRST
 
 
 def _redirect_lines(found: RedirectList) -> Iterator[str]:
     """Likewise."""
-    yield from _titled("redirects", _redirects(found.links))
+    yield from titled("redirects", _redirects(found.links))
     if found.links and not found.is_whole:
         yield _ONLY_FIRST
 
 
 def _broken_anchor_lines(found: BrokenAnchorList) -> Iterator[str]:
     """Each page, then its links."""
-    yield from _titled("broken anchors", _broken_anchors(found.links))
+    yield from titled("broken anchors", _broken_anchors(found.links))
     if not found.pages:
         yield "  No page tells its anchors, because the crawl ran without output.check_fragments."
 
@@ -223,7 +223,7 @@ def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:
         if link.url != url:
             url = link.url
             to = "" if link.leads_to is None else f" -> {link.leads_to}"
-            yield f"{_answer(link.status, link.reason)}  {url}{to}"
+            yield f"{answer(link.status, link.reason)}  {url}{to}"
         yield _page_line(link)
 
 
@@ -233,9 +233,9 @@ def _redirects(links: Iterable[RedirectLink]) -> Iterator[str]:
         if link.url != url:
             url = link.url
             has_end = link.end_status is not None or link.end_reason is not None
-            end = f"  {_answer(link.end_status, link.end_reason)}" if has_end else ""
+            end = f"  {answer(link.end_status, link.end_reason)}" if has_end else ""
             hops = "" if link.hops == 1 else f"  {link.hops} redirects"
-            yield f"{_answer(link.status, None)}  {url} -> {link.leads_to}{hops}{end}"
+            yield f"{answer(link.status, None)}  {url} -> {link.leads_to}{hops}{end}"
         yield _page_line(link)
 
 
@@ -255,5 +255,5 @@ def _fetched_line(row: FetchedRow) -> str:
     return f"{took:>9}  {'' if row.size_bytes is None else size(row.size_bytes):>9}  {row.url}"
 
 
-def _answer(status: int | None, reason: str | None) -> str:
+def answer(status: int | None, reason: str | None) -> str:
     return str(status) if status is not None else (reason or "?")

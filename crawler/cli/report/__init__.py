@@ -1,0 +1,1 @@
+"""What a crawl has found, and what has changed since another."""

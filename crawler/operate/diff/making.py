@@ -1,0 +1,89 @@
+"""Makes the difference of two crawls. It blocks, for as long as it takes to read all records twice."""
+
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from crawler.codes.exit_codes import REFUSED
+from crawler.control.replies import CrawlStatus
+from crawler.control.requests import GetStatus
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import record_directories
+from crawler.disk.pruned import read_pruned
+from crawler.operate.diff.comparing import Compared
+from crawler.operate.diff.forms import Crawl, Diff
+from crawler.operate.diff.sides import Renaming, Side, make_table, read_side
+from crawler.operate.missing import notes_of_missing
+from crawler.operate.reach import reach
+from crawler.operate.refused import Refused
+from crawler.operate.report.lists.temporary import temporary_database
+from crawler.operate.report.making import names_of
+from crawler.page import rfc3339
+from crawler.status import number_of
+from crawler.write.records import record_files
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted of a difference; `only` and `limit` as of `Compared`."""
+
+    since: float | None = None
+    """Seconds since 1970; up to then the visits of the earlier side count."""
+    renaming: Renaming = Renaming()
+    only: Collection[str] = ()
+    limit: int | None = None
+
+
+def make_diff(before: Path, after: Path, wanted: Wanted) -> Diff:
+    """What has changed from the crawl in `before` to that in `after`, which may be the same. Raises whatever `reach`
+    raises, and `Refused`."""
+    until = None if wanted.since is None else rfc3339(wanted.since)
+    name_of = names_of(after)
+    with closing(temporary_database()) as database:
+        make_table(database)
+        pages_before = read_side(
+            database, Side.BEFORE, _records(before), name_of=name_of, renaming=wanted.renaming, until=until
+        )
+        pages_after = read_side(database, Side.AFTER, _records(after), name_of=name_of, renaming=Renaming())
+        compared = Compared(database, renaming=wanted.renaming, only=wanted.only, limit=wanted.limit)
+        return Diff(
+            before=Crawl(directory=str(before), until=until, pages=pages_before),
+            after=Crawl(directory=str(after), until=None, pages=pages_after),
+            same=compared.same,
+            counts=compared.counts,
+            fields=compared.fields,
+            differences=list(compared.differences()),
+            more=compared.more,
+            notes=[*_notes(before, after)],
+        )
+
+
+def _records(directory: Path) -> list[Path]:
+    """Where the records of a crawl are. Raises `Refused` if it has none."""
+    with reach(directory):
+        found = [each for each in record_directories(directory) if record_files(each)]
+    if not found:
+        raise Refused(
+            f"the crawl in {directory} has no records, which would be compared: set output.records to true before the "
+            "next crawl",
+            REFUSED,
+        )
+    return found
+
+
+def _notes(before: Path, after: Path) -> Iterator[str]:
+    for directory in dict.fromkeys((before, after)):
+        for note in notes_of_missing(directory):
+            yield f"{directory}: {note}"
+        pruned = sum(
+            read_pruned(CrawlDirectory(each.parent)).total("records").records for each in record_directories(directory)
+        )
+        if pruned:
+            yield f"{directory}: {number_of(pruned, 'record was', 'records were')} deleted; what they told is missing"
+        with reach(directory) as crawl:
+            queued = crawl.ask(GetStatus(), CrawlStatus).frontier.queued
+        if queued:
+            wait = number_of(queued, "URL waits", "URLs wait")
+            what = "gone" if directory == after else "new"
+            yield f"{directory}: {wait} to be fetched, so pages that count as {what} may be among these"
