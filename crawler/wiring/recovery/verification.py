@@ -60,9 +60,9 @@ class Verification:
         self._outputs = outputs
         self._ledger = ledger
         self._urls = discovering.url_reader(loaded, version=rules_version)
-        self._facts = Facts()
-        self._exchanges = 0
         self._pruned = PrunedNumbers(outputs)
+        self._facts = Facts()  # once nothing can fail any more, because it is a file that must be closed
+        self._exchanges = 0
         self._unread: set[int] = set()
         """Sinks that could not be read. Nothing follows from what they did not tell."""
         self._shared: set[int] = set()
