@@ -55,7 +55,7 @@ def make_diff(before: Path, after: Path, wanted: Wanted) -> Diff:
             fields=compared.fields,
             differences=list(compared.differences()),
             more=compared.more,
-            notes=[*_notes(before, after)],
+            notes=[*_notes(before, after), *_of_nothing_shared(compared, pages_before, pages_after)],
         )
 
 
@@ -70,6 +70,11 @@ def _records(directory: Path) -> list[Path]:
             REFUSED,
         )
     return found
+
+
+def _of_nothing_shared(compared: Compared, before: int, after: int) -> Iterator[str]:
+    if before and after and compared.counts["new"] == after and compared.counts["gone"] == before:
+        yield "no page is in both crawls: if the second is of another host, --map OLD NEW compares it with the first"
 
 
 def _notes(before: Path, after: Path) -> Iterator[str]:
