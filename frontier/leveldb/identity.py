@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from frontier.leveldb.database import Batch, Database
+from frontier.leveldb.database import Database
 from frontier.leveldb.format import encoding
 from frontier.leveldb.format.keys import SPACES
 from frontier.leveldb.marks import IN_USE
@@ -18,9 +18,6 @@ from frontier.values import StoreFailed, StoreRefused
 
 FORMAT = 3
 FORMAT_OF_PARTS = 4
-"""Versions that know nothing of parts must not open one: they would not carry its links."""
-_READABLE_FORMATS = (b"2", b"3", b"4")
-"""Format 2 has no space `C`. Its stores become format 3 when they get one."""
 _KEYS_CHECKED = 1000
 _FORMAT = b"Mformat"
 _IDENTITY = b"Midentity"
@@ -29,8 +26,6 @@ _PART = b"Mpart"
 _LINEAGE = b"Mlineage"
 """The lineage of a store that belongs to no part. It is not stored if it is 0."""
 _REGROUPING = b"Mregrouping"
-_FORMAT_OF_REGROUPED = b"regrouping"
-"""The format of a store whose URLs are being moved to other stores. No version reads it, so no crawl changes it."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_counters = encoding.decoder(msgspec.msgpack.Decoder(Counters).decode)
@@ -53,11 +48,10 @@ def check_terms(database: Database, terms: Terms) -> bool:
             f"{database.directory} is being divided among other parts, and that was interrupted: run the same "
             "`onceover parts` again"
         )
-    if found not in _READABLE_FORMATS:
-        *others, last = map(bytes.decode, _READABLE_FORMATS)
+    if found not in (_format(is_part=False), _format(is_part=True)):
         raise StoreRefused(
-            f"{database.directory} has frontier format {found.decode('latin-1')}, this version reads formats "
-            f"{', '.join(others)} and {last}; use the version that wrote it, or another directory"
+            f"{database.directory} has frontier format {found.decode('latin-1')}, this version reads formats {FORMAT} "
+            f"and {FORMAT_OF_PARTS}; use the version that wrote it, or another directory"
         )
     _check_part(database, terms, is_part=found == _format(is_part=True))
     try:
@@ -139,12 +133,6 @@ def _write(database: Database, values: Mapping[bytes, bytes]) -> None:
     database.write(batch)
 
 
-def mark_format(database: Database, batch: Batch) -> None:
-    """The store now has what format 2 does not have."""
-    if database.get(_FORMAT) == b"2":
-        batch.put(_FORMAT, _format(is_part=False))
-
-
 def _looks_like_a_frontier(database: Database) -> bool:
     """Whether the first keys of a database without a format are those of a frontier."""
     return all(key[:1] in SPACES for key in islice(database.keys(b"", b"\xff"), _KEYS_CHECKED))
@@ -169,7 +157,6 @@ def begin_rebuild(database: Database) -> None:
     batch = database.batch()
     batch.put(_REBUILDING, b"")
     batch.put(IN_USE, b"")
-    mark_format(database, batch)
     database.write(batch)
 
 
@@ -185,22 +172,17 @@ def is_regrouping(database: Database) -> bool:
     return database.get(_REGROUPING) is not None
 
 
-def begin_regrouping(database: Database, *, is_source: bool) -> None:
-    """Mark a store: until `end_regrouping`, nobody else may open it. Versions that know no marks don't know the format
-    of a source either."""
-    found = database.get(_FORMAT)
-    if found is None or is_regrouping(database):
-        return
-    _write(database, {_REGROUPING: found, **({_FORMAT: _FORMAT_OF_REGROUPED} if is_source else {})})
+def begin_regrouping(database: Database) -> None:
+    """Mark a store: until `end_regrouping`, nobody else may open it."""
+    if database.get(_FORMAT) is not None:
+        database.write_one(_REGROUPING, b"")
 
 
 def end_regrouping(database: Database, *, without: Sequence[bytes] = ()) -> None:
     """Remove the mark, if there is one, and these keys with it."""
-    found = database.get(_REGROUPING)
-    if found is None:
+    if not is_regrouping(database):
         return
     batch = database.batch()
-    batch.put(_FORMAT, found)
     for key in (_REGROUPING, *without):
         batch.delete(key)
     database.write(batch)

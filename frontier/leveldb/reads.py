@@ -17,7 +17,6 @@ from frontier.leveldb.format.keys import (
     ledger_key,
     links_key,
     location_key,
-    old_links_key,
     order_in,
     pending_key,
     pending_space,
@@ -63,7 +62,6 @@ class LevelDBReads:
         self._writer = writer
         self.has_links = next(database.keys(b"C", b"D"), None) is not None
         """Whether link counts were ever written."""
-        self._has_old_links = next(database.keys(b"H", b"I"), None) is not None
         self.postponed, self.visits = Head(b"R"), Head(b"D")
 
     def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
@@ -162,12 +160,7 @@ class LevelDBReads:
         return entry
 
     def link_count(self, canonical: str, /) -> int:
-        count = 0
-        if self.has_links:
-            [count] = self.counts([links_key(url_digest(canonical))])
-        if self._has_old_links:
-            count += self.counts([old_links_key(canonical)])[0]
-        return count
+        return self.counts([links_key(url_digest(canonical))])[0] if self.has_links else 0
 
     def counts(self, keys: Sequence[bytes], /) -> list[int]:
         """The numbers stored under these keys; 0 for those that are missing."""

@@ -16,7 +16,6 @@ from frontier.leveldb.format.keys import (
     U64,
     ledger_key,
     links_key,
-    old_links_key,
     parcel_key,
     pending_key,
     pending_space,
@@ -32,7 +31,6 @@ from frontier.leveldb.identity import (
     end_rebuild,
     end_regrouping,
     is_regrouping,
-    mark_format,
     read_counters,
     read_identity,
 )
@@ -181,7 +179,6 @@ class LevelDBStore:
             canonical = entry.canonical
             batch.delete(ledger_key(canonical))
             batch.delete(links_key(url_digest(canonical)))
-            batch.delete(old_links_key(canonical))
             if entry.due_ms is not None:
                 batch.delete(revisit_key(entry.due_ms, canonical))
         write_journal(batch, counters, JournalEntry([], [entry.canonical for entry in entries]))
@@ -221,8 +218,6 @@ class LevelDBStore:
         keys = [links_key(digest) for digest, _ in links]
         known = self.reads.counts(keys)
         batch = self._database.batch()
-        if not self.reads.has_links:
-            mark_format(self._database, batch)
         for key, (_, more), before in zip(keys, links, known, strict=True):
             batch.put(key, encode_count(before + more))
         self._database.write(batch)
@@ -284,7 +279,7 @@ class LevelDBStore:
         return is_regrouping(self._database)
 
     def begin_regrouping(self) -> None:
-        begin_regrouping(self._database, is_source=False)
+        begin_regrouping(self._database)
 
     def end_regrouping(self, *, without: bytes) -> None:
         """The store is complete. The key `without` is deleted in the same step."""

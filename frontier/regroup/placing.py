@@ -13,7 +13,6 @@ from frontier.leveldb.format.keys import (
     U64_PAIR,
     links_key,
     location_key,
-    old_links_key,
     position_key,
     queue_key,
     revisit_key,
@@ -67,8 +66,6 @@ class Placing:
         records = [(key, value)]
         if self._sources.has_links[source]:
             records += self._copied(source, links_key(url_digest(canonical)))
-        if self._sources.has_old_links[source]:
-            records += self._copied(source, old_links_key(canonical))
         if entry.due_ms is not None:
             records.append((revisit_key(entry.due_ms, canonical), b""))
         quarantined: list[tuple[bytes, bytes]] = []

@@ -31,7 +31,7 @@ async def regroup(job: Regrouping) -> Regrouped:
         sources = Sources(databases)
         sources.check(job.routing)
         for database in databases:
-            begin_regrouping(database, is_source=True)
+            begin_regrouping(database)
             await database.make_safe()
         with open_targets(job.targets, sources.identity) as stores:
             is_complete = any(not store.is_regrouping and store.counters.batches for store in stores)

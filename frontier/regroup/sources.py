@@ -17,7 +17,7 @@ from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
 Found = Sequence[tuple[int, bytes]]
 """The values of one key, each with the number of its source."""
 
-_SPACES: Final = frozenset(b"PRLCHDQIWJBMGNXOTS")
+_SPACES: Final = frozenset(b"PRLCDQIWJBMGNXOTS")
 _NAMES: Final = frozenset(
     {
         b"Mcounters",
@@ -50,7 +50,6 @@ class Sources:
         self.counters = [stored_counters(database) for database in databases]
         self.identity: Mapping[str, str] = self._read_identity()
         self.has_links = [self._has(database, b"C") for database in databases]
-        self.has_old_links = [self._has(database, b"H") for database in databases]
         self.has_quarantined = [self._has(database, b"X") for database in databases]
 
     def __len__(self) -> int:

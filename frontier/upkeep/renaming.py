@@ -17,7 +17,6 @@ from frontier.leveldb.format.encoding import (
 from frontier.leveldb.format.keys import (
     ledger_key,
     links_key,
-    old_links_key,
     parcel_key,
     pending_key,
     postponed_key,
@@ -144,7 +143,7 @@ class Renaming:
 
     def _move_link_count(self, old: str, new: str, link_count: int) -> None:
         if link_count:
-            self._deletes |= {links_key(url_digest(old)), old_links_key(old), old_links_key(new)}
+            self._deletes.add(links_key(url_digest(old)))
             self._puts[links_key(url_digest(new))] = encode_count(link_count)
 
     def _new_name(self, known: _Known) -> str | None:

@@ -6,7 +6,6 @@ The first byte of a key names its space. Numbers are big-endian, so that keys so
     R  due u64 (ms), number u64        a postponed URL
     L  canonical URL                   ledger entry: what became of it, or its location
     C  digest of a canonical URL       links to it, in addition to those that its own record counts
-    H  canonical URL                   the same, as stores of format 2 counted them
     D  due u64 (ms), canonical URL     a visit that is due then, if the ledger entry says so too
     Q  queue key                       the queue's record: size, wake time, error streak, budget, position
     I  precedence u8, turn u64         the key of an inactive queue
@@ -31,7 +30,7 @@ from frontier.leveldb.format.encoding import Location
 from frontier.queues.lifecycle import INACTIVE, SNOOZED
 from frontier.queues.queue import Position
 
-SPACES = (b"P", b"R", b"L", b"C", b"H", b"D", b"Q", b"I", b"W", b"J", b"B", b"M", b"G", b"N", b"X", b"O", b"T", b"S")
+SPACES = (b"P", b"R", b"L", b"C", b"D", b"Q", b"I", b"W", b"J", b"B", b"M", b"G", b"N", b"X", b"O", b"T", b"S")
 
 U16 = struct.Struct(">H")
 U64 = struct.Struct(">Q")
@@ -69,10 +68,6 @@ def ledger_key(canonical: str) -> bytes:
 
 def links_key(digest: bytes) -> bytes:
     return b"C" + digest
-
-
-def old_links_key(canonical: str) -> bytes:
-    return b"H" + canonical.encode("utf-8", "surrogatepass")
 
 
 def revisit_key(due_ms: int, canonical: str) -> bytes:

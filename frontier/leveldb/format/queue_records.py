@@ -19,7 +19,6 @@ _NEVER_ASKED = struct.pack(">dIdQq", 0.0, 0, 0.0, 0, -1)
 _QUEUE_FORM = 1
 _RETIRED = 1
 _HAS_POSITION = 2
-"""Older records don't set this flag: their length says whether they have a position."""
 _HAS_MORE = 4
 _STATES = tuple(QueueState)
 """Indexed by their numbers."""
@@ -34,7 +33,6 @@ class _More(msgspec.Struct, array_like=True, tag=5, gc=False):
     probe_at: float = 0.0
     address: str | None = None
     answered: bool = False
-    """Missing from older records."""
 
 
 _decode_more = decoder(msgspec.msgpack.Decoder(_More).decode)
@@ -109,7 +107,7 @@ def decode_queue(value: bytes, *, key: str) -> QueueRecord:
 
 def _decode_tail(tail: bytes, flags: int) -> tuple[Position | None, _More | None]:
     position = None
-    if flags & _HAS_POSITION or (tail and not flags & _HAS_MORE):
+    if flags & _HAS_POSITION:
         state, rank, turn = _POSITION.unpack_from(tail)
         position = Position(_STATES[state], rank, turn)
         tail = tail[_POSITION.size :]

@@ -1,10 +1,8 @@
 """Crawls for the tests: stores to open and open again, by a clock that is the event loop's."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-
-import plyvel
 
 from crawler.testing.frontier.crawls import DONE, START, Opening, copy_of_one_moment, drain, now, page, pages, turns
 from crawler.testing.frontier.crawls import SlowSet as RemoteSet
@@ -12,7 +10,6 @@ from crawler.testing.frontier.crawls import next_lease as lease
 from crawler.testing.frontier.crawls import no_lease_for as none_for
 from crawler.testing.frontier.crawls import urls_of as urls
 from frontier.descriptor import Report
-from frontier.leveldb.format.encoding import encode_count
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory.store import MemoryStore
 from frontier.queues.settings import QueueSettings
@@ -51,16 +48,6 @@ IDENTITY = {"canonicalization": "tests"}
 def leveldb(directory: Path, *, durability: str = "process") -> LevelDBStore:
     directory.mkdir(parents=True, exist_ok=True)
     return LevelDBStore(directory / "frontier", Terms(identity=IDENTITY), durability=durability)
-
-
-def turn_into_format_2(directory: Path, links: Mapping[str, int]) -> None:
-    """Make a store one of the older format, which counted links by the URLs themselves."""
-    with closing(plyvel.DB(str(directory / "frontier"))) as database:
-        for key in list(database.iterator(prefix=b"C", include_value=False)):
-            database.delete(key)
-        for canonical, count in links.items():
-            database.put(b"H" + canonical.encode(), encode_count(count))
-        database.put(b"Mformat", b"2")
 
 
 def snapshots(directory: Path, *, every: int = 500_000) -> Snapshots:

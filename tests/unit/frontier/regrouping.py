@@ -141,7 +141,7 @@ class Divided:
     def content(self) -> dict[bytes, object]:
         """All that must be the same however a crawl is divided, by key."""
         found: dict[bytes, object] = {}
-        for space in (b"P", b"R", b"C", b"H", b"G", b"N", b"X"):
+        for space in (b"P", b"R", b"C", b"G", b"N", b"X"):
             found |= self.records(space)
         for key, value in self.records(b"L").items():
             entry, location = decode_entry(value, canonical=key[1:].decode())

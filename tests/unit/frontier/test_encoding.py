@@ -136,22 +136,6 @@ def test_the_record_of_a_new_queue_is_written_as_any_other(size: int, rank: int,
     assert decode_queue(encode_new_queue(record, position), key="a") == record
 
 
-def test_a_queue_record_of_the_first_version_is_read() -> None:
-    record = QueueRecord(key="a", size=3, wake_at=7.0, position=Position(QueueState.SNOOZED, 8000, 5))
-    value = bytearray(encode_queue(record))
-    value[1] = 0  # whether it stands somewhere was told by the length alone
-    assert decode_queue(bytes(value), key="a") == record
-
-
-def test_a_queue_record_of_before_answers_were_told_is_read() -> None:
-    record = QueueRecord(key="a", size=3, wake_at=7.0, health=Health(error_streak=2, trouble="dns", pressure=1))
-    value = encode_queue(record)
-    more = msgspec.msgpack.encode([5, "dns", 1, 0.0, None, False])
-    assert value.endswith(more)
-    older = value.removesuffix(more) + msgspec.msgpack.encode([5, "dns", 1, 0.0, None])
-    assert decode_queue(older, key="a") == record
-
-
 @given(st.integers(0, 255), st.integers(0, 2**56 - 1), st.integers(0, 255), st.integers(0, 2**56 - 1))
 def test_an_order_sorts_by_precedence_and_then_by_ordinal(one: int, first: int, other: int, second: int) -> None:
     assert (order_of(one, first) < order_of(other, second)) == ((one, first) < (other, second))

@@ -5,11 +5,9 @@ import os
 import random
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-import plyvel
 import pytest
 
 from frontier import CrawlUrl, StoreFull
@@ -18,7 +16,7 @@ from frontier.link_table.table import LinkCount, PythonLinkTable, make_link_tabl
 from frontier.memory.store import MemoryStore
 from frontier.store import Store
 from frontier.transitions.link_counts import WRITE_ALL_EVERY_S, LinkCounts
-from tests.unit.frontier.crawls import DONE, Crawl, leveldb, page, pages, turn_into_format_2
+from tests.unit.frontier.crawls import DONE, Crawl, leveldb, page, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
 
 
@@ -207,38 +205,6 @@ def test_a_store_adds_up_what_it_is_told(tmp_path: Path, kind: str) -> None:
         store.reads.link_count("http://"),
     ) == (1001, 1001, 0)
     store.close()
-
-
-def format_of(directory: Path) -> bytes | None:
-    with closing(plyvel.DB(str(directory / "frontier"))) as database:
-        value: bytes | None = database.get(b"Mformat")
-        return value
-
-
-@in_virtual_time
-async def test_counts_of_an_older_store_are_kept_added_to_and_forgotten(tmp_path: Path) -> None:
-    crawl = Crawl(tmp_path)
-    async with crawl.opened() as frontier:
-        await frontier.add([page("a"), page("b")])
-    turn_into_format_2(crawl.directory, {page("a").canonical: 7, page("b").canonical: 300})
-    async with crawl.opened(visited=crawl.visited) as frontier:
-        out = [await anext(frontier), await anext(frontier)]
-        assert [lease.hit_count for lease in out] == [8, 301]
-    assert format_of(crawl.directory) == b"2"
-    async with crawl.opened(visited=crawl.visited) as frontier:
-        await frontier.add([page("a"), page("a")])
-    assert format_of(crawl.directory) == b"3"
-    async with crawl.opened(visited=crawl.visited) as frontier:
-        await frontier.done(await anext(frontier), cooldown_s=0, outcome=DONE)
-        entry = await frontier.status_of(page("a").canonical)
-        assert entry is not None
-        assert entry.hit_count == 10
-        await frontier.forget([page("a").canonical])
-        await frontier.add([page("a")])
-        entry = await frontier.status_of(page("a").canonical)
-        assert entry is not None
-        assert entry.hit_count == 1
-    assert crawl.fsck().problems == []
 
 
 def test_urls_that_somebody_has_chosen_by_their_digests_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

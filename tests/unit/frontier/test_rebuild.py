@@ -23,7 +23,7 @@ from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.rebuild import rebuild
-from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, drain, lease, now, page, turn_into_format_2
+from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, drain, lease, now, page
 from tests.unit.frontier.virtual_time import in_virtual_time
 from visited.digests.exact import ExactSet
 
@@ -140,9 +140,8 @@ async def test_a_queue_that_is_new_spares_its_servers_what_the_old_ones_spared_t
     await frontier.aclose()
 
 
-@pytest.mark.parametrize("format_", [2, 3])
 @in_virtual_time
-async def test_links_are_counted_under_the_new_names(tmp_path: Path, format_: int) -> None:
+async def test_links_are_counted_under_the_new_names(tmp_path: Path) -> None:
     links = {"a1/x": 1, "a1/x?1": 3, "a1/x?2": 2, "b1/y?1": 4, "b1/x": 2}
     visited = ExactSet()
     async with Crawl(tmp_path).opened(visited=visited) as frontier:
@@ -151,8 +150,6 @@ async def test_links_are_counted_under_the_new_names(tmp_path: Path, format_: in
             await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
         for name, count in links.items():
             await frontier.add([page(*name.split("/"))] * (count - 1))
-    if format_ == 2:
-        turn_into_format_2(tmp_path, {f"http://{name[:2]}.test/{name[3:]}": count - 1 for name, count in links.items()})
     await rebuilt(tmp_path)
     store = opened(tmp_path)
     counts = {
