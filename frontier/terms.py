@@ -1,6 +1,6 @@
 """On what terms a stored state may be opened."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,8 +14,6 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: Mapping[str, str]
     """The settings that stored URLs depend on, such as the canonicalization, by name."""
-    accepted: Mapping[str, Collection[str]] = {}
-    """Other values with which a state may have begun, by the name of the setting."""
     may_begin: bool = True
     """Whether an empty state is the beginning of a crawl. If not, something has destroyed it."""
     to_rename: bool = False
@@ -44,9 +42,9 @@ def check_part(place: Path, stored: Part | None, part: Part | None) -> None:
 
 
 def check_identity(place: Path, stored: Mapping[str, str], terms: Terms) -> None:
-    """Raise `StoreRefused` if the state in `place` began with other settings than `terms` name or accept."""
+    """Raise `StoreRefused` if the state in `place` began with other settings than `terms` name."""
     for name, value in terms.identity.items():
-        if stored.get(name) != value and stored.get(name) not in terms.accepted.get(name, ()):
+        if stored.get(name) != value:
             raise StoreRefused(
                 f"{place} was crawled with {name} = {stored.get(name)!r}; the configuration, or this version of "
                 f"onceover, now says {value!r}. URLs would be mistaken for others. Restore the setting, rename all "

@@ -22,7 +22,7 @@ from crawler.protocols import Discovery
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering
 from crawler.wiring.sites import Sites
-from crawler.wiring.storage import reaching_server, rules_version, visited_set
+from crawler.wiring.storage import reaching_server, visited_set
 from frontier import Frontier, Pausing
 from frontier.state import FrontierState
 from visited import VisitedSet, VisitedStats
@@ -62,7 +62,7 @@ class StoredCrawl:
     @cached_property
     def _rules(self) -> tuple[Scope, Discovery]:
         loaded, sites = self.loaded, Sites(self.loaded)
-        urls = discovering.url_reader(loaded, version=rules_version(self.state))
+        urls = discovering.url_reader(loaded)
         seeds = seeding.seeds(loaded, urls)
         return discovering.scope(loaded, sites, seeds), discovering.discovery(loaded, sites, urls, seeds)
 

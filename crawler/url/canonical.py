@@ -20,8 +20,7 @@ from crawler.url.components import NamedRule, Rule, UrlComponents, split_url
 from crawler.url.patterns import compile_pattern
 
 RULES_VERSION: Final = 3
-"""Raised when the effect of a rule changes, since stored canonical URLs then no longer fit. The former rules are kept
-in a module of their own, for the crawls that began with them."""
+"""Raised when the effect of a rule changes, since stored canonical URLs then no longer fit."""
 
 _ARROW: Final = " => "
 _REFERENCE = re.compile(r"\\(\\|[0-9])?")
@@ -61,13 +60,10 @@ def canonicalizer(rules: Sequence[str | NamedRule], /) -> Rule:
     return canonical
 
 
-def identity_of(rules: Sequence[str | NamedRule], /, *, version: int = RULES_VERSION) -> str:
-    """Identifies the rules: rules with the same identity make the same canonical URLs. Those of former versions ran in
-    the configured order."""
-    if version != RULES_VERSION:
-        return f"{version}:{','.join(map(str, rules))}"
+def identity_of(rules: Sequence[str | NamedRule], /) -> str:
+    """Identifies the rules: rules with the same identity make the same canonical URLs."""
     names = [name for name in RULES if name in rules] + [str(rule) for rule in rules if rule not in RULES]
-    return f"{version}:{','.join(names)}"
+    return f"{RULES_VERSION}:{','.join(names)}"
 
 
 def _without_dot_segments(url: UrlComponents) -> UrlComponents:

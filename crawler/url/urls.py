@@ -14,7 +14,7 @@ import msgspec
 from ada_url import join_url, normalize_url
 from msgspec.structs import replace
 
-from crawler.url.canonical import RULES_VERSION, canonicalizer, identity_of
+from crawler.url.canonical import canonicalizer, identity_of
 from crawler.url.canonical_rules import DEFAULT_RULES, MARKS
 from crawler.url.components import NamedRule, UrlComponents
 from crawler.url.hosts import domain_of_site, is_name, registered_domain, split_port
@@ -33,9 +33,6 @@ MAX_URL_LENGTH: Final = 2083
 are traps or inlined images."""
 
 QueueBy = Literal["host", "domain"]
-
-VERSIONS: Final = (RULES_VERSION, 2)
-"""Versions of the canonical rules, the latest first. A crawl keeps the version with which it began."""
 
 
 class BadUrl(StrEnum):
@@ -73,23 +70,17 @@ class UrlReader:
         self,
         *,
         rules: Sequence[str | NamedRule] = DEFAULT_RULES,
-        version: int = RULES_VERSION,
         queue_by: QueueBy = "host",
         queue_of: Callable[[str, str], str] | None = None,
         max_length: int = MAX_URL_LENGTH,
     ) -> None:
-        """`version`: of the rules, the latest or 2. `queue_of` returns the queue key for a site and a path, if queues
-        are not by host or domain. Raises `ValueError` for an unknown rule or an unknown kind of queue."""
+        """`queue_of` returns the queue key for a site and a path, if queues are not by host or domain. Raises
+        `ValueError` for an unknown rule or an unknown kind of queue."""
         if queue_by not in ("host", "domain"):
             raise ValueError(f"queue_by must be host or domain, not {queue_by!r}")
-        self.identity = identity_of(rules, version=version)
+        self.identity = identity_of(rules)
         """Identifies the canonical form. A store with another identity does not fit."""
-        if version == RULES_VERSION:
-            self._canonicalize = canonicalizer(rules)
-        else:
-            from crawler.url import canonical_2  # noqa: PLC0415 - few crawls began with these rules
-
-            self._canonicalize = canonical_2.canonicalizer(rules)
+        self._canonicalize = canonicalizer(rules)
         self._rules_are_standard = set(rules) <= set(DEFAULT_RULES)
         self._queue_of = queue_of
         self._queues_are_hosts = queue_by == "host" and queue_of is None

@@ -23,7 +23,6 @@ from crawler.fetch.robots.rules import product_token
 from crawler.parts.line.services import PartService
 from crawler.progress import Gauge
 from crawler.protocols import Robots
-from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
 from crawler.url.urls import UrlReader
 from crawler.wiring import seeding, storage
@@ -44,7 +43,7 @@ from crawler.wiring.components.disk_space import disk_space
 from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, make_values
 from crawler.wiring.opening.fetchers import open_fetchers
-from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept, rules_version_of
+from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept
 from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import PluginFailed, blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
@@ -105,10 +104,6 @@ async def open_crawl(
         await stack.enter_async_context(Repeating(LockCheck(directory).check).running())
         recanonicalizer = discovering.recanonicalizer(loaded.config, urls) if rebuild else None
         kept = await open_kept(loaded.config, directory, recanonicalizer, on_rebuild, additions, stack)
-        rules_version = rules_version_of(kept.state)
-        if rules_version != RULES_VERSION:
-            urls = discovering.url_reader(loaded, version=rules_version)
-            values = make_values(loaded, urls)
         frontier, latest = kept.frontier, Latest(values)
         pace = os.environ.get(PACE_VARIABLE)
         paced = share_pace(loaded.config, frontier, pace, stack)
@@ -124,7 +119,7 @@ async def open_crawl(
         live = LiveSettings(
             loaded,
             adjusted,
-            make_values=lambda changed: make_values(changed, discovering.url_reader(changed, version=rules_version)),
+            make_values=lambda changed: make_values(changed, discovering.url_reader(changed)),
         )
         gauge = Gauge(adjusted.engine.counters, shared.frontier.describe, kept.visited.describe)
         gauge.connections = adjusted.http.connections

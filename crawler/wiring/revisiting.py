@@ -21,7 +21,6 @@ from crawler.wiring import seeding
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering
 from crawler.wiring.sites import Sites
-from crawler.wiring.storage import rules_version
 from frontier import CrawlUrl, Frontier, LedgerEntry, Revisiting
 from frontier.state import FrontierState
 
@@ -35,8 +34,8 @@ _DAY_S: Final = 86_400.0
 class UrlsAgain:
     """Makes URLs to fetch of what the ledger knows of them."""
 
-    def __init__(self, loaded: Loaded, *, rules_version: int) -> None:
-        urls = discovering.url_reader(loaded, version=rules_version)
+    def __init__(self, loaded: Loaded) -> None:
+        urls = discovering.url_reader(loaded)
         self._discovery: Discovery = discovering.discovery(loaded, Sites(loaded), urls, seeding.seeds(loaded, urls))
         self._deepest = loaded.config.scope.max_depth
 
@@ -103,9 +102,8 @@ def revisits(
         return None, None
     if not isinstance(frontier, Revisiting):
         raise lacks(loaded.config, "visit pages again, as recrawl.schedule asks")
-    version = rules_version(state)
-    urls = discovering.url_reader(loaded, version=version)
-    plan = Plan(UrlsAgain(loaded, rules_version=version), planning, scope=scope, urls=urls)
+    urls = discovering.url_reader(loaded)
+    plan = Plan(UrlsAgain(loaded), planning, scope=scope, urls=urls)
     is_kept_up = os.environ.get(STAY_VARIABLE) is not None and loaded.config.daemon.schedule is None
     return planning, partial(frontier.revisit, plan, stay=loaded.config.recrawl.stay or is_kept_up)
 

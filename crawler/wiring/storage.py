@@ -15,7 +15,7 @@ from crawler.disk.layout import part_at
 from crawler.parts.ownership import Ownership
 from crawler.status import number_of
 from crawler.url.canonical import identity_of
-from crawler.url.urls import VERSIONS, domain_of, host_of
+from crawler.url.urls import domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.components.discovering import canonical_rules, queue_identity
@@ -41,9 +41,6 @@ from visited.wrappers.verified import VerifiedSet
 from visited.wrappers.whitelist import WhiteListSet
 
 log = logging.getLogger(__name__)
-
-_RULES = "urls.rules"
-"""The key of the canonical rules in the identity of a state."""
 
 
 def open_state(
@@ -106,11 +103,9 @@ def _parameters(
     backend, frontier, part = frontier_backend(config), config.frontier, part_at(directory.original)
     if part is not None:
         use_suffixes_of(CrawlDirectory(directory.original.absolute().parent))
-    latest, *earlier = (identity_of(canonical_rules(config), version=version) for version in VERSIONS)
     parameters = FrontierParameters(
         terms=Terms(
-            identity={_RULES: latest, "frontier.queue_by": queue_identity(config)},
-            accepted={_RULES: earlier},
+            identity={"urls.rules": identity_of(canonical_rules(config)), "frontier.queue_by": queue_identity(config)},
             may_begin=may_begin,
             to_rename=to_rename,
             part=part,
@@ -125,11 +120,6 @@ def _parameters(
         owner=None if part is None else Ownership(part.parts).owner,
     )
     return parameters, checked_options(backend, frontier.options)
-
-
-def rules_version(state: FrontierState) -> int:
-    """The version of the canonical rules by which the URLs of a state are named."""
-    return int(state.identity[_RULES].partition(":")[0])
 
 
 def visited_set(

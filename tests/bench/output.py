@@ -158,7 +158,7 @@ async def verify(folder: Path, work: list[Sample]) -> tuple[float, float]:
         await sink.aclose()
     loaded = load(None, overrides=['output.sinks=["sqlite"]'], environ={}, require_seeds=False)
     memory, started = psutil.Process().memory_info().rss, time.perf_counter()
-    verification = Verification(loaded, [directory], Ledger(work), rules_version=1, others=OtherMachines())
+    verification = Verification(loaded, [directory], Ledger(work), others=OtherMachines())
     try:
         problems = [problem async for problem in verification.problems()]
         assert problems == [], problems[:3]

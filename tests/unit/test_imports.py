@@ -107,7 +107,6 @@ NEVER_FOR_ONE_PAGE = {
     "crawler.prune.following",
     "crawler.render",
     "crawler.supervise",
-    "crawler.url.canonical_2",
     "crawler.write.dedupe.originals",
     "cronsim",
     "cryptography",

@@ -6,9 +6,8 @@ import ada_url
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from crawler.url import canonical_2, hrefs
+from crawler.url import hrefs
 from crawler.url.canonical import canonicalizer
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.components import UrlComponents
@@ -213,11 +212,6 @@ def test_what_the_standard_rules_change_is_known_by_its_marks(path: str) -> None
     before, mark, query = target.path.partition("?")
     parts = UrlComponents("https", "e.org", "", before, query if mark else None)
     assert target.canonical == str(canonicalizer(DEFAULT_RULES)(parts))
-    before_3 = UrlReader(version=2)
-    assert before_3.read(target.url, BASE) == replace(
-        target, canonical=str(canonical_2.canonicalizer(DEFAULT_RULES)(parts))
-    )
-    assert before_3.read_many([target.url], BASE) == [before_3.read(target.url, BASE)]
 
 
 def test_the_order_of_named_rules_makes_no_difference() -> None:
@@ -273,38 +267,7 @@ def test_canonical_forms_of_real_urls_are_their_own(corpora: Path) -> None:
 
 def test_the_identity_names_version_and_rules() -> None:
     assert UrlReader(rules=("strip-www", "empty-query", "a => b")).identity == "3:empty-query,strip-www,a => b"
-    assert UrlReader(rules=("strip-www", "empty-query"), version=2).identity == "2:strip-www,empty-query"
     assert UrlReader().identity != UrlReader(rules=()).identity
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://e.org/?cfid=1", "https://e.org/"),
-        (f"https://e.org/?sid={ULID}", "https://e.org/"),
-        ("https://e.org/?utm=1", "https://e.org/"),
-        (f"https://e.org/?s={'b' * 32}", "https://e.org/"),
-        ("https://e.org/?gad_source=1&srsltid=2", "https://e.org/?gad_source=1&srsltid=2"),
-        ("https://e.org/?%75tm_source=1", "https://e.org/?utm_source=1"),
-        ("https://e.org./%%34%31", "https://e.org/%41"),
-    ],
-)
-def test_the_rules_of_version_2_do_what_they_did(url: str, expected: str) -> None:
-    reader = UrlReader(version=2)
-    for target in (reader.read(url, BASE), *reader.read_many([url], BASE)):
-        assert isinstance(target, Target)
-        assert target.canonical == expected
-
-
-def test_the_rules_of_version_2_run_in_the_order_given() -> None:
-    for rules, expected in (
-        (("sort-query", "lower-case"), "https://e.org/?b=1&a=2"),
-        (("lower-case", "sort-query"), "https://e.org/?a=2&b=1"),
-        (("b => c", "lower-case"), "https://e.org/?b=1&a=2"),
-    ):
-        target = UrlReader(rules=rules, version=2).read("https://e.org/?B=1&a=2", BASE)
-        assert isinstance(target, Target)
-        assert target.canonical == expected
 
 
 def test_an_unknown_rule_is_refused_with_those_that_exist() -> None:

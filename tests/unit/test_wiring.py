@@ -1,18 +1,13 @@
 """That a configuration becomes the parts it names, and that what was opened is closed."""
 
-import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-import msgspec
 import pytest
-from click.testing import CliRunner
 
-from config import ConfigError, Loaded, load, render_toml
-from crawler.cli.frontier import frontier
-from crawler.cli.inspect import inspect
+from config import ConfigError, Loaded, load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.engine import Ending
@@ -147,59 +142,18 @@ async def test_a_store_is_closed_when_the_frontier_over_it_cannot_be_opened(
 
 
 KNOWS_NONE = MemoryStore().reads.knows_many
-SHOP, NAME_BEFORE = "http://a.test/shop?cfid=1", "http://a.test/shop"
 
 
-def begun_with_version_2(directory: CrawlDirectory, rules: Sequence[str] = DEFAULT_RULES) -> None:
-    """Make a crawl's store as the version before the last made it."""
-    identity = {"urls.rules": f"2:{','.join(rules)}", "frontier.queue_by": "host"}
-    LevelDBStore(directory.frontier, Terms(identity=identity)).close()
-
-
-async def test_a_crawl_keeps_the_rules_that_it_was_begun_with_until_it_is_rebuilt(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    config = loaded(seeds=f'["{SHOP}"]')
+async def test_a_crawl_named_by_rules_of_another_version_is_refused_until_it_is_rebuilt(tmp_path: Path) -> None:
+    identity = {"urls.rules": f"2:{','.join(DEFAULT_RULES)}", "frontier.queue_by": "host"}
     with CrawlDirectory(tmp_path / "crawl") as directory:
-        begun_with_version_2(directory)
-        for rebuild, new, name in ((False, 1, NAME_BEFORE), (False, 0, NAME_BEFORE), (True, 0, SHOP)):
-            async with open_crawl(config, directory, rebuild=rebuild) as crawl:
-                assert crawl.new_seeds == new
-                entry = await crawl.frontier.status_of(name)
-                assert entry is not None
-                assert crawl.frontier.describe().admitted == 1
-        assert caplog.text.count("uses version 2 of the canonical rules") == 2
-        async with open_crawl(config, directory):
-            pass  # the new rules are those of the store now
-
-
-@pytest.mark.parametrize("rules", [("sort-query",), tuple(reversed(DEFAULT_RULES))])
-async def test_a_crawl_begun_with_other_rules_of_an_earlier_version_is_refused(
-    tmp_path: Path, rules: tuple[str, ...]
-) -> None:
-    with CrawlDirectory(tmp_path / "crawl") as directory:
-        begun_with_version_2(directory, rules)
+        LevelDBStore(directory.frontier, Terms(identity=identity)).close()
         with pytest.raises(StoreRefused, match="with --rebuild"):
             async with open_crawl(loaded(), directory):
                 pass
-
-
-def test_commands_name_urls_by_the_rules_that_a_crawl_was_begun_with(tmp_path: Path) -> None:
-    config = loaded(seeds=f'["{SHOP}"]')
-
-    async def begin(directory: CrawlDirectory) -> None:
-        async with open_crawl(config, directory):
-            directory.write_configuration(render_toml(config.config))
-
-    with CrawlDirectory(tmp_path / "crawl") as directory:
-        begun_with_version_2(directory)
-        asyncio.run(begin(directory))
-    told = CliRunner().invoke(inspect, [str(tmp_path / "crawl"), "url", SHOP, "--json"], standalone_mode=False)
-    assert msgspec.json.decode(told.stdout)["canonical"] == NAME_BEFORE
-    lines = tmp_path / "lines.jsonl"
-    lines.write_bytes(msgspec.json.encode({"url": f"{SHOP}2"}))
-    added = CliRunner().invoke(frontier, ["import", str(tmp_path / "crawl"), str(lines)], standalone_mode=False)
-    assert added.stdout == "0 URLs added, 1 was known\n"
+        for rebuild in (True, False):
+            async with open_crawl(loaded(), directory, rebuild=rebuild):
+                pass
 
 
 @pytest.mark.parametrize("change", ['urls.rules=["sort-query"]', 'frontier.queue_by="domain"'])

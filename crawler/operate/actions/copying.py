@@ -12,7 +12,6 @@ from crawler.operate.actions.slices import SLICE_S
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, recovering
 from crawler.wiring.components import discovering
-from crawler.wiring.storage import rules_version
 from frontier import CrawlUrl, Damaged, LedgerEntry, UrlState
 
 
@@ -42,16 +41,15 @@ async def import_lines(crawl: OperatedCrawl, request: Import) -> Imported:
         decoded = [read_line(line) for line in request.lines]
     except ValueError as error:
         raise Refused(f"expected URLs as `frontier export` prints them: {error}") from error
-    version = rules_version(crawl.state)
-    waiting = [_url(crawl, version, line) for line in decoded if line.state == "pending"]
+    waiting = [_url(crawl, line) for line in decoded if line.state == "pending"]
     settled = [_entry(line) for line in decoded if line.state != "pending"]
     added = await frontier.add(waiting)
     return Imported(added=added + await (await recovering(crawl)).record(settled))
 
 
-def _url(crawl: OperatedCrawl, version: int, line: Line) -> CrawlUrl:
+def _url(crawl: OperatedCrawl, line: Line) -> CrawlUrl:
     try:
-        target = discovering.read_url(crawl.loaded.config, line.url, version=version)
+        target = discovering.read_url(crawl.loaded.config, line.url)
     except ValueError as error:
         raise Refused(str(error)) from error
     return CrawlUrl(

@@ -15,7 +15,6 @@ from crawler.operate.target import OperatedCrawl, queue_reads, serving
 from crawler.page import rfc3339
 from crawler.status import duration, failures_text, host_of
 from crawler.wiring.components import discovering
-from crawler.wiring.storage import rules_version
 from frontier import ActiveQueue, FrontierStats, Health, QueueStatus
 
 _RANKS: Final[dict[str, int]] = {"in-process": 0, "ready": 1, "held-back": 2, "snoozed": 3}
@@ -115,7 +114,7 @@ async def _active_hosts(crawl: OperatedCrawl, match: str) -> AsyncIterator[HostF
 
 
 def _work_by_queue(crawl: OperatedCrawl) -> defaultdict[str, list[InFlight]]:
-    urls = discovering.url_reader(crawl.loaded, version=rules_version(crawl.state))
+    urls = discovering.url_reader(crawl.loaded)
     work: defaultdict[str, list[InFlight]] = defaultdict(list)
     for each in crawl.in_flight:
         work[discovering.queue_key(urls, each.url)].append(each)

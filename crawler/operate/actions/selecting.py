@@ -15,7 +15,6 @@ from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, recrawling
 from crawler.wiring.components import discovering
 from crawler.wiring.revisiting import UrlsAgain
-from crawler.wiring.storage import rules_version
 from frontier import Damaged, KnownUrl, LedgerEntry, LedgerReads, UrlState
 from visited import CannotForget
 
@@ -32,7 +31,7 @@ _Change = Callable[[Sequence[LedgerEntry]], Awaitable[int]]
 
 async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
     """Enqueue settled URLs again. Repeated after a crash, it leaves alone what waits already."""
-    again = UrlsAgain(crawl.loaded, rules_version=rules_version(crawl.state))
+    again = UrlsAgain(crawl.loaded)
     frontier = await recrawling(crawl)
 
     async def readmit(entries: Sequence[LedgerEntry]) -> int:
@@ -147,9 +146,7 @@ def _prefixes_of(crawl: OperatedCrawl, host: str) -> list[str]:
     found = []
     for scheme in ("http", "https"):
         try:
-            target = discovering.read_url(
-                crawl.loaded.config, f"{scheme}://{host}/", version=rules_version(crawl.state)
-            )
+            target = discovering.read_url(crawl.loaded.config, f"{scheme}://{host}/")
         except ValueError as error:
             raise Refused(f"expected a host such as example.org, found {host!r}: {error}") from error
         origin = "/".join(target.canonical.split("/", 3)[:3])

@@ -23,7 +23,6 @@ from crawler.status import host_of
 from crawler.url.urls import Target
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering
-from crawler.wiring.storage import rules_version
 from frontier import (
     CrawlUrl,
     Frontier,
@@ -76,7 +75,7 @@ async def _with_current_links(crawl: OperatedCrawl, known: KnownUrl) -> KnownUrl
 
 def _read(crawl: OperatedCrawl, url: str) -> Target:
     try:
-        return discovering.read_url(crawl.loaded.config, url, version=rules_version(crawl.state))
+        return discovering.read_url(crawl.loaded.config, url)
     except ValueError as error:
         raise Refused(str(error)) from error
 
@@ -84,10 +83,8 @@ def _read(crawl: OperatedCrawl, url: str) -> Target:
 def _found_by(crawl: OperatedCrawl, entry: LedgerEntry) -> str:
     if entry.via is not None:
         return f"on {entry.via}"
-    version, config = rules_version(crawl.state), crawl.loaded.config
-    if entry.canonical in {
-        discovering.read_url(config, seed, version=version).canonical for seed in config.crawl.seeds
-    }:
+    config = crawl.loaded.config
+    if entry.canonical in {discovering.read_url(config, seed).canonical for seed in config.crawl.seeds}:
         return "on the list of seeds"
     return "in a file of seeds, or added by an operator or an import"
 
@@ -120,7 +117,7 @@ class _Adding:
         self._frontier = frontier
         self._request = request
         self._config = crawl.loaded.config
-        self._urls = discovering.url_reader(crawl.loaded, version=rules_version(crawl.state))
+        self._urls = discovering.url_reader(crawl.loaded)
         self._scope, self._discovery = crawl.rules()
         self._part = part_at(crawl.directory.original)
         self._owner = Ownership(1 if self._part is None else self._part.parts).owner

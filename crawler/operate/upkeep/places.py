@@ -17,7 +17,7 @@ from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.recovery.ledgers import JoinedLedgers
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import Reconciliation
-from crawler.wiring.storage import open_state, rules_version
+from crawler.wiring.storage import open_state
 from frontier import LedgerReads, StoreFailed, StoreRefused
 from frontier.state import FrontierState
 
@@ -179,8 +179,7 @@ def open_states(places: Places) -> Iterator[tuple[dict[int, FrontierState], dict
 def reconciliation(places: Places, states: Sequence[FrontierState], others: OtherMachines) -> Reconciliation:
     """Compares the output of a crawl with the ledgers of all its parts. Raises `ConfigError` for a frontier that can't
     list its ledger."""
-    ledger, version = joined_ledger(places, states), rules_version(states[0])
-    return Reconciliation(places.loaded, places.outputs, ledger, rules_version=version, others=others)
+    return Reconciliation(places.loaded, places.outputs, joined_ledger(places, states), others=others)
 
 
 def joined_ledger(places: Places, states: Sequence[FrontierState]) -> LedgerReads:

@@ -10,7 +10,6 @@ from crawler.wiring.recovery.facts import Told
 from crawler.wiring.recovery.indexes import repair_indexes
 from crawler.wiring.recovery.setting_aside import SetAside, list_set_aside
 from crawler.wiring.recovery.verification import Verification
-from crawler.wiring.storage import rules_version
 from frontier.descriptor import Problem
 from frontier.state import FrontierState
 
@@ -72,6 +71,5 @@ async def verify(places: Places, *, limit: int) -> AgreementReport:
 
 
 def _verification(places: Places, states: Sequence[FrontierState]) -> Verification:
-    ledger, version = joined_ledger(places, states), rules_version(states[0])
-    others = places.other_machines()
-    return Verification(places.loaded, places.outputs, ledger, rules_version=version, others=others)
+    ledger = joined_ledger(places, states)
+    return Verification(places.loaded, places.outputs, ledger, others=places.other_machines())

@@ -23,7 +23,6 @@ from crawler.page import EMBEDDED, Link, LinkKind, rfc3339
 from crawler.protocols import Discovery
 from crawler.record import w3c_time
 from crawler.steps import at_once
-from crawler.url.canonical import RULES_VERSION
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.components import NamedRule
 from crawler.url.descriptor import Descriptor as RuleDescriptor
@@ -69,8 +68,8 @@ def queue_by(config: Config) -> QueueBy:
     return "domain" if config.frontier.queue_by == "domain" else "host"
 
 
-def url_reader(loaded: Loaded, *, version: int = RULES_VERSION) -> UrlReader:
-    """The reader of URLs, with that version of the configured rules. Raises `ConfigError` for an unknown rule."""
+def url_reader(loaded: Loaded) -> UrlReader:
+    """The reader of URLs, with the configured rules. Raises `ConfigError` for an unknown rule."""
     config = loaded.config
     try:
         queue_of(config)
@@ -79,7 +78,6 @@ def url_reader(loaded: Loaded, *, version: int = RULES_VERSION) -> UrlReader:
     try:
         return UrlReader(
             rules=canonical_rules(config),
-            version=version,
             queue_by=queue_by(config),
             queue_of=queue_of(config),
             max_length=config.scope.max_url_length,
@@ -117,11 +115,9 @@ def queue_key(urls: UrlReader, url: str) -> str:
     return site_of(url) if isinstance(target, BadUrl) else target.queue_key
 
 
-def read_url(config: Config, url: str, *, version: int = RULES_VERSION) -> Target:
-    """A URL as a person wrote it, read with that version of the configured rules. Raises `ValueError`."""
-    reader = UrlReader(
-        rules=canonical_rules(config), version=version, queue_by=queue_by(config), queue_of=queue_of(config)
-    )
+def read_url(config: Config, url: str) -> Target:
+    """A URL as a person wrote it, read with the configured rules. Raises `ValueError`."""
+    reader = UrlReader(rules=canonical_rules(config), queue_by=queue_by(config), queue_of=queue_of(config))
     return read_seed(reader, url, called="URL")[0]
 
 

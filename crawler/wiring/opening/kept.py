@@ -1,6 +1,5 @@
 """Opens what a crawl keeps between runs: its frontier with the state, and its visited set."""
 
-import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -10,7 +9,6 @@ import msgspec
 from config import Config
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.disk.directory import CrawlDirectory
-from crawler.url.canonical import RULES_VERSION
 from crawler.url.urls import UrlReader
 from crawler.wiring import storage
 from crawler.wiring.additions import Additions
@@ -21,8 +19,6 @@ from crawler.wiring.sharing import Shared
 from frontier import Frontier, NumberReads
 from frontier.state import FrontierState
 from visited import VisitedSet
-
-log = logging.getLogger(__name__)
 
 RebuildProgress = Callable[[str, int], None]
 """Called with the name of what is being rebuilt, and the number of URLs so far."""
@@ -64,19 +60,6 @@ async def open_kept(
     frontier = additions.frontier(opened)
     stack.push_async_callback(frontier.aclose)
     return Kept(state=state, frontier=frontier, visited=visited)
-
-
-def rules_version_of(state: FrontierState) -> int:
-    """The version of the canonical rules by which the URLs of the crawl are named."""
-    version = storage.rules_version(state)
-    if version != RULES_VERSION:
-        log.warning(
-            "this crawl uses version %d of the canonical rules, with which it began; --rebuild changes it to "
-            "version %d",
-            version,
-            RULES_VERSION,
-        )
-    return version
 
 
 async def agree_with_output(

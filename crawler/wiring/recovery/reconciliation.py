@@ -54,16 +54,14 @@ class Reconciliation:
         outputs: Sequence[CrawlDirectory],
         ledger: LedgerReads,
         *,
-        rules_version: int,
         others: OtherMachines,
     ) -> None:
-        """`outputs` are the directories with output of the crawl, the oldest first. `rules_version` is that of the
-        canonical rules by which the URLs of the ledger are named."""
+        """`outputs` are the directories with output of the crawl, the oldest first."""
         self._others = others
         self._output = loaded.config.output
         self._outputs = outputs
         self._ledger = ledger
-        self._urls = RecordUrls(loaded.config, discovering.url_reader(loaded, version=rules_version))
+        self._urls = RecordUrls(loaded.config, discovering.url_reader(loaded))
         self._pruned = PrunedNumbers(outputs)
         self._recorded = NumberSet()
         self._archivable = NumberSet()

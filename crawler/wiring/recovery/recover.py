@@ -67,7 +67,7 @@ async def recover(
     """
     if not isinstance(state, LedgerReads):
         raise lacks(loaded.config, "list its ledger, which a recovery from the output needs")
-    output = _Output(loaded, sources, version=storage.rules_version(state), progress=progress)
+    output = _Output(loaded, sources, progress=progress)
     visited = storage.visited_set(loaded.config, sources.own, state.knows_many, is_local=True)
     try:
         frontier = await state.open_frontier(visited)
@@ -107,9 +107,9 @@ async def recover(
 class _Output:
     """What the output of a crawl tells. Entries are read before links."""
 
-    def __init__(self, loaded: Loaded, sources: Sources, *, version: int, progress: Progress) -> None:
+    def __init__(self, loaded: Loaded, sources: Sources, *, progress: Progress) -> None:
         sites = Sites(loaded)
-        urls = discovering.url_reader(loaded, version=version)
+        urls = discovering.url_reader(loaded)
         self._loaded = loaded
         self._sources = sources
         self._progress = progress

@@ -51,7 +51,6 @@ class Verification:
         outputs: Sequence[CrawlDirectory],
         ledger: LedgerReads,
         *,
-        rules_version: int,
         others: OtherMachines,
     ) -> None:
         """The same as for `Reconciliation`."""
@@ -59,7 +58,7 @@ class Verification:
         self._loaded = loaded
         self._outputs = outputs
         self._ledger = ledger
-        self._urls = discovering.url_reader(loaded, version=rules_version)
+        self._urls = discovering.url_reader(loaded)
         self._pruned = PrunedNumbers(outputs)
         self._facts = Facts()  # once nothing can fail any more, because it is a file that must be closed
         self._exchanges = 0

@@ -9,7 +9,6 @@ import pytest
 from config import load
 from crawler.cli.errors import known_error
 from crawler.disk.directory import CrawlDirectory
-from crawler.url.canonical import RULES_VERSION
 from crawler.wiring.recovery import indexes
 from crawler.wiring.recovery.facts import Fact, Facts, NoRoom, Source
 from crawler.wiring.recovery.indexes import index_problems
@@ -91,9 +90,7 @@ async def test_lines_that_cannot_be_read_are_all_told_in_less_memory_than_they_t
 
     tracemalloc.start()
     count, last = 0, None
-    async for problem in told(
-        Verification(loaded, [crawl], NoLedger(), rules_version=RULES_VERSION, others=OtherMachines())
-    ):
+    async for problem in told(Verification(loaded, [crawl], NoLedger(), others=OtherMachines())):
         count, last = count + 1, problem
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
