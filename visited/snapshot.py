@@ -14,7 +14,7 @@ more.
 
 import struct
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
 import msgspec
@@ -54,7 +54,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     state: dict[str, Value]
     parts: list[Memory]
-    parameters: dict[str, Value]
 
     def integer(self, name: str) -> int:
         """Return an integer of the state. Raises SnapshotRefused if it is missing."""
@@ -96,20 +95,19 @@ def write_snapshot(
     file.writelines(views)
 
 
-def read_snapshot(file: BinaryIO, *, backend: str, parameters: Values, taken_over: Collection[str] = ()) -> Snapshot:
-    """Read what `write_snapshot` wrote, and nothing beyond. Parameters that the set has `taken_over` may be others than
-    its own, or missing. Raises SnapshotRefused with the reason."""
+def read_snapshot(file: BinaryIO, *, backend: str, parameters: Values) -> Snapshot:
+    """Read what `write_snapshot` wrote, and nothing beyond. Raises SnapshotRefused with the reason."""
     header = _read_header(file)
     if header.backend != backend:
         raise SnapshotRefused(f"the snapshot is of backend {header.backend!r}, this set is {backend!r}; rebuild it")
-    for name in sorted((parameters.keys() | header.parameters.keys()) - {*taken_over}):
+    for name in sorted(parameters.keys() | header.parameters.keys()):
         found, expected = header.parameters.get(name), parameters.get(name)
         if found != expected:
             raise SnapshotRefused(
                 f"the snapshot was made with {name} = {found!r}, this set has {expected!r}; rebuild it"
             )
     parts = [_read_part(file, number, part) for number, part in enumerate(header.parts)]
-    return Snapshot(state=header.state, parts=parts, parameters=header.parameters)
+    return Snapshot(state=header.state, parts=parts)
 
 
 def checksum(part: Part) -> int:

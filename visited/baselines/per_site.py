@@ -194,8 +194,7 @@ class PerSiteSet:
             "error_rate": self._error_rate,
             "hashes": self._hashes,
             "filters": self._filter_count,
-            # Snapshots of earlier versions do not have it.
-            "by": None if self._by == "host" else self._by,
+            "by": self._by,
             "hash": "murmur3_x64_128",
             "positions": "guava_mitz_64",
             "seed": self._seed,

@@ -3,7 +3,7 @@
 import os
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import BinaryIO, Final
 
@@ -27,8 +27,7 @@ _BYTES_PER_URL = 20.3
 _SLOT = 16
 """The bytes of a digest."""
 _EMPTY = bytes(_SLOT)
-_NO_FACTOR = 1
-"""Of snapshots of before there were factors."""
+_PARAMETERS: Final[Mapping[str, Value]] = {"hash": "md5", "layout": "ordered"}
 _SHARD_BITS = 5
 # A larger set has 32 shards. They grow one at a time, which takes little time and memory, and each is large enough for
 # a memory map of its own.
@@ -83,14 +82,14 @@ class ExactSet:
         )
 
     def dump(self, file: BinaryIO, /) -> None:
-        state: dict[str, Value] = {"count": self._count, "counts": self._counts.tolist()}
-        write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state=state, parts=self._shards)
+        state: dict[str, Value] = {"count": self._count, "counts": self._counts.tolist(), "factor": self._factor}
+        write_snapshot(file, backend=BACKEND, parameters=_PARAMETERS, state=state, parts=self._shards)
 
     def load(self, file: BinaryIO, /) -> None:
         self._reset()
-        snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters(), taken_over=("factor",))
-        factor = snapshot.parameters.get("factor", _NO_FACTOR)
-        if not isinstance(factor, int) or factor % 2 == 0 or not 0 < factor < 2**64:
+        snapshot = read_snapshot(file, backend=BACKEND, parameters=_PARAMETERS)
+        factor = snapshot.integer("factor")
+        if factor % 2 == 0 or not 0 < factor < 2**64:
             raise SnapshotRefused(f"the snapshot should have an odd factor below 2^64, found {factor!r}")
         counts, count = snapshot.integers("counts"), snapshot.integer("count")
         if len(snapshot.parts) != len(counts) or len(counts) not in (1, 1 << _SHARD_BITS) or sum(counts) != count:
@@ -125,9 +124,6 @@ class ExactSet:
             self._kernel.table_spread(shards, number, int(digests * (1.2 + 0.24 * number / count)) + 8)
         self._counts = counts
         self._shards = shards
-
-    def _parameters(self) -> dict[str, Value]:
-        return {"hash": "md5", "layout": "ordered", "factor": self._factor}
 
 
 def _starts(undivided: memoryview) -> list[int]:

@@ -78,7 +78,7 @@ class BlockedSet:
         self._reset_blocks()
         snapshot = self._cells.read(file, tables_bytes=[self._blocks_by_ones.nbytes])
         blocks_by_ones = np.frombuffer(snapshot.parts[1], dtype=np.int64)
-        self._cells.restore(snapshot, tables=1, rate=self._rate_of(blocks_by_ones))
+        self._cells.restore(snapshot, rate=self._rate_of(blocks_by_ones))
         self._blocks_by_ones = blocks_by_ones
         self._last_rate = self._rate()
         self._count_at_rate = self._cells.losses.count

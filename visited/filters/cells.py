@@ -51,8 +51,7 @@ class FilterCells:
         self.losses = LossEstimate(backend=backend, capacity=capacity, error_rate=error_rate)
         self.array: Memory
         self.ones: int
-        self.sketch: Memory | None
-        """None after loading a snapshot without a sketch, of an earlier version."""
+        self.sketch: Memory
         self.uses_sketch: bool
         """Whether the loss of the next batch is read from the sketch."""
         self.reset()
@@ -84,7 +83,7 @@ class FilterCells:
     def count_batch_at(self, new: int, ones: int, *, mean_rate: float, rate: float | None = None) -> None:
         """Do the same at a given mean rate. `rate` is the rate after the batch; None means the rate from the fill."""
         losses = self.losses
-        if self.uses_sketch and self.sketch is not None:
+        if self.uses_sketch:
             lost, variance = lost_and_variance(self.sketch)
             losses.count_measured(new, lost - self._lost_before, variance - self._variance_before)
         else:
@@ -122,31 +121,27 @@ class FilterCells:
             backend=self._backend,
             parameters=self._parameters,
             state={**self.losses.state(), "ones": self.ones, **(state or {})},
-            parts=[self.array, *tables, *([] if self.sketch is None else [self.sketch])],
+            parts=[self.array, *tables, self.sketch],
         )
 
     def read(self, file: BinaryIO, *, tables_bytes: Sequence[int] = ()) -> Snapshot:
         """Remove all URLs and read a snapshot, for `restore`. Raises SnapshotRefused."""
         self.reset()
         snapshot = read_snapshot(file, backend=self._backend, parameters=self._parameters)
-        expected, found = [self._size_bytes, *tables_bytes], list(map(len, snapshot.parts))
-        if found not in (expected, [*expected, SKETCH_BYTES]):
+        expected, found = [self._size_bytes, *tables_bytes, SKETCH_BYTES], list(map(len, snapshot.parts))
+        if found != expected:
             raise SnapshotRefused(f"expected parts of {expected} bytes in the snapshot, found {found}")
         return snapshot
 
-    def restore(self, snapshot: Snapshot, *, tables: int = 0, rate: float | None = None) -> None:
-        """Replace the content by a snapshot with so many tables. Raises SnapshotRefused, and changes nothing then."""
+    def restore(self, snapshot: Snapshot, *, rate: float | None = None) -> None:
+        """Replace the content by a snapshot. Raises SnapshotRefused, and changes nothing then."""
         ones = snapshot.integer("ones")
         self.losses.restore(snapshot)
-        self.array = snapshot.parts[0]
+        self.array, self.sketch = snapshot.parts[0], snapshot.parts[-1]
         self.ones = ones
-        sketches = snapshot.parts[1 + tables :]
-        self.sketch = sketches[0] if sketches else None
         self._choose_estimate(self.rate() if rate is None else rate)
 
     def _choose_estimate(self, rate: float) -> None:
-        if self.sketch is None:
-            return
         chance = change_probability(self.sketch)
         self.uses_sketch = (1 - rate) * (1 - chance) < chance
         self._lost_before, self._variance_before = lost_and_variance(self.sketch)

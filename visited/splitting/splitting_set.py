@@ -198,9 +198,8 @@ class SplittingSet:
 
     def _restore(self, snapshot: Snapshot) -> None:
         parts = snapshot.parts
-        # Snapshots of earlier versions have no sample, so three parts. The list of URLs has two more.
-        expected = (3, 4) if self._lists.urls is None else (6,)
-        if len(parts) not in expected or len(parts[0]) % 32 or len(parts[2]) % 8:
+        expected = 4 if self._lists.urls is None else 6
+        if len(parts) != expected or len(parts[0]) % 32 or len(parts[2]) % 8:
             raise SnapshotRefused("expected a table of leaves and two lists of fingerprints in the snapshot")
         growths = snapshot.integer("growths")
         self._lists.restore(snapshot, [parts[1:3], parts[4:6]])
@@ -215,14 +214,13 @@ class SplittingSet:
             kernel=self._kernel,
         )
         try:
-            self._losses.restore(snapshot, parts[3] if len(parts) > 3 else None, leaves)
+            self._losses.restore(snapshot, parts[3], leaves)
         except ValueError as error:
             raise SnapshotRefused(f"the snapshot's sample of losses can't be read: {error}") from error
         self._leaves = leaves
         self._growth.count = growths
 
     def _parameters(self) -> dict[str, Value]:
-        # Snapshots of earlier versions do not have the last two.
         return {
             "first_leaves": self._shape.first_leaves,
             "leaf_bits": self._shape.leaf_bits,
@@ -232,6 +230,6 @@ class SplittingSet:
             "positions": "h1 prefix leaf, remixed h1 by changing steps",
             "seed": self._seed,
             "list": "directory" if self._images else "snapshot",
-            "split_at": None if self._split_at == "fill" else self._split_at,
+            "split_at": self._split_at,
             "lists": None if self._lists.urls is None else "urls",
         }

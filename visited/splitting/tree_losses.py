@@ -54,10 +54,9 @@ class TreeLosses:
         """Return the sample, for `restore`."""
         return self._sample.dump()
 
-    def restore(self, snapshot: Snapshot, sample: Memory | None, leaves: Leaves) -> None:
+    def restore(self, snapshot: Snapshot, sample: Memory, leaves: Leaves) -> None:
         """Replace the counts by those of a snapshot. Raises SnapshotRefused, and ValueError for a damaged sample."""
-        if sample is not None:
-            self._sample.load(sample)
+        self._sample.load(sample)
         self._losses.restore(snapshot)
         self._rate = leaves.rate(self._hashes)
 

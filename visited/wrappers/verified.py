@@ -125,7 +125,7 @@ class VerifiedSet:
         try:
             snapshot = read_snapshot(file, backend=BACKEND, parameters={})
             caught, confirmed = snapshot.integer("caught"), snapshot.integer("confirmed")
-            left = snapshot.integer("left_in_filter")
+            left, may_lack_known = snapshot.integer("left_in_filter"), bool(snapshot.integer("may_lack_known"))
             rescued = ExactSet()
             rescued.load(file)
         except SnapshotRefused:
@@ -138,8 +138,7 @@ class VerifiedSet:
             clear_set(self._inner)
             raise
         self._rescued = rescued
-        # Snapshots of earlier versions don't say it.
-        self._may_lack_known = bool(snapshot.state.get("may_lack_known", True))
+        self._may_lack_known = may_lack_known
         self._caught, self._confirmed, self._left_in_filter = caught, confirmed, left
 
     def __len__(self) -> int:
