@@ -228,7 +228,7 @@ class RobotsForm(msgspec.Struct, frozen=True, kw_only=True):
     """allowed (it allows everything), partly, disallowed (everything), unreachable (it could not be had, so nothing may
     be fetched), none (there is none)"""
     asked_at: str | None
-    """None if an earlier version has stored it."""
+    """None if the crawl refuses to ask."""
     crawl_delay_s: float | None
     """The longest of all files of the host."""
     message: str | None = None

@@ -56,7 +56,7 @@ class UrlsAgain:
         )
 
     def _depth(self, entry: LedgerEntry) -> int:
-        """Earlier versions did not keep depths. Then a page leads to no new ones."""
+        """A damaged entry has lost its depth. Then the page leads to no new ones."""
         if entry.depth is not None:
             return entry.depth
         return 0 if entry.via is None else self._deepest

@@ -281,14 +281,6 @@ def test_moments_digests_and_states_are_told_as_in_records(tmp_path: Path) -> No
         assert value is None or MOMENT.fullmatch(value), value
 
 
-def test_what_an_earlier_version_exported_is_imported(tmp_path: Path) -> None:
-    there = made(tmp_path / "there")
-    line = '{"url": "http://a.test/1", "state": "done", "found_at": 1795203000.0, "fetched_at": 1795203001.25}\n'
-    run("frontier", "import", there, given=line)
-    told = msgspec.json.decode(run("frontier", "export", there))
-    assert (told["found_at"], told["fetched_at"]) == ("2026-11-20T19:30:00.000Z", "2026-11-20T19:30:01.250Z")
-
-
 @pytest.mark.parametrize("field", ['"found_at": "yesterday"', '"digest": "sha1:1"', '"hit_count": -1'])
 def test_a_moment_digest_or_count_that_is_none_is_refused_with_its_line(field: str, tmp_path: Path) -> None:
     there = made(tmp_path / "there")

@@ -63,7 +63,7 @@ class RobotsStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     no_connection: bool = False
     """Whether the last failure was that of `Failure.no_connection`, at this origin."""
     asked_at: float | None = None
-    """Seconds since 1970; None in notes of versions that did not store it."""
+    """Seconds since 1970; None if the crawl refuses to ask."""
 
 
 def status_after(

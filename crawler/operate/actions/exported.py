@@ -27,12 +27,12 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     depth: Annotated[int, msgspec.Meta(ge=0, le=_MAX_DEPTH)] = 0
     via: str | None = None
     kind: str = "link"
-    found_at: str | float | None = None
-    """Moments are RFC 3339. Earlier versions exported seconds since 1970."""
-    due_at: str | float | None = None
+    found_at: str | None = None
+    """Moments are RFC 3339."""
+    due_at: str | None = None
     status: Annotated[int, msgspec.Meta(ge=0, le=_MAX_STATUS)] | None = None
     reason: str | None = None
-    fetched_at: str | float | None = None
+    fetched_at: str | None = None
     digest: str | None = None
     etag: str | None = None
     last_modified: str | None = None

@@ -20,10 +20,9 @@ def moment(seconds: float | None) -> str | None:
     return rfc3339(seconds) if seconds else None
 
 
-def seconds(when: str | float | None) -> float:
-    """Seconds since 1970 of a moment as `moment` writes it, or as earlier versions did, in seconds; 0 for None. Raises
-    `ValueError`."""
-    found = datetime.fromisoformat(when).timestamp() if isinstance(when, str) else when or 0.0
+def seconds(when: str | None) -> float:
+    """Seconds since 1970 of a moment as `moment` writes it; 0 for None. Raises `ValueError`."""
+    found = 0.0 if when is None else datetime.fromisoformat(when).timestamp()
     if not 0 <= found < _END_S:
         raise ValueError(f"{when} is not between the years 1970 and 9999")
     return found

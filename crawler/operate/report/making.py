@@ -121,7 +121,7 @@ def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -
         hosts=counted.hosts.count,
         visits=totals.visits,
         times=totals.clock.times(),
-        remaining=status.remaining or no_estimate(frontier.queued, "it is of an earlier version"),
+        remaining=status.remaining or no_estimate(frontier.queued, "nobody can tell"),
         statuses=totals.statuses.counts(),
         failures=totals.failures.counts(),
         exclusions=totals.exclusions.counts(),

@@ -38,7 +38,7 @@ def _name(host: str) -> str:
 
 
 def robots_of(crawl: ReachedCrawl, hosts: list[str]) -> Mapping[str, RobotsForm]:
-    """What the robots.txt files of hosts say. A crawl that an earlier version runs can't tell."""
+    """What the robots.txt files of hosts say; nothing if the crawl can't tell."""
     pieces = [InspectRobots(hosts=hosts[at : at + MAX_ITEMS]) for at in range(0, len(hosts), MAX_ITEMS)]
     try:
         return {each.host: each for piece in pieces for each in crawl.ask(piece, RobotsList).hosts}

@@ -285,7 +285,7 @@ def test_a_crawl_keeps_the_list_by_which_it_was_first_divided(crawl: StoredCrawl
         len({each["part"] for each in crawl.lines(crawl.look("queues", "--json")) if "shop" in str(each["key"])}) == 1
     )
     before = ledger(crawl)
-    # The list of a crawl that an older version began: each shop was a domain of its own.
+    # A list by which each shop is a domain of its own.
     suffixes.write_bytes(installed_suffixes() + b"\nshop.test\n")
     own = suffixes.read_bytes()
     for into in (1, 4):
