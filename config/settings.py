@@ -36,8 +36,6 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """The kind of the backends that it names, or whose options it holds. It may also name a plug-in."""
     options_of: str | None
     """The key of the setting that chooses the backend, for a table of its options."""
-    later: str | None
-    """What to add to a refusal."""
     form: str | None
     """What a text must look like, in words."""
     pattern: str | None
@@ -74,8 +72,6 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             return f"at least {self._number(self.minimum or 0)}"
         if self.minimum is None:
             return f"at most {self._number(self.maximum)}"
-        if self.minimum == self.maximum:
-            return f"only {self._number(self.minimum)}"
         return f"{self._number(self.minimum)} to {self._number(self.maximum)}"
 
     @property
@@ -216,7 +212,6 @@ def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
         choices=_choices(hint, notes),
         backends=notes.get("backends"),
         options_of=notes.get("options_of"),
-        later=notes.get("later"),
         form=notes.get("form"),
         pattern=getattr(item, "pattern", None),
         key_pattern=getattr(key_type, "pattern", None),

@@ -76,10 +76,9 @@ def _refusal(setting: Setting, value: object, error: str, backends: Backends) ->
         found = next(({k: v} for k, v in value.items() if not _fits(setting, {k: v})), value)
     shown = toml_value(found)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    later = f"; {setting.later}" if setting.later else ""
     others = () if setting.backends is None else backends.others(setting.backends)
     meant = did_you_mean(found, (*setting.choices, *others), written='"{}"') if isinstance(found, str) else None
-    return f"expected {setting.expected}, found {shown}{f'; {meant}' if meant else ''}{later}"
+    return f"expected {setting.expected}, found {shown}{f'; {meant}' if meant else ''}"
 
 
 def _fits(setting: Setting, value: object) -> bool:

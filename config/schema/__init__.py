@@ -8,7 +8,6 @@ A section of the file is a struct, and its docstring says what the section is ab
     choices   the names that a text may be, where they are not known here, such as those of visited sets
     backends  the kind of backends that it names; such a text may also name a plug-in
     options_of  the setting that chooses the backend whose options a table holds
-    later     what to add to a refusal if a later version will accept more
 
 To add a choice, add a word to a `Literal`. A visited set is a choice as soon as `visited.backends` names it. To add a
 setting, add a field. A field that is a tuple of structs is an array of tables: blocks, of which a file may have any

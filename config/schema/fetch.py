@@ -79,15 +79,6 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
             extra={"unit": "fetches"},
         ),
     ] = 500
-    processes: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=0,
-            description="Number of worker processes. 0 means that one process does everything.",
-            extra={"later": "worker processes are planned, and not available in this version"},
-        ),
-    ] = 0
     timeout_s: Annotated[float, Meta(ge=0.001, le=DAY_S, description="Longest duration of a fetch.", extra=SECONDS)] = (
         60.0
     )

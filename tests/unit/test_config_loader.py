@@ -44,7 +44,6 @@ per_host = 1
 [fetch]
 user_agent = "onceover/1.0 (+https://example.org/about-our-crawler)"
 concurrency = 64
-processes = 0
 timeout_s = 60
 max_body_bytes = 20_000_000
 extractor = "lexbor"                       # lexbor | lxml | bs4

@@ -64,10 +64,6 @@ PRINTABLE = "not empty and without control characters"
             "scope.max_depth = 0xffffffffffffffffff",
             "scope.max_depth: expected a whole number, 0 to 1_000_000, found 4_722_",
         ),
-        (
-            "fetch.processes = 2",
-            "fetch.processes: expected a whole number, only 0, found 2; worker processes are planned",
-        ),
         ("visited.error_rate = 0", "visited.error_rate: expected a number, 1e-12 to 0.5, found 0"),
         ("visited.error_rate = nan", "visited.error_rate: expected a number, 1e-12 to 0.5, found nan"),
         ("visited.error_rate = '1 %'", 'visited.error_rate: expected a number, 1e-12 to 0.5, found "1 %"'),
@@ -224,7 +220,7 @@ def test_all_problems_of_all_sources_are_told_at_once(tmp_path: Path) -> None:
     hosts = "fetch.hosts.: unknown key; did you mean fetch.hosts?"
     assert [problem.partition(", found")[0] for problem in problems] == [
         (
-            "crawl.toml:5: fetch.zzz: unknown key; [fetch] has user_agent, concurrency, spare, processes, "
+            "crawl.toml:5: fetch.zzz: unknown key; [fetch] has user_agent, concurrency, spare, "
             "timeout_s, connect_timeout_s, head_timeout_s, min_window_bytes, window_s, max_body_bytes, "
             "max_sitemap_bytes, max_memory_bytes, max_connection_bytes, extractor, "
             "extractor_options, backend, options, allow_private, "

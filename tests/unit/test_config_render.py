@@ -265,7 +265,6 @@ def test_the_json_schema_takes_what_loads(text: str, tmp_path: Path) -> None:
         "scope.max_depth = -1",
         "scope.max_depth = 1.5",
         "scope.max_depth = true",
-        "fetch.processes = 1",
         "visited.error_rate = 0",
         "visited.backend = 'blom'",
         "visited.options = 3",
