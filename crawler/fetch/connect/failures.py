@@ -123,10 +123,6 @@ class TooSlow(TimeoutError):
     """A part of the response did not arrive in time."""
 
 
-def _text(error: BaseException) -> str:
-    return str(error)
-
-
 def _system(error: Any) -> str:
     """The message of the operating system, without the host that aiohttp and asyncio put before it."""
     cause = getattr(error, "os_error", error)
@@ -192,9 +188,9 @@ def _not_http(error: BaseException) -> str:
 
 _TABLE: tuple[tuple[type[BaseException], FailureKind, Callable[[BaseException], str]], ...] = (
     # The first match counts, so specific types stand before general ones.
-    (AddressRefused, FailureKind.PRIVATE_ADDRESS, _text),
-    (PortRefused, FailureKind.PORT, _text),
-    (NoContact, FailureKind.NO_CONTACT, _text),
+    (AddressRefused, FailureKind.PRIVATE_ADDRESS, str),
+    (PortRefused, FailureKind.PORT, str),
+    (NoContact, FailureKind.NO_CONTACT, str),
     (socket.gaierror, FailureKind.DNS, _system),
     (aiohttp.ClientConnectorDNSError, FailureKind.DNS, _system),
     (aiohttp.ClientConnectorCertificateError, FailureKind.TLS, _certificate),
@@ -202,14 +198,14 @@ _TABLE: tuple[tuple[type[BaseException], FailureKind, Callable[[BaseException], 
     (aiohttp.ClientSSLError, FailureKind.TLS, _tls),
     (ssl.SSLError, FailureKind.TLS, _tls),
     (aiohttp.ConnectionTimeoutError, FailureKind.TIMEOUT, _always("no connection in time")),
-    (TooSlow, FailureKind.TIMEOUT, _text),
+    (TooSlow, FailureKind.TIMEOUT, str),
     (asyncio.TimeoutError, FailureKind.TIMEOUT, _always("no whole response in time")),
     (aiohttp.ClientProxyConnectionError, FailureKind.CONNECT, _no_proxy),
     (aiohttp.ClientConnectorError, FailureKind.CONNECT, _system),
-    (HeadersTooLarge, FailureKind.PROTOCOL, _text),
+    (HeadersTooLarge, FailureKind.PROTOCOL, str),
     (BodyBroken, FailureKind.PROTOCOL, _not_http),
     (NoResponse, FailureKind.PROTOCOL, _not_http),
-    (ClosedEarly, FailureKind.DISCONNECTED, _text),
+    (ClosedEarly, FailureKind.DISCONNECTED, str),
     (aiohttp.ClientConnectionResetError, FailureKind.DISCONNECTED, _always("closed before the request was sent")),
     (aiohttp.ServerDisconnectedError, FailureKind.DISCONNECTED, _always("closed without a response")),
     (aiohttp.ClientPayloadError, FailureKind.DISCONNECTED, _always("closed before the body was whole")),
