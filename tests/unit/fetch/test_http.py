@@ -639,6 +639,7 @@ async def test_a_connection_is_used_again(fetchers: Fetchers) -> None:
     "first",
     [
         [head(b"Content-Length: 5", status=b"204 No Content"), b"extra"],
+        [head(b"Content-Length: 5", status=b"205 Reset Content"), b"extra"],
         [head(b"Content-Length: 5", status=b"304 Not Modified"), b"extra"],
         [page(b"short") + b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"],
         [page(b"short") + b" and more than was announced"],
