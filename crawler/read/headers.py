@@ -53,11 +53,11 @@ def _text(value: bytes) -> str:
 
 
 def _links(value: str) -> Iterator[tuple[str, str]]:
-    """By RFC 8288, section 3.2. Text in quotes is not a parameter. The first of several rels counts."""
+    """By RFC 8288, section 3.2. Text in quotes is not a parameter. The first of several rels counts. Links with an
+    anchor are left out, as in browsers: they are links of another page, or of a part of this one."""
     for url, parameters in _LINK.findall(value):
-        rels = (
-            quoted or plain.strip("'")
-            for name, quoted, plain in _PARAMETER.findall(parameters)
-            if name.lower() == "rel"
-        )
-        yield url.strip(), next(rels, "").lower()
+        found: dict[str, str] = {}
+        for name, quoted, plain in _PARAMETER.findall(parameters):
+            found.setdefault(name.lower(), quoted or plain.strip("'"))
+        if not found.get("anchor"):
+            yield url.strip(), found.get("rel", "").lower()

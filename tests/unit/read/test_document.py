@@ -123,6 +123,7 @@ def test_headers_are_read_as_utf8_if_they_are_that() -> None:
         ('<a>; title="\\"; rel=no"; REL = next;rel=prev', [("a", "next")]),
         ("<a>; rel='next', <b>;rel=\"Alternate  Home\"", [("a", "next"), ("b", "alternate  home")]),
         ("<a;b,c>; norel=x; rel", [("a;b,c", "")]),
+        ('<a>; rel=canonical; Anchor="/b", <c>; rel=next; anchor=""', [("c", "next")]),
         ('<a>; title="torn, <b>; rel=next', [("a", "")]),
         ("<" * 200_000, []),
     ],
