@@ -114,5 +114,11 @@ def _pattern(allows: bool, escaped: str) -> Pattern:
 def _escape(match: re.Match[str]) -> str:
     found = match[0]
     if found.startswith("%"):
-        return found.upper()
+        return normal_escape(found)
     return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "replace"))
+
+
+def normal_escape(escape: str, /) -> str:
+    """An escape in the form in which patterns and paths are compared."""
+    upper = escape.upper()
+    return "~" if upper == "%7E" else upper

@@ -9,8 +9,9 @@ Where the RFC is open, or real files violate it, we follow the parser that site 
   before the first name apply to nobody.
 - The longest matching pattern decides; between two of the same length, Allow wins. `*` matches anything, a final `$`
   the end. Patterns are compared with the escaped URL: `é` in a pattern means `%C3%A9`, an octet that is not UTF-8 is
-  escaped as it is, `%aa` means `%AA`, and nothing is decoded. A space means `%20`, which Google's parser leaves as it
-  is: one in a hundred sites has rules with spaces, and no URL has any.
+  escaped as it is, `%aa` means `%AA`. Nothing is decoded but `%7E`, which means `~`
+  (RFC 9309, section 2.2.2), since many links and rules write it so; Google's parser leaves it. A space means `%20`,
+  which Google's parser leaves as it is: one in a hundred sites has rules with spaces, and no URL has any.
 - `Allow: /x/index.html` allows `/x/` too. The colon may be missing, and common misspellings of `Disallow` count.
 
 Crawl-delay, which Google ignores, has groups of its own: the names directly above it. In `User-agent: *`,

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from crawler.fetch.robots.patterns import normal_escape
 from crawler.fetch.robots.rules import RobotsRules, read_robots
 from crawler.page import HOST_FAILURES, Failure, Fetched, Page, Verdict
 from crawler.url.urls import path_of
@@ -158,8 +159,8 @@ def outlook(status: RobotsStatus, rules: RobotsRules | None, now: float) -> Robo
 
 
 def path_to_match(url: str, /) -> str:
-    """The path of a URL with its query, as patterns expect it: the URL standard does not change the case of escapes."""
-    return _ESCAPE.sub(lambda escape: escape[0].upper(), path_of(url))
+    """The path of a URL with its query, as patterns expect it: the URL standard does not change escapes."""
+    return _ESCAPE.sub(lambda escape: normal_escape(escape[0]), path_of(url))
 
 
 def _trouble(response: Fetched) -> str | None:

@@ -5,6 +5,7 @@ import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from math import inf
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -19,6 +20,7 @@ from crawler.fetch.robots.rules import (
     RobotsRules,
     read_robots,
 )
+from crawler.fetch.robots.status import RobotsStatus, verdict
 from tests.timeouts import MAX_WAIT_S
 
 
@@ -27,8 +29,8 @@ def allows(text: str, path: str, *, agent: str = "FooBot") -> bool:
 
 
 def path_of(url: str) -> str:
-    """Of URLs as the suites of others have them, whole or not."""
-    rest = url.partition("#")[0]
+    """Of URLs as the suites of others have them, whole or not, with tildes as the rules expect them."""
+    rest = url.partition("#")[0].replace("%7E", "~")
     if "//" in rest[:9]:
         rest = rest.partition("//")[2]
     at = min((found for mark in "/?" if (found := rest.find(mark)) >= 0), default=-1)
@@ -55,7 +57,8 @@ def test_cases_of_crawler_commons_pass_where_google_agrees(corpora: Path) -> Non
         agent = agents if isinstance(agents, str) else agents[0]
         if "robotstxt_base64" not in case or (case["test"], agent) == ("testHtmlMarkupInRobotsTxt", "bogusbot"):
             continue  # `*<BR>` is nobody to Google
-        rules = RobotsRules(read_robots(base64.b64decode(case["robotstxt_base64"])), agent=agent)
+        token = agent.partition("/")[0] if case["test"] == "testRfpCases" else agent
+        rules = RobotsRules(read_robots(base64.b64decode(case["robotstxt_base64"])), agent=token)
         if case["call"] == "can_fetch" and case.get("google_cpp_agrees"):
             assert rules.allows(path_of(case["url"])) is case["expected"], case["test"]
         elif case["call"] == "getSitemaps" and isinstance(case["expected"], int):
@@ -152,6 +155,15 @@ def test_real_files_are_judged_as_google_does_but_for_named_differences(corpora:
 )
 def test_the_longest_pattern_for_this_name_decides(text: str, path: str, allowed: bool) -> None:
     assert allows(text, path) is allowed
+
+
+@pytest.mark.parametrize("rule", ["/~a", "/%7Ea", "/%7ea"])
+@pytest.mark.parametrize("path", ["/~a/b", "/%7Ea/b", "/%7ea/b"])
+def test_a_tilde_may_be_escaped(rule: str, path: str) -> None:
+    status = RobotsStatus(expires_at=inf, text=f"User-agent: *\nDisallow: {rule}")
+    rules = RobotsRules(status.text or "", agent="FooBot")
+    assert not verdict(status, rules, f"http://a.example{path}", 0.0).allowed
+    assert verdict(status, rules, "http://a.example/a", 0.0).allowed
 
 
 @pytest.mark.parametrize(
