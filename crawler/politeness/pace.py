@@ -6,6 +6,7 @@ rest longer. While a host fails, its rest doubles each time, and so does the wai
 jitter is a hash of the host or the URL, not a random number, so that a crawl can be repeated.
 """
 
+import re
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
@@ -25,6 +26,7 @@ SLOW_DOWN_STATUSES: Final = frozenset({429, 503, 529})
 RETRY_AFTER_LIMIT_S: Final = 366 * 86400.0
 """A longer Retry-After counts as this."""
 
+_SECONDS = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*(?:s|sec|seconds)?\s*(?:,.*)?", re.IGNORECASE)
 _LEAST_UNIT_S = 0.1
 """The rest that doubles if the host otherwise needs none."""
 _MAX_DOUBLINGS = 40
@@ -116,12 +118,13 @@ def parse_retry_after(header: str | None, now: float, /) -> float | None:
     """How many seconds from `now` (since 1970) a Retry-After header asks to wait; None if it is absent or malformed.
 
     It may have both forms of RFC 9110, section 10.2.3. A date in the past gives 0, and more than a year gives a year.
+    Some servers send `2.0` or `30s`; and some proxies join two headers, of which the first counts.
     """
     if header is None:
         return None
     text = header.strip()
-    if text.isascii() and text.isdecimal():
-        return min(float(text), RETRY_AFTER_LIMIT_S)
+    if seconds := _SECONDS.fullmatch(text):
+        return min(float(seconds[1]), RETRY_AFTER_LIMIT_S)
     try:
         date = parsedate_to_datetime(text)
         at = (date.replace(tzinfo=UTC) if date.tzinfo is None else date).timestamp()
