@@ -31,6 +31,7 @@ from crawler.page.repeat import REPEAT_REASONS, Repeat
 from crawler.page.responses import (
     MULTIPLE_CHOICES,
     REDIRECTS,
+    TOO_MANY_REQUESTS,
     WITH_DOCUMENT,
     Failure,
     Fetched,
@@ -54,6 +55,7 @@ __all__ = [
     "REDIRECTS",
     "REFUSALS",
     "REPEAT_REASONS",
+    "TOO_MANY_REQUESTS",
     "TRANSIENT_FAILURES",
     "WITH_DOCUMENT",
     "ConnectionCounts",

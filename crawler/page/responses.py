@@ -11,6 +11,8 @@ from crawler.page.links import Link
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """Statuses that say nothing without a Location. A 300 may have its choices in the body."""
 MULTIPLE_CHOICES: Final = 300
+TOO_MANY_REQUESTS: Final = frozenset({429, 430})
+"""430 is what Shopify answers instead."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,13 +14,13 @@ from typing import Final
 
 import msgspec
 
-from crawler.page import TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Page
+from crawler.page import TOO_MANY_REQUESTS, TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Page
 
-TRANSIENT_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
+TRANSIENT_STATUSES: Final = frozenset({408, 425, *TOO_MANY_REQUESTS, *range(500, 600)})
 """Statuses after which another attempt may succeed: those for which RFC 9110, 6585 and 8470 say so, and all 5xx,
 registered or not."""
 
-SLOW_DOWN_STATUSES: Final = frozenset({429, 503, 529})
+SLOW_DOWN_STATUSES: Final = TOO_MANY_REQUESTS | {503, 529}
 """Statuses by which a server asks the crawl to slow down."""
 
 RETRY_AFTER_LIMIT_S: Final = 366 * 86400.0

@@ -152,7 +152,23 @@ def test_jitter_spreads_urls_and_is_the_same_each_time() -> None:
 
 @pytest.mark.parametrize(
     "cause",
-    [408, 425, 429, 500, 501, 505, 507, 508, 511, 520, 599, FailureKind.TIMEOUT, FailureKind.CONNECT, FailureKind.DNS],
+    [
+        408,
+        425,
+        429,
+        430,
+        500,
+        501,
+        505,
+        507,
+        508,
+        511,
+        520,
+        599,
+        FailureKind.TIMEOUT,
+        FailureKind.CONNECT,
+        FailureKind.DNS,
+    ],
 )
 def test_what_may_pass_is_tried_again_until_the_attempts_are_used_up(cause: int | FailureKind) -> None:
     assert [should_retry(cause, attempt, max_attempts=3) for attempt in range(4)] == [True, True, False, False]

@@ -96,7 +96,7 @@ def test_a_url_that_fails_is_tried_again_while_its_host_rests_no_longer_than_the
     assert after(page(status), streak=10).cooldown_s == 30.0
 
 
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("status", [429, 430, 503])
 def test_a_host_that_asks_for_it_rests_longer_each_time(status: int) -> None:
     decisions = [after(page(status), pressure=pressure) for pressure in range(12)]
     rests = [decision.cooldown_s for decision in decisions]

@@ -1,8 +1,8 @@
 """Decides what a response for robots.txt means, and for how long: RFC 9309, section 2.3. Pure.
 
 A file that was received with success is valid for a day. Status 4xx, a redirect to nowhere, or more than five redirects
-mean that there is no file: everything is allowed for a day. Status 429 or 5xx and an incomplete response mean that the
-rules are unknown: everything is disallowed, and we ask again after a minute, then two, four, … up to an hour, or as
+mean that there is no file: everything is allowed for a day. Status 429, 430 or 5xx and an incomplete response mean that
+the rules are unknown: everything is disallowed, and we ask again after a minute, then two, four, … up to an hour, or as
 Retry-After says. If the host can't be reached at all, the verdict names that failure. After 30 days of such failures,
 the origin counts as one without robots.txt, for a day at a time.
 """
@@ -14,7 +14,7 @@ import msgspec
 
 from crawler.fetch.robots.patterns import normal_escape
 from crawler.fetch.robots.rules import RobotsRules, read_robots
-from crawler.page import HOST_FAILURES, Failure, Fetched, Page, Verdict
+from crawler.page import HOST_FAILURES, TOO_MANY_REQUESTS, Failure, Fetched, Page, Verdict
 from crawler.url.urls import path_of
 
 UNREACHABLE_LIMIT_S: Final = 30 * 86400.0
@@ -167,7 +167,7 @@ def _trouble(response: Fetched) -> str | None:
     """Why the response leaves the rules unknown; None if it says that there is no robots.txt."""
     if isinstance(response, Failure):
         return f"{response.kind}: {response.message}"
-    if response.status == 429 or response.status >= 500:
+    if response.status in TOO_MANY_REQUESTS or response.status >= 500:
         return f"status {response.status}"
     if isinstance(response, Page) and response.status < 300:
         return f"cut: {response.truncated}"

@@ -403,6 +403,7 @@ async def test_without_a_file_everything_is_allowed_for_a_day(answer: Fetched) -
         (page(status=500), "status 500"),
         (page(status=503), "status 503"),
         (page(status=429), "status 429"),
+        (page(status=430), "status 430"),
         (page(b"User-agent: *\nAllo", truncated="disconnect"), "cut: disconnect"),
         (page(b"User-agent: *\nAllo", truncated="time"), "cut: time"),
         (failure(FailureKind.TIMEOUT), "timeout: it broke"),
