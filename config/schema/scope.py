@@ -120,8 +120,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     sitemap_max_age_s: Annotated[
         Annotated[float, Meta(ge=1, le=100 * YEAR_S, extra=SECONDS)] | None,
         Meta(
-            description="Follow only URLs of a sitemap that have changed in this time, by their lastmod, and read only "
-            "such sitemaps of an index. What has no lastmod is followed, and so are links of pages."
+            description="Follow only URLs in entries of sitemaps and feeds that have changed in this time, by their "
+            "lastmod, updated or pubDate, and read only such sitemaps of an index. What has no date is followed, and "
+            "so are links of pages."
         ),
     ] = None
     max_depth: Annotated[

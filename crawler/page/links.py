@@ -73,3 +73,5 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     """When the target last changed, as the sitemap writes it."""
     change_frequency: str = ""
     """How often the target changes, according to the sitemap: one of `CHANGE_FREQUENCIES`."""
+    entry_date: str = ""
+    """When the entry of a sitemap or feed that names it last changed, as it is written there."""

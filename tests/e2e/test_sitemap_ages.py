@@ -1,6 +1,7 @@
 """Of sitemaps, only what has changed lately: `scope.sitemap_max_age_s`."""
 
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,40 @@ async def test_only_urls_and_sitemaps_that_have_changed_lately_are_fetched(
     refused = {each.url: each.refused for each in read_records(tmp_path / "records") if each.refused}
     assert refused["http://a.test/"] == {"outdated": 1}
     assert refused["http://a.test/new"] == {"outdated": 2}
+
+
+def with_others(seen: Seen) -> Script:
+    if seen.target != "/":
+        return [page(b"<p>page", b"Content-Type: text/html")]
+    entries = (
+        f"<url><loc>/{name}</loc><lastmod>{changed(days)}</lastmod><xhtml:link rel='alternate' href='/{name}-fr'/>"
+        f"<image:image><image:loc>/{name}.png</image:loc></image:image></url>"
+        for name, days in (("fresh", 2), ("stale", 8))
+    )
+    return [page(f"<urlset>{''.join(entries)}</urlset>".encode(), XML)]
+
+
+async def test_translations_and_images_of_outdated_urls_are_outdated_too(tmp_path: Path) -> None:
+    async with raw_server(with_others) as server:
+        await crawled(server, tmp_path, {"scope.sitemap_max_age_s": 7 * 86_400})
+    assert {*server.targets} == {"/", "/fresh", "/fresh-fr", "/fresh.png"}
+
+
+def feed(seen: Seen) -> Script:
+    if seen.target != "/":
+        return [page(b"<p>page", b"Content-Type: text/html")]
+    items = (
+        f"<item><link>/{name}</link><pubDate>{format_datetime(datetime.now(UTC) - timedelta(days=days))}</pubDate>"
+        f"<comments>/{name}-comments</comments></item>"
+        for name, days in (("fresh", 2), ("stale", 8))
+    )
+    return [page(f"<rss><channel><link>/home</link>{''.join(items)}</channel></rss>".encode(), XML)]
+
+
+async def test_only_new_entries_of_feeds_are_fetched(tmp_path: Path) -> None:
+    async with raw_server(feed) as server:
+        await crawled(server, tmp_path, {"scope.sitemap_max_age_s": 7 * 86_400})
+    assert {*server.targets} == {"/", "/home", "/fresh", "/fresh-comments"}
 
 
 async def test_without_a_limit_everything_is_fetched(tmp_path: Path) -> None:

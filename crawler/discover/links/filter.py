@@ -28,7 +28,7 @@ class LinkRefusal(StrEnum):
     REDIRECT_LOOP = "redirect-loop"
     NESTED_SITEMAP = "nested-sitemap"
     OUTDATED = "outdated"
-    """by its date in the sitemap"""
+    """by the date of its entry in a sitemap or feed"""
     IRRELEVANT = "irrelevant"
     """its weight by the guide words is too low"""
 
@@ -45,7 +45,7 @@ class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
     max_redirects: int = 10
     """In a row."""
     is_outdated: Callable[[str], bool] | None = None
-    """Whether URLs of sitemaps with that date are not followed; None if all are."""
+    """Whether URLs in entries of sitemaps and feeds with that date are not followed; None if all are."""
 
     @property
     def want_all(self) -> bool:
@@ -58,7 +58,7 @@ class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
             return LinkRefusal.UNWANTED_KIND
         if self.obey_nofollow and "nofollow" in link.rel.split():
             return LinkRefusal.NOFOLLOW
-        if self.is_outdated is not None and link.last_modified and self.is_outdated(link.last_modified):
+        if self.is_outdated is not None and link.entry_date and self.is_outdated(link.entry_date):
             return LinkRefusal.OUTDATED
         return None
 

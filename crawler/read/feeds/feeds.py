@@ -16,6 +16,7 @@ from crawler.read.feeds.feed_elements import feed_links
 from crawler.read.feeds.json_feed import ReadHtml
 from crawler.read.feeds.sitemap_elements import sitemap_links
 from crawler.read.feeds.sitemaps import (
+    MAX_DATE_CHARACTERS,
     MAX_LINKS,
     Listing,
 )
@@ -33,7 +34,6 @@ they end."""
 _WRAPPERS: Final = 50
 """Elements that we put around the document. A surplus end tag closes one of them, and the parser reads on; without
 them it would stop there, and before a second root."""
-_MAX_DATE_CHARACTERS: Final = 40
 _SITEMAP_ENTRIES: Final = frozenset({"url", "sitemap"})
 _FEED_ENTRIES: Final = frozenset({"item", "entry"})
 _FEED_ENTRY: Final = re.compile(rb"(?=<(?:[\w.-]{1,32}:)?(?:item|entry)[\s>])", re.IGNORECASE)
@@ -41,7 +41,9 @@ _MAX_DRIFT: Final = 20
 """Elements. Entries may lie in others, a little deeper."""
 _ENTRIES: Final = _SITEMAP_ENTRIES | _FEED_ENTRIES
 _SITEMAP_ROOTS: Final = ("urlset", "sitemapindex", "sitemaps", "sitemap")
-_HINTS: Final = frozenset({"lastmod", "changefreq"})
+_DATES: Final = ("lastmod", "updated", "modified", "pubdate", "published", "issued", "date")
+"""Of entries. The first that is there counts."""
+_HINTS: Final = frozenset({"changefreq", *_DATES})
 _HTML: Final = frozenset({"encoded", "description", "content", "summary"})
 
 Reader = Callable[[lxml.etree._Element, str], Iterator[Link]]
@@ -173,8 +175,7 @@ class _XmlReader:
             del links[MAX_LINKS_AND_EXTENSIONS:]
             return f"names more than {MAX_LINKS_AND_EXTENSIONS} URLs; the rest is not read"
         if name in self._entry_names:
-            if self._entry_names is _SITEMAP_ENTRIES:
-                self._set_hints(element)
+            self._set_hints(element)
             _free(element)
             held = self._held
             self._freed += held - self._held_before.pop(self._depth + 1, held)
@@ -182,26 +183,30 @@ class _XmlReader:
         return None
 
     def _set_hints(self, entry: lxml.etree._Element) -> None:
-        """Set the <lastmod> and the <changefreq> of an entry on the link of its <loc>."""
-        texts: dict[str, str | None] = {}
+        """Set the date of an entry on its links, and the hints of a sitemap on the link of the <loc>."""
+        texts: dict[str, str] = {}
         for child in entry:
             if (name := local_name(child)) in _HINTS and name not in texts:
-                texts[name] = child.text
-        last_modified = (texts.get("lastmod") or "").strip()
-        if len(last_modified) > _MAX_DATE_CHARACTERS:
-            last_modified = ""
-        frequency = (texts.get("changefreq") or "").strip().lower()
+                texts[name] = (child.text or "").strip()
+        date = next((texts[name] for name in _DATES if texts.get(name)), "")
+        if len(date) > MAX_DATE_CHARACTERS:
+            date = ""
+        frequency = texts.get("changefreq", "").lower()
         if frequency and frequency not in CHANGE_FREQUENCIES:
             self.wrong_frequencies += 1
             frequency = ""
-        if last_modified or frequency:
-            links = self.links
-            for index in range(self._entry_start, len(links)):
-                if links[index].kind in (LinkKind.SITEMAP, LinkKind.LISTED):
-                    links[index] = msgspec.structs.replace(
-                        links[index], last_modified=last_modified, change_frequency=frequency
-                    )
-                    return
+        if not date and not frequency:
+            return
+        links = self.links
+        lacks_loc = self._entry_names is _SITEMAP_ENTRIES
+        for index in range(self._entry_start, len(links)):
+            if lacks_loc and links[index].kind in (LinkKind.SITEMAP, LinkKind.LISTED):
+                lacks_loc = False
+                links[index] = msgspec.structs.replace(
+                    links[index], last_modified=date, change_frequency=frequency, entry_date=date
+                )
+            elif date:
+                links[index] = msgspec.structs.replace(links[index], entry_date=date)
 
 
 def _new_parser(depth: int) -> lxml.etree.XMLPullParser:

@@ -4,12 +4,17 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import msgspec
+
 from crawler.page import Link, LinkKind
 from crawler.read.feeds.links import link_to
-from crawler.read.feeds.sitemaps import MAX_LINKS, Listing
+from crawler.read.feeds.sitemaps import MAX_DATE_CHARACTERS, MAX_LINKS, Listing
 
 VERSION_MARK: Final = b"jsonfeed.org/version/"
 """Occurs in each feed: its version is a URL that begins like this."""
+
+_DATES: Final = ("date_modified", "date_published")
+"""Of items. The first that is there counts."""
 
 ReadHtml = Callable[[str, str], list[Link]]
 """Finds the links of HTML that is part of another document. Takes the HTML and its base URL."""
@@ -29,7 +34,10 @@ def json_feed_links(text: str, /, *, url: str, read_html: ReadHtml) -> Listing:
         if number == MAX_LINKS:
             return Listing(links, f"lists more than {MAX_LINKS} items; the rest is not read")
         if isinstance(item, dict):
-            links.extend(_of_item(item, url, read_html))
+            date = next((item[name] for name in _DATES if isinstance(item.get(name), str)), "")
+            if len(date) > MAX_DATE_CHARACTERS:
+                date = ""
+            links.extend(msgspec.structs.replace(link, entry_date=date) for link in _of_item(item, url, read_html))
     return Listing(links)
 
 

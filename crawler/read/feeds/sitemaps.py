@@ -10,6 +10,8 @@ from crawler.url.seeds import scheme_adder
 
 MAX_LINKS: Final = 50_000
 """URLs of one sitemap, by its protocol; further ones are ignored."""
+MAX_DATE_CHARACTERS: Final = 40
+"""Of an entry; a longer date is ignored."""
 
 _LINE: Final = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 """A line, as `str.splitlines` splits text."""

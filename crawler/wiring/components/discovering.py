@@ -21,7 +21,7 @@ from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, parse_li
 from crawler.discover.traps import Traps
 from crawler.page import EMBEDDED, Link, LinkKind, rfc3339
 from crawler.protocols import Discovery
-from crawler.record import w3c_time
+from crawler.record import header_time, w3c_time
 from crawler.steps import at_once
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.components import NamedRule
@@ -202,12 +202,12 @@ def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[st
     return found
 
 
-def _is_outdated(last_modified: str, *, max_age_s: float) -> bool:
-    """Whether a date of a sitemap lies further back. One without a time means any time of it."""
-    found = w3c_time(last_modified)
+def _is_outdated(date: str, *, max_age_s: float) -> bool:
+    """Whether a date of a sitemap or feed lies further back. One without a time means any time of it."""
+    found = w3c_time(date) or header_time(date)
     if found is None:
         return False
-    size = len(last_modified) if len(last_modified) <= _LONGEST_DATE else len(found)
+    size = len(date) if len(date) <= _LONGEST_DATE else len(found)
     return found[:size] < rfc3339(time() - max_age_s)[:size]
 
 

@@ -71,13 +71,34 @@ def test_the_date_of_an_entry_is_that_of_its_page_and_of_no_other_link() -> None
         b"<url><loc>/d</loc><lastmod>" + b"9" * 99 + b"</lastmod></url></urlset>"
     )
     links = xml_links([sitemap]).links
-    assert [(link.href, link.last_modified) for link in links] == [
-        ("/a", "2026-01-02"),
-        ("i.png", ""),
-        ("/b", ""),
-        ("/c", "2026"),
-        ("/d", ""),
+    assert [(link.href, link.last_modified, link.entry_date) for link in links] == [
+        ("/a", "2026-01-02", "2026-01-02"),
+        ("i.png", "", "2026-01-02"),
+        ("/b", "", ""),
+        ("/c", "2026", "2026"),
+        ("/d", "", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("feed", "date"),
+    [
+        (
+            "<rss><item><link>/a</link><pubDate> Sun, 06 Nov 1994 08:49:37 GMT </pubDate>{}</item></rss>",
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+        ),
+        ("<rss><item><dc:date>1994-11-06</dc:date><link>/a</link>{}</item></rss>", "1994-11-06"),
+        ("<feed><entry><published>1994</published><updated>1995</updated><link href='/a'/>{}</entry></feed>", "1995"),
+        ("<feed><entry><source><updated>1995</updated></source><link href='/a'/>{}</entry></feed>", ""),
+    ],
+)
+def test_the_date_of_an_entry_of_a_feed_is_that_of_all_its_links(feed: str, date: str) -> None:
+    feed = feed.format("<enclosure url='/i.mp3'/><link>/b</link>").replace("><", "><link href='/channel'/><", 1)
+    links = xml_links([feed.encode()]).links
+    assert [(link.href, link.last_modified) for link in links] == [
+        (each, "") for each in ("/channel", "/a", "/i.mp3", "/b")
+    ]
+    assert [link.entry_date for link in links] == ["", date, date, date]
 
 
 def test_a_change_frequency_is_a_hint_of_its_entry_and_a_wrong_one_is_counted() -> None:
@@ -726,7 +747,13 @@ def test_a_json_feed_gives_what_it_names() -> None:
         "hubs": [{"url": "https://no.test/"}],
         "items": [
             {"id": "1", "url": "/a", "external_url": "https://x.test/", "image": "/a.png", "content_text": "no"},
-            {"id": "https://e.org/b", "attachments": [{"url": "/b.mp3"}, 5], "author": {"url": "/jim"}},
+            {
+                "id": "https://e.org/b",
+                "attachments": [{"url": "/b.mp3"}, 5],
+                "author": {"url": "/jim"},
+                "date_modified": 5,
+                "date_published": "2026-01-02",
+            },
             {"id": 3, "url": 4},
             "no",
         ],
@@ -738,6 +765,11 @@ def test_a_json_feed_gives_what_it_names() -> None:
             *(("/i.png", EMBED), ("/joe", FEED), ("/joe.png", EMBED), ("/a", FEED), ("https://x.test/", FEED)),
             *(("/a.png", EMBED), ("https://e.org/b", FEED), ("/jim", FEED), ("/b.mp3", EMBED)),
         ]
+        assert {link.href for link in result.links if link.entry_date == "2026-01-02"} == {
+            "https://e.org/b",
+            "/jim",
+            "/b.mp3",
+        }
     torn = extract(json.dumps(feed).encode()[:-1], "application/json")
     assert torn.links == []
     assert torn.error is not None
