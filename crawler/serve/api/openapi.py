@@ -49,11 +49,22 @@ def document(routes: Iterable[Route], version: str) -> dict[str, Any]:
         "info": {"title": "onceover daemon", "version": version},
         "paths": paths,
         "components": {
-            "schemas": components,
+            "schemas": {name: _with_items(schema) for name, schema in components.items()},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"token": []}],
     }
+
+
+def _with_items(schema: Any) -> Any:
+    """The same schema, in which each array has a schema of its items. Programs that generate clients expect one, also
+    beside `prefixItems`, where `maxItems` says that no more follow."""
+    if isinstance(schema, list):
+        return [_with_items(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    items = {"items": schema.get("items") or {}} if schema.get("type") == "array" else {}
+    return {key: _with_items(value) for key, value in (schema | items).items()}
 
 
 def _operation(route: Route) -> dict[str, Any]:
@@ -67,7 +78,10 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.takes_toml:
         operation["requestBody"] = {"required": True, "content": {TOML: {"schema": {"type": "string"}}}}
     elif route.body is not None:
-        operation["requestBody"] = {"content": {"application/json": {"schema": _reference(route.body)}}}
+        operation["requestBody"] = {
+            "required": any(field.required for field in msgspec.structs.fields(route.body)),
+            "content": {"application/json": {"schema": _reference(route.body)}},
+        }
     done: dict[str, Any] = {"description": route.status.phrase}
     if route.reply is not None:
         done["content"] = {"application/json": {"schema": _reference(route.reply)}}

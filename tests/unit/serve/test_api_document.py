@@ -39,6 +39,27 @@ def test_the_document_describes_each_route_and_all_that_it_refers_to() -> None:
         Draft202012Validator.check_schema(schema)
 
 
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from objects(each)
+
+
+def test_programs_can_generate_clients_from_the_document() -> None:
+    arrays = [each for each in objects(DOCUMENT) if each.get("type") == "array"]
+    assert arrays
+    assert all(isinstance(each.get("items"), dict) for each in arrays), arrays
+    required = {
+        operation["operationId"]: operation["requestBody"]["required"]
+        for methods in DOCUMENT["paths"].values()
+        for operation in methods.values()
+        if "requestBody" in operation
+    }
+    assert required["changeSettings"]
+    assert not required["pauseCrawl"]
+
+
 @pytest.mark.parametrize("address", ["0.0.0.0:80", "192.0.2.1:80", "example.org:80", "8040", "127.0.0.1:", "[::]:1"])
 def test_the_api_listens_on_the_loopback_interface_alone(address: str, tmp_path: Path) -> None:
     told = command_here("daemon", str(tmp_path), "--listen", address)
