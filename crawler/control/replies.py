@@ -23,6 +23,20 @@ class Refusal(msgspec.Struct, frozen=True):
     """The exit code of a command that gets this."""
 
 
+class SettingChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting that has changed."""
+
+    key: str
+    was: str
+    now: str
+    text: str
+    """Both, in words."""
+    holds: Literal["now", "restart"]
+    """Whether it holds at once, or from the next start."""
+    reason: str | None = None
+    """Why it does not hold at once."""
+
+
 class CrawlStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A crawl at one moment."""
 
@@ -38,6 +52,8 @@ class CrawlStatus(msgspec.Struct, frozen=True, kw_only=True):
     share_done: float | None = None
     """0 to 1; None if no URL is known, or a part can't tell."""
     remaining: Remaining | None = None
+    next_settings: list[SettingChange] = []
+    """Settings that were changed, and hold from the next start; `was` is what holds now."""
     course: list[CoursePoint] | UnsetType = UNSET
     """Only commands that read it from the directory add it."""
     parts: "list[PartStatus] | UnsetType" = UNSET
@@ -110,20 +126,6 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the URLs in a request, in their order."""
 
     urls: list[JudgedUrl]
-
-
-class SettingChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting that has changed."""
-
-    key: str
-    was: str
-    now: str
-    text: str
-    """Both, in words."""
-    holds: Literal["now", "restart"]
-    """Whether it holds at once, or from the next start."""
-    reason: str | None = None
-    """Why it does not hold at once."""
 
 
 class Reconfigured(msgspec.Struct, frozen=True, kw_only=True):

@@ -106,6 +106,7 @@ class RunningCrawl:
             run=run,
             share_done=share_done(run.frontier),
             remaining=self._course.remaining(run.frontier),
+            next_settings=self.settings.next_settings,
         )
 
     def stop(self, *, now: bool) -> Stopping:

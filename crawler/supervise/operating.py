@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from crawler.control.replies import Refusal, Stopping
+from crawler.control.replies import CrawlStatus, Refusal, Stopping
 from crawler.control.requests import AnyRequest, Reload, Set, Stop
 from crawler.control.server import answer_in
 from crawler.operate.parts.answers import answer_by_parts
@@ -29,7 +29,10 @@ async def answer_operator(
         if isinstance(request, Set | Reload):
             return await reconfigure(coordinator, settings, request)
         if not isinstance(request, Stop):
-            return await answer_by_parts(crawl, request)
+            reply = await answer_by_parts(crawl, request)
+            if isinstance(reply, CrawlStatus):
+                return msgspec.structs.replace(reply, next_settings=settings.next_settings)
+            return reply
         status = coordinator.status()
         stop(request.now)
         return Stopping(was_running=True, in_flight=0 if status is None else status.frontier.in_process)

@@ -10,14 +10,14 @@ from typing import Final
 from config import Config, ConfigError, Loaded
 from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.control.process import why_silent, why_stopped
-from crawler.control.replies import Reconfigured, Refusal
+from crawler.control.replies import Reconfigured, Refusal, SettingChange
 from crawler.control.requests import Reload, Set
 from crawler.disk.layout import Layout
 from crawler.operate.actions.settings import change_settings
 from crawler.operate.parts.hosts import name_parts
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import Prepared, Read, write
-from crawler.operate.settings.plan import Plan, make_plan
+from crawler.operate.settings.plan import Plan, make_plan, next_settings
 from crawler.operate.settings.start import Start
 from crawler.parts.sharing.configuration_giver import ANSWER_S, Answers
 from crawler.parts.sharing.configuration_taker import Judged
@@ -49,6 +49,8 @@ class SettingsOfParts:
         self._on_adopted = on_adopted
         self._given = coordinator.given
         self._recorded = coordinator.plan.loaded
+        self.next_settings: list[SettingChange] = []
+        """What was changed, and holds from the next start."""
 
     @property
     def start(self) -> Start | None:
@@ -123,6 +125,7 @@ class SettingsOfParts:
         plan = prepared.plan
         await self._store(plan.recorded)
         self._recorded = plan.recorded
+        self.next_settings = next_settings(plan.running, plan.recorded)
         self._given.replace(plan.running)
         answers = await self._given.giver.adopt(self._on_adopted)
         for part in answers.silent:

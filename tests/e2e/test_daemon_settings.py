@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tests.e2e.crawling import Web
+from tests.e2e.operating import command_here
 from tests.e2e.test_daemon import serving, write
 from tests.e2e.test_daemon_api import Api, on_socket
 
@@ -46,12 +47,21 @@ def test_settings_change_in_a_crawl_that_runs_and_last_when_it_starts_again(tmp_
         assert shown(api, "a", "fetch.user_agent")["value"] == f'"{AGENT}"'
         assert "a.toml:" in shown(api, "a", "politeness.max_delay_s")["origin"]
         assert change(api, "a", *wanted)["changes"] == []
+        # What the crawl has now is told as long as it runs so.
+        old_agent = shown(api, "a", "fetch.user_agent")["running"]
+        assert old_agent is not None
+        assert AGENT not in old_agent
+        assert shown(api, "a", "politeness.max_delay_s")["running"] is None
+        assert shown(api, "a", "daemon.max_open_files")["running"] is None
+        status = command_here("status", str(served.directory("a")))
+        assert f'next start  fetch.user_agent is "{AGENT}"; it was ' in status.out
 
         os.kill(first, signal.SIGKILL)
         served.wait(lambda: served.pid("a") not in (None, first), "second process")
         assert AGENT in recorded.read_text()
         assert 'max_delay_s = "10 min"' in recorded.read_text()
         assert "max_open_files = 900" in recorded.read_text()
+        assert shown(api, "a", "fetch.user_agent")["running"] is None
 
         # What the crawl itself refuses is in no file.
         kept = file.read_text(), recorded.read_text()

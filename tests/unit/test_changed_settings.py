@@ -10,7 +10,7 @@ from config import Config, ConfigError, Loaded, load, settings
 from config.loading.blocks import block_kinds
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.settings.changing import reader_of_settings, reader_of_start
-from crawler.operate.settings.plan import Plan, make_plan
+from crawler.operate.settings.plan import Plan, make_plan, next_settings
 from crawler.operate.settings.start import Start, with_page_limit
 from crawler.wiring.live.effect import effect_of
 
@@ -43,6 +43,16 @@ def test_what_holds_at_once_is_merged_into_what_runs_and_the_rest_waits_for_the_
     assert (found.running.config.politeness.min_delay_s, found.running.config.limits.pages) == (9, 5)
     assert found.running.config.visited == loaded().config.visited
     assert found.recorded.config.visited.recent == 7
+
+
+def test_what_waits_for_the_next_start_is_known_with_the_value_that_holds_until_then() -> None:
+    before, after = loaded("visited.recent=5"), loaded("visited.recent=7", "limits.pages=5", "daemon.keep_runs=2")
+    found = plan(before, after)
+    assert [(each.key, each.was, each.now, each.holds) for each in next_settings(found.running, found.recorded)] == [
+        ("visited.recent", "5", "7", "restart")
+    ]
+    back = plan(after, before, running=found.running)
+    assert next_settings(back.running, back.recorded) == []
 
 
 def test_a_setting_that_returns_to_what_still_holds_does_so_at_once() -> None:

@@ -70,6 +70,7 @@ def status_lines(found: CrawlStatus, directory: Path, daemon: Daemon | None = No
     if found.remaining is not None:
         share = "" if found.share_done is None else f"{found.share_done:.1%} of what is known · "
         rows.append(("done", f"{share}left: {left_text(found.remaining)}"))
+    rows += [("next start", each.text) for each in found.next_settings]
     rows += part_rows(found)
     rows += course_rows(found.course or ())
     return [_heading(found, directory, daemon), *row_lines(rows)]

@@ -9,8 +9,9 @@ from typing import Final, Protocol
 import msgspec
 
 from config import Config, ConfigError, Loaded, Problem, render_toml
+from crawler.control.replies import SettingChange
 from crawler.disk.directory import CrawlDirectory
-from crawler.operate.settings.plan import BY_OPERATOR, Plan, make_plan, with_values
+from crawler.operate.settings.plan import BY_OPERATOR, Plan, make_plan, next_settings, with_values
 from crawler.operate.settings.start import Start, refuse_without_file, with_page_limit
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
@@ -88,6 +89,8 @@ class RunningSettings:
         self._live = live
         self._directory = directory
         self._recorded = live.loaded
+        self.next_settings: list[SettingChange] = []
+        """What was changed, and holds from the next start."""
 
     async def prepare(self, read: Read) -> Prepared:
         # Files are read and patterns compiled beside the event loop: lists of places may be long.
@@ -103,6 +106,7 @@ class RunningSettings:
         assert prepared.values is not None
         write(self._directory, prepared.plan.recorded)
         self._recorded = prepared.plan.recorded
+        self.next_settings = next_settings(prepared.plan.running, prepared.plan.recorded)
         return await self._live.replace(prepared.plan.running, prepared.values)
 
 

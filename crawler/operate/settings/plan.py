@@ -9,6 +9,7 @@ from crawler.control.replies import SettingChange
 from crawler.wiring.live.effect import Effect, effect_of
 
 _OF_COMPARISONS = "compare"
+_OF_DAEMON = "daemon."
 BY_OPERATOR = "onceover set"
 """The origin of values that an operator has set."""
 
@@ -40,6 +41,22 @@ def make_plan(recorded: Loaded, running: Loaded, new: Loaded, *, lacks: Mapping[
         _change(each, None if each.of in at_once else effects[each.of].reason or lacks[each.of]) for each in found
     ]
     return Plan(recorded=new, running=merged, changes=changes)
+
+
+def next_settings(running: Loaded, recorded: Loaded) -> list[SettingChange]:
+    """What the next start changes, from what holds now to what it will read. What is for a daemon holds at once."""
+    found = [each for each in differences(running.lasting, recorded.lasting) if not each.key.startswith(_OF_DAEMON)]
+    return [
+        SettingChange(
+            key=each.key,
+            was=each.was,
+            now=each.now,
+            text=each.text,
+            holds="restart",
+            reason=effect_of(each.of, running.config, recorded.config).reason,
+        )
+        for each in found
+    ]
 
 
 def _differences(recorded: Loaded, new: Loaded) -> list[Change]:

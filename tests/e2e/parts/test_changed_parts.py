@@ -71,6 +71,8 @@ def test_settings_reach_all_parts_or_none_also_if_one_is_killed_meanwhile(tmp_pa
             "fetch.timeout_s": "now",
             "fetch.user_agent": "restart",
         }
+        waiting = command_here("status", directory, "--json").json()["next_settings"]
+        assert [each.key for each in msgspec.convert(waiting, list[SettingChange])] == ["fetch.user_agent"]
         # A part that starts again works with what holds in the others, and not with what holds from the next start.
         part = crawl.directory / "part-1"
         supervisor.wait_until(lambda: crawl.pid(1) not in (None, killed) and is_listening(part), "new process")

@@ -2,7 +2,7 @@
 
 import heapq
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -11,6 +11,7 @@ import msgspec
 
 from config import Config, ConfigError, Loaded, render_show
 from crawler.control.known_urls import UrlForm, UrlFound
+from crawler.control.replies import SettingChange
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
 from crawler.page import PageRecord
@@ -85,9 +86,10 @@ def log_tail(directory: Path, lines: int) -> LogTail:
     return LogTail(path=str(path), lines=[line[:MAX_LINE] for line in found[-lines:]])
 
 
-def settings_of(loaded: Loaded, running: Path | None) -> Settings:
-    """The settings of a crawl. `running` is its directory if it runs: there is what holds now."""
-    now = {} if running is None else _values_in(running)
+def settings_of(loaded: Loaded, running: Path | None, waiting: Iterable[SettingChange] = ()) -> Settings:
+    """The settings of a crawl. `running` is its directory if it runs: there is what holds now, except for what is
+    `waiting` for its next start."""
+    now = {} if running is None else _values_in(running) | {each.key: each.was for each in waiting}
     rows = [
         SettingForm(
             key=row.key,

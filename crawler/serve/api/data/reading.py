@@ -27,6 +27,7 @@ from crawler.serve.api.data.forms import (
     UrlStory,
 )
 from crawler.serve.api.problems import Refused
+from crawler.serve.inspection import ask_status
 
 _Found = TypeVar("_Found")
 _PAGE_HEADERS: Final = {
@@ -70,7 +71,9 @@ async def show_configuration(actions: Actions, request: web.Request) -> Settings
     keeper = actions.keeper(request)
     process = keeper.facts.crawl_process
     running = None if process is None else Path(process.directory)
-    return await _read(partial(files.settings_of, actions.configuration(keeper), running))
+    answered = None if running is None else await ask_status(running)
+    waiting = [] if answered is None else answered.status.next_settings
+    return await _read(partial(files.settings_of, actions.configuration(keeper), running, waiting))
 
 
 async def _read(read: Callable[[], _Found]) -> _Found:
