@@ -31,6 +31,7 @@ def read_configuration(
     a name, the crawl is named after the host of its first seed. Raises `ConfigError`, and
     `DirectoryRefused` for a crawl that has lost the configuration of its last run.
     """
+    _check_types(config, values)
     options: Options = {}
     if seeds is not None:
         urls = [seeds] if isinstance(seeds, str) else list(seeds)
@@ -49,6 +50,15 @@ def read_configuration(
         named = {"crawl.name": ("seeds", _name(loaded.seeds[0].url))}
         loaded = load(None, tables=tables, options=options | named, environ=os.environ, preset=preset)
     return loaded
+
+
+def _check_types(config: object, values: object) -> None:
+    """Raises `TypeError`."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f'set: expected a dict such as {{"limits.pages": 100}}, found {values!r}')
+    if not isinstance(config, str | os.PathLike | Config | None):
+        found = "a dict: give it as set=" if isinstance(config, Mapping) else repr(config)
+        raise TypeError(f"config: expected the path of a file or a Config, found {found}")
 
 
 def _has_seeds(values: Mapping[str, object]) -> bool:

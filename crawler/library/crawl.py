@@ -24,7 +24,9 @@ from crawler.seams import LinkExtractor, Sink
 from crawler.status import Status, number_of
 from crawler.wiring.additions import Additions
 from crawler.wiring.plugins.guarded import GuardedExtractor
-from visited import VisitedSet
+from crawler.wiring.plugins.kinds import EXTRACTOR, SINK, VISITED, Kind
+from crawler.wiring.plugins.methods import Method, find_misfit, missing_methods
+from visited import LocalSet, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -84,9 +86,9 @@ class Crawl:
         all_urls: iterate over each URL that ends: also redirects, errors, sitemaps, and URLs that a rule excludes.
             Otherwise only over pages: URLs with a 2xx status or 304, without sitemaps.
         """
-        _check_methods("sinks", sinks, "write", "aclose")
-        _check_methods("extractor", [] if extractor is None else [extractor], "extract")
-        _check_methods("visited", [] if visited is None else [visited], "add_many", "forget_many", "describe", "aclose")
+        _check("sinks", sinks, SINK)
+        _check("extractor", [] if extractor is None else [extractor], EXTRACTOR)
+        _check("visited", [] if visited is None else [visited], VISITED, may_lack=[LocalSet.has_many])
         self._loaded = read_configuration(config, seeds=seeds, directory=directory, values=set or {}, preset=preset)
         self._fresh = fresh
         self._rebuild = rebuild
@@ -254,8 +256,16 @@ class Crawl:
         return self._engine
 
 
-def _check_methods(name: str, given: Iterable[object], *methods: str) -> None:
+def _check(name: str, given: object, kind: Kind, *, may_lack: Sequence[Method] = ()) -> None:
+    """Raises `TypeError` for objects that are no components of this kind."""
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{name}: expected a list of {kind.noun}s, found {given!r}")
+    methods = [each for each in kind.methods if each not in may_lack]
     for each in given:
-        missing = [method for method in methods if not callable(getattr(each, method, None))]
-        if missing:
-            raise TypeError(f"{name}: expected objects with the methods {', '.join(methods)}, found {each!r}")
+        if isinstance(each, type):
+            raise TypeError(f"{name}: expected an object, found the class {each.__name__}: write {each.__name__}(…)")
+        if missing_methods(each, methods):
+            names = ", ".join(method.__name__ for method in methods)
+            raise TypeError(f"{name}: expected objects with the methods {names}, found {each!r}")
+        if misfit := find_misfit(each, (*methods, *kind.optional)):
+            raise TypeError(f"{name}: {misfit}")

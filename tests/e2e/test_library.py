@@ -524,12 +524,31 @@ async def test_an_own_extractor_that_fails_costs_what_the_page_says_and_not_the_
     assert messages[2].startswith('the extractor "Careless" failed: KeyError: \'http')
 
 
+class Plain:
+    """A sink that can't be awaited."""
+
+    def write(self, _page: object, _record: object) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"sinks": [object()]}, "sinks: expected objects with the methods write, aclose"),
         ({"extractor": object()}, "extractor: expected objects with the methods extract"),
         ({"visited": set()}, "visited: expected objects with the methods add_many"),
+        ({"sinks": Kept()}, "sinks: expected a list of sinks, found <"),
+        ({"sinks": [Kept]}, r"sinks: expected an object, found the class Kept: write Kept\(…\)"),
+        (
+            {"sinks": [Plain()]},
+            r"sinks: expected `async def write\(self, page, record, /\)` in Plain, found `def write",
+        ),
+        (
+            {"set": ["limits.pages=1"]},
+            r"set: expected a dict such as {\"limits.pages\": 100}, found \['limits.pages=1'\]",
+        ),
+        ({"config": {"limits": {}}}, "config: expected the path of a file or a Config, found a dict: give it as set="),
     ],
 )
 def test_what_is_no_component_is_refused(options: dict[str, Any], words: str) -> None:

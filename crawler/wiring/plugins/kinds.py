@@ -1,21 +1,26 @@
 """The kinds of backends, and where the descriptors of ours are."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, get_args
+from typing import Any, Final, Protocol, get_args
 
 import msgspec
 
 from crawler.fetch.descriptor import Descriptor as FetcherDescriptor
 from crawler.read.descriptor import Descriptor as ExtractorDescriptor
+from crawler.seams import Begins, Fetcher, IsTold, LinkExtractor, Sink, TakesExchanges
 from crawler.url.canonical_rules import RULES
+from crawler.url.components import UrlComponents
 from crawler.url.descriptor import Descriptor as RuleDescriptor
+from crawler.wiring.plugins.methods import Method
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Need as SinkNeed
+from crawler.write.descriptor import Refers
 from frontier import StoreFailed, StoreRefused
 from frontier.backends import BACKENDS as FRONTIERS
 from frontier.descriptor import Descriptor as FrontierDescriptor
 from frontier.descriptor import Need as FrontierNeed
-from visited import DiskFull, Unavailable
+from frontier.state import FrontierState
+from visited import DiskFull, LocalSet, Unavailable
 from visited.backends import BACKENDS, PEERS, REMOTE
 from visited.descriptor import CommonOptions, Need
 from visited.descriptor import Descriptor as VisitedDescriptor
@@ -31,10 +36,10 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     ours: Mapping[str, str]
     """The places of our descriptors by name."""
     descriptor: type[msgspec.Struct]
-    methods: tuple[str, ...]
+    methods: tuple[Method, ...]
     """What a component of this kind must have."""
-    coroutines: tuple[str, ...] = ()
-    """Which methods, also of those that it may have, must be coroutines."""
+    optional: tuple[Method, ...] = ()
+    """What it may have beside them."""
     adopt: Callable[[str, Callable[..., Any]], msgspec.Struct]
     """The descriptor for a class or a function without one, with this name."""
     raises: tuple[type[Exception], ...] = ()
@@ -50,6 +55,12 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         return f"onceover.{self.name}"
 
 
+class _Applied(Protocol):
+    """A `Rule`."""
+
+    def __call__(self, url: UrlComponents, /) -> UrlComponents: ...
+
+
 def _adopt(descriptor: type[msgspec.Struct]) -> Callable[[str, Callable[..., Any]], msgspec.Struct]:
     """A class or a function without options is called with the parameters alone."""
     return lambda name, make: descriptor(name=name, make=lambda parameters, _: make(parameters))
@@ -60,8 +71,16 @@ VISITED: Final = Kind(
     noun="visited set",
     ours={**BACKENDS, **REMOTE, **PEERS},
     descriptor=VisitedDescriptor,
-    methods=("add_many", "forget_many", "has_many", "describe", "dump", "load", "__len__", "aclose"),
-    coroutines=("add_many", "forget_many", "aclose"),
+    methods=(
+        LocalSet.add_many,
+        LocalSet.forget_many,
+        LocalSet.has_many,
+        LocalSet.describe,
+        LocalSet.dump,
+        LocalSet.load,
+        LocalSet.__len__,
+        LocalSet.aclose,
+    ),
     adopt=_adopt(VisitedDescriptor),
     raises=(DiskFull, Unavailable),
     needs=frozenset(get_args(Need)),
@@ -72,8 +91,13 @@ FRONTIER: Final = Kind(
     noun="frontier",
     ours=FRONTIERS,
     descriptor=FrontierDescriptor,
-    methods=("knows_many", "describe", "restore", "open_frontier", "close"),
-    coroutines=("restore", "open_frontier"),
+    methods=(
+        FrontierState.knows_many,
+        FrontierState.describe,
+        FrontierState.restore,
+        FrontierState.open_frontier,
+        FrontierState.close,
+    ),
     adopt=_adopt(FrontierDescriptor),
     raises=(StoreFailed, StoreRefused),
     needs=frozenset(get_args(FrontierNeed)),
@@ -88,8 +112,8 @@ SINK: Final = Kind(
         "sqlite": "crawler.write.database.sqlite:DESCRIPTOR",
     },
     descriptor=SinkDescriptor,
-    methods=("write", "aclose"),
-    coroutines=("begin", "write", "write_exchange", "aclose"),
+    methods=(Sink.write, Sink.aclose),
+    optional=(Begins.begin, TakesExchanges.write_exchange, IsTold.tell, Refers.forget_before),
     adopt=_adopt(SinkDescriptor),
     needs=frozenset(get_args(SinkNeed)),
 )
@@ -98,7 +122,7 @@ EXTRACTOR: Final = Kind(
     noun="extractor",
     ours={name: f"crawler.read.html.{name}:DESCRIPTOR" for name in ("turbohtml", "lexbor", "lxml", "bs4")},
     descriptor=ExtractorDescriptor,
-    methods=("extract",),
+    methods=(LinkExtractor.extract,),
     adopt=_adopt(ExtractorDescriptor),
 )
 FETCHER: Final = Kind(
@@ -106,8 +130,7 @@ FETCHER: Final = Kind(
     noun="fetcher",
     ours={"http": "crawler.fetch.descriptor:HTTP"},
     descriptor=FetcherDescriptor,
-    methods=("fetch", "aclose"),
-    coroutines=("fetch", "aclose"),
+    methods=(Fetcher.fetch, Fetcher.aclose),
     adopt=_adopt(FetcherDescriptor),
 )
 CANONICAL_RULE: Final = Kind(
@@ -115,7 +138,7 @@ CANONICAL_RULE: Final = Kind(
     noun="canonical rule",
     ours={name: f"crawler.url.canonical_rules:{rule.__name__}" for name, rule in RULES.items()},
     descriptor=RuleDescriptor,
-    methods=("__call__",),
+    methods=(_Applied.__call__,),
     adopt=lambda name, rule: RuleDescriptor(name=name, make=lambda _: rule),
 )
 KINDS: Final = {kind.name: kind for kind in (VISITED, FRONTIER, SINK, EXTRACTOR, FETCHER, CANONICAL_RULE)}

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from functools import reduce, wraps
 from importlib import import_module
-from inspect import iscoroutinefunction, isfunction
-from types import MethodType
 from typing import Any
 
 import msgspec
@@ -12,6 +10,7 @@ import msgspec
 from config import settings_of
 from crawler.codes.full_disk import DISK_FULL
 from crawler.wiring.plugins.kinds import KINDS, Kind
+from crawler.wiring.plugins.methods import find_misfit, missing_methods
 from crawler.wiring.plugins.packages import Package
 
 _WIDTH = 300
@@ -132,21 +131,15 @@ def _checked_maker(backend: NamedBackend, make: Callable[..., Any]) -> Callable[
     @wraps(make)
     def make_component(*arguments: Any) -> Any:
         component = make_any(*arguments)
-        missing = [name for name in backend.kind.methods if not callable(getattr(component, name, None))]
-        if missing:
+        kind = backend.kind
+        if missing := missing_methods(component, kind.methods):
             found = f"its maker returned {type(component).__name__}, which has no {', '.join(missing)}"
-            raise backend.refuse(f"expected a {backend.kind.noun}, but {found}", what="can't be made")
-        if plain := [name for name in backend.kind.coroutines if _is_plain(getattr(component, name, None))]:
-            why = f"expected `async def {plain[0]}` in {type(component).__name__}, found `def {plain[0]}`"
-            raise backend.refuse(why, what="can't be made")
+            raise backend.refuse(f"expected a {kind.noun}, but {found}", what="can't be made")
+        if misfit := find_misfit(component, (*kind.methods, *kind.optional)):
+            raise backend.refuse(misfit, what="can't be made")
         return component
 
     return make_component
-
-
-def _is_plain(method: object) -> bool:
-    """Whether a method is written in Python, and not as a coroutine. Its result could not be awaited."""
-    return isinstance(method, MethodType) and isfunction(method.__func__) and not iscoroutinefunction(method)
 
 
 def _refuse_errors(backend: NamedBackend, call: Callable[..., Any], *, what: str) -> Callable[..., Any]:

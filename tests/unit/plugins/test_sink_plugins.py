@@ -72,8 +72,11 @@ PLAIN = """
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("PlainWrite", "expected `async def write` in PlainWrite, found `def write`"),
-        ("PlainBegin", "expected `async def begin` in PlainBegin, found `def begin`"),
+        (
+            "PlainWrite",
+            "expected `async def write(self, page, record, /)` in PlainWrite, found `def write(self, page, record)`",
+        ),
+        ("PlainBegin", "expected `async def begin(self)` in PlainBegin, found `def begin(self)`"),
         ("Exiting", "SystemExit: 0"),
     ],
 )

@@ -1,0 +1,57 @@
+"""Whether a component has the methods of its protocol, as the protocol writes them."""
+
+from collections.abc import Callable, Iterable
+from inspect import Parameter, Signature, iscoroutinefunction, isfunction, signature
+from types import MethodType
+from typing import Any
+
+Method = Callable[..., Any]
+"""A method of a protocol."""
+
+
+def missing_methods(component: object, methods: Iterable[Method]) -> list[str]:
+    """The names of those that it lacks."""
+    return [each.__name__ for each in methods if not callable(getattr(component, each.__name__, None))]
+
+
+def find_misfit(component: object, methods: Iterable[Method]) -> str | None:
+    """Which of its methods can't be called, or awaited, as the protocol says; for people. None if all can."""
+    for method in methods:
+        found = getattr(component, method.__name__, None)
+        if found is None:
+            continue
+        called: Any = component if isfunction(component) else found
+        if not (_waits_as(method, called) and _takes_what(method, called)):
+            return f"expected `{_written(method)}` in {type(component).__name__}, found `{_written(called)}`"
+    return None
+
+
+def _waits_as(method: Method, found: Any) -> bool:
+    if iscoroutinefunction(found) or not iscoroutinefunction(method):
+        return iscoroutinefunction(found) == iscoroutinefunction(method)
+    # What is not written in Python may return whatever can be awaited.
+    return not (isinstance(found, MethodType) and isfunction(found.__func__))
+
+
+def _takes_what(method: Method, found: Any) -> bool:
+    """Whether it takes the arguments of the method."""
+    try:
+        takes = signature(found)
+    except (TypeError, ValueError):
+        return True  # nobody knows
+    arguments = list(signature(method).parameters.values())[1:]
+    try:
+        takes.bind(
+            *(each.name for each in arguments if each.kind is not Parameter.KEYWORD_ONLY),
+            **{each.name: each.name for each in arguments if each.kind is Parameter.KEYWORD_ONLY},
+        )
+    except TypeError:
+        return False
+    return True
+
+
+def _written(function: Any) -> str:
+    """How it is written, without types."""
+    function = getattr(function, "__func__", function)
+    parameters = [each.replace(annotation=Parameter.empty) for each in signature(function).parameters.values()]
+    return f"{'async ' * iscoroutinefunction(function)}def {function.__name__}{Signature(parameters)}"
