@@ -199,7 +199,8 @@ class Commit:
 
     def check_failure(self) -> None:
         if self.failure is not None:
+            cause = str(self.failure) or type(self.failure).__name__
             raise StoreFailed(
                 "the frontier stopped because an earlier change failed; everything settled before is safe: "
-                f"remove the cause and start the crawl again. The cause: {self.failure}"
+                f"remove the cause and start the crawl again. The cause: {cause}"
             ) from self.failure

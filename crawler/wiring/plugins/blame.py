@@ -14,6 +14,7 @@ from crawler.codes.full_disk import DISK_FULL
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.kinds import KINDS
 from crawler.wiring.plugins.loading import NamedBackend, in_one_line
+from frontier import StoreFailed
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +71,11 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from _leaves(each)
-    else:
-        yield error
+        return
+    yield error
+    if isinstance(error, StoreFailed) and error.__cause__ is not None:
+        # Who asks the frontier after it has failed may be heard before who was there when it failed.
+        yield from _leaves(error.__cause__)
 
 
 def _is_disk_full(error: BaseException) -> bool:

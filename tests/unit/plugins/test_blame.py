@@ -10,6 +10,7 @@ import pytest
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import PluginFailed, blaming, plugins_of
 from crawler.wiring.plugins.loading import NamedBackend
+from frontier import StoreFailed
 from tests.unit.plugins.installing import SETS, Site
 
 FAILING = f"""{SETS}
@@ -63,6 +64,22 @@ def test_the_error_of_a_plug_in_names_it_and_the_log_has_the_traceback(
     )
     assert "in fail" in caplog.text
     assert "Traceback" in caplog.text
+
+
+def fail_in_a_frontier() -> None:
+    """As a frontier does that is asked again after its visited set has failed."""
+    asked_again = StoreFailed("an earlier change failed")
+    try:
+        fail("a key")
+    except KeyError as error:
+        asked_again.__cause__ = error
+    raise BaseExceptionGroup("several", [asked_again])
+
+
+def test_a_plug_in_that_made_the_frontier_fail_is_named(plugins: list[NamedBackend]) -> None:
+    words = "\"failing\" of failing-sets 1.0 failed: KeyError: 'a key' "
+    with pytest.raises(PluginFailed, match=words), blaming(plugins):
+        fail_in_a_frontier()
 
 
 def test_a_library_that_a_plug_in_calls_is_its_own_affair(plugins: list[NamedBackend]) -> None:
