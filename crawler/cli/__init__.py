@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from keyword import iskeyword
+from pathlib import Path
 from typing import Final
 
 import click
@@ -24,7 +25,7 @@ from crawler import __version__
 from crawler.cli.bash_completion import AssignmentBash
 from crawler.cli.run.current_directory import deleted_directory
 from crawler.cli.run.streams import drop_unprinted, open_missing_streams, say
-from crawler.codes.exit_codes import COMPLETE, STOPPED
+from crawler.codes.exit_codes import COMPLETE, STOPPED, USAGE
 
 _OF_CLICK = ("No such command", "Got unexpected extra argument", "Missing command")
 _MODULES: Final = {
@@ -113,6 +114,7 @@ def main() -> None:
     open_missing_streams()
     faulthandler.enable(file=2)  # if compiled code crashes, stderr has the lines of Python that called it
     add_completion_class(AssignmentBash)
+    _refuse_bytes()
     try:
         code = onceover(standalone_mode=False, prog_name="onceover", obj=_interrupt_on_signals)
     except click.exceptions.Abort:
@@ -133,6 +135,22 @@ def main() -> None:
             drop_unprinted()
         sys.exit(known.exit_code)
     sys.exit(code or 0)
+
+
+def _refuse_bytes() -> None:
+    """Names in files and messages of a crawl are text. Python passes bytes that are none on as surrogates."""
+    given = [("arguments", text) for text in sys.argv[1:]]
+    for what, name in (*given, ("a current directory", _current_directory())):
+        if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+            _complain(f"expected {what} in UTF-8, found {name!a}; if it is a file or a directory, rename it")
+            sys.exit(USAGE)
+
+
+def _current_directory() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return ""  # deleted: whoever needs it says so
 
 
 def _end_at_once_on_signals() -> None:

@@ -59,11 +59,12 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
             ["crawl", "--seed", "http://x.test/\x01"],
             "onceover: --seed: crawl.seeds: expected a list of texts, each not em",
         ),
+        (["crawl", "--seed", "http://x\udcff/"], r"onceover: expected arguments in UTF-8, found 'http://x\udcff/'; "),
+        (["demo", "--dir", "b\udcff"], r"onceover: expected arguments in UTF-8, found 'b\udcff'; if it is"),
         (
-            ["crawl", "--seed", "http://x\udcff/"],
-            r"onceover: --seed: crawl.seeds: expected text in UTF-8, found 'http:",
+            ["inspect", "b\udcff", "fsck", "--repair"],
+            r"onceover: expected arguments in UTF-8, found 'b\udcff'; if it is",
         ),
-        (["demo", "--dir", "b\udcff"], r"onceover: --dir: crawl.directory: expected text in UTF-8, found 'b\udcff'"),
         (
             ["pause", "crawl", "--reason", "\x1b[31mred\nline2"],
             "onceover: invalid value for '--reason': expected 1 to 2,000 characters without control characters, found",
@@ -76,7 +77,6 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
             ["budget", "crawl", "a.test", "9" * 5000],
             "onceover: invalid value for 'COST': expected a cost of 0 to 9,007,199,254,740,992, or `default` for",
         ),
-        (["simweb", "--params", "a\udcff"], "onceover: --params: expected a JSON object such as"),
         (["config", "show", "--for", "a"], "onceover: --for: URL 'a' has no scheme; write 'https://a/'"),
         (
             ["simweb", "--expected", "--params", '{"traps": 1.0, "traps_disallowed": false}'],
@@ -101,9 +101,20 @@ def test_a_directory_whose_name_is_no_text_is_not_made(
     code, text = said(capsys, monkeypatch, "crawl", "--seed", "http://x.test/", "--dir", "b\udcff")
     assert (code, text) == (
         USAGE,
-        "onceover: --dir: crawl.directory: expected text in UTF-8, found 'b\\udcff'\n",
+        "onceover: expected arguments in UTF-8, found 'b\\udcff'; if it is a file or a directory, rename it\n",
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_crawl_does_not_begin_in_a_current_directory_whose_name_is_no_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = tmp_path / "b\udcff"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    code, text = said(capsys, monkeypatch, "crawl", "--seed", "http://x.test/", "--dir", "crawl")
+    assert (code, text.startswith("onceover: expected a current directory in UTF-8, found '/")) == (USAGE, True), text
+    assert list(here.iterdir()) == []
 
 
 def test_a_url_that_is_asked_about_is_not_called_a_seed(
