@@ -77,6 +77,7 @@ def test_an_export_goes_on_behind_the_last_line_that_was_got(tmp_path: Path) -> 
     assert run("frontier", "export", here, "--after", last).splitlines() == lines[3:]
     pending = run("frontier", "export", here, "--pending").splitlines()
     assert pending == [line for line in lines if '"done"' not in line]
+    assert [msgspec.json.decode(line)["state"] for line in lines].count("pending") == len(pending)
 
 
 def test_a_line_needs_no_more_than_a_url(tmp_path: Path) -> None:

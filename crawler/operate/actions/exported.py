@@ -21,7 +21,8 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     url: str
     canonical: str | None = None
     """The canonical form, if it is not that of `url`."""
-    state: str = "pending"
+    state: str = msgspec.field(default_factory=lambda: "pending")
+    """Always written: `omit_defaults` leaves out plain defaults alone."""
     queue: str | None = None
     precedence: Annotated[int, msgspec.Meta(ge=0, le=MAX_PRECEDENCE)] = 128
     depth: Annotated[int, msgspec.Meta(ge=0, le=_MAX_DEPTH)] = 0
