@@ -11,7 +11,7 @@ from crawler.copies.content import CopiedFile, Folder, stream
 from crawler.copies.folder import CopyRefused, check_no_file
 from crawler.copies.writing import Progress
 from crawler.disk.directory import RESTORING
-from crawler.disk.durable_file import is_open_as
+from crawler.disk.durable_file import is_open_as, naming
 from crawler.disk.permissions import why_not_lockable
 from crawler.write.appending import sync_directory
 
@@ -109,7 +109,7 @@ def restore_files(folder: Folder, files: Iterable[tuple[CopiedFile, Path]], *, p
 
 
 def _restore(folder: Folder, file: CopiedFile, place: Path) -> None:
-    with place.open("wb") as target:
+    with naming(place), place.open("wb") as target:
         if (why := _read(folder, file, target.write)) is not None:
             raise CopyRefused(
                 f"the copy is damaged: {why}. Restore an older copy; `onceover restore {folder.path} --check` lists "

@@ -23,6 +23,7 @@ def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: 
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as raised:
         replace_file(path, b"new")
+    assert raised.value.filename == str(path)  # so that the message names the disk that is full
     assert path.read_bytes() == b"old"

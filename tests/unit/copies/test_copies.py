@@ -211,6 +211,18 @@ def test_a_full_disk_leaves_nothing_of_a_first_copy_and_claims_none(
     assert [each.name for each in copy.iterdir()] == ["lock"]
 
 
+def test_a_restore_onto_a_full_disk_names_the_file_that_did_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, copy = copied(tmp_path)
+    restored = tmp_path / "restored"
+    with monkeypatch.context() as patch:
+        patch.setattr("crawler.copies.restoring.stream", full)
+        ended = command_here("restore", str(copy), "--to", str(restored))
+    assert_told(ended, FAILED, "the disk is full: free some space", f"(No space left on device: {restored}/")
+    assert_told(command_here("restore", str(copy), "--to", str(restored)), COMPLETE)
+
+
 @pytest.mark.parametrize("damage", ["changed", "cut", "longer", "missing"])
 def test_a_damaged_copy_names_what_is_damaged_and_opens_as_no_crawl(tmp_path: Path, damage: str) -> None:
     _, copy = copied(tmp_path)
