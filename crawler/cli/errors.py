@@ -1,6 +1,7 @@
 """Errors that a person can do something about: what to say, and the exit code."""
 
 import os
+from pathlib import Path
 
 import msgspec
 
@@ -15,6 +16,7 @@ from crawler.control.client import NoAnswer
 from crawler.copies.folder import CopyRefused
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.free_space import DISK_IS_FULL
+from crawler.disk.permissions import instead_of_denied
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from crawler.operate.refused import Refused
@@ -89,6 +91,8 @@ def error_text(error: BaseException) -> str:
         return "there is not enough memory; what was written is kept. Run the same command again with more memory"
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror + (f": {error.filename}" if error.filename else "")
+        if isinstance(error, PermissionError) and isinstance(error.filename, str):
+            text += instead_of_denied(Path(error.filename))
     if any(os.strerror(number) in text for number in DISK_FULL):
         return f"{DISK_IS_FULL}: free some space, then run the same command again; what was saved is kept. ({text})"
     return text

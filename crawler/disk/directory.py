@@ -34,7 +34,7 @@ from typing import Literal, Self
 
 from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
 from crawler.disk.holders import typed_for
-from crawler.disk.permissions import why_not_lockable, why_not_writable, write_holder
+from crawler.disk.permissions import why_not_lockable, why_not_readable, why_not_writable, write_holder
 
 Purpose = Literal["run", "read", "change"]
 COPYING, LINEAGES, RESTORING, READS = "copying", "lineages.json", "restoring", "reads"
@@ -203,8 +203,8 @@ class CrawlDirectory:
         except PermissionError:
             folders = [self.path]
         for folder in folders:
-            if not os.access(folder, os.R_OK | os.X_OK):
-                raise DirectoryRefused(f"{folder} can't be read by this user; run the command as the user of the crawl")
+            if (why := why_not_readable(folder, with_files=folder == self.frontier)) is not None:
+                raise DirectoryRefused(why)
 
     def __enter__(self) -> Self:
         """Create the directory if it is missing, and lock it. Raises `DirectoryRefused`."""

@@ -1,7 +1,8 @@
-"""Why a folder can't be written to, or a file can't be locked, and what to do; and who holds a lock."""
+"""Why a folder can't be read or written to, or a file can't be locked, and what to do; and who holds a lock."""
 
 import os
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 from crawler.codes.full_disk import DISK_FULL
@@ -18,6 +19,25 @@ def why_not_writable(folder: Path) -> str | None:
         return f"{folder} can't be written to, not even by you, its owner: `chmod -R u+w {shlex.quote(str(folder))}`"
     owner = _owner(folder, found.st_uid)
     return f"{folder} can't be written to by this user: it belongs to {owner}; run the command as {owner}"
+
+
+def why_not_readable(folder: Path, *, with_files: bool) -> str | None:
+    """For people; None if this user may read the folder, and perhaps the files in it."""
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return f"{folder} can't be read by this user; run the command as the user of the crawl"
+    files = folder.iterdir() if with_files else ()
+    denied = next((path for path in files if path.is_file() and not os.access(path, os.R_OK)), None)
+    return None if denied is None else f"{denied} can't be read by this user{instead_of_denied(denied)}"
+
+
+def instead_of_denied(path: Path) -> str:
+    """What to do, for people, when the access to a file was denied."""
+    for each in (path, path.parent):
+        with suppress(OSError):
+            if (user := each.stat().st_uid) != os.geteuid():
+                owner = _owner(each, user)
+                return f": {each} belongs to {owner}; run the command as {owner}, or change its permissions"
+    return "; change its permissions"
 
 
 def why_not_lockable(path: Path, error: OSError) -> str:

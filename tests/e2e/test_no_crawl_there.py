@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.cli.errors import error_text
 from crawler.codes.exit_codes import REFUSED
 from crawler.copies.content import Folder
 from crawler.copies.folder import CopyRefused
@@ -14,7 +15,9 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.going_on import how_to_go_on
 from crawler.disk.layout import read_layout
 from crawler.operate.opening import is_of_daemon
+from tests.e2e.crawling import tree
 from tests.e2e.operating import command_here
+from tests.unit.operate.stored_crawls import make
 
 COMMANDS: Sequence[Sequence[str]] = (
     ("add", "{}", "http://a.test/"),
@@ -77,6 +80,35 @@ def test_a_file_that_this_user_may_not_read_is_not_lost(tmp_path: Path, monkeypa
         read_layout(tmp_path)
     with pytest.raises(CopyRefused, match="Run the command as the user who made the copy"):
         Folder(tmp_path).read_list()
+
+
+def test_a_frontier_with_a_file_that_this_user_may_not_read_is_not_taken_for_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    before = tree(crawl)
+    denied = next((crawl / "frontier").glob("*.l[do][bg]"))
+    monkeypatch.setattr(os, "access", lambda path, _: path != denied)
+    for command in (("status", "{}"), ("inspect", "{}", "fsck", "--repair"), ("crawl", "--dir", "{}")):
+        assert said(command, crawl) == f"onceover: {denied} can't be read by this user; change its permissions\n"
+    assert tree(crawl) == before
+
+
+def test_whoever_is_denied_access_is_told_to_whom_the_file_belongs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, missing = tmp_path / "records-00000.jsonl", tmp_path / "warc.open"
+    file.touch()
+    told = error_text(PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file)))
+    assert told == f"Permission denied: {file}; change its permissions"
+    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    owner = file.owner()
+    for path, whose in ((file, file), (missing, tmp_path)):
+        told = error_text(PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path)))
+        assert told == (
+            f"Permission denied: {path}: {whose} belongs to {owner}; run the command as {owner}, or change its "
+            "permissions"
+        )
 
 
 def test_a_folder_that_this_user_may_not_read_is_no_error_of_the_search_for_a_daemon(
