@@ -62,13 +62,7 @@ def lock_stored(
             f"the crawl in {path} has lost its frontier: expected {directory.frontier}. "
             f"`onceover inspect {whole} fsck --repair` rebuilds it from the output"
         )
-    if is_part and configuration.exists() and not (has_state or has_output or may_begin):
-        raise DirectoryRefused(
-            f"the part of the crawl in {path} has no frontier: expected {directory.frontier}. Mount its disk; if "
-            f"that is lost, `onceover inspect {path.absolute().parent} fsck --repair` rebuilds the part from the "
-            "output of all parts"
-        )
-    if not configuration.exists() or not (has_state or has_output or is_part):
+    if not configuration.exists() or not (has_state or has_output or (is_part and may_begin)):
         raise no_crawl(path)
     with _shadow(directory, needed=not to_repair and not to_change) as directory, directory:
         loaded = stored_configuration(path)
@@ -77,8 +71,14 @@ def lock_stored(
 
 
 def no_crawl(path: Path) -> DirectoryRefused:
-    """The error that there is none in a directory."""
+    """The error that there is none in a directory, or nothing of a part."""
     frontier = CrawlDirectory(path).frontier
+    if part_at(path) is not None and _configuration(path).exists():
+        return DirectoryRefused(
+            f"the part of the crawl in {path} has no frontier: expected {frontier}. Mount its disk; if that is lost, "
+            f"`onceover inspect {shlex.quote(str(path.absolute().parent))} fsck --repair` rebuilds the part from the "
+            "output of all parts"
+        )
     return DirectoryRefused(
         f"there is no crawl in {path}: expected {_configuration(path)} and {frontier}; {_named_instead(path)}"
     )

@@ -220,7 +220,8 @@ def _check_places(directory: CrawlDirectory, layout: Layout) -> None:
         expected = f"its frontier {part.frontier}" if part.lock.is_file() else f"its directory {part.path}"
         raise DirectoryRefused(
             f"part {number} of the crawl in {directory.path} is missing: expected {expected}. Mount its disk, or "
-            "restore a copy"
+            f"restore a copy. If both are lost, `onceover inspect {shlex.quote(str(directory.path))} fsck --repair` "
+            "makes the part again from the output of the others"
         )
 
 

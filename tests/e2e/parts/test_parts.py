@@ -147,6 +147,7 @@ def test_a_part_whose_disk_is_missing_does_not_begin_anew(tmp_path: Path) -> Non
         part.rename(tmp_path / "aside")
         ended = onceover("crawl", "--dir", "crawl", cwd=tmp_path)
         assert_told(ended, REFUSED, "part 1 of the crawl in crawl is missing: expected its directory crawl/part-1")
+        assert_told(ended, REFUSED, "`onceover inspect crawl fsck --repair` makes the part again")
         part.mkdir()  # where it was mounted
         assert_told(onceover("crawl", "--dir", "crawl", cwd=tmp_path), REFUSED, "part 1", "is missing")
         part.rmdir()

@@ -117,6 +117,14 @@ def test_a_part_that_is_missing_is_named_and_not_made(
     assert crawl.exported() == before
 
 
+def test_a_backup_of_a_crawl_whose_part_is_missing_says_what_to_do(crawl: StoredCrawl, tmp_path: Path) -> None:
+    part = part_directories(crawl.directory)[1]
+    part.rename(tmp_path / "aside")
+    ended = crawl.run("backup", "DIR", "--to", str(tmp_path / "copy"))
+    repair = f"Mount its disk; if that is lost, `onceover inspect {crawl.directory} fsck --repair` rebuilds the part"
+    assert_told(ended, REFUSED, f"the part of the crawl in {part} has no frontier", repair)
+
+
 def test_a_lock_alone_is_no_part_once_the_crawl_has_begun(crawl: StoredCrawl, tmp_path: Path) -> None:
     part = part_directories(crawl.directory)[1]
     part.rename(tmp_path / "aside")
