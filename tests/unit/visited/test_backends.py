@@ -71,7 +71,7 @@ async def test_the_hosts_of_a_domain_share_a_filter_if_the_options_say_so() -> N
     file = io.BytesIO()
     by_host.dump(file)
     file.seek(0)
-    with pytest.raises(SnapshotRefused, match="made with by = None"):
+    with pytest.raises(SnapshotRefused, match="made with by = 'host'"):
         by_domain.load(file)
 
 

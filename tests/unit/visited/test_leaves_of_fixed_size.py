@@ -235,25 +235,3 @@ async def test_shards_and_raw_urls_are_listed_too() -> None:
         assert set(visited.urls()) == accepted
         assert len(list(visited.urls())) == len(visited)
         await visited.aclose()
-
-
-async def test_snapshots_of_the_usual_form_are_still_those_of_earlier_versions() -> None:
-    """A parameter that is None counts as one that is missing."""
-    visited = SplittingSet(capacity=1_000, error_rate=0.01)
-    await visited.add_many(urls_of(0, 100))
-    data = dumped(visited)
-    header = msgspec.json.decode(data[24 : data.index(b"}]}") + 3])
-    assert {name for name, value in header["parameters"].items() if value is not None} == {
-        "first_leaves",
-        "leaf_bits",
-        "error_rate",
-        "hashes",
-        "hash",
-        "positions",
-        "seed",
-        "list",
-    }
-    assert {"count", "growths", "list", "list_bytes"} <= header["state"].keys()
-    assert "urls" not in header["state"]
-    assert len(header["parts"]) == 4
-    await visited.aclose()
