@@ -22,11 +22,11 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
     """Their fields are its options."""
     needs: frozenset[str] = frozenset()
     is_persistent: bool = True
-    """Of a frontier: whether a crawl can be resumed from it."""
+    """Whether a crawl can resume from this frontier."""
     can_be_part: bool = True
-    """Of a frontier: whether a part of a crawl can use it."""
+    """Whether a part of a crawl can use this frontier."""
     min_free_bytes: int = 0
-    """Of a frontier: what it needs to go on after the disk was full."""
+    """The free space that this frontier needs to go on after the disk was full."""
 
 
 class Backends(Protocol):

@@ -43,7 +43,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     key_pattern: str | None
     """The pattern that each key of a table must match."""
     is_secret: bool
-    """Of a table: whether logs and messages must have its names alone."""
+    """Whether logs and messages must show only the keys of this table."""
     type: Any
     """For `msgspec.convert`."""
 

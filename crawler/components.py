@@ -39,7 +39,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     addresses: Addresses | None = None
     """Needed only if hosts at one address share a pace."""
     quota: Quota | None = None
-    """Of pages."""
+    """The limits of pages for hosts, domains and patterns."""
     sitemap_quota: Quota | None = None
     refusal_while_waiting: Callable[[CrawlUrl], str | None] = lambda _: None
     """Why the scope, which may have changed while a URL waited, refuses it by now; None if it does not."""
@@ -71,6 +71,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     archive_filter: ArchiveFilter | None = None
     """Which pages the archive gets; None for all."""
     wanted: Wanted = NOTHING_WANTED
-    """Of the content of each page, for its record."""
+    """What the record of each page takes of its content."""
     sitemaps: bool = False
     """Read the sitemaps that robots.txt names."""

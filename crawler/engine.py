@@ -22,7 +22,7 @@ class Ending(StrEnum):
     LIMIT = "limit"
     SIGNAL = "signal"
     STOPPED = "stopped"
-    """By the program that runs it."""
+    """The program that runs the crawl has stopped it."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

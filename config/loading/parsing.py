@@ -4,7 +4,7 @@ import re
 from typing import Any, Final
 
 MAX_PARTS: Final = 20
-"""Of a key. Those of settings have five at most."""
+"""The longest key that is read. Keys of settings have five parts at most."""
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?>(?:[^"\\\n]++|\\.)*)"|'[^'\n]*+')"""
 _TOKENS: Final = re.compile(
     # Texts of several lines, comments, keys or what looks like them, and texts that do not end.

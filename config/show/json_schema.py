@@ -12,7 +12,7 @@ from config.settings import Setting, section_meaning, sections, settings
 _QUANTITY = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*"
 _UNITS = {"bytes": "([kKmMgGtTpPeE]?[bB]|[kKmMgGtT][iI][bB])?", "seconds": "(ms|s|min|h|d|w)?"}
 _PATH = r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*$"
-"""Of a plug-in: `package.module:Name`."""
+"""The path of a plug-in: `package.module:Name`."""
 
 
 def json_schema(backends: Backends | None = None) -> dict[str, Any]:

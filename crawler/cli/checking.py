@@ -53,7 +53,7 @@ def places(given: Iterable[Path]) -> Iterator[Place]:
 
 
 def check_all(found: Sequence[Place], settings: Sequence[str]) -> dict[str, Checked]:
-    """Of each file, what is wrong with it, or that nothing is."""
+    """Check each file. The result says what is wrong with it, or that nothing is."""
     checked = {str(place.path): _check(place, settings) for place in found}
     directories = {
         path: str((place.home or Path()) / directory)

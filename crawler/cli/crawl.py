@@ -25,7 +25,7 @@ from crawler.wiring.configuration import load
 from crawler.wiring.parts import cores
 
 Options = dict[str, tuple[str, object]]
-"""For each key, the option that sets it, and the value."""
+"""The option that sets each key, and the value."""
 
 
 @click.command()

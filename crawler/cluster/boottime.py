@@ -6,5 +6,6 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # macOS has no o
 
 
 def boottime() -> float:
-    """In seconds. It goes on while the machine sleeps, is never set, and is the same for all its processes."""
+    """The time in seconds, by a clock that goes on while the machine sleeps, is never set, and is the same for all its
+    processes."""
     return time.clock_gettime(_CLOCK)

@@ -134,7 +134,7 @@ def why_denied(by: bytes) -> str:
 
 
 def why_retired(retirement: Retirement) -> str:
-    """For people."""
+    """Say to people why the crawl is retired."""
     return (
         f"the crawl is being divided anew in {retirement.where}, or was (generation {retirement.generation}): these "
         "directories can't be run any more. Finish `onceover parts` there, then `onceover cluster init --from`"
@@ -179,7 +179,7 @@ def lease_of(key: str, values: Sequence[Any]) -> Lease:
 
 
 def identity_of(generation: str, fields: Fields, large: Fields) -> Identity:
-    """From the fields of both hashes."""
+    """Read the identity from the fields of both hashes."""
     return Identity(
         crawl=fields.text("crawl"),
         generation=generation,

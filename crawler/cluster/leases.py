@@ -31,7 +31,7 @@ class Leases:
 
     @property
     def claims(self) -> dict[int, str]:
-        """By part."""
+        """The claims by which parts are held, by part."""
         return {part: claim.claim for part, claim in self._claims.items()}
 
     def find(self, part: int, claim: str) -> Claim | None:

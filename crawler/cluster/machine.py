@@ -141,7 +141,7 @@ class MachineDirectory:
             raise DirectoryRefused(f"{directory.configuration} is damaged: expected UTF-8, found: {error}") from error
         self._suffixes = directory.suffixes.read_bytes()
         self._notes = {part: self._note(part, path) for part, path in layout.directories_here(directory.path).items()}
-        """By part that is here; None for one that was never claimed."""
+        """The notes of the parts that are here; None for a part that was never claimed."""
 
     @property
     def layout(self) -> Layout:
@@ -167,7 +167,7 @@ class MachineDirectory:
         return {part: epoch for part, epoch in self._claimed().items() if CrawlDirectory(self._path(part)).has_state()}
 
     def _claimed(self) -> dict[int, int]:
-        """Of directories that are still here: one may be moved away while this machine sleeps."""
+        """The epochs of the directories that are still here: one may be moved away while this machine sleeps."""
         notes = (
             (part, note)
             for part, note in self._notes.items()

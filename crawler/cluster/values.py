@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 COORDINATOR: Final = -1
-"""In place of a part's number: the lease of the one process that decides for the whole crawl."""
+"""Stands in place of a part's number for the lease of the one process that decides for the whole crawl."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,9 +15,9 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     crawl: str
     """A random name, drawn when the crawl was made."""
     generation: str
-    """Of the division into parts."""
+    """A random name of the division into parts."""
     lineages: tuple[int, ...]
-    """Of each part."""
+    """The lineage of each part."""
     next_lineage: int
     lease_s: float
     configuration: str
@@ -72,7 +72,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     directory: str
     parts: Mapping[int, str] = {}
-    """Of the parts that it has directories for: how they are, in a few words."""
+    """The state of each part that it has a directory for, in a few words."""
     told_at: float = 0.0
     """When, in seconds since 1970 by the clock of the server, which sets it."""
 
@@ -111,7 +111,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     agents: Mapping[str, Agent]
     """By holder."""
     now: float
-    """By the clock of the server, in seconds since 1970."""
+    """The time by the clock of the server, in seconds since 1970."""
     ending: EndingMark | None = None
     """The last one that was written."""
     retired: Retirement | None = None

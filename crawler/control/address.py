@@ -14,7 +14,7 @@ from typing import Final
 
 NAME: Final = "control"
 NAME_OF_API: Final = "api"
-"""Of the socket of a daemon, in its folder."""
+"""The name of the socket of a daemon, in its folder."""
 MAX_ADDRESS_BYTES: Final = 107
 _UNFINISHED: Final = ".new"
 """Behind the name of a socket that does not listen yet."""

@@ -30,7 +30,7 @@ _EXIT_CODES: Final[Mapping[int, int]] = {
     HTTPStatus.CONFLICT: REFUSED,
     HTTPStatus.UNPROCESSABLE_ENTITY: USAGE,
 }
-"""By the status of a refusal, what a command that asks the crawl itself ends with."""
+"""The exit code for the status of a refusal. It is that of a command that asks the crawl itself."""
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 

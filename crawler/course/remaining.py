@@ -30,7 +30,7 @@ class LongestQueue(msgspec.Struct, frozen=True):
 
 
 def share_done(stats: FrontierStats) -> float | None:
-    """Of the known URLs, those that are settled: 0 to 1; None if none is known."""
+    """The share of the known URLs that are settled: 0 to 1; None if no URL is known."""
     return stats.settled / stats.admitted if stats.admitted else None
 
 

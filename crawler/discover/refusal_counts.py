@@ -32,7 +32,7 @@ class RefusalCount(msgspec.Struct, array_like=True, frozen=True):
     """The refusals of one rule on one host."""
 
     count: int = 0
-    """For a trap, the links to it, including repeats on other pages. For a quota, the URLs."""
+    """For a trap: how many links lead to it, repeats on other pages included. For a quota: how many URLs it refused."""
     examples: list[str] = []
     """The first distinct URLs."""
 
@@ -52,7 +52,8 @@ def _add(note: bytes, other: bytes) -> bytes:
 
 
 NOTES: Final = NoteKind(word="refused", host_of=lambda rule_and_host: rule_and_host.partition(" ")[2], add=_add)
-"""By rule and host; the number of these and what was refused on further hosts are of the whole crawl."""
+"""The notes have one entry for each rule and host. The number of entries, and the count for further hosts, belong to
+the whole crawl."""
 
 
 class RefusalCounts:

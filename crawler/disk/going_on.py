@@ -10,7 +10,7 @@ from crawler.disk.layout import ClusterPlace, part_at, read_layout
 
 
 def how_to_go_on(path: Path) -> str:
-    """For people."""
+    """The command with which the crawl goes on."""
     try:
         layout = read_layout(path)
         if layout is None and part_at(path) is not None:
@@ -23,7 +23,7 @@ def how_to_go_on(path: Path) -> str:
 
 
 class _Start(msgspec.Struct):
-    """Of what the last start has stored."""
+    """What is read of the notes of the last start."""
 
     is_demo: bool = False
 

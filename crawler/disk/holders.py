@@ -13,7 +13,7 @@ _NAMES: Final = ("onceover", "onceover_crawler")
 _WIDTH: Final = 200
 
 _MAY_BE_SECRET: Final = re.compile("[=@]")
-"""Of arguments: the value of a setting, or a URL with a login. Messages may go to a log, or over HTTP."""
+"""Arguments with these may be the value of a setting, or a URL with a login. Messages may go to a log, or over HTTP."""
 
 
 def typed_for(pid: str) -> str:

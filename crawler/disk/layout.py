@@ -63,7 +63,7 @@ class Retired(msgspec.Struct, frozen=True, kw_only=True):
     crawl: str
     """Its random name."""
     generations: tuple[str, ...]
-    """In which it was on many machines, the oldest first."""
+    """The generations in which it was on many machines, the oldest first."""
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from crawler.codes.full_disk import DISK_FULL
 
 
 def why_not_writable(folder: Path) -> str | None:
-    """For people; None if this user may write there."""
+    """Say why this user may not write there; None if he may."""
     if os.access(folder, os.W_OK):
         return None
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
@@ -41,7 +41,7 @@ def instead_of_denied(path: Path) -> str:
 
 
 def why_not_lockable(path: Path, error: OSError) -> str:
-    """For people, of an error that does not mean that another process has locked it."""
+    """Say why it can't be locked, for an error other than that another process has locked it."""
     return (
         f"{path} can't be locked: {error.strerror}. Without locks, two processes might change the same files: choose a "
         "directory on a file system that has them (flock), such as a local disk"

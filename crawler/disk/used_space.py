@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 SHORTEST_S: Final = 2.0
 LONGEST_S: Final = 60.0
 _SHARE: Final = 0.25
-"""Of the time until the limit would be reached at the present rate, when to look again."""
+"""The next look comes after this share of the time in which the limit would be reached at the present rate."""
 RESUME_FACTOR: Final = 0.97
 """The crawl goes on once it takes less than this share of its limit. Otherwise it would stop again after each page."""
 _BLOCK_BYTES: Final = 512

@@ -14,7 +14,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What must not change while an export goes on."""
 
     directory: str
-    """Of the crawl."""
+    """The directory of the crawl."""
     part: int | None
     table: str
     schema_version: int

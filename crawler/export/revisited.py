@@ -11,7 +11,7 @@ from crawler.write.cdxj.making import OPEN
 from crawler.write.warc_reader import Capture, captures_at
 
 MAX_RECORD_BYTES: Final = 64_000_000
-"""Of a WARC record."""
+"""The largest WARC record that is read."""
 _END: Final = b"\r\n\r\n"
 
 

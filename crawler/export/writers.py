@@ -15,7 +15,7 @@ Format = Literal["jsonl", "csv", "parquet"]
 
 _GROUP_ROWS: Final = 50_000
 _GROUP_BYTES: Final = 1 << 25
-"""Of lines of records. A group of rows is held in memory, several times as large."""
+"""The size of the lines of records in a group. A group of rows is held in memory, several times as large."""
 
 
 class ExportRefused(Exception):

@@ -18,7 +18,7 @@ _MARKS = {
     b"\xff\xd8\xff": (b"\xff\xd9", 1024),
     b"PK\x03\x04": (b"PK\x05\x06", 66_000),
 }
-"""By the first bytes of a file: the mark of its end, and within how many bytes from the end it stands."""
+"""By the first bytes of a file: the mark of its end, and how many bytes before the end it stands at most."""
 
 
 def shows_its_end(body: bytes, content_type: str = "", /) -> bool | None:

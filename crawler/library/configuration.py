@@ -13,7 +13,7 @@ from crawler.url.urls import UrlReader, origin_of
 from crawler.wiring.configuration import load
 
 Options = dict[str, tuple[str, object]]
-"""For each key, the argument that gives it, and the value."""
+"""The argument that gives each key, and the value."""
 
 
 def read_configuration(

@@ -27,7 +27,7 @@ from crawler.settlement import counts_as_page
 from crawler.status import number_of
 
 _STEPS: Final = 20
-"""Of the event loop, in which it closes an asynchronous generator around a loop that was left."""
+"""The turns in which the event loop closes an asynchronous generator around a loop that was left."""
 ASKER: Final[ContextVar[object]] = ContextVar("ASKER")
 """Who asks for a page, if that is not the task in which it is asked for."""
 

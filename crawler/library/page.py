@@ -34,7 +34,7 @@ class CrawledPage(PageRecord, frozen=True, kw_only=True, dict=True, eq=False):
     """Without its Content-Encoding; for a rendered page the document that its scripts made. Empty if there is none, as
     after a 304."""
     headers: Sequence[tuple[str, str]] = ()
-    """Of the response, as received, decoded as Latin-1."""
+    """The headers of the response, as received, decoded as Latin-1."""
     base_url: str
     """The base of relative links."""
     found_links: Sequence[Link] = ()

@@ -1,4 +1,4 @@
-"""From a request to its reply."""
+"""Answers requests."""
 
 from typing import assert_never
 

@@ -26,7 +26,7 @@ from crawler.wiring.storage import open_state
 from frontier.state import FrontierState
 
 _ROOM_BYTES: Final = 1_000_000
-"""For what a frontier writes when it is opened, besides its logs."""
+"""The space for what a frontier writes when it is opened, besides its logs."""
 
 
 @contextmanager

@@ -28,7 +28,7 @@ class Interrupt:
 
 
 def interrupt_on_signals() -> None:
-    """From now on, each of the signals ends the command. This is for the time before a crawl has an event loop."""
+    """Let each of the signals end the command. Call it before a crawl has an event loop."""
     interrupt = Interrupt()
     for number in ending_signals():
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else interrupt)

@@ -23,7 +23,7 @@ from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home, HomeInUse
 
 _SEEN_S: Final = 0.1
-"""For so long at least a crawl is in state `crashed`, so that everybody can see it."""
+"""A crawl stays in state `crashed` for at least so long, so that everybody can see it."""
 
 
 @click.command()

@@ -62,5 +62,5 @@ class Meter:
 
 
 def growth(before: int | None, after: int | None) -> int | None:
-    """By how much memory has grown; None if it is not known."""
+    """How much memory has grown; None if that is not known."""
     return None if before is None or after is None else max(0, after - before)

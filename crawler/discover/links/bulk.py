@@ -19,7 +19,7 @@ IS_COMPILED: Final = _COMPILED_VERSION == 3
 """False too if the extension was compiled from older code."""
 
 Groups = tuple[list[Link], list[str], list[int]]
-"""Of each group of equal links the first, its href without fragment, and their number."""
+"""The first link of each group of equal ones, its href without fragment, and their number."""
 
 Collected = tuple[dict[str, int], set[str], list[tuple[Link, Target]], list[tuple[str, str]] | None]
 """What is known of a page's links: `found`, `refused`, `sources`, `refusals`; `follow` says what they hold."""

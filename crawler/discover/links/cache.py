@@ -20,7 +20,8 @@ from crawler.steps import LINKS_AT_ONCE
 from crawler.url.urls import MAX_URL_LENGTH, Target, UrlReader, origin_of
 
 JudgedLinks = tuple[list[Link], list[str], list[int], list[Judgement]]
-"""Of each number of equal links the first, its href without fragment, that number, and what holds for the href."""
+"""The first link of each group of equal ones, its href without fragment, their number, and the judgement on the
+href."""
 JudgedSteps = Iterator[Callable[[], JudgedLinks]]
 """Those of a page in steps. Each judges when it is called, so that the caller can pause before."""
 

@@ -26,7 +26,7 @@ def link_details(
     first = followed - {parent.canonical}
     reasons = {url: str(reason) for url, reason in found.refusals}
     reason_of: dict[str, str] = {}
-    """By canonical URL: `reasons` has only the first of several URLs with one canonical form."""
+    """The reasons by canonical URL: `reasons` has only the first of several URLs with one canonical form."""
     details: list[LinkDetail] = []
     for step, judged in enumerate(link_filter.judge_each(links, base_url)):
         if step:

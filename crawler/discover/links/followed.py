@@ -50,13 +50,13 @@ class FollowedLinks:
         self._found: dict[str, int] = {}
         """The canonical URLs that are followed, and the number of links to each."""
         self._sources: list[tuple[Link, Target]] = []
-        """Of each of these the first link, and where it leads."""
+        """The first link to each of these, and where it leads."""
         self._weights: list[float] = []
         """Their weights, if there is a focus."""
         self._refused = {parent.canonical}
         """The canonical URLs that are refused from this page, and the page itself."""
         self._trapped: dict[str, int] = {}
-        """By canonical URL, the number of links that a trap refused."""
+        """The number of links that a trap refused, by canonical URL."""
         self._bad_hrefs: set[str] = set()
         self._outside: list[tuple[str, str]] | None = None
         """The refusals, once it is known that each link out of the seeds' scope is refused, and nothing else is done

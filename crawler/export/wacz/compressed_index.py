@@ -14,7 +14,7 @@ import msgspec
 from crawler.export.wacz.package import Package
 
 _LINES: Final = 1024
-"""In a block."""
+"""The number of lines in a block."""
 _NAME: Final = "index.cdx.gz"
 
 

@@ -16,7 +16,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: str
     """14 digits."""
     digest: str | None
-    """Of the payload."""
+    """The digest of the payload."""
     has_payload_elsewhere: bool
     """Whether this is a revisit record of a payload that another record has."""
     refers_to: tuple[str, str] | None

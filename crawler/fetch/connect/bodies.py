@@ -27,10 +27,10 @@ PARSER_OPTIONS: Final[Mapping[str, Any]] = {
     "max_field_size": MAX_HEADERS_BYTES,
     "max_headers": 5000,
 }
-"""Of aiohttp's parser. curl accepts as many header lines, and Chromium any number. aiohttp's own limits, 8 KiB for a
-line and 128 lines, refuse real sites."""
+"""Limits of aiohttp's parser. curl accepts as many header lines, and Chromium any number. aiohttp's own limits, 8 KiB
+for a line and 128 lines, refuse real sites."""
 _MAX_LINE_BYTES: Final = 16 * 1024
-"""Of a line between chunks, as in Chromium."""
+"""The longest line between chunks, as in Chromium."""
 _MAX_SIZE_DIGITS: Final = 16
 _LINE_ENDS = (b"\r\n", b"\n")
 _SOUND_SIZE = re.compile(rb"([0-9A-Fa-f]++)(?:[ \t]*+;[^\r\n\0]*+)?\r\n")

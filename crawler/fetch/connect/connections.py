@@ -11,7 +11,7 @@ from crawler.fetch.connect.keeping import Idle, to_close
 MAX_BYTES: Final = 64_000_000
 """Default limit of what open connections take."""
 _WEIGHT: Final = 0.05
-"""Of the last interval, in the typical one."""
+"""The weight of the last interval in the typical one."""
 _MAX_SERVERS = 10_000
 _MAX_REUSE_FAILURES = 2
 """After so many failures in a row, connections to this server are not kept any more."""
@@ -41,7 +41,7 @@ class Connection(Protocol):
         ...
 
     def idle_s(self, now: float) -> float:
-        """For how long its last request has been sent."""
+        """The time since its last request was sent."""
         ...
 
     def close(self) -> None: ...

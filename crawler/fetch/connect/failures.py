@@ -33,7 +33,7 @@ _OPENSSL = {
     "VERSION_TOO_LOW": _NO_VERSION,
     "WRONG_VERSION_NUMBER": _NO_TLS,
 }
-"""By OpenSSL's names of reasons."""
+"""The failures, by OpenSSL's names of reasons."""
 _CERTIFICATES = {
     9: FailureKind.TLS_EXPIRED,  # not yet valid
     10: FailureKind.TLS_EXPIRED,

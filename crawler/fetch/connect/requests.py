@@ -28,7 +28,7 @@ class Origin:
         self.port = url.port
         self.host_header = url.host_port_subcomponent
         self.key = ConnectionKey(self.host, self.port, self.scheme == "https", True, None, None, None)
-        """Of requests that go the usual way."""
+        """The key for requests that go the usual way."""
 
 
 class SentUrl:

@@ -26,14 +26,14 @@ _CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _BEGINNING = b"HTTP/"
 _MAX_PLAIN_BYTES: Final = 16 * 1024
-"""Of a plain head. Longer ones meet limits, which the parser checks."""
+"""The longest plain head. Longer ones meet limits, which the parser checks."""
 _MAX_LENGTH_DIGITS: Final = 15
 _PLAIN = re.compile(
     rb"HTTP/1\.([01]) ([2-9][0-9]{2})(?: ([^\r\n\0 \t][^\r\n\0]*+)?)?\r\n"
     rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++:[^\r\n\0]*+\r\n)*)\r\n"
 )
 _LINE = re.compile(rb"([^:]++):[ \t]*+([^\r]*+)\r\n")
-"""Of the fields of a plain head. That the parts exclude one byte each, and not more, saves a quarter of the time."""
+"""A field of a plain head. Each part excludes only one byte, which saves a quarter of the time."""
 _WITHOUT_BODY = frozenset({b"204", b"205", b"304"})
 """Statuses without a body, whatever the head announces. For a 205, aiohttp and curl wait for one; browsers do not."""
 _FRAMING = frozenset({b"upgrade", b"proxy-connection"})

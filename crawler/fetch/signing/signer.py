@@ -29,7 +29,8 @@ _OF_HOST: Final = frozenset({AUTHORITY, SCHEME})
 _MAX_KEPT: Final = 10_000
 """Hosts whose signature is kept: about 1.2 KB each."""
 _RENEWED_AFTER: Final = 2 / 3
-"""Of its life. The rest is for requests that are slow, and for clocks that differ."""
+"""The share of its life after which a signature is renewed. The rest is for slow requests, and for clocks that
+differ."""
 
 _SIGNER: Final = HTTPMessageSigner(signature_algorithm=algorithms.ED25519)
 

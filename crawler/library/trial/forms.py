@@ -51,6 +51,6 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     nofollow: bool
     """What the page asks for, whether the crawl obeys that or not."""
     links: list[TriedLink]
-    """Of the page: each URL once."""
+    """The links of the page, each URL once."""
     sitemaps: list[str]
     """Those that would be enqueued because robots.txt names them, or because they may be there."""

@@ -41,7 +41,7 @@ async def _read(status: RobotsStatus, agent: str) -> RobotsForm:
 
 
 def newest_robots(host: str, found: list[RobotsForm]) -> RobotsForm:
-    """Of several of one host, that which was asked last, with the longest delay of all."""
+    """The robots.txt that was asked last, of several of one host, with the longest delay of all."""
     last = max(found, key=lambda each: each.asked_at or "")  # moments in this form sort as text
     delay_s = max((each.crawl_delay_s for each in found if each.crawl_delay_s is not None), default=None)
     return RobotsForm(

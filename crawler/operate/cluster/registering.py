@@ -29,7 +29,7 @@ from crawler.wiring.crawl import check_configuration
 from crawler.wiring.parts import use_suffixes_of
 
 _EPOCH: Final = 1
-"""In which parts are that come from one machine."""
+"""The epoch of parts that come from one machine."""
 
 
 async def register_crawl(path: Path, loaded: Loaded, *, fresh: bool) -> ClusterMade:

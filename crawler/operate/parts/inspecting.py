@@ -108,7 +108,7 @@ async def list_refused(crawl: CrawlInParts, request: InspectRefused) -> RefusedL
 
 
 async def list_robots(crawl: CrawlInParts, request: InspectRobots) -> RobotsList:
-    """Of all parts that can tell, because another than the owner of a host may have asked for its file."""
+    """Ask all parts, because another part than the owner of a host may have asked for its robots.txt."""
     found, _ = divide_replies(await crawl.parts.each(request, RobotsList, wait_s=0.0))
     of_hosts: dict[str, list[RobotsForm]] = {}
     for each in (form for reply in found.values() for form in reply.hosts):

@@ -151,7 +151,7 @@ class Totals:
 
 
 def _count(counts: dict[str, int], name: str) -> None:
-    """Of a host. Most hosts have few different ones, and there are many hosts."""
+    """Count a name for a host. There are many hosts, and most of them have few different names."""
     known = name if name in counts or len(counts) < MAX_OF_HOST else OTHERS
     counts[known] = counts.get(known, 0) + 1
 

@@ -40,7 +40,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """URLs that the crawl knows."""
     settled: int
     share_done: float | None
-    """Of the known URLs, those that are settled: 0 to 1; None if none is known, or a part can't tell."""
+    """The share of the known URLs that are settled: 0 to 1; None if no URL is known, or a part can't tell."""
     pages: int
     """URLs fetched with a 2xx status or 304, without sitemaps."""
     failed: int
@@ -122,7 +122,7 @@ class HostTable(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rows(self) -> list[HostRow]:
-        """Of each host one."""
+        """One row for each host."""
         tables = (self.most_pages, self.most_bytes, self.most_failures)
         return list({row.host: row for rows in tables for row in rows}.values())
 
@@ -234,7 +234,7 @@ class Duplicate(msgspec.Struct, frozen=True, kw_only=True):
     same."""
     bytes: int | None
     distance: int | None = None
-    """Of texts: in how many bits their fingerprints differ."""
+    """The number of bits in which the fingerprints of their texts differ."""
 
 
 class RefusedExample(msgspec.Struct, frozen=True, kw_only=True):

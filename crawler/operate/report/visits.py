@@ -36,7 +36,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def recorded_visits(written: Written) -> Iterator[Visit]:
-    """From records. A URL that was fetched again has several visits."""
+    """Read the visits from records. A URL that was fetched again has several."""
     return read_written(Visit, written, last_only=True)
 
 
@@ -58,7 +58,8 @@ def _contains(path: Path, text: bytes) -> bool:
 
 
 def ledger_visits(crawl: ReachedCrawl) -> Iterator[Visit]:
-    """From the ledger, piece by piece, so that a running crawl goes on. Raises `Refused` and `NoAnswer`."""
+    """Read the visits from the ledger, piece by piece, so that a running crawl goes on. Raises `Refused` and
+    `NoAnswer`."""
     after: str | None = ""
     while after is not None:
         piece = crawl.ask(Export(after=after), ExportPiece)

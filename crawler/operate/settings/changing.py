@@ -22,7 +22,7 @@ from crawler.wiring.live.values import Values
 _DOES_NOT_RUN: Final = "the crawl does not run"
 
 Read = Callable[[Loaded], Loaded]
-"""From the configuration of the next start so far to a new one. Raises `ConfigError`. It may block."""
+"""Makes a new configuration of that of the next start. Raises `ConfigError`. It may block."""
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):

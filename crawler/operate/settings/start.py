@@ -44,7 +44,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """These and the next replaced the seeds of the file."""
     seed_files: list[str] = []
     max_pages: int | None = None
-    """Of that run alone."""
+    """The limit of that run alone."""
     is_demo: bool = False
     """Whether `onceover demo` has given the settings, which are not in a file."""
 

@@ -42,7 +42,7 @@ class FsckReport(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[FoundProblem]
     """The first of them."""
     problem_count: int
-    """Of all."""
+    """The number of all problems."""
 
 
 class _Findings:

@@ -45,7 +45,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     broken: Mapping[int, str]
     """Parts whose directory can't be used, and why."""
     count: int
-    """Of the parts, broken ones and those of other machines included."""
+    """The number of parts, broken ones and those of other machines included."""
     elsewhere: Sequence[int] = ()
     """The parts that other machines have."""
 

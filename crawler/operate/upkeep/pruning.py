@@ -19,7 +19,7 @@ class PrunedOutput(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     """From the directory of the crawl on."""
     bytes: int
-    """With its index."""
+    """The size with that of its index."""
     reason: str
 
 
@@ -37,7 +37,7 @@ class PruneReport(msgspec.Struct, frozen=True, kw_only=True):
     pruned: list[PrunedOutput]
     needed: list[NeededOutput]
     bytes_before: int
-    """Of records and archives."""
+    """The size of records and archives before."""
     bytes_pruned: int
 
 

@@ -7,14 +7,14 @@ import msgspec
 from crawler.duplicates import forget_oldest
 
 MAX_ADDRESSES = 16
-"""Of one name. Nobody can fill the memory with a name that has thousands."""
+"""The most addresses of a name that are kept, so that nobody fills the memory with a name that has thousands."""
 
 
 class NameCacheLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How many names are cached, and how long their answers."""
 
     ttl_s: float = 300.0
-    """Of answers without a TTL. The TTL of others is limited to `min_ttl_s` and `max_ttl_s`."""
+    """How long an answer without a TTL is fresh. The TTL of others is limited to `min_ttl_s` and `max_ttl_s`."""
     min_ttl_s: float = 30.0
     max_ttl_s: float = 3600.0
     negative_ttl_s: float = 30.0

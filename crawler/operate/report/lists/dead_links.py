@@ -23,7 +23,7 @@ class DeadLinks:
             self.count += 1
 
     def rows(self) -> Iterator[DeadLink]:
-        """In the order of URLs, then of pages."""
+        """The rows in the order of URLs, then of pages."""
         for name, ending, first in self._endings.dead():
             for link in self._linking.links(name, first):
                 yield DeadLink(

@@ -48,7 +48,7 @@ class Endings:
         database.execute(_TABLE)
 
     def add(self, listed: Listed) -> None:
-        """Of a URL that redirects to itself, as to set a cookie, what comes later counts."""
+        """If a URL redirects to itself, as to set a cookie, what comes later counts."""
         name = self._canonical(listed.url)
         target = None if listed.redirect is None else self._canonical(_absolute(listed.redirect, listed.url))
         self._rows.add(

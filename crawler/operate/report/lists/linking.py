@@ -37,7 +37,7 @@ class Linking:
         self._database = database
         self._canonical = canonical
         self._sieve = bytearray(_SIEVE_BITS >> 3)
-        """Of the names of wanted URLs, and of the pages on which they were found first."""
+        """Bits for the names of wanted URLs, and for the pages on which they were found first."""
         self.is_whole = False
         """Whether all links are known, not only the first one to each URL."""
         database.executescript(_TABLES)
@@ -68,8 +68,8 @@ class Linking:
         return bool(self._sieve[bit >> 3] & (1 << (bit & 7)))
 
     def links(self, name: str, first: FirstLink) -> Iterator[Link]:
-        """In the order of pages. A URL to which no page links has one without: a seed, or one that was found on a page
-        that no longer links to it. What the crawl has guessed has none then."""
+        """The links in the order of pages. A URL to which no page links has one link without a page: a seed, or one
+        that was found on a page that no longer links to it. What the crawl has guessed has none then."""
         first_kind = None if first.kind == LinkKind.EXTERNAL else first.kind
         has_any = False
         for page, text, kind in self._database.execute(

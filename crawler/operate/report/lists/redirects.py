@@ -23,7 +23,7 @@ class Redirects:
             self.count += 1
 
     def rows(self) -> Iterator[RedirectLink]:
-        """In the order of URLs, then of pages. What the crawl has guessed redirects, too."""
+        """The rows in the order of URLs, then of pages. URLs that the crawl has guessed redirect, too."""
         for name, status, ending, first in self._endings.redirects():
             for link in list(self._linking.links(name, first)) or [Link(None, None, first.kind)]:
                 yield RedirectLink(
