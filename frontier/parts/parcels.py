@@ -1,8 +1,7 @@
 """The form of a parcel: URLs that one transition has found for another part, as bytes.
 
-A parcel begins with the number of its form, so that a later version knows what it reads. New fields of URLs are only
-appended, with a default. It carries all of a URL that the receiver can't find out itself: not its validators, which are
-in the receiver's ledger, and not its attempts.
+A parcel begins with the number of its form, so that a later version knows what it reads. It carries all of a URL that
+the receiver can't find out itself: not its validators, which are in the receiver's ledger, and not its attempts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +29,7 @@ class _Url(msgspec.Struct, array_like=True, gc=False):
     last_modified: str | None
     cost: int
     link_count: int
-    change_frequency: str | None = None
+    change_frequency: str | None
 
 
 class _Parcel(msgspec.Struct, array_like=True, tag=1, gc=False):

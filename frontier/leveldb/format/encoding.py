@@ -1,7 +1,6 @@
 """Encodes URLs and ledger entries as compact, versioned msgpack arrays.
 
-Each value begins with the number of its form, so that a later version knows what it reads. New fields are only appended
-at the end, with a default, so that older records stay readable.
+Each value begins with the number of its form, so that a later version knows what it reads.
 """
 
 from collections.abc import Callable
@@ -31,20 +30,20 @@ class _Pending(msgspec.Struct, array_like=True, tag=1, gc=False):
     """0 takes one byte, 0.0 takes nine."""
     redirects: int
     attempt: int
-    last_modified: str | None = None
-    cost: int = 1
-    had_etag: str | None = None
-    had_last_modified: str | None = None
-    link_count: int = 1
-    earlier: Earlier | None = None
-    change_frequency: str | None = None
+    last_modified: str | None
+    cost: int
+    had_etag: str | None
+    had_last_modified: str | None
+    link_count: int
+    earlier: Earlier | None
+    change_frequency: str | None
 
 
 class _Postponed(msgspec.Struct, array_like=True, tag=2, gc=False):
     queue_key: str
     order: int
     pending: _Pending
-    reason: str | None = None
+    reason: str | None
 
 
 class _LedgerPending(msgspec.Struct, array_like=True, tag=3, gc=False):
@@ -68,18 +67,18 @@ class _LedgerSettled(msgspec.Struct, array_like=True, tag=4, gc=False):
     digest: bytes | None
     etag: str | None
     last_modified: str | None
-    hit_count: int = 1
-    elsewhere: bool = False
-    url: str | None = None
-    kind: str | None = None
+    hit_count: int
+    elsewhere: bool
+    url: str | None
+    kind: str | None
     """None for a link, the usual case."""
-    depth: int | None = None
-    visits: int = 1
-    history: tuple[int, ...] | None = None
-    interval_s: int | None = None
-    revisit_ms: int | None = None
-    change_frequency: str | None = None
-    settled_in: int | None = None
+    depth: int | None
+    visits: int
+    history: tuple[int, ...] | None
+    interval_s: int | None
+    revisit_ms: int | None
+    change_frequency: str | None
+    settled_in: int | None
 
 
 class Location(msgspec.Struct, frozen=True):

@@ -28,11 +28,11 @@ _HEALTHY = Health()
 class _More(msgspec.Struct, array_like=True, tag=5, gc=False):
     """What only few queues have. For the others it is not written."""
 
-    trouble: str | None = None
-    pressure: int = 0
-    probe_at: float = 0.0
-    address: str | None = None
-    answered: bool = False
+    trouble: str | None
+    pressure: int
+    probe_at: float
+    address: str | None
+    answered: bool
 
 
 _decode_more = decoder(msgspec.msgpack.Decoder(_More).decode)

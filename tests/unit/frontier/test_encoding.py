@@ -99,16 +99,6 @@ def test_a_ledger_entry_reads_back(entry: LedgerEntry) -> None:
     assert encoding.decode_entry(encoding.encode_entry(entry), canonical=entry.canonical) == (entry, None)
 
 
-def test_records_of_before_urls_were_fetched_again_are_read() -> None:
-    settled = [4, 1, 7, 1000, None, 200, None, 1001.5, b"x", '"1"', None, 3]
-    entry, _ = encoding.decode_entry(msgspec.msgpack.encode(settled), canonical="http://a.test/")
-    assert (entry.number, entry.hit_count, entry.etag) == (7, 3, '"1"')
-    assert (entry.url, entry.kind, entry.depth, entry.visits, entry.history) == (None, "link", None, 1, ())
-    pending = [1, 7, 1000, "http://a.test/", None, 2, None, "link", None, 0, 0, 0]
-    waiting = encoding.decode_pending(msgspec.msgpack.encode(pending), queue_key="test,a", order=5)
-    assert (waiting.url.depth, waiting.url.earlier) == (2, None)
-
-
 HEALTH = st.builds(
     Health,
     error_streak=st.integers(0, 2**32 - 1),
@@ -194,14 +184,6 @@ def test_lone_surrogates_are_written_as_question_marks() -> None:
     postponed = encoding.encode_postponed(PostponedUrl(pending=waiting, due_ms=5, reason="\udcff"))
     again = encoding.decode_postponed(postponed, due_ms=5)
     assert (again.reason, again.pending.url.anchor) == ("?", "x?y")
-
-
-def test_a_record_of_an_earlier_version_reads_with_defaults() -> None:
-    waiting = PendingUrl(
-        url=CrawlUrl(url="u", canonical="u", queue_key="a"), number=1, order=order_of(128, 1), found_at=1
-    )
-    fields = msgspec.msgpack.decode(encoding.encode_postponed(PostponedUrl(pending=waiting, due_ms=5)))
-    assert encoding.decode_postponed(msgspec.msgpack.encode(fields[:-1]), due_ms=5).reason is None
 
 
 def test_a_pending_url_takes_150_bytes_at_most_on_average() -> None:
