@@ -12,9 +12,9 @@
 
 from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
 from crawler.record.changes import Change, has_copy
-from crawler.record.dates import header_time, http_date, w3c_time
+from crawler.record.dates import header_time, w3c_time
 from crawler.record.headers import validator
-from crawler.record.page_records import FoundLinks, fetched_record, resolved_url, unfetched_record
+from crawler.record.page_records import FoundLinks, fetched_record, unfetched_record
 from crawler.record.usage import excluded, with_usage
 
 __all__ = [
@@ -26,8 +26,6 @@ __all__ = [
     "fetched_record",
     "has_copy",
     "header_time",
-    "http_date",
-    "resolved_url",
     "unfetched_record",
     "validator",
     "w3c_time",

@@ -29,11 +29,11 @@ from crawler.record import (
     dates,
     fetched_record,
     header_time,
-    http_date,
-    resolved_url,
     unfetched_record,
     w3c_time,
 )
+from crawler.record.dates import http_date
+from crawler.record.page_records import resolved_url
 from frontier import UrlState
 from tests.unit.write.samples import NOON, lease, page
 
