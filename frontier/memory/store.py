@@ -1,13 +1,12 @@
 """The reference store: dictionaries."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
 import msgspec
 
 from frontier.link_table.table import LinkCount, url_digest
-from frontier.memory.journal import MemoryJournal
 from frontier.memory.marks import MemoryClaims, MemoryMarks
 from frontier.memory.notes import MemoryNotes
 from frontier.memory.outbox import MemoryOutbox
@@ -16,6 +15,7 @@ from frontier.parts.protocol import Part
 from frontier.records import (
     NO_TRANSIT,
     Counters,
+    JournalEntry,
     PendingUrl,
     PostponedUrl,
     QueueUpdate,
@@ -25,6 +25,21 @@ from frontier.records import (
 from frontier.values import LedgerEntry, UrlState
 
 _due = attrgetter("due_ms", "pending.number")
+
+
+class MemoryJournal:
+    """Always empty: what it would restore ends with the process."""
+
+    snapshot_at: int | None = None
+
+    def entries(self, after: int, /) -> Iterator[JournalEntry]:
+        yield from ()
+
+    def note_snapshot(self, journal_end: int, /) -> None:
+        raise ValueError("a store in memory has no snapshots")
+
+    def trim(self, limit: int, /) -> bool:
+        return False
 
 
 class MemoryStore:
