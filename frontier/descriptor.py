@@ -93,7 +93,7 @@ class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
 
     state: FrontierState
     done: list[str]
-    """For people."""
+    """What was done, in words for people."""
     is_copied: bool
     """Whether the copy was kept. It is not if nothing had to be repaired."""
     is_incomplete: bool

@@ -43,7 +43,7 @@ class PartOfState(msgspec.Struct, frozen=True):
 
 
 class Regrouping(msgspec.Struct, frozen=True, kw_only=True):
-    """From where to where."""
+    """The stores that are divided, and those that are filled."""
 
     sources: Sequence[PartOfState]
     """All parts of the crawl as it is, by number. Nobody has them open."""

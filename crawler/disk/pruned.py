@@ -70,7 +70,7 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True):
     first: int
     """The number of its first archive, or one between that and the archive before."""
     number: int = 0
-    """No page before has this record number, or a higher one; 0 if only the time tells it."""
+    """No page before has this record number, or a higher one; 0 if the frontier gives no numbers."""
 
 
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,7 +39,7 @@ class Step(Enum):
     """What the supervisor does next."""
 
     WAIT = auto()
-    """For the other answers of this wave."""
+    """Wait for the other answers of this wave."""
     ASK_LATER = auto()
     """Begin the next wave when some part may have become idle. All gates are to be open."""
     ASK_AGAIN = auto()

@@ -17,7 +17,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     sender: int
     receiver: int
     incarnation: int
-    """Of the sender."""
+    """The incarnation of the sender."""
     trimmed: Place | None = None
     """The last parcel that the sender has deleted because it was safe here; None if there is none yet."""
     agreement: Mapping[str, str] = {}
@@ -29,7 +29,7 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag="welcome"):
 
     receiver: int
     incarnation: int
-    """Of the receiver."""
+    """The incarnation of the receiver."""
     position: int
     """How many parcels of the sender's incarnation were admitted."""
     trimmed_position: int = 0
@@ -48,7 +48,7 @@ class Parcels(msgspec.Struct, frozen=True, kw_only=True, tag="parcels"):
     """Consecutive parcels."""
 
     incarnation: int
-    """Of the sender."""
+    """The incarnation of the sender."""
     first: int
     """The sequence number of the first parcel."""
     parcels: list[bytes]
@@ -63,7 +63,7 @@ class Confirm(msgspec.Struct, frozen=True, kw_only=True, tag="confirm"):
     """How far a receiver has come."""
 
     incarnation: int
-    """Of the receiver."""
+    """The incarnation of the receiver."""
     sender_incarnation: int
     committed: int
     """All parcels up to this one are admitted."""

@@ -20,7 +20,7 @@ from crawler.serve.process import command, environment, lock_holder
 log = logging.getLogger(__name__)
 
 MOST_PROCESSES: Final = 2
-"""Of one kind, at once."""
+"""The most processes of one kind at once."""
 _LOOKING_S: Final = 120.0
 """A frontier that was not closed in order takes a while to open."""
 _AGAIN_S: Final = 5.0

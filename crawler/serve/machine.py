@@ -35,7 +35,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_memory_bytes: int | None = None
     max_open_files: int | None = None
     min_free_bytes: int = 500_000_000
-    """Of the disk of each crawl."""
+    """The least free space on the disk of each crawl."""
 
 
 def measure(pids: Iterable[int]) -> dict[int, Taken]:

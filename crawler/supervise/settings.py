@@ -58,7 +58,7 @@ class SettingsOfParts:
 
     @property
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """While it lasts, no part is opened: it would begin with the settings of before."""
+        """No part is opened while this lasts: it would begin with the old settings."""
         return self._alone()
 
     @asynccontextmanager

@@ -90,7 +90,7 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
     """What the metadata record says."""
     content_type: str | None = None
     digest: str | None = None
-    """Of the body without content coding."""
+    """The digest of the body without content coding."""
     text: str | None = None
     """The main text of the page, to be archived too."""
 

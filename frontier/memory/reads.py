@@ -24,7 +24,7 @@ class MemoryReads:
         """When each visit is due, and the URL, in this order."""
         self.entries: dict[str, LedgerEntry] = {}
         self.links: Counter[bytes] = Counter()
-        """By the digests of canonical URLs."""
+        """The counts of links, by the digests of canonical URLs."""
         self.records: dict[str, QueueRecord] = {}
         self.group_wakes: dict[str, float] = {}
         self.positions: dict[QueueState, list[tuple[int, int, str]]] = {

@@ -51,7 +51,7 @@ class _Quarantine:
 
     def __init__(self, keys: Iterable[bytes]) -> None:
         self.pending: Counter[str] = Counter()
-        """By queue key."""
+        """The number of quarantined pending URLs, by queue key."""
         self.ledger: set[str] = set()
         """Canonical URLs."""
         self.count = 0

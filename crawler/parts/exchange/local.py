@@ -31,7 +31,7 @@ class LocalConnection:
         self._reader = reader
         self._writer = writer
         self._header: tuple[int, int] | None = None
-        """Of the message that is being read."""
+        """The header of the message that is being read."""
         writer.transport.set_write_buffer_limits(BUFFER_BYTES)
 
     async def send(self, message: Message, /) -> None:

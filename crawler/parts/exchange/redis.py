@@ -45,7 +45,7 @@ _Message = TypeVar("_Message")
 
 
 def name_of(address: Address) -> str:
-    """For people."""
+    """The name of a part in messages to people."""
     return f"part {address}" if isinstance(address, int) else address
 
 
@@ -67,9 +67,9 @@ class RedisExchange(Generic[_Message]):
         self._registration: int | None = None
         """None while Redis has none of this part."""
         self._connections: dict[tuple[Address, int], RedisConnection[_Message]] = {}
-        """By part and number."""
+        """The connections, by part and number."""
         self._to_send: dict[tuple[Address, int], list[Frame]] = {}
-        """By part and its registration."""
+        """The frames that wait to be sent, by part and its registration."""
         self._has_frames = asyncio.Event()
         self._accepted: asyncio.Queue[RedisConnection[_Message] | None] = asyncio.Queue()
         self._closed = False

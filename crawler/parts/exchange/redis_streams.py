@@ -59,7 +59,7 @@ class Streams:
 
     @property
     def silent_s(self) -> float:
-        """For how long a command has not been answered."""
+        """The time for which a command has not been answered."""
         now = asyncio.get_running_loop().time()
         return now - min(self._asked_at.values(), default=now)
 

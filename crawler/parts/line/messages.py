@@ -16,7 +16,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     number: int
     lineage: int
     directories: list[str]
-    """Of all parts, in their order."""
+    """The directories of all parts, in their order."""
     configuration: str
     """Of the crawl: as JSON, all values that differ from their defaults, by key."""
     rebuild: bool = False

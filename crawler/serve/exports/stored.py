@@ -20,7 +20,7 @@ from crawler.serve.exports.forms import ExportBody, ExportedFile, ExportForm, St
 from crawler.serve.life.summary import moment_text
 
 MAX_EXPORTS: Final = 100
-"""Of a crawl."""
+"""The most exports of a crawl."""
 _ID: Final = re.compile(r"[0-9]{8}T[0-9]{6}(?:-[0-9]{1,4})?")
 DESCRIPTION: Final = "export.json"
 _OPEN: Final = ".open"

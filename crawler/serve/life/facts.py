@@ -122,7 +122,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     directory: str
     digest: str
-    """Of all settings and seeds."""
+    """The digest of all settings and seeds."""
     next_tick: Callable[[float], float] | None = None
     """When the schedule is next due after a moment; None if there is no schedule."""
     comes_back: bool = False

@@ -64,7 +64,7 @@ class CoordinatorServer:
         self._agents: dict[Line, str] = {}
         """The lines that have said hello, and who they are."""
         self._lines: dict[int, Line] = {}
-        """Of each attached part."""
+        """The line of each attached part."""
         self._changes: set[asyncio.Task[None]] = set()
         self.coordinator.given.watch_run(self._tell_run)
         self.coordinator.go_on(run)

@@ -28,7 +28,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag="attached"):
     opened: Opened
     """What its first process in this agent has said."""
     status: Status
-    """Of all its processes in this agent."""
+    """The status of all its processes in this agent together."""
 
 
 class Says(msgspec.Struct, frozen=True, kw_only=True, tag="says"):

@@ -19,7 +19,7 @@ class CrawlLimits:
         self._have_changed.set()
 
     def is_reached(self, status: Status) -> bool:
-        """By the status of all parts together."""
+        """Whether the status of all parts together reaches a limit."""
         limit = self._limits.bytes
         return limit is not None and status.bytes_received >= limit
 

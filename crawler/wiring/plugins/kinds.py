@@ -32,7 +32,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """In entry points: `onceover.NAME`."""
     noun: str
-    """For people."""
+    """The word for it in messages to people."""
     ours: Mapping[str, str]
     """The places of our descriptors by name."""
     descriptor: type[msgspec.Struct]

@@ -67,7 +67,7 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
     state: str | None = None
     status: int | None = None
     digest: str | None = None
-    """Of the body without content coding."""
+    """The digest of the body without content coding."""
     payload: str | None = None
     """The digest of the body as received, where only an earlier record has that body."""
     referred: str | None = None

@@ -44,7 +44,7 @@ class OtherMachines:
         return False
 
     def told(self) -> list[str]:
-        """For people."""
+        """Say to people what is on other machines."""
         return [
             f"{len(missed):,} {'record is' if len(missed) == 1 else 'records are'} in the output of lineage {lineage}, "
             "from before the crawl was divided, on another machine"

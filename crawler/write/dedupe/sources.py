@@ -42,7 +42,7 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     """A response with its body."""
 
     sha1: bytes
-    """Of the body as received."""
+    """The digest of the body as received."""
     moment: str
     """14 digits."""
     url: str

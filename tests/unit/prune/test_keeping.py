@@ -151,7 +151,7 @@ def test_a_server_may_say_that_a_page_is_unchanged_only_within_a_cycle(tmp_path:
 
 
 @pytest.mark.parametrize("number", [0, 7])
-def test_a_cycle_is_told_by_record_numbers_and_one_that_an_older_version_began_by_time(number: int) -> None:
+def test_a_cycle_is_told_by_record_numbers_and_without_them_by_time(number: int) -> None:
     since = Since(number=number, at=NOW)
     for visit in (None, 6, 7):
         may_refer = visit != 6 or number == 0

@@ -24,9 +24,9 @@ from crawler.write.records import ReadLimit, newest_records
 _LONG: Final = ("references", "link_details", "refusals", "main_text", "markdown", "json_ld")
 """Fields that a list of pages does not have."""
 MAX_READ_BYTES: Final = 1 << 26
-"""Of the records, to find the last pages."""
+"""The most bytes of the records that are read to find the last pages."""
 MAX_SEARCHED_BYTES: Final = 1 << 30
-"""Of the records, to find that of a URL."""
+"""The most bytes of the records that are read to find that of a URL."""
 MAX_LOG_BYTES: Final = 1 << 20
 MAX_LINE: Final = 4000
 

@@ -16,11 +16,11 @@ class RateForm(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     """When, in RFC 3339."""
     pages: int
-    """Of this run."""
+    """Pages of this run."""
     pages_per_s: float
-    """Of the last few seconds."""
+    """The rate of the last few seconds."""
     bytes_received: int
-    """Of this run."""
+    """Bytes of this run."""
     discovered: int
     """URLs ever admitted, as all that follow."""
     queued: int

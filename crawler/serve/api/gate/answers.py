@@ -56,7 +56,7 @@ class Answers:
         self._folder = folder
         self._bounds = bounds
         self._places: OrderedDict[str, _Place] = OrderedDict()
-        """By name, the oldest first."""
+        """The places by name, the oldest first."""
         self._bytes = 0
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._look()

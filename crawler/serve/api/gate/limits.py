@@ -17,19 +17,19 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_connections: int = 256
     max_connections_per_client: int = 64
     requests_per_s: float = 200.0
-    """Of all clients."""
+    """The limit for all clients together."""
     max_requests_at_once: int = 400
     client_requests_per_s: float = 50.0
     max_client_requests_at_once: int = 100
     wrong_tokens_per_s: float = 0.1
-    """Of a client."""
+    """The limit for each client."""
     max_wrong_tokens_at_once: int = 10
     max_body_bytes: int = 1 << 20
     max_target_bytes: int = 1 << 16
-    """Of a path with its query."""
+    """The longest path with its query."""
     max_headers: int = 64
     max_header_bytes: int = 8192
-    """Of one header."""
+    """The longest header."""
     idle_s: float = 20.0
     """After this time without a whole request a connection is closed."""
     body_s: float = 20.0

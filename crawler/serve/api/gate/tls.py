@@ -23,15 +23,15 @@ class Certificate:
         self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
-        """For a new connection."""
+        """The context for a new connection."""
         return self._context
 
     def reload(self) -> None:
-        """Read the files again. If they can't be used, the certificate of before is kept."""
+        """Read the files again. If they can't be used, keep the present certificate."""
         try:
             self._context = self._load()
         except CertificateRefused as error:
-            log.warning("API: %s; the certificate of before is kept", error)
+            log.warning("API: %s; the present certificate is kept", error)
 
     def _load(self) -> ssl.SSLContext:
         def refuse_password() -> NoReturn:

@@ -151,7 +151,7 @@ async def test_a_new_certificate_holds_after_a_reload_and_a_wrong_one_is_left_ou
         files.key.write_bytes(b"nonsense")
         await api.daemon.reload()
         assert await serial_number(api, files) == second
-    assert "the certificate of before is kept" in caplog.text
+    assert "the present certificate is kept" in caplog.text
 
 
 def test_certificates_that_can_not_be_used_are_refused(files: Files, tmp_path: Path) -> None:
