@@ -45,7 +45,8 @@ from crawler.wiring.live.values import Latest, make_values
 from crawler.wiring.opening.fetchers import open_fetchers
 from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept
 from crawler.wiring.parts import check_parts
-from crawler.wiring.plugins.blame import PluginFailed, blaming, plugins_of
+from crawler.wiring.plugins.blame import blaming, plugins_of
+from crawler.wiring.plugins.failures import PluginFailed
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick

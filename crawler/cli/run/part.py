@@ -11,7 +11,8 @@ from crawler.parts.line.line import framed, open_line
 from crawler.parts.line.messages import Failed, ToPart
 from crawler.supervise import part
 from crawler.supervise.process import COMMAND, take_signals
-from crawler.wiring.plugins.blame import PluginFailed, blaming
+from crawler.wiring.plugins.blame import blaming
+from crawler.wiring.plugins.failures import PluginFailed
 from crawler.wiring.plugins.loading import NamedBackend
 
 

@@ -20,8 +20,9 @@ from crawler.compare.measure.trial import Failed, Outcome, ReportProgress, Trial
 from crawler.status import size
 from crawler.url.urls import domain_of, host_of
 from crawler.wiring.components.remembering import connect_redis
-from crawler.wiring.plugins.blame import PluginFailed, blaming
+from crawler.wiring.plugins.blame import blaming
 from crawler.wiring.plugins.catalog import descriptor, find
+from crawler.wiring.plugins.failures import PluginFailed
 from crawler.wiring.plugins.kinds import VISITED
 from visited import Forgotten, Full, LocalSet, Unanswered, Unavailable, Unreachable
 from visited.descriptor import Parameters

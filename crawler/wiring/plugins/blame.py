@@ -12,6 +12,7 @@ from types import TracebackType
 from config import Config, named_backends
 from crawler.codes.full_disk import DISK_FULL
 from crawler.wiring.plugins.catalog import find
+from crawler.wiring.plugins.failures import PluginFailed
 from crawler.wiring.plugins.kinds import KINDS
 from crawler.wiring.plugins.loading import NamedBackend, in_one_line
 from frontier import StoreFailed
@@ -19,11 +20,6 @@ from frontier import StoreFailed
 log = logging.getLogger(__name__)
 
 _OURS = frozenset({"config", "crawler", "frontier", "visited"})
-
-
-class PluginFailed(Exception):
-    """A plug-in raised what it must not raise, or returned a wrong value. The message is one line; the traceback is in
-    the log."""
 
 
 def plugins_of(config: Config) -> list[NamedBackend]:

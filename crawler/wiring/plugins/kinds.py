@@ -11,6 +11,7 @@ from crawler.seams import Begins, Fetcher, IsTold, LinkExtractor, Sink, TakesExc
 from crawler.url.canonical_rules import RULES
 from crawler.url.components import UrlComponents
 from crawler.url.descriptor import Descriptor as RuleDescriptor
+from crawler.wiring.plugins.guarded_set import guarded_set
 from crawler.wiring.plugins.methods import Method
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Need as SinkNeed
@@ -46,6 +47,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """What a maker may raise, in addition to errors of a full disk and of a lack of memory."""
     needs: frozenset[str] = frozenset()
     """What they may need."""
+    guard: Callable[[Any, str], Any] = lambda component, _: component
+    """A component of others, named by a title, that checks what it returns."""
     common: tuple[type[msgspec.Struct], ...] = ()
     """Options that all of them have."""
 
@@ -85,6 +88,7 @@ VISITED: Final = Kind(
     raises=(DiskFull, Unavailable),
     needs=frozenset(get_args(Need)),
     common=(CommonOptions,),
+    guard=guarded_set,
 )
 FRONTIER: Final = Kind(
     name="frontier",

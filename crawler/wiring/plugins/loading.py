@@ -137,7 +137,7 @@ def _checked_maker(backend: NamedBackend, make: Callable[..., Any]) -> Callable[
             raise backend.refuse(f"expected a {kind.noun}, but {found}", what="can't be made")
         if misfit := find_misfit(component, (*kind.methods, *kind.optional)):
             raise backend.refuse(misfit, what="can't be made")
-        return component
+        return kind.guard(component, backend.title)
 
     return make_component
 

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from crawler.wiring.configuration import load
-from crawler.wiring.plugins.blame import PluginFailed, blaming, plugins_of
+from crawler.wiring.plugins.blame import blaming, plugins_of
+from crawler.wiring.plugins.failures import PluginFailed
 from crawler.wiring.plugins.loading import NamedBackend
 from frontier import StoreFailed
 from tests.unit.plugins.installing import SETS, Site
@@ -51,6 +52,14 @@ def fail_in_a_group() -> None:
         raise BaseExceptionGroup("several", [ValueError(), error]) from None
 
 
+def fail_before(kind: str) -> None:
+    """As the frontier tells everybody what has stopped it."""
+    try:
+        fail(kind)
+    except (KeyError, OSError) as error:
+        raise StoreFailed("it stopped before") from error
+
+
 @pytest.mark.parametrize("group", [False, True])
 def test_the_error_of_a_plug_in_names_it_and_the_log_has_the_traceback(
     group: bool, plugins: list[NamedBackend], caplog: pytest.LogCaptureFixture
@@ -66,20 +75,11 @@ def test_the_error_of_a_plug_in_names_it_and_the_log_has_the_traceback(
     assert "Traceback" in caplog.text
 
 
-def fail_in_a_frontier() -> None:
-    """As a frontier does that is asked again after its visited set has failed."""
-    asked_again = StoreFailed("an earlier change failed")
-    try:
-        fail("a key")
-    except KeyError as error:
-        asked_again.__cause__ = error
-    raise BaseExceptionGroup("several", [asked_again])
-
-
-def test_a_plug_in_that_made_the_frontier_fail_is_named(plugins: list[NamedBackend]) -> None:
-    words = "\"failing\" of failing-sets 1.0 failed: KeyError: 'a key' "
-    with pytest.raises(PluginFailed, match=words), blaming(plugins):
-        fail_in_a_frontier()
+@pytest.mark.parametrize("kind", ["a key", "disk"])
+def test_the_error_of_a_plug_in_that_has_stopped_the_frontier_names_it(kind: str, plugins: list[NamedBackend]) -> None:
+    expected = PluginFailed if kind == "a key" else StoreFailed
+    with pytest.raises(expected, match="KeyError: 'a key'" if kind == "a key" else "it"), blaming(plugins):
+        fail_before(kind)
 
 
 def test_a_library_that_a_plug_in_calls_is_its_own_affair(plugins: list[NamedBackend]) -> None:

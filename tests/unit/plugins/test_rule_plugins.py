@@ -6,7 +6,8 @@ from config import ConfigError
 from crawler.wiring.components.discovering import url_reader
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
-from crawler.wiring.plugins.blame import PluginFailed, blaming
+from crawler.wiring.plugins.blame import blaming
+from crawler.wiring.plugins.failures import PluginFailed
 from tests.unit.plugins.installing import Site
 
 RULES = """

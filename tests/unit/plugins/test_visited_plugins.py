@@ -11,10 +11,12 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins import catalog
 from crawler.wiring.plugins.catalog import Catalog, descriptor
+from crawler.wiring.plugins.failures import PluginFailed
 from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.plugins.packages import Registration
 from crawler.wiring.storage import visited_set
 from tests.unit.plugins.installing import SETS, Site
+from visited import CannotList, is_prompt, list_urls
 from visited.descriptor import Parameters
 from visited.making import make_set
 
@@ -69,7 +71,7 @@ async def test_its_options_reach_its_maker(strings: Site) -> None:
     ).config.visited.options
     assert options == {"letters": 7, "alphabets": ("a-z", "0-9")}
     made = make_set(descriptor(VISITED, "strings"), PARAMETERS, options)
-    assert made.options.letters == 7  # type: ignore[attr-defined]
+    assert made._visited.options.letters == 7  # type: ignore[attr-defined]
     assert make_set(descriptor(VISITED, "strings"), PARAMETERS, {"shards": 3}).describe().details["shards"] == 3
 
 
@@ -165,6 +167,53 @@ def test_a_maker_that_fails_is_an_error_that_names_the_package(
         visited_set(found.config, CrawlDirectory(tmp_path), known_to_none)
     expected = f'visited: the visited set "broken" of broken-sets 1.0 {problem}'
     assert str(refused.value).replace("make()", "<lambda>()").startswith(expected)
+
+
+ANSWERS = {
+    "[True] * (len(urls) - 1)": "expected an answer from add_many for each of 3 URLs, found 2",
+    "[True] * 4": "expected an answer from add_many for each of 3 URLs, found 4",
+    "None": "expected a list from add_many, an answer for each URL, found NoneType",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("options", [{}, {"shards": 2}])
+async def test_a_set_that_does_not_answer_for_each_url_has_failed_and_is_named(
+    answer: str, options: dict[str, int], site: Site
+) -> None:
+    code = SETS.replace("return fresh", f"return {answer}")
+    site.add("few-sets", "few_sets", code, entries={"visited.few": "few_sets:StringSet"})
+    made = make_set(descriptor(VISITED, "few"), PARAMETERS, options)
+    with pytest.raises(PluginFailed) as failed:
+        await made.add_many(["a", "b", "c"])
+    expected = f'the visited set "few" of few-sets 1.0 failed: {ANSWERS[answer]}'
+    assert str(failed.value) == expected or options  # a shard has less of them
+    assert str(failed.value)[:60] == expected[:60]
+
+
+async def test_a_set_that_has_or_tells_something_wrong_has_failed(site: Site) -> None:
+    code = SETS.replace("return VisitedStats(", "return dict(").replace("[url in self.met", "[True, *self.met][1:]; [0")
+    site.add("odd-sets", "odd_sets", code)
+    made = make_set(descriptor(VISITED, "odd_sets:StringSet"), PARAMETERS, {})
+    with pytest.raises(PluginFailed, match=r"failed: expected VisitedStats from describe, found dict"):
+        made.describe()
+    with pytest.raises(PluginFailed, match=r"expected an answer from has_many for each of 2 URLs, found 0"):
+        made.has_many(["a", "b"])
+
+
+async def test_a_set_of_others_still_lists_its_urls_and_says_whether_it_is_prompt(site: Site) -> None:
+    listing = SETS.replace(
+        "def __len__", "is_prompt = True\n\n        def urls(self): return iter(self.met)\n\n        def __len__"
+    )
+    site.add("listing-sets", "listing_sets", listing)
+    site.add("mute-sets", "mute_sets")
+    made = make_set(descriptor(VISITED, "listing_sets:StringSet"), PARAMETERS, {})
+    await made.add_many(["a", "b"])
+    assert (sorted(list_urls(made)), is_prompt(made)) == (["a", "b"], True)
+    mute = make_set(descriptor(VISITED, "mute_sets:StringSet"), PARAMETERS, {})
+    assert not is_prompt(mute)
+    with pytest.raises(CannotList):
+        list_urls(mute)
 
 
 def test_a_name_that_two_packages_have_is_refused_and_a_path_still_works(strings: Site) -> None:

@@ -1,0 +1,69 @@
+"""Checks what a visited set of others returns. By a wrong answer, a page would be taken for known that nobody has
+fetched."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+from crawler.wiring.plugins.failures import PluginFailed
+from visited import LocalSet, SharedSet, VisitedStats, is_prompt, list_urls
+
+
+def guarded_set(visited: LocalSet, title: str) -> LocalSet:
+    """The visited set of a plug-in, which `title` names. One on a server promises more, and is not checked."""
+    return visited if isinstance(visited, SharedSet) else GuardedSet(visited, title)
+
+
+class GuardedSet:
+    """A visited set that raises `PluginFailed` instead of returning a wrong value."""
+
+    def __init__(self, visited: LocalSet, title: str) -> None:
+        self._visited = visited
+        self._title = title
+
+    @property
+    def is_prompt(self) -> bool:
+        return is_prompt(self._visited)
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        return self._checked(await self._visited.add_many(urls), len(urls), "add_many")
+
+    def has_many(self, urls: Sequence[str], /) -> list[bool]:
+        return self._checked(self._visited.has_many(urls), len(urls), "has_many")
+
+    async def forget_many(self, urls: Sequence[str], /) -> int:
+        return await self._visited.forget_many(urls)
+
+    def urls(self) -> Iterator[str]:
+        return list_urls(self._visited)
+
+    def describe(self) -> VisitedStats:
+        stats: Any = self._visited.describe()
+        if not isinstance(stats, VisitedStats):
+            raise self._failed(f"expected VisitedStats from describe, found {type(stats).__name__}")
+        return stats
+
+    def dump(self, file: BinaryIO, /) -> None:
+        self._visited.dump(file)
+
+    def load(self, file: BinaryIO, /) -> None:
+        self._visited.load(file)
+
+    def __len__(self) -> int:
+        return len(self._visited)
+
+    async def aclose(self) -> None:
+        await self._visited.aclose()
+
+    def _checked(self, answers: Any, count: int, method: str) -> list[bool]:
+        try:
+            found = list(answers)
+        except TypeError:
+            raise self._failed(
+                f"expected a list from {method}, an answer for each URL, found {type(answers).__name__}"
+            ) from None
+        if len(found) != count:
+            raise self._failed(f"expected an answer from {method} for each of {count} URLs, found {len(found)}")
+        return found
+
+    def _failed(self, why: str) -> PluginFailed:
+        return PluginFailed(f"{self._title} failed: {why}")
