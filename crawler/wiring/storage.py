@@ -216,3 +216,7 @@ def make_chosen(
         return make_set(chosen, parameters, {"site_bytes": visited.site_bytes, **visited.options})
     except (Unavailable, ValueError) as error:
         raise ConfigError([Problem(str(error), key="visited")]) from error
+    except MemoryError as error:
+        capacity = number_of(visited.capacity, "URL")
+        problem = f"{chosen.name} for {capacity} takes more memory than there is; lower the capacity, or choose another"
+        raise ConfigError([Problem(problem, key="visited")]) from error

@@ -216,6 +216,12 @@ async def test_a_set_of_others_still_lists_its_urls_and_says_whether_it_is_promp
         list_urls(mute)
 
 
+def test_a_set_for_which_there_is_not_enough_memory_is_named(tmp_path: Path) -> None:
+    config = loaded("visited.backend=bloom", "visited.options.bits=1_099_511_627_776").config
+    with pytest.raises(ConfigError, match=r"^visited: bloom for 1,000,000 URLs takes more memory than there is; lower"):
+        visited_set(config, CrawlDirectory(tmp_path), known_to_none)
+
+
 def test_a_name_that_two_packages_have_is_refused_and_a_path_still_works(strings: Site) -> None:
     strings.add("other-sets", "other_sets", SETS, entries={"visited.strings": "other_sets:DESCRIPTOR"})
     assert refusal("visited.backend=strings") == (
