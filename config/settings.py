@@ -31,6 +31,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     unit: str | None
     minimum: float | None
     maximum: float | None
+    multiple: int | None
+    """What a number must be a multiple of."""
     choices: tuple[str, ...]
     backends: str | None
     """The kind of the backends that it names, or whose options it holds. It may also name a plug-in."""
@@ -88,13 +90,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             case "choice":
                 return self._with_plugins
             case "int":
-                return self._limited("a whole number")
+                return self._limited(f"a multiple of {self.multiple}" if self.multiple else "a whole number")
             case "float":
                 return self._limited("a number")
             case "seconds":
                 return self._limited("a duration") + ', as a number of seconds or as text such as "500 ms", "10 min"'
             case "bytes":
-                return self._limited("a size") + ', as a whole number of bytes or as text such as "512 KiB", "20 MB"'
+                size = f"a multiple of {self.multiple} bytes" if self.multiple else "a size"
+                return self._limited(size) + ', as a whole number of bytes or as text such as "512 KiB", "20 MB"'
             case "text":
                 return self._limited("text")
             case "texts":
@@ -209,6 +212,7 @@ def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
         unit=notes.get("unit"),
         minimum=getattr(item, "ge", None),
         maximum=getattr(item, "le", None),
+        multiple=getattr(item, "multiple_of", None),
         choices=_choices(hint, notes),
         backends=notes.get("backends"),
         options_of=notes.get("options_of"),

@@ -71,12 +71,18 @@ def test_an_option_from_elsewhere_overrides_that_of_the_file(
         ("filters = 'many'", ":6: visited.options.filters: expected a whole number, 1 to 1_000_000_000, found "),
         ("seed = 1\nshards = [2]", ":7: visited.options.shards: expected a whole number, 1 to 4096, found [2]"),
         ("hashes = 3", ":6: visited.options.hashes: unknown option of per-site; "),
+        ("site_bytes = 100", ":6: visited.options.site_bytes: expected a multiple of 8 bytes, 64 B to 1 GiB, as a "),
     ],
 )
 def test_a_wrong_option_is_refused_with_its_line(lines: str, problem: str, tmp_path: Path) -> None:
     path = written(tmp_path, f"{MINIMAL}[visited]\nbackend = 'per-site'\n[visited.options]\n{lines}\n")
     [found] = problems_of(path)
     assert found.startswith(f"crawl.toml{problem}")
+
+
+def test_a_number_that_is_no_multiple_is_refused_by_the_right_one() -> None:
+    [found] = problems_of(None, overrides=[SEED, "visited.backend=dsbf", "visited.options.leaf_bits=8193"])
+    assert found.endswith("leaf_bits: expected a multiple of 512, 8192 to 4_294_967_296, found 8193")
 
 
 @pytest.mark.parametrize(
