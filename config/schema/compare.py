@@ -34,7 +34,7 @@ class CompareWork(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[Text, Meta(description="Name in the report.")]
     urls: Annotated[
         Text | None,
-        Meta(description="File of URLs, one per line; it may be compressed (.gz). - is standard input."),
+        Meta(description="File of URLs, one per line; it may be compressed (.gz or .zst). - is standard input."),
     ] = None
     crawl: Annotated[
         Text | None,

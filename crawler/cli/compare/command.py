@@ -51,7 +51,10 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
 @click.command()
 @click.argument("configuration", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--urls", multiple=True, metavar="FILE", help="A file of URLs, one per line; it may be .gz. - is standard input."
+    "--urls",
+    multiple=True,
+    metavar="FILE",
+    help="A file of URLs, one per line; it may be .gz or .zst. - is standard input.",
 )
 @click.option(
     "--crawl", "crawls", multiple=True, metavar="DIR", help="The directory of a crawl with output.links: its links."

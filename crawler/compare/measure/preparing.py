@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from backports import zstd
+
 from crawler.compare.measure.synthetic import Synthetic
 from crawler.compare.measure.work import (
     BATCH,
@@ -23,7 +25,7 @@ from crawler.url.urls import host_of
 from visited import LocalSet
 
 STDIN = "-"
-_GZIP = b"\x1f\x8b"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _MAX_SHOWN = 5
 _PAGE_END = ""
 
@@ -104,7 +106,7 @@ def urls_of_file(path: str, canonical: Callable[[str], str], unreadable: Unreada
                         yield canonical(text)
                 except ValueError as error:
                     unreadable.add(f"{shown}:{number}", str(error))
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise WorkRefused(f"can't read {shown}: {why}") from error
 
@@ -181,8 +183,12 @@ def _open(path: str) -> Iterator[IO[bytes]]:
         yield sys.stdin.buffer
         return
     with Path(path).open("rb") as raw:
-        if raw.peek(2)[:2] == _GZIP:
+        start = raw.peek(4)
+        if start.startswith(_GZIP):
             with gzip.open(raw) as file:
+                yield cast(IO[bytes], file)
+        elif start.startswith(_ZSTD):
+            with zstd.open(raw) as file:
                 yield cast(IO[bytes], file)
         else:
             yield raw

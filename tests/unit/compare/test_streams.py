@@ -3,10 +3,11 @@
 import gzip
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,11 +73,12 @@ def test_chunks_hold_about_as_many_links_as_asked_for_and_all_of_them() -> None:
     assert [len(each) for each in found] == [4, 4, 4, 4, 4, 4, 1]
 
 
-async def test_a_file_of_urls_is_read_canonical_and_what_is_none_is_told_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "urls.gz"
-    path.write_bytes(
-        gzip.compress(b"\xef\xbb\xbfHTTP://A.test\n\nnot a url\n\xff\nhttp://a.test/#x\nhttp://b.test/\r\n")
-    )
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, zstd.compress])
+async def test_a_file_of_urls_is_read_canonical_and_what_is_none_is_told_with_its_line(
+    compress: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "urls"
+    path.write_bytes(compress(b"\xef\xbb\xbfHTTP://A.test\n\nnot a url\n\xff\nhttp://a.test/#x\nhttp://b.test/\r\n"))
     unreadable = Unreadable()
     made = await spool(
         "w", urls_of_file(str(path), canonical, unreadable), unreadable, path=tmp_path / "w", exact=ExactSet()
@@ -85,6 +87,17 @@ async def test_a_file_of_urls_is_read_canonical_and_what_is_none_is_told_with_it
     assert links(new_batches(made)) == ["http://a.test/", "http://b.test/"]
     assert made.survey.unreadable == 2
     assert [each.partition(": ")[0] for each in made.survey.first_unreadable] == [f"{path}:3", f"{path}:4"]
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstd.compress])
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: data[:9] + b"odd" + data[12:]])
+def test_a_file_that_is_torn_or_damaged_is_refused(
+    compress: Callable[[bytes], bytes], damage: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "urls"
+    path.write_bytes(damage(compress(b"".join(b"http://a.test/%d\n" % number**9 for number in range(5_000)))))
+    with pytest.raises(WorkRefused, match=r"^can't read .*/urls: "):
+        list(urls_of_file(str(path), canonical, Unreadable()))
 
 
 async def test_pages_stay_together_unless_they_are_huge(tmp_path: Path) -> None:
