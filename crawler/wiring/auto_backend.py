@@ -130,11 +130,17 @@ def best_option(
     on_disk: bool = True,
     among: Sequence[Descriptor],
 ) -> Option | None:
-    """The first set that fits in this memory; None if none does. A set that needs a directory is only chosen if no
-    other fits, and if `on_disk` allows it."""
+    """The first set that fits; None if none does. A set that needs a directory is only chosen if no other fits, and if
+    `on_disk` allows it."""
     in_memory, needing_disk = _options(count, error_rate, among)
-    fitting = [each for each in (*in_memory, *(needing_disk if on_disk else ())) if each.memory_bytes <= memory_bytes]
-    return fitting[0] if fitting else None
+    usable = (*in_memory, *(needing_disk if on_disk else ()))
+    return next((each for each in usable if fits(each, count, error_rate, memory_bytes=memory_bytes)), None)
+
+
+def fits(option: Option, count: int, error_rate: float, *, memory_bytes: int) -> bool:
+    """Whether a set fits in this memory, and loses no larger share of the URLs than this. A set of a fixed size may
+    lose more."""
+    return option.memory_bytes <= memory_bytes and option.expected_lost <= error_rate * count
 
 
 def _options(count: int, error_rate: float, among: Sequence[Descriptor]) -> tuple[list[Option], list[Option]]:

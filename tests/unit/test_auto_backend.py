@@ -9,6 +9,7 @@ from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.wiring import auto_backend
 from crawler.wiring.auto_backend import advised_sets, best_option, choose_backend
+from visited.backends import descriptor
 
 MB = 1_000_000
 
@@ -34,6 +35,12 @@ def test_the_set_that_loses_least_in_the_memory_is_taken(
     assert (config.visited.backend, config.visited.store) == (backend, store)
     assert choice is not None
     assert backend in choice.text
+
+
+def test_a_set_of_a_fixed_size_is_not_advised_for_more_urls_than_it_holds() -> None:
+    among = [descriptor("six-seeds")]
+    found = [best_option(count, 1e-4, memory_bytes=1000 * MB, among=among) for count in (1 * MB, 100 * MB)]
+    assert [each is not None for each in found] == [True, False]
 
 
 def test_another_backend_is_left_as_it_is(tmp_path: Path) -> None:

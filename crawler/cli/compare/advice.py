@@ -13,7 +13,7 @@ from config import toml_value
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of, share
 from crawler.status import number_of, size
-from crawler.wiring.auto_backend import EXACT_ON_DISK, advised_sets, best_option, candidate, machine_bytes
+from crawler.wiring.auto_backend import EXACT_ON_DISK, advised_sets, best_option, candidate, fits, machine_bytes
 from visited.advice import Option, options
 
 _MOST_URLS = 10**12
@@ -82,6 +82,7 @@ def _section(option: Option, count: int, loss: float) -> dict[str, str | int | f
 
 
 def _show(advised: Advised, found: Sequence[Option]) -> None:
+    count = advised.urls_expected
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("", no_wrap=True)
     for name in ("memory", "on disk", "B/URL", "rate", "lost", "share", "fits"):
@@ -91,11 +92,11 @@ def _show(advised: Advised, found: Sequence[Option]) -> None:
             option.backend,
             size(option.memory_bytes),
             size(option.disk_bytes) if option.disk_bytes else "",
-            f"{option.memory_bytes / advised.urls_expected:.2f}",
+            f"{option.memory_bytes / count:.2f}",
             share(option.false_positive_rate),
             f"{option.expected_lost:,.0f}",
-            share(option.expected_lost / advised.urls_expected),
-            "yes" if option.memory_bytes <= advised.memory_bytes else "no",
+            share(option.expected_lost / count),
+            "yes" if fits(option, count, advised.loss, memory_bytes=advised.memory_bytes) else "no",
         )
     # The table is never narrower than its figures, whatever the width of the terminal.
     stdout = Console()
