@@ -56,7 +56,7 @@ async def check(
             report(0.6 * witness.links / max(1, work.survey.links))
         if not looks or looks[-1].distinct < witness.distinct:
             looks.append(witness.look())
-        found = witness.check()
+        found = await witness.check()
         until = round(max(capacity, work.survey.distinct) * effort.past_capacity)
         past = [look async for look in _beyond(witness, work, until, effort, report)]
         await visited.aclose()
@@ -83,8 +83,7 @@ class _Witness:
     async def add(self, urls: list[str]) -> None:
         answers = await self._visited.add_many(urls)
         truth = await self._met.add_many(urls)
-        claimed = [url for url, new in zip(urls, answers, strict=True) if new]
-        self._twice += (await self._claimed.add_many(claimed)).count(False)
+        await self._count_twice(urls, answers)
         self._recovered += sum(new and not true for new, true in zip(answers, truth, strict=True))
         self._lost += sum(true and not new for new, true in zip(answers, truth, strict=True))
         fresh = [url for url, true in zip(urls, truth, strict=True) if true]
@@ -92,6 +91,10 @@ class _Witness:
         self._of_portal.offer([url for url in fresh if host_of(url) == self._portal])
         self.links += len(urls)
         self.distinct += len(fresh)
+
+    async def _count_twice(self, urls: list[str], answers: list[bool]) -> None:
+        claimed = [url for url, new in zip(urls, answers, strict=True) if new]
+        self._twice += (await self._claimed.add_many(claimed)).count(False)
 
     def look(self) -> Look:
         """Memory and rate now. It measures the rate by looking up absent URLs."""
@@ -116,8 +119,12 @@ class _Witness:
             splits=_number(stats.details.get("splits")),
         )
 
-    def check(self) -> Check:
+    async def check(self) -> Check:
         stats = self._visited.describe()
+        recovered = self._recovered - self._twice
+        # In a work without repeats, no URL would ever be added again.
+        again = self._sample.urls
+        await self._count_twice(again, await self._visited.add_many(again))
         absent = self._of_portal.absent(0)
         return Check(
             links=self.links,
@@ -125,7 +132,7 @@ class _Witness:
             lost=self._lost,
             estimated_lost=stats.expected_lost if self._has_estimates else None,
             lost_sigma=stats.lost_sigma if self._has_estimates else None,
-            recovered=self._recovered - self._twice,
+            recovered=recovered,
             twice=self._twice,
             clustering=clustering(self._hits_by_place[: self._sample.places], self._probes),
             portal_probes=len(absent),
@@ -149,6 +156,10 @@ class _Sample:
                 self._urls.append(url)
             elif (place := int(self._chance.random() * self._offered)) < self._size:
                 self._urls[place] = url
+
+    @property
+    def urls(self) -> list[str]:
+        return self._urls
 
     @property
     def places(self) -> int:

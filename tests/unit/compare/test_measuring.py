@@ -39,6 +39,7 @@ from tests.unit.compare.bloomserver import serving
 from tests.unit.compare.making import BLOOM, EFFORT, EXACT, timing, work
 from visited import Full, Unavailable
 from visited.backends import BACKENDS, PEERS
+from visited.baselines.raw_urls import RawUrlSet
 from visited.digests.exact import ExactSet
 
 COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.comparing.worker")
@@ -280,6 +281,18 @@ async def test_a_run_that_was_stopped_goes_on_with_what_is_missing(tmp_path: Pat
     third = Runner()
     assert len(await run(third, tmp_path / "journal")) == 6
     assert third.ran == []
+
+
+class ForgetfulSet(RawUrlSet):
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        await super().add_many(urls)
+        return [True] * len(urls)
+
+
+async def test_a_set_that_calls_all_urls_new_again_is_found_by_a_work_without_repeats(tmp_path: Path) -> None:
+    trial = Trial(kind="check", work=work(5000, repeats=0.0), competitor=EXACT, effort=EFFORT)
+    found = await check(trial, lambda *_: ForgetfulSet(), tmp_path, quiet, exact=ExactSet)
+    assert (found.twice, found.recovered) == (EFFORT.probes, 0)
 
 
 def test_trials_that_ask_for_the_same_have_the_same_key() -> None:
