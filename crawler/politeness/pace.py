@@ -54,6 +54,8 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """A longer Retry-After counts as this."""
     max_bytes_per_s: float | None = None
     """The bandwidth of one host, in the long run; None means no limit."""
+    per_host: int = 1
+    """So many fetches at once share what a host asks for by Crawl-delay, and its bandwidth."""
     seed: int = 0
     """Another seed gives another jitter."""
 
@@ -61,9 +63,9 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
         """How long a host rests after a fetch that took `duration_s`."""
         rest_s = max(min(self.delay_factor * duration_s, self.max_delay_s), self.min_delay_s)
         if crawl_delay_s is not None:
-            rest_s = max(rest_s, min(crawl_delay_s, self.max_crawl_delay_s))
+            rest_s = max(rest_s, self.per_host * min(crawl_delay_s, self.max_crawl_delay_s))
         if self.max_bytes_per_s is not None:
-            rest_s = max(rest_s, received_bytes / self.max_bytes_per_s - duration_s)
+            rest_s = max(rest_s, self.per_host * received_bytes / self.max_bytes_per_s - duration_s)
         return rest_s
 
     def backoff_s(self, rest_s: float, doublings: int, /, *, key: str, retry_after_s: float | None = None) -> float:

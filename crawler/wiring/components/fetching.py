@@ -198,6 +198,7 @@ def response_policy(loaded: Loaded) -> ResponsePolicy:
         retry_max_delay_s=frontier.retry_max_delay_s,
         max_retry_after_s=politeness.max_retry_after_s,
         max_bytes_per_s=politeness.max_bytes_per_s,
+        per_host=politeness.per_host,
     )
     return ResponsePolicy(
         pace=pace,
