@@ -14,6 +14,7 @@ from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import write
 from tests.e2e.test_daemon_api import on_port
 
+OFTEN = '[crawl]\nseeds = ["http://a.test/"]\n[daemon]\nschedule = "0 3 1 1 *"\n'
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
 
 
@@ -159,6 +160,29 @@ def test_a_person_is_told_that_a_start_brings_nothing_to_a_complete_crawl(tmp_pa
         page.goto("/#/crawls/none")
         expect(page.get_by_role("main").get_by_text("There is no crawl 'none'")).to_be_visible()
         expect(page.get_by_text("Trying again …")).to_have_count(0)
+
+
+@needs_chromium
+def test_a_person_finds_those_in_trouble_among_many_crawls(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    for number in range(60):
+        (home / f"crawl-{number:02}.toml").write_text("[crawl]\nseeds = 5\n" if number == 41 else OFTEN)
+    with on_port(home) as (_, _, port), browser_page(port) as page:
+        page.goto("/")
+        log_in(page, home)
+        links = page.get_by_role("main").get_by_role("listitem").get_by_role("link")
+        expect(links).to_have_count(60)
+        page.get_by_label("Name contains").fill("L-4")
+        expect(links).to_have_count(10)
+        page.get_by_label("State").select_option("trouble")
+        expect(links).to_have_text(["crawl-41"])
+        assert_everybody_can_use(page)
+        page.reload()
+        expect(links).to_have_text(["crawl-41"])
+        expect(page.get_by_role("link", name="Crawls", exact=True)).to_have_attribute("aria-current", "page")
+        page.get_by_label("State").select_option("paused")
+        expect(page.get_by_text("No crawl is like this now.")).to_be_visible()
 
 
 def test_the_files_of_the_page_need_no_token_and_may_load_nothing_else(tmp_path: Path) -> None:

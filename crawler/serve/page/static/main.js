@@ -22,7 +22,7 @@ function viewOf(address) {
   const search = new URLSearchParams(query);
   if (place === "new") return create();
   if (place === "crawls" && name) return crawl(decoded(name), tab ?? "progress", search);
-  return overview();
+  return overview(search);
 }
 
 function decoded(text) {
@@ -89,8 +89,8 @@ function tell(text) {
 }
 
 function showPlaces() {
-  const link = (address, text) =>
-    h("a", { href: address, "aria-current": location.hash === address || (address === "#/" && !location.hash) ? "page" : null }, text);
+  const [here] = (location.hash || "#/").split("?");
+  const link = (address, text) => h("a", { href: address, "aria-current": here === address ? "page" : null }, text);
   places.hidden = token.get() === null;
   show(places,
     link("#/", "Crawls"),

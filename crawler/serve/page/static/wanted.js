@@ -12,7 +12,7 @@ export function wanted(search) {
     set(key, value) {
       if (value === "") values.delete(key);
       else values.set(key, value);
-      const [place] = location.hash.split("?");
+      const [place] = (location.hash || "#/").split("?");
       history.replaceState(null, "", values.size > 0 ? `${place}?${values}` : place);
     },
   };

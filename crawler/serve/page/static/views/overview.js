@@ -5,9 +5,16 @@ import { attempt, controls } from "/controls.js";
 import { h, say } from "/dom.js";
 import { count, moment, rate, size } from "/format.js";
 import { rates } from "/rates.js";
+import { choice, filters, textFilter, wanted } from "/wanted.js";
 
-export function overview() {
+const TROUBLES = ["broken", "held", "crashed", "short"];
+const STATES = [["", "all"], ["trouble", "in trouble"], ...["running", "paused", "complete", "limit", "stopped", "scheduled"].map((each) => [each, each])];
+/** From so many crawls on, the reader can look for some of them. */
+const MANY = 8;
+
+export function overview(search) {
   const measure = rates();
+  const wish = wanted(search);
   const reload = async () => {
     const { changes } = await post("/reload");
     const told = changes.map(({ name, how }) => `${name} ${how}`).join(", ");
@@ -17,22 +24,41 @@ export function overview() {
     title: "Crawls",
     every: 2000,
     load: async (signal) => (await get("/crawls", signal)).crawls,
-    render: (crawls, again) => [
-      h("div", { class: "head" },
-        h("h1", { tabindex: "-1" }, "Crawls"),
-        h("p", { class: "sum" }, summed(crawls)),
-        h("button", { type: "button", onclick: () => attempt(reload, again) }, "Read folder again")),
-      crawls.length === 0
-        ? h("p", { class: "empty" }, "There are no crawls yet. ", h("a", { href: "#/new" }, "Create one"),
-          ", or put a configuration into the folder of the daemon.")
-        : h("ul", { class: "crawls" }, crawls.map((crawl) => row(crawl, measure(crawl), again))),
-    ],
+    render: (crawls, again) => {
+      const change = (key) => (value) => {
+        wish.set(key, value);
+        again();
+      };
+      const shown = crawls.filter((crawl) => isWanted(crawl, wish));
+      return [
+        h("div", { class: "head" },
+          h("h1", { tabindex: "-1" }, "Crawls"),
+          h("p", { class: "sum" }, summed(crawls)),
+          h("button", { type: "button", onclick: () => attempt(reload, again) }, "Read folder again")),
+        (crawls.length >= MANY || shown.length < crawls.length) && filters(
+          textFilter("Name contains", wish.get("match"), change("match")),
+          choice("State", wish.get("state"), STATES, change("state")),
+          h("p", { class: "sum", role: "status" }, `${shown.length} shown`)),
+        crawls.length === 0
+          ? h("p", { class: "empty" }, "There are no crawls yet. ", h("a", { href: "#/new" }, "Create one"),
+            ", or put a configuration into the folder of the daemon.")
+          : shown.length === 0
+            ? h("p", { class: "empty" }, "No crawl is like this now.")
+            : h("ul", { class: "crawls" }, shown.map((crawl) => row(crawl, measure(crawl), again))),
+      ];
+    },
   };
+}
+
+function isWanted({ name, state }, wish) {
+  const only = wish.get("state");
+  const hasState = only === "" || state === only || (only === "trouble" && TROUBLES.includes(state));
+  return hasState && name.toLowerCase().includes(wish.get("match").toLowerCase());
 }
 
 function summed(crawls) {
   const running = crawls.filter(({ state }) => state === "running").length;
-  const troubled = crawls.filter(({ state }) => ["broken", "held", "crashed", "short"].includes(state)).length;
+  const troubled = crawls.filter(({ state }) => TROUBLES.includes(state)).length;
   return `${crawls.length} in all, ${running} running${troubled ? `, ${troubled} in trouble` : ""}`;
 }
 
