@@ -12,13 +12,14 @@ export function again(name) {
   const matching = h("input", { id: "again-matching", spellcheck: "false", autocapitalize: "off", placeholder: "all URLs" });
   const days = h("input", { id: "again-days", type: "number", min: 0, step: "any", placeholder: "any age" });
   const failed = h("input", { id: "again-failed", type: "checkbox" });
+  const excluded = h("input", { id: "again-excluded", type: "checkbox" });
   const whole = h("input", { id: "again-whole", type: "checkbox" });
   const recrawl = h("button", { type: "submit", class: "main" }, "Fetch again");
   const forget = h("button", { type: "button", onclick: () => work("/forget-selected", "forgotten", {}) }, "Forget");
   const told = h("div", { role: "status" });
 
   const which = () => {
-    const found = { host: host.value.trim(), matching: matching.value, failed: failed.checked };
+    const found = { host: host.value.trim(), matching: matching.value, failed: failed.checked, excluded: excluded.checked };
     found.before = Date.now() / 1000 - (days.value === "" ? 0 : Number(days.value) * DAY_S);
     return found;
   };
@@ -56,6 +57,7 @@ export function again(name) {
     h("div", { class: "filters" },
       h("label", { for: "again-days" }, "Last visit more than so many days ago", days),
       h("label", { class: "tick", for: "again-failed" }, failed, "Only URLs that were given up"),
+      h("label", { class: "tick", for: "again-excluded" }, excluded, "Only URLs that a rule has excluded"),
       h("label", { class: "tick", for: "again-whole" }, whole, "Have whole pages sent")),
     h("p", { class: "actions" }, recrawl, " ", forget), told);
   return {
