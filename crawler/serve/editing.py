@@ -1,16 +1,17 @@
 """Changes settings in the configuration file of a crawl, so that they last. All of it blocks."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from config import ConfigError, Loaded, Problem, differences, settings
+from config import Change, ConfigError, Loaded, Problem, differences, parse_toml, settings
 from config.loading.sources import Entry, override_source
 from config.show.render import value_text
 from config.show.rewrite import rewrite_toml
+from crawler.codes.full_disk import DISK_FULL
 from crawler.control.replies import SettingChange
 from crawler.disk.durable_file import replace_file, sync_directory
 from crawler.serve.folder import SUFFIX, outside_of, read_as, read_file
@@ -50,7 +51,13 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
             aside.replace(self.path)
             sync_directory(self.path.parent)
         except OSError as error:
-            raise Unwritable(f"{self.path} can't be written: {error.strerror or error}; {_INSTEAD}") from error
+            raise _full_or_unwritable(self.path, error) from error
+
+
+def _full_or_unwritable(path: Path, error: OSError) -> Exception:
+    if error.errno in DISK_FULL:
+        return error  # can be done again when there is space
+    return Unwritable(f"{path} can't be written to: {error.strerror or error}; {_INSTEAD}")
 
 
 _INSTEAD: Final = "change it where it is kept, and let the daemon read it again"
@@ -59,10 +66,7 @@ _INSTEAD: Final = "change it where it is kept, and let the daemon read it again"
 def edit(home: Path, name: str, texts: Sequence[str]) -> Edited:
     """Change settings in the file of a crawl, but do not write it. `texts` are as `onceover set` takes them, and may
     name what `PUT` of a configuration may. Raises `ConfigError`, and `Unwritable` for what is no file of the folder."""
-    path = home / f"{name}{SUFFIX}"
-    if path.is_symlink() or not path.is_file():
-        found = "a symbolic link" if path.is_symlink() else "something else" if path.exists() else "nothing"
-        raise Unwritable(f"expected a file at {path}, found {found}; {_INSTEAD}")
+    path = _file(home, name)
     outside = [each for entry in override_source(texts).entries for each in outside_of(home, _nested(entry))]
     if outside:
         raise ConfigError([Problem(each) for each in outside])
@@ -81,7 +85,7 @@ def edit(home: Path, name: str, texts: Sequence[str]) -> Edited:
     try:
         new = read_as(home, name, after, stays_in=old.plan.directory)
     except OSError as error:
-        raise Unwritable(f"{home} can't be written to: {error.strerror or error}; {_INSTEAD}") from error
+        raise _full_or_unwritable(home, error) from error
     if new.problems or new.loaded is None:
         raise ConfigError([Problem(each) for each in new.problems])
     changed = differences(old.loaded.lasting, new.loaded.lasting)
@@ -94,11 +98,66 @@ def edit(home: Path, name: str, texts: Sequence[str]) -> Edited:
         settings=[
             f"{key}={'' if value is None else value_text(settings()[key], value)}" for key, value in given.items()
         ],
-        changes=[
-            SettingChange(key=each.key, was=each.was, now=each.now, text=each.text, holds="restart", reason=_NOT_BEGUN)
-            for each in changed
-        ],
+        changes=_changes_of_next_start(changed),
     )
+
+
+def read_text(home: Path, name: str) -> str:
+    """The text of the file of a crawl. Raises `Unwritable` for what is no file of the folder."""
+    path = _file(home, name)
+    try:
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unwritable(f"{path} can't be read: {error}; {_INSTEAD}") from error
+
+
+def replace_text(home: Path, name: str, text: str, *, before: str) -> Edited:
+    """Replace the text of the file of a crawl, which is `before`, but do not write it. What only files may name that
+    were put there by hand stays as it is. Raises as `edit` does."""
+    if read_text(home, name) != before:
+        raise Unwritable(f"{name}{SUFFIX} was changed by somebody else meanwhile: read it again, and change that")
+    path = _file(home, name)
+    outside = outside_of(home, _parsed(text), instead_of=_parsed(before))
+    if problems := [Problem(each) for each in outside]:
+        raise ConfigError(problems)
+    old = read_file(home, path)
+    try:
+        new = read_as(home, name, text.encode(), stays_in=None if old.plan is None else old.plan.directory)
+    except OSError as error:
+        raise _full_or_unwritable(home, error) from error
+    if new.problems or new.loaded is None:
+        raise ConfigError([Problem(each) for each in new.problems])
+    return Edited(
+        path=path,
+        before=before.encode(),
+        after=text.encode(),
+        settings=[],
+        changes=[]
+        if old.loaded is None
+        else _changes_of_next_start(differences(old.loaded.lasting, new.loaded.lasting)),
+    )
+
+
+def _parsed(text: str) -> dict[str, object]:
+    try:
+        return parse_toml(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return {}  # told when it is read, with the line
+
+
+def _file(home: Path, name: str) -> Path:
+    path = home / f"{name}{SUFFIX}"
+    if path.is_symlink() or not path.is_file():
+        found = "a symbolic link" if path.is_symlink() else "something else" if path.exists() else "nothing"
+        raise Unwritable(f"expected a file at {path}, found {found}; {_INSTEAD}")
+    return path
+
+
+def _changes_of_next_start(changed: Iterable[Change]) -> list[SettingChange]:
+    return [
+        SettingChange(key=each.key, was=each.was, now=each.now, text=each.text, holds="restart", reason=_NOT_BEGUN)
+        for each in changed
+    ]
 
 
 def _nested(entry: Entry) -> dict[str, object]:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -80,12 +81,12 @@ def read_as(home: Path, name: str, text: bytes, *, stays_in: str | None = None) 
     # A hidden file is no crawl, and its name gives the crawl the same name.
     aside = home / f".{name}{SUFFIX}"
     aside.unlink(missing_ok=True)
-    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(text)
     try:
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(text)
         found = read_file(home, aside)
     finally:
-        aside.unlink()
+        aside.unlink(missing_ok=True)
     if found.loaded is None or found.plan is None:
         problems = tuple(problem.replace(str(aside), f"{name}{SUFFIX}") for problem in found.problems)
         return msgspec.structs.replace(found, problems=problems)
@@ -100,18 +101,25 @@ def read_as(home: Path, name: str, text: bytes, *, stays_in: str | None = None) 
     return msgspec.structs.replace(found, problems=shared)
 
 
-def outside_of(home: Path, given: Mapping[str, object]) -> Iterator[str]:
+def outside_of(
+    home: Path, given: Mapping[str, object], *, instead_of: Mapping[str, object] = MappingProxyType({})
+) -> Iterator[str]:
     """What programs may not name in a configuration: paths outside the folder, programs, and what is a secret of the
-    daemon's user. Ask this before anything is read or started."""
-    for key, paths in _values(given, _PATHS):
+    daemon's user. Ask this before anything is read or started. What the configuration that it replaces has may stay."""
+
+    def new_values(*keys: str) -> Iterator[tuple[str, object]]:
+        old = list(_values(instead_of, keys))
+        return (each for each in _values(given, keys) if each not in old)
+
+    for key, paths in new_values(*_PATHS):
         for path in paths if isinstance(paths, list) else [paths]:
             if isinstance(path, str) and not _is_within(home, path):
                 yield f"{key}: expected a path within {home}, found {path}"
             elif isinstance(path, str) and key != "crawl.directory" and _is_own(home, path):
                 yield f"{key}: expected no file that the daemon has for itself, found {path}"
-    by_hand = [key for key, value in _values(given, _BY_HAND) if value]
-    by_hand += [key for key, value in _values(given, (_BROWSER,)) if value != Render().browser]
-    for key, options in _values(given, ("visited.options", "output.sink.options")):
+    by_hand = [key for key, value in new_values(*_BY_HAND) if value]
+    by_hand += [key for key, value in new_values(_BROWSER) if value != Render().browser]
+    for key, options in new_values("visited.options", "output.sink.options"):
         by_hand += [f"{key}.{name}" for name in _SECRET_OPTIONS if isinstance(options, dict) and name in options]
     for key in by_hand:
         yield f"{key}: expected in files that were put into {home} by hand, found in one that a program sends"

@@ -143,7 +143,7 @@ def test_a_program_creates_steers_and_deletes_a_crawl(tmp_path: Path, slow_web: 
         # Repeated it changes nothing; with another content it is refused.
         assert api.do("PUT", "/crawls/a", text, headers=toml)["name"] == "a"
         another = api.do("PUT", "/crawls/a", text + b"# more", status=409, headers=toml)
-        assert "DELETE it, which keeps its directory, and PUT it again" in str(another["detail"])
+        assert "POST the new one to /api/v1/crawls/" in str(another["detail"])
         assert (home / "a.toml").read_bytes() == text
 
         for wrong in (b'{"reason": "\\u0000"}', b'{"reason": "\\n"}', b'{"reason": ""}', b'{"reason": "\\ud800"}'):

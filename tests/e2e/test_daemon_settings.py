@@ -107,3 +107,37 @@ def test_a_crawl_reads_its_changed_file_again_and_one_that_has_not_begun_begins_
         later.unlink()
         assert "found nothing" in change(api, "later", "limits.pages=6", status=409)["detail"]
         served.end()
+
+
+def test_the_text_of_a_configuration_is_changed_as_a_whole_or_not_at_all(tmp_path: Path, slow_web: Web) -> None:
+    home = tmp_path / "home"
+    file = write(home, "a", slow_web, delay_s=30.0)
+    with serving(home) as served:
+        api, path = on_socket(served), "/crawls/a/configuration/text"
+        served.wait_for_pid("a")
+        before = api.do("GET", path)["text"]
+        assert before == file.read_text()
+
+        def send(text: str, *, status: int = 200) -> Any:
+            body = {"text": text, "before": api.do("GET", path)["text"]}
+            return api.do("POST", path, msgspec.json.encode(body), status=status)
+
+        site = '[[site]]\nmatch = ["b.test"]\npoliteness.min_delay_s = 20\n'
+        assert set(holds(send(f"{before}{site}"))) == {"site[1].match", "site[1].politeness.min_delay_s"}
+        assert "[[site]]" in (served.directory("a") / "crawl.toml").read_text()
+        assert shown(api, "a", "site[1].match")["running"] is None
+        wrong = send(f"{before}limits.pages = 0\n", status=422)
+        assert f"a.toml:{before.count(chr(10)) + 1}: limits.pages" in wrong["problems"][0]
+        # What only the crawl can judge.
+        refused = send(f'{before}urls.rules = ["drop-fragment"]\n', status=422)
+        assert "urls.rules: can't be changed in this crawl" in refused["detail"]
+        assert file.read_text() == f"{before}{site}"
+        lost = msgspec.json.encode({"text": before, "before": before})
+        assert "changed by somebody else" in api.do("POST", path, lost, status=409)["detail"]
+
+        # A configuration that can't be used is mended.
+        file.write_text("[crawl\n")
+        api.do("POST", "/reload")
+        assert send(before)["running"]
+        assert api.do("GET", "/crawls/a")["lines"] == []
+        served.end()

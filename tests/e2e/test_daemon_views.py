@@ -312,3 +312,18 @@ def test_a_person_who_may_write_changes_a_setting(tmp_path: Path, wide_web: Web)
         page.get_by_label("Name or value contains").fill("urls.rules")
         expect(page.get_by_text("URLs are stored by it")).to_be_visible()
         expect(page.get_by_role("button", name="Change urls.rules")).to_have_count(0)
+
+        page.get_by_role("link", name="Edit the whole file").click()
+        text = page.get_by_label("Configuration (TOML)")
+        expect(text).to_have_value(file.read_text())
+        assert_everybody_can_use(page)
+        before = file.read_text()
+        text.fill(f"{before}limits.pages = 0\n")
+        page.get_by_role("button", name="Save").click()
+        page.get_by_role("button", name=re.compile("Line ")).click()
+        assert page.evaluate("getSelection().toString()") == "limits.pages = 0"
+        text.fill(f"{before}limits.pages = 77\n")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("limits.pages is 77; it was unset.")).to_be_visible()
+        assert file.read_text() == f"{before}limits.pages = 77\n"
+        expect(page.get_by_role("region", name="Settings").get_by_text("restart it")).to_be_visible()

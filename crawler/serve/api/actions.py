@@ -45,8 +45,8 @@ log = logging.getLogger(__name__)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 TOML: Final = "application/toml"
 _ANOTHER: Final = (
-    "there is a crawl {name} with another configuration: change its file and POST /api/v1/reload, or stop the crawl, "
-    "DELETE it, which keeps its directory, and PUT it again"
+    "there is a crawl {name} with another configuration: POST the new one to /api/v1/crawls/{name}/configuration/text, "
+    "or change its file and POST /api/v1/reload"
 )
 
 _STATUSES: Final = {

@@ -1,12 +1,13 @@
 """Settings are changed in the file of a crawl as `set` takes them, and as far as a program may send a configuration."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from config import ConfigError
-from crawler.serve.editing import Unwritable, edit
+from crawler.serve.editing import Unwritable, edit, read_text, replace_text
 
 DOCS = """\
 [crawl]
@@ -94,3 +95,55 @@ def test_what_is_no_file_of_the_folder_is_left_alone(home: Path, tmp_path: Path)
     (home / ".docs.toml").mkdir()
     with pytest.raises(Unwritable, match="can't be written to: Is a directory; change it where it is kept"):
         edit(home, "docs", ["limits.pages=10"])
+
+
+def test_the_whole_text_is_replaced_unless_somebody_has_changed_it_meanwhile(home: Path) -> None:
+    file, new = home / "docs.toml", DOCS + '[[site]]\nmatch = ["a.test"]\npoliteness.min_delay_s = 9\n'
+    edited = replace_text(home, "docs", new, before=read_text(home, "docs"))
+    assert file.read_text() == DOCS
+    assert [each.key for each in edited.changes] == ["site[1].match", "site[1].politeness.min_delay_s"]
+    edited.write()
+    assert file.read_text() == new
+    with pytest.raises(Unwritable, match=r"docs.toml was changed by somebody else meanwhile"):
+        replace_text(home, "docs", DOCS, before=DOCS)
+    file.write_text("[crawl\n")
+    replace_text(home, "docs", DOCS, before="[crawl\n").write()
+    assert read_text(home, "docs") == DOCS
+    file.write_bytes(b"\xff")
+    with pytest.raises(Unwritable, match=r"docs.toml can't be read: .*; change it where it is kept"):
+        read_text(home, "docs")
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        ("[limits]\npages = 'many'\n", "docs.toml:4: limits.pages: expected"),
+        ("[crawl", "docs.toml:3"),
+        ("[render]\nbrowser = '/bin/true'\n", "render.browser: expected in files that were put into"),
+        ("[scope]\nplace_files = ['/etc/hostname']\n", "scope.place_files: expected a path within"),
+        ("[urls]\nrules = 5\n", "urls.rules"),
+    ],
+)
+def test_a_text_that_set_or_put_would_refuse_is_refused(home: Path, more: str, word: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        replace_text(home, "docs", DOCS + more, before=DOCS)
+    assert word in str(refused.value)
+    assert {path.name: path.read_text() for path in home.iterdir()} == {"docs.toml": DOCS}
+
+
+def test_what_was_put_into_a_file_by_hand_stays_when_its_text_is_replaced(home: Path) -> None:
+    by_hand = DOCS + "[fetch]\nlogins = { 'a.test' = 'env:LOGIN' }\n"
+    (home / "docs.toml").write_text(by_hand)
+    assert replace_text(home, "docs", f"{by_hand}timeout_s = 9\n", before=by_hand).changes[0].key == "fetch.timeout_s"
+    with pytest.raises(ConfigError, match=r"fetch.logins: expected in files that were put into"):
+        replace_text(home, "docs", by_hand.replace("a.test'", "b.test'"), before=by_hand)
+
+
+def test_a_full_disk_is_told_as_one_and_leaves_nothing_behind(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fdopen", refuse)
+    with pytest.raises(OSError, match="No space left on device"):
+        edit(home, "docs", ["limits.pages=10"])
+    assert {path.name for path in home.iterdir()} == {"docs.toml"}

@@ -176,6 +176,22 @@ class SettingsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Whether they are only checked."""
 
 
+class ConfigurationText(msgspec.Struct, frozen=True, kw_only=True):
+    """The file of a crawl."""
+
+    text: str
+    """TOML."""
+
+
+class TextBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another text for the file of a crawl."""
+
+    text: str
+    """TOML."""
+    before: str
+    """The text that it replaces. If the file has another one by then, nothing changes."""
+
+
 class ReloadBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether the configuration is only checked."""
 

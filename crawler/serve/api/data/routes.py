@@ -18,6 +18,7 @@ from crawler.operate.report.forms import Report
 from crawler.serve.api.data import asking, reading, settings
 from crawler.serve.api.data.forms import (
     BudgetBody,
+    ConfigurationText,
     ForgetBody,
     HostQuery,
     LogQuery,
@@ -34,6 +35,7 @@ from crawler.serve.api.data.forms import (
     SeedsBody,
     Settings,
     SettingsBody,
+    TextBody,
     UrlQuery,
     UrlsBody,
     UrlStory,
@@ -242,6 +244,25 @@ DATA_ROUTES: Final = (
         action=settings.change_settings,
         reply=Reconfigured,
         body=SettingsBody,
+        refusals=_CHANGES,
+    ),
+    Route(
+        method="GET",
+        path=f"{NAMED}/configuration/text",
+        name="showConfigurationText",
+        meaning="Its configuration, as the file has it",
+        action=settings.show_text,
+        reply=ConfigurationText,
+        refusals=CONFLICT,
+    ),
+    Route(
+        method="POST",
+        path=f"{NAMED}/configuration/text",
+        name="changeConfigurationText",
+        meaning="Replace the text of its configuration, and change what is different, all of it or nothing",
+        action=settings.change_text,
+        reply=Reconfigured,
+        body=TextBody,
         refusals=_CHANGES,
     ),
     Route(

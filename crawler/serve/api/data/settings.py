@@ -1,6 +1,8 @@
 """Changes settings of a crawl: in its file in the folder, so that they last, and in the crawl itself."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 
 import msgspec
@@ -11,9 +13,9 @@ from crawler.control.replies import Reconfigured, SettingChange
 from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
 from crawler.serve.api.actions import Actions, audit, body_of
-from crawler.serve.api.data.forms import ReloadBody, SettingsBody
+from crawler.serve.api.data.forms import ConfigurationText, ReloadBody, SettingsBody, TextBody
 from crawler.serve.api.problems import Refused
-from crawler.serve.editing import Edited, Unwritable, edit
+from crawler.serve.editing import Edited, Unwritable, edit, read_text, replace_text
 from crawler.serve.keeper import Keeper
 
 _OF_DAEMON = "daemon."
@@ -22,28 +24,51 @@ _OF_DAEMON = "daemon."
 async def change_settings(actions: Actions, request: web.Request) -> Reconfigured:
     body = await body_of(request, SettingsBody)
     keeper = actions.keeper(request)
+    async with _editing(actions):
+        edited = await asyncio.to_thread(edit, actions.home, keeper.name, body.settings)
+        wanted = Set(settings=edited.settings, dry_run=body.dry_run)
+        if body.dry_run:
+            return await _ask(actions, keeper, edited, wanted)
+        changed = await _change(actions, keeper, edited, wanted)
+    # Not the values, which may be secret.
+    audit(request, f"{keeper.name}: changed {', '.join(each.partition('=')[0] for each in edited.settings)}")
+    return changed
+
+
+async def show_text(actions: Actions, request: web.Request) -> ConfigurationText:
+    keeper = actions.keeper(request)
+    async with _editing(actions):
+        return ConfigurationText(text=await asyncio.to_thread(read_text, actions.home, keeper.name))
+
+
+async def change_text(actions: Actions, request: web.Request) -> Reconfigured:
+    body = await body_of(request, TextBody)
+    keeper = actions.keeper(request)
+    async with _editing(actions):
+        edited = await asyncio.to_thread(replace_text, actions.home, keeper.name, body.text, before=body.before)
+        changed = await _change(actions, keeper, edited, Reload())
+    audit(request, f"{keeper.name}: changed its configuration")
+    return changed
+
+
+@asynccontextmanager
+async def _editing(actions: Actions) -> AsyncIterator[None]:
+    """Of two requests for one crawl, the second one finds what the first has written."""
     try:
-        # Of two requests for one crawl, the second one finds what the first has written.
         async with actions.writing:
-            edited = await asyncio.to_thread(edit, actions.home, keeper.name, body.settings)
-            if body.dry_run:
-                return await _ask(actions, keeper, edited, dry_run=True)
-            changed = await _change(actions, keeper, edited)
+            yield
     except ConfigError as error:
         problems = tuple(map(str, error.problems))
         detail = "the settings can't be changed so; nothing was changed"
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail, problems) from error
     except Unwritable as error:
         raise Refused(HTTPStatus.CONFLICT, str(error)) from error
-    # Not the values, which may be secret.
-    audit(request, f"{keeper.name}: changed {', '.join(each.partition('=')[0] for each in edited.settings)}")
-    return changed
 
 
-async def _change(actions: Actions, keeper: Keeper, edited: Edited) -> Reconfigured:
+async def _change(actions: Actions, keeper: Keeper, edited: Edited, wanted: Set | Reload) -> Reconfigured:
     await actions.replace(keeper, edited.write)
     try:
-        changed = await _ask(actions, keeper, edited, dry_run=False)
+        changed = await _ask(actions, keeper, edited, wanted)
     except (Refused, asyncio.CancelledError):
         await actions.replace(keeper, edited.undo)
         raise
@@ -51,12 +76,12 @@ async def _change(actions: Actions, keeper: Keeper, edited: Edited) -> Reconfigu
     return changed
 
 
-async def _ask(actions: Actions, keeper: Keeper, edited: Edited, *, dry_run: bool) -> Reconfigured:
+async def _ask(actions: Actions, keeper: Keeper, edited: Edited, wanted: Set | Reload) -> Reconfigured:
     """Let the crawl take over the settings, or only check them. One that has not begun reads the file."""
     directory = keeper.facts.directory_now
     if directory is None or not CrawlDirectory(actions.directory(keeper)).lock.exists():
-        return Reconfigured(running=False, dry_run=dry_run, file=None, changes=edited.changes)
-    changed = await actions.ask_crawl(keeper, Set(settings=edited.settings, dry_run=dry_run), Reconfigured)
+        return Reconfigured(running=False, dry_run=wanted.dry_run, file=None, changes=edited.changes)
+    changed = await actions.ask_crawl(keeper, wanted, Reconfigured)
     return msgspec.structs.replace(changed, changes=[_as_here(each) for each in changed.changes])
 
 

@@ -5,6 +5,8 @@ import { attempt } from "/controls.js";
 import { ask, h, say } from "/dom.js";
 import { count } from "/format.js";
 import { scrolling } from "/tables.js";
+import { outcome } from "/tabs/outcome.js";
+import { text } from "/tabs/text.js";
 import { trouble } from "/troubles.js";
 import { choice, filters, patient, textFilter, wanted } from "/wanted.js";
 
@@ -13,10 +15,13 @@ const LONGEST = 65_536;
 const WHICH = [["", "all"], ["given", "that are not defaults"], ["waiting", "that need a restart"]];
 
 export function settings(name, search) {
+  if (search.get("edit") === "file") return text(name);
   const wish = wanted(search);
+  const edit = () => h("p", null, h("a", { href: `#/crawls/${encodeURIComponent(name)}/settings?edit=file` }, "Edit the whole file"));
   const load = patient(LOOK_MS, get);
   return {
     load: (signal) => load(crawlPath(name, "/configuration"), signal),
+    refused: edit,
     render: ({ settings: all }, _, again) => {
       const change = (key) => (value) => {
         wish.set(key, value);
@@ -24,6 +29,7 @@ export function settings(name, search) {
       };
       const shown = all.filter((each) => isWanted(each, wish));
       return [
+        edit(),
         filters(
           textFilter("Name or value contains", wish.get("match"), change("match")),
           choice("Settings", wish.get("only"), WHICH, change("only")),
@@ -45,7 +51,7 @@ function isWanted({ key, value, origin, running }, wish) {
 }
 
 function table(name, shown, again) {
-  const columns = [["Setting"], ["Value", "wide"], ["From"], ["Meaning", "wide"], ["Actions"]];
+  const columns = [["Setting"], ["Value", "wide"], ["From", "from"], ["Meaning", "wide"], ["Actions"]];
   return scrolling("Settings", columns, shown.map((each) => [
     h("code", null, each.key),
     [h("code", null, each.value), each.running !== null && h("small", null, "the running crawl has ", h("code", null, each.running), "; restart it")],
@@ -73,10 +79,4 @@ async function change(name, { key, value: before, meaning, holds, reason }) {
       problem = trouble(error);
     }
   }
-}
-
-function outcome(key, { changes, running }) {
-  if (changes.length === 0) return `${key} has not changed.`;
-  const later = running && changes.some(({ holds }) => holds === "restart") ? " It holds from the next start." : "";
-  return `${changes.map(({ text }) => text).join("; ")}.${later}`;
 }

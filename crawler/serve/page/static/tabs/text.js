@@ -1,0 +1,44 @@
+// The file of a crawl, to be changed as a whole.
+
+import { crawlPath, get, post } from "/api.js";
+import { h, say } from "/dom.js";
+import { editor } from "/editor.js";
+import { outcome } from "/tabs/outcome.js";
+
+export function text(name) {
+  const address = `#/crawls/${encodeURIComponent(name)}/settings`;
+  let before = null;
+  let form = null;
+  const load = async (signal) => {
+    // What the reader has typed stays.
+    before ??= (await get(crawlPath(name, "/configuration/text"), signal)).text;
+  };
+  const shownForm = () => {
+    const toml = editor(before);
+    const submit = async (event) => {
+      event.preventDefault();
+      try {
+        const changed = await post(crawlPath(name, "/configuration/text"), { text: toml.value, before });
+        say(changed.changes.length > 0 ? outcome(`${name}.toml`, changed) : `${name}.toml is written. No setting is another one.`);
+        location.hash = address;
+      } catch (error) {
+        toml.complain(error);
+      }
+    };
+    return h("form", { class: "create", onsubmit: submit },
+      h("p", { class: "hint" }, `${name}.toml in the folder of the daemon. If anything is wrong, nothing changes. In a crawl that runs, what can change at once does so; the rest holds from its next start.`),
+      toml.elements,
+      h("p", { class: "actions" },
+        h("button", { type: "submit", class: "main" }, "Save"),
+        h("a", { href: address }, "Back to the settings")));
+  };
+  return {
+    every: 5000,
+    load,
+    render: () => h("div", { "data-keep": "text" }),
+    shown: (content) => {
+      form ??= shownForm();
+      if (!form.isConnected) content.querySelector('[data-keep="text"]').append(form);
+    },
+  };
+}
