@@ -88,6 +88,50 @@ def test_a_sink_that_never_closes_keeps_no_crawl_from_ending(tmp_path: Path, lon
     assert fetched(tmp_path / "crawl") == dict.fromkeys(long_web.pages, 1)
 
 
+SILENT = """
+import asyncio
+from pathlib import Path
+
+from visited.digests.exact import ExactSet
+
+
+class Silent:
+    def __init__(self, parameters):
+        inner = ExactSet()
+        self.forget_many, self.has_many, self.describe = inner.forget_many, inner.has_many, inner.describe
+        self.dump, self.load, self.aclose, self.inner = inner.dump, inner.load, inner.aclose, inner
+
+    def __len__(self):
+        return len(self.inner)
+
+    async def add_many(self, urls):
+        if len(self.inner) > 5 and not Path("silent").exists():
+            Path("silent").touch()
+            await asyncio.Event().wait()
+        return await self.inner.add_many(urls)
+"""
+
+
+def test_a_visited_set_that_never_answers_keeps_no_crawl_from_ending(tmp_path: Path, long_web: Web) -> None:
+    (tmp_path / "silent.py").write_text(SILENT)
+    options = [*setting("visited.backend=silent:Silent"), *long_web.options, *AT_ONCE, "--dir", "crawl"]
+    with started("crawl", *options, cwd=tmp_path, PYTHONPATH=str(tmp_path)) as crawl:
+        crawl.wait_until((tmp_path / "silent").exists, "the silence of the set")
+        crawl.signal(signal.SIGINT)
+        crawl.wait_until(lambda: "Ctrl-C again stops at once" in crawl.err, "the stop")
+        crawl.signal(signal.SIGINT)
+        log = tmp_path / "crawl" / "logs" / "crawl.log"
+        crawl.wait_until(lambda: "stopping at once" in log.read_text(), "the second signal")
+        crawl.signal(signal.SIGINT)
+        crawl.wait_until(lambda: "Ctrl-C again does not wait for them" in crawl.err, "the question")
+        crawl.signal(signal.SIGINT)
+        ended = crawl.wait()
+    assert_told(ended, STOPPED)
+    resumed = onceover("crawl", "--dir", "crawl", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert_told(resumed, COMPLETE, "Resuming: ")
+    assert set(fetched(tmp_path / "crawl")) == long_web.pages
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_lets_what_is_in_flight_finish_and_the_crawl_goes_on_exactly(
     tmp_path: Path, long_web: Web, number: signal.Signals

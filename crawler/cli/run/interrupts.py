@@ -112,8 +112,9 @@ class Stopping:
 
 
 class Closing:
-    """While a crawl that has ended closes its outputs, which a plug-in may keep from ending: the first signal asks for
-    a second one, and that ends the process. What is lost then is what a killed process loses: nothing."""
+    """While a crawl drops what is in flight and closes its outputs, which a plug-in may keep from ending: the first
+    signal asks for a second one, and that ends the process. What is lost then is what a killed process loses:
+    nothing."""
 
     def __init__(self, acting: Interrupts, tell: Callable[[str], object]) -> None:
         self._acting = acting
@@ -123,7 +124,7 @@ class Closing:
     def _ask(self, name: str) -> None:
         log.info("%s: still closing", name)
         self._tell(
-            "The crawl has ended and closes its outputs. Ctrl-C again does not wait for them, and loses nothing."
+            "The crawl ends, and waits for its components. Ctrl-C again does not wait for them, and loses nothing."
         )
         self._acting.act = self._end
 

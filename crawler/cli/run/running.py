@@ -111,12 +111,16 @@ async def _run_engine(run: Run, console: Diagnostics, acting: Interrupts) -> End
     async with asyncio.TaskGroup() as group:
         running = group.create_task(crawl.engine.run())
 
+        def drop() -> None:
+            running.cancel()
+            Closing(acting, console.tell)
+
         stopping = Stopping(
             acting,
             console.tell,
             in_flight=lambda: len(crawl.engine.counters.in_flight),
             drain=lambda: crawl.engine.stop(Ending.SIGNAL),
-            drop=running.cancel,
+            drop=drop,
         )
         acting.reload = lambda: group.create_task(run.reload())
         interval_s = run.loaded.config.progress.interval_s
