@@ -77,8 +77,9 @@ class FullDiskRetry:
                 log.error("%s; the crawl waits for disk space", error)
                 self._pause(f"no space for the output: {os.strerror(error.errno or 0)} ({error.filename})")
             else:
-                log.error("%s can't write: %s; the crawl waits until it can", plugin, error)
-                self._pause(f"{plugin} can't write: {error}")
+                why = str(error) or type(error).__name__
+                log.error("%s can't write: %s; the crawl waits until it can", plugin, why)
+                self._pause(f"{plugin} can't write: {why}")
         if self._next_try is None:
             self._next_try = asyncio.Event()
             asyncio.get_running_loop().call_later(self._interval_s, self._try_again)

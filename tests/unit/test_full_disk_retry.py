@@ -97,6 +97,20 @@ async def test_a_write_that_is_given_up_is_not_waited_for() -> None:
     assert told[1:] == ["resume"]
 
 
+@in_virtual_time
+async def test_what_keeps_a_plug_in_from_writing_is_told_also_without_a_message() -> None:
+    told: list[str] = []
+    retry = held(told)
+    written: list[TimeoutError] = [TimeoutError()]
+
+    async def write_late() -> None:
+        if written:
+            raise written.pop()
+
+    await retry.write_again(write_late, TimeoutError(), plugin="the sink Late")
+    assert told == ["the sink Late can't write: TimeoutError", "resume"]
+
+
 async def test_another_trouble_is_not_waited_out(tmp_path: Path) -> None:
     disk = Disk(number=errno.EIO)
     disk.room = 0

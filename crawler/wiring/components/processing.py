@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from config import Config, Loaded, OutputSink, non_defaults
+from config import Config, ConfigError, Loaded, OutputSink, non_defaults
 from crawler import __version__
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_index, earlier_places
@@ -24,7 +24,7 @@ from crawler.seams import Begins, IsTold, LinkExtractor, Sink
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedExtractor
 from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
-from crawler.wiring.plugins.loading import load
+from crawler.wiring.plugins.loading import PluginRefused, load
 from crawler.write.dedupe.sources import check_beginnings, sources_in
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Parameters as SinkParameters
@@ -121,7 +121,7 @@ async def check_servers_of_sinks(loaded: Loaded, directory: CrawlDirectory) -> N
             options = msgspec.convert(each.options, descriptor.options)
             await descriptor.check(_parameters(descriptor, each, loaded.config), options)
         except ValueError as error:
-            raise loaded.refuse(each.key, str(error)) from error
+            raise _refused(loaded, each, error) from error
 
 
 class OpenedSinks(msgspec.Struct, frozen=True):
@@ -235,8 +235,16 @@ async def _begin(
         if isinstance(made, Begins):
             await made.begin()
     except ValueError as error:
-        raise loaded.refuse(chosen.key, str(error)) from error
+        raise _refused(loaded, chosen, error) from error
     return made
+
+
+def _refused(loaded: Loaded, chosen: _Chosen, error: ValueError) -> ConfigError:
+    """The error of a sink that can't begin, which names that of a plug-in."""
+    backend = find(SINK, chosen.backend)
+    if not (backend.is_ours or isinstance(error, PluginRefused)):
+        error = backend.refuse(error, what="can't begin")
+    return loaded.refuse(chosen.key, str(error))
 
 
 def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:

@@ -66,6 +66,14 @@ PLAIN = """
     class Exiting:
         def __init__(self, parameters):
             raise SystemExit(0)
+
+
+    class Refused(PlainWrite):
+        async def begin(self):
+            raise ValueError("the password is wrong")
+
+        async def write(self, page, record):
+            pass
 """
 
 
@@ -89,6 +97,16 @@ async def test_a_sink_that_can_not_be_awaited_or_calls_exit_is_refused(
     with pytest.raises(ConfigError) as refused:
         await open_sinks(load(None, overrides=settings), CrawlDirectory(tmp_path / "crawl"), full_disk)
     assert str(refused.value).endswith(f'the sink "plain:{name}" of plain-sinks 1.0 can\'t be made: {why}')
+
+
+async def test_a_sink_that_can_not_begin_is_named(site: Site, tmp_path: Path) -> None:
+    site.add("plain-sinks", "plain", PLAIN)
+    settings = ['crawl.seeds=["http://a.test/"]', 'output.sinks=["plain:Refused"]']
+    full_disk = FullDiskRetry(pause=lambda _: None, resume=lambda: None)
+    with pytest.raises(ConfigError) as refused:
+        await open_sinks(load(None, overrides=settings), CrawlDirectory(tmp_path / "crawl"), full_disk)
+    expected = 'the sink "plain:Refused" of plain-sinks 1.0 can\'t begin: the password is wrong'
+    assert str(refused.value) == f"--set: output.sinks: {expected}"
 
 
 async def test_sinks_that_are_open_are_closed_when_another_can_not_be_opened(
