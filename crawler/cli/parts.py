@@ -36,9 +36,8 @@ def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool)
 
     layout = read_layout(directory)
     if layout is not None and layout.cluster is not None:
-        # It needs an extra.
-        from crawler.operate.cluster.dividing import divide_cluster  # noqa: PLC0415
-        from crawler.operate.cluster.reaching import settings_of_machine  # noqa: PLC0415
+        from crawler.operate.cluster.dividing import divide_cluster  # noqa: PLC0415 - it needs an extra
+        from crawler.operate.cluster.reaching import settings_of_machine  # noqa: PLC0415 - it needs an extra
 
         loaded = settings_of_machine(directory, settings)
         divided = asyncio.run(divide_cluster(directory, parts, loaded, progress=tell))
