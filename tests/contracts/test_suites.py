@@ -12,7 +12,7 @@ import pytest
 
 LEAKS_ALLOWED = ("-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning")
 """A test that fails closes nothing, and the next one would be blamed for it."""
-FAULTS = ("sets", "sinks", "frontiers", "extractors", "fetchers")
+FAULTS = ("sets", "sinks", "frontiers", "extractors", "fetchers", "rules")
 INI = """
     [pytest]
     filterwarnings = error

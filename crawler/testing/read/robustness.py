@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -62,6 +63,8 @@ class RobustnessTests(LinkExtractorSuite):
             found = extractor.extract(page(body, headers=(("Content-Type", media_type),)))
             assert isinstance(found, Extract)
             assert found.base_url.startswith("https://")
+            # Raises an error with the place of a value of a wrong type. Parsers may have texts of types of their own.
+            msgspec.convert(msgspec.to_builtins(found, enc_hook=str), Extract)
 
     def test_a_page_has_the_same_extract_whatever_was_read_before(self) -> None:
         extractor = self.make_extractor()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from crawler.url.components import Rule, UrlComponents, split_url
 from crawler.url.descriptor import Descriptor
+from crawler.url.urls import domain_of
 
 URLS: Final = (
     *("http://example.org/", "https://www.example.org/", "http://example.org:8080/", "https://192.0.2.1/a"),
@@ -98,6 +99,14 @@ class CanonicalRuleContract:
         expected = [rule(url) for url in urls]
         assert _apply(rule, urls[::-1])[::-1] == expected
         assert _apply(self.make_rule(), urls) == expected
+
+    def test_it_keeps_the_domain_if_it_says_so(self) -> None:
+        if self.descriptor is None or not self.descriptor.keeps_domain:
+            pytest.skip("it does not say that it keeps the domain")
+        rule = self.make_rule()
+        for url in URLS:
+            canonical = str(rule(components(url)))
+            assert domain_of(canonical) == domain_of(normalize_url(url)), f"{canonical} has not the domain of {url}"
 
 
 def assert_canonical(rule: Rule, url: UrlComponents) -> None:
