@@ -35,7 +35,7 @@ class BlockedSet:
         bits, self._hashes = sizing.blocked_for(capacity, error_rate)
         self._blocks = bits // sizing.BLOCK_BITS
         # A huge batch changes the rate while it fills the filter, so the rate is computed for each piece.
-        self._piece = min(_MAX_PIECE, max(64, self._blocks // 8))
+        self._piece = min(_MAX_PIECE, max(1, self._blocks // 8))
         self._seed = seed
         self._kernel = kernel or best_kernel()
         self._powers = (np.arange(sizing.BLOCK_BITS + 1) / sizing.BLOCK_BITS) ** self._hashes

@@ -80,7 +80,7 @@ class BloomSet:
             sizing.hashes_for(error_rate) if bits is None else sizing.hashes_for_bits(bits, capacity)
         )
         # A huge batch changes the rate while it fills the filter, so the rate is computed for each piece.
-        self._piece = min(_MAX_PIECE, max(64, words // 8))
+        self._piece = min(_MAX_PIECE, max(1, words // 8))
         self._seed = seed
         self._kernel = kernel or best_kernel()
         self._cells = FilterCells(

@@ -89,10 +89,12 @@ class FilterCells:
         else:
             losses.count_accepted(new, mean_rate)
         self.ones += ones
-        if mean_rate > _HIGH_RATE:
-            self._choose_estimate(self.rate() if rate is None else rate)
+        after = self.rate() if rate is None else rate
+        # The mean is low if this batch alone has filled a small filter, which accepts no URL from then on.
+        if after > _HIGH_RATE:
+            self._choose_estimate(after)
         if losses.count > losses.warning_limit:
-            losses.warn(self.rate() if rate is None else rate)
+            losses.warn(after)
 
     def describe(
         self,

@@ -50,7 +50,7 @@ class CountingSet:
         self._counters = -(-sizing.bits_for(capacity, error_rate) // 64) * 64 or 64
         self._hashes = sizing.hashes_for(error_rate)
         # A huge batch changes the rate while it fills the filter, so the rate is computed for each piece.
-        self._piece = min(_MAX_PIECE, max(64, self._counters // 512))
+        self._piece = min(_MAX_PIECE, max(1, self._counters // 512))
         self._width = width
         self._seed = seed
         self._kernel = kernel or best_kernel()

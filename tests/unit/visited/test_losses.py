@@ -1,5 +1,6 @@
 """What filters of a fixed size tell of their losses, over a restart too."""
 
+from collections.abc import Callable
 from io import BytesIO
 
 import msgspec
@@ -7,6 +8,8 @@ import pytest
 
 from tests.unit.visited.test_statistics import OVERRUN
 from visited import SnapshotRefused, VisitedSet
+from visited.filters.bloom import BloomSet
+from visited.filters.counting import CountingSet
 from visited.snapshot import read_snapshot, write_snapshot
 
 
@@ -40,6 +43,17 @@ async def test_a_restart_changes_nothing_of_what_an_overrun_filter_tells(name: s
     for visited in (through, after):
         await visited.add_many(urls(12_000, 20_000))
     assert after.describe() == through.describe()
+
+
+@pytest.mark.parametrize("make", [BloomSet, CountingSet])
+async def test_a_filter_that_one_batch_has_filled_tells_what_it_loses(
+    make: Callable[..., VisitedSet],
+) -> None:
+    visited = make(capacity=1, error_rate=0.01)
+    for start in range(0, 3_000, 50):
+        await visited.add_many(urls(start, start + 50))
+    assert visited.describe().fill == 1.0
+    assert visited.describe().expected_lost == pytest.approx(3_000 - len(visited), rel=0.1)
 
 
 @pytest.mark.parametrize("name", OVERRUN)
