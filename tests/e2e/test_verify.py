@@ -210,7 +210,9 @@ def test_each_difference_of_a_table_is_found(crawl: Path) -> None:
     told = verify(crawl)["told"][-1]
     assert (told["name"], told["forgotten"]) == ("the sink sqlite", 1)
     (crawl / "sinks" / "sqlite" / "pages.sqlite").write_bytes(b"no database" * 1000)
-    assert only_problem(crawl).startswith("damaged: the sink can't be read: ")
+    damaged = only_problem(crawl)
+    assert damaged.startswith("damaged: the sink can't be read: ")
+    assert "move it away: `verify --repair` then writes it anew from the records" in damaged
 
 
 def test_a_server_that_is_away_has_lost_nothing(crawl: Path) -> None:

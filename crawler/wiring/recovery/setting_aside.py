@@ -32,7 +32,12 @@ def unread(name: str, error: OSError, *, has_files: bool) -> Problem:
     """The problem that a sink can't be read, and what to do about it. A server that is away has lost nothing, nor has a
     file that somebody else has locked."""
     if has_files and error.errno in (None, errno.EIO):
-        return Problem("damaged", name, f"the sink can't be read: {error}")
+        return Problem(
+            "damaged",
+            name,
+            f"the sink can't be read: {error}. Restore a copy of it, or move it away: `verify --repair` then writes it "
+            "anew from the records",
+        )
     what, do = "reached", "see that its server runs and lets us in"
     if has_files:
         what, do = "read", "see that its file can be read"

@@ -121,7 +121,7 @@ class SqliteFile:
             if code in _WRONG_FILE and self._database is None:
                 raise ValueError(
                     f"{self._path} can't be read: {error}. Restore a copy of it, or move it away: the sink then begins "
-                    "another, without the pages until now"
+                    "another, and `onceover inspect DIR verify --repair` adds the pages until now from the records"
                 ) from error
             raise self._os_error(error, code) from error
 
