@@ -74,7 +74,9 @@ async def recover(
         try:
             if not isinstance(frontier, Recovering):
                 raise lacks(loaded.config, "be given what only the output of a crawl still knows")
-            settled = found = 0
+            settled, found, lost_before = 0, 0, frontier.describe().lost
+            # Until all links are known: if this is interrupted, the crawl is not complete, and a repair begins again.
+            await frontier.set_lost(max(lost_before, 1))
             for entries in batches(output.entries()):
                 settled += await frontier.record(entries)
             for links in batches(output.links()):
@@ -87,7 +89,7 @@ async def recover(
             if unread:
                 stats = frontier.describe()
                 # At least the URLs are lost whose numbers no known URL has.
-                lost = max(stats.lost - settled - found, state.numbers_given - stats.admitted, 1)
+                lost = max(lost_before - settled - found, state.numbers_given - stats.admitted, 1)
             await frontier.set_lost(lost)
         finally:
             await frontier.aclose()
