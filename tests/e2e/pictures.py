@@ -1,5 +1,6 @@
 """Takes the pictures of the daemon's page for docs/: `python -m tests.e2e.pictures` with Debian's chromium."""
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ IMAGES = Path(__file__).parents[2] / "docs" / "images"
 WORLD = WorldParams(
     domain="example.org", hosts=60, pages_per_host=150, redirects=0.1, not_found=0.08, broken=0.02, flaky=0.05, slow=0.4
 )
+FAST = re.compile(r"^[0-9]{2,}/s$")
 CURVES_MS = 120_000
 """After which there are curves to look at."""
 
@@ -42,7 +44,7 @@ def take(page: Page, served: Served, api: Api) -> None:
     expect(page.locator("li", has_text="news").get_by_text("limit", exact=True)).to_be_visible()
     api.ask("POST", "/api/v1/crawls/museum/pause", b'{"reason": "the museum moves its servers until Thursday"}', token)
     expect(page.get_by_role("button", name="Resume museum")).to_be_visible()
-    expect(page.locator("li", has_text="library").get_by_text("/s")).to_be_visible()
+    expect(page.locator("li", has_text="library").get_by_text(FAST)).to_be_visible()
     page.set_viewport_size({"width": 1000, "height": 520})
     page.screenshot(path=IMAGES / "page-crawls.png")
     page.get_by_role("link", name="library").click()
@@ -58,6 +60,7 @@ def take(page: Page, served: Served, api: Api) -> None:
     page.set_viewport_size(PHONE)
     page.emulate_media(color_scheme="dark")
     expect(page.locator("canvas").first).to_be_visible()
+    expect(page.locator(".tiles").get_by_text(FAST)).to_be_visible()
     page.screenshot(path=IMAGES / "page-phone.png")
 
 

@@ -19,7 +19,7 @@ export function text(name) {
       event.preventDefault();
       try {
         const changed = await post(crawlPath(name, "/configuration/text"), { text: toml.value, before });
-        say(changed.changes.length > 0 ? outcome(`${name}.toml`, changed) : `${name}.toml is written. No setting is another one.`);
+        say(changed.changes.length > 0 ? outcome(`${name}.toml`, changed) : `${name}.toml is written.`);
         location.hash = address;
       } catch (error) {
         toml.complain(error);
