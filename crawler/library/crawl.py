@@ -101,6 +101,8 @@ class Crawl:
             visited=visited,
         )
         self._was_opened = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """In which it was opened."""
         self._stack = AsyncExitStack()
         self._engine: EngineTask | None = None
         """None while the crawl is not open."""
@@ -116,6 +118,7 @@ class Crawl:
         if self._was_opened:
             raise RuntimeError("a Crawl is opened once: make another one to continue the crawl")
         self._was_opened = True
+        self._loop = asyncio.get_running_loop()
         loaded = self._loaded
         async with AsyncExitStack() as stack:
             for sink in self._sinks:
@@ -174,7 +177,7 @@ class Crawl:
 
         Raises what ends the crawl, such as `StoreFailed`.
         """
-        if self._opened.was_started and not self._handout.is_used:
+        if self._opened_here.was_started and not self._handout.is_used:
             raise RuntimeError("this crawl is run by `run`, which hands out no pages")
         self._handout.is_used = True
         return Consumer(self._take_turn)
@@ -183,7 +186,7 @@ class Crawl:
         """Crawl to the end without handing out pages, for a program that only needs output or sinks."""
         if self._handout.is_used:
             raise RuntimeError("this crawl hands out its pages: iterate over it, or `run` it, not both")
-        await self._opened.wait()
+        await self._opened_here.wait()
         return self.result
 
     async def _take_turn(self) -> Turn | None:
@@ -254,6 +257,16 @@ class Crawl:
         if self._engine is None:
             raise RuntimeError("the crawl is not open: use it within `async with`")
         return self._engine
+
+    @property
+    def _opened_here(self) -> EngineTask:
+        engine = self._opened
+        if self._loop is not asyncio.get_running_loop():
+            raise RuntimeError(
+                "this crawl was opened in another event loop: open, use and close it in one, such as within one "
+                "`asyncio.run`"
+            )
+        return engine
 
 
 def _check(name: str, given: object, kind: Kind, *, may_lack: Sequence[Method] = ()) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from crawler import CrawledPage, Ending, SyncCrawl, crawl_sync
+from crawler import Crawl, CrawledPage, Ending, SyncCrawl, crawl_sync
 from tests.e2e.crawling import TIMEOUT_S, Web, assert_sound, environment, fetched
 from tests.e2e.programs import canonical, lines, values
 
@@ -150,6 +150,22 @@ def test_what_is_raised_in_the_crawl_is_raised_here(tmp_path: Path, web: Web) ->
         list(crawl_of(web, tmp_path / "crawl", sinks=[Broken()]))
     # The directory is free again.
     assert crawl_of(web, tmp_path / "crawl").run().ending is Ending.COMPLETE
+
+
+def test_a_crawl_is_used_in_the_event_loop_in_which_it_was_opened(tmp_path: Path, web: Web) -> None:
+    crawl = Crawl(directory=tmp_path / "crawl", set=values(web))
+
+    async def iterate() -> None:
+        async for _ in crawl:
+            pass
+
+    with asyncio.Runner() as runner:
+        runner.run(crawl.open())
+        for use in (iterate, crawl.run):
+            with pytest.raises(RuntimeError, match="this crawl was opened in another event loop"):
+                asyncio.run(use())
+        assert runner.run(crawl.run()).ending is Ending.COMPLETE
+        runner.run(crawl.aclose())
 
 
 async def test_in_a_running_loop_the_other_form_is_named(tmp_path: Path, web: Web) -> None:
