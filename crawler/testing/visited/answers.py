@@ -102,8 +102,11 @@ class AnswerTests(VisitedSetSuite):
         await visited.aclose()
         other = self.make_set(tmp_path / "other")
         verdicts: list[bool] = []
-        while len(verdicts) < len(urls):
-            verdicts += await other.add_many(urls[len(verdicts) : len(verdicts) + chance.randint(1, 90)])
+        start = 0
+        while start < len(urls):
+            batch = urls[start : start + chance.randint(1, 90)]
+            verdicts += await other.add_many(batch)
+            start += len(batch)
         assert verdicts == whole
         await other.aclose()
 

@@ -89,6 +89,20 @@ class TestAsksFirst(VisitedSetContract):
         return AsksFirst()
 
 
+class Brief(PlainSet):
+    """Gives no answer for the last URL of a batch."""
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        return (await super().add_many(urls))[:-1]
+
+
+class TestBrief(VisitedSetContract):
+    FAILS = ("test_a_url_is_new_once", "test_the_way_urls_are_cut_into_batches_does_not_matter")
+
+    def make_set(self, directory: Path) -> VisitedSet:
+        return Brief()
+
+
 class Unchecked(PlainSet):
     """Its snapshot is a list of lines, without a sum to check."""
 
