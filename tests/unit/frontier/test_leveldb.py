@@ -15,7 +15,7 @@ import plyvel
 import pytest
 
 from crawler.testing.disks import mounted
-from frontier import Lease, StoreFailed, StoreRefused, UrlState
+from frontier import FrontierStats, Lease, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb import reads
 from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.group_sync import GroupSync
@@ -579,6 +579,22 @@ async def on_a_disk(directory: Path) -> tuple[Disk, LevelDBStore, QueueFrontier,
     return disk, store, frontier, await lease(frontier)
 
 
+async def assert_unchanged_after(
+    directory: Path, disk: Disk, store: LevelDBStore, frontier: QueueFrontier, before: FrontierStats
+) -> None:
+    """Closing writes nothing more, and a frontier that is opened afterwards has what there was before."""
+    snapshot, written = store.journal.snapshot_at, disk.written
+    await frontier.aclose()
+    assert (store.journal.snapshot_at, disk.written) == (snapshot, written)
+    await check(directory)
+    async with Crawl(directory).opened() as again:
+        after = again.describe()
+        for name in ("admitted", "retrying", "done", "failed"):
+            assert getattr(after, name) == getattr(before, name)
+        assert await again.add([page("new")]) == 1
+        assert len(await drain(again)) == 12
+
+
 @CHANGES
 @in_virtual_time
 async def test_a_change_for_which_there_is_no_room_waits_for_it(tmp_path: Path, change: str) -> None:
@@ -629,16 +645,7 @@ async def test_a_crawl_that_is_stopped_while_it_waits_for_room_loses_nothing(tmp
     else:
         with pytest.raises(StoreFailed, match="No space left"):
             await made
-    snapshot, written = store.journal.snapshot_at, disk.written
-    await frontier.aclose()
-    assert (store.journal.snapshot_at, disk.written) == (snapshot, written)
-    await check(tmp_path)
-    async with Crawl(tmp_path).opened() as frontier:
-        after = frontier.describe()
-        for name in ("admitted", "retrying", "done", "failed"):
-            assert getattr(after, name) == getattr(before, name)
-        assert await frontier.add([page("new")]) == 1
-        assert len(await drain(frontier)) == 12
+    await assert_unchanged_after(tmp_path, disk, store, frontier, before)
 
 
 @CHANGES
@@ -660,16 +667,7 @@ async def test_a_change_that_cannot_be_written_ends_the_crawl_and_leaves_all_in_
         await frontier.done(out, cooldown_s=0, outcome=DONE)
     with pytest.raises(StoreFailed, match="earlier write"):
         store.notes.put("note", b"1")
-    snapshot, written = store.journal.snapshot_at, disk.written
-    await frontier.aclose()
-    assert (store.journal.snapshot_at, disk.written) == (snapshot, written)
-    await check(tmp_path)
-    async with Crawl(tmp_path).opened() as frontier:
-        after = frontier.describe()
-        for name in ("admitted", "retrying", "done", "failed"):
-            assert getattr(after, name) == getattr(before, name)
-        assert await frontier.add([page("new")]) == 1
-        assert len(await drain(frontier)) == 12
+    await assert_unchanged_after(tmp_path, disk, store, frontier, before)
 
 
 def test_the_drained_range_of_a_giant_queue_is_compacted(tmp_path: Path) -> None:
