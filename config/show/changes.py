@@ -9,7 +9,7 @@ from config.loading.blocks import block_key, block_kinds, blocks_of
 from config.loading.loader import Loaded
 from config.schema import Config
 from config.settings import Setting, settings
-from config.show.render import value_text
+from config.show.render import public_text, value_text
 from config.toml import toml_value
 
 _MOST_CHARS: Final = 80
@@ -49,7 +49,7 @@ def differences(before: Config, after: Config, /) -> list[Change]:
         was, now = old.get(key, (setting, None))[1], new.get(key, (setting, None))[1]
         if was == now or key == "crawl.directory":
             continue
-        texts = _short(_shown(setting, was)), _short(_shown(setting, now))
+        texts = _short(public_text(setting, was)), _short(public_text(setting, now))
         if setting.kind in ("texts", "ints", "table", "options") and was and now:
             text = f"{key} {_item_changes(_items(setting, was), _items(setting, now), _renewed(setting, was, now))}"
         else:
@@ -78,10 +78,6 @@ def _values(config: Config) -> dict[str, tuple[Setting, object]]:
             for name, value in kind.values(block).items():
                 values[block_key(kind, number, name)] = (kind.settings[name], value)
     return values
-
-
-def _shown(setting: Setting, value: object) -> str:
-    return toml_value(list(value)) if setting.is_secret and isinstance(value, Mapping) else value_text(setting, value)
 
 
 def _renewed(setting: Setting, was: object, now: object) -> list[str]:

@@ -39,8 +39,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     meaning: str
 
 
-def render_show(loaded: Loaded) -> list[Row]:
-    """A row for each setting, in the order of the schema, then one for each that a block sets."""
+def render_show(loaded: Loaded, *, with_secrets: bool = True) -> list[Row]:
+    """A row for each setting, in the order of the schema, then one for each that a block sets. Without secrets, tables
+    that may have some are lists of their names."""
+    text = value_text if with_secrets else public_text
     rows: list[Row] = []
     for key, setting in settings().items():
         value = setting.value_in(loaded.config)
@@ -48,14 +50,14 @@ def render_show(loaded: Loaded) -> list[Row]:
             chooser = settings()[setting.options_of]
             rows += _options(loaded, setting, str(chooser.value_in(loaded.config)), value)
             continue
-        rows.append(Row(key=key, value=value_text(setting, value), origin=loaded.origins[key], meaning=setting.meaning))
+        rows.append(Row(key=key, value=text(setting, value), origin=loaded.origins[key], meaning=setting.meaning))
     for kind in block_kinds().values():
         for number, block in enumerate(blocks_of(loaded.config, kind), start=1):
             for name, value in kind.values(block).items():
                 key = block_key(kind, number, name)
                 origin = loaded.origins.get(key, DEFAULT)
                 setting = kind.settings[name]
-                rows.append(Row(key=key, value=value_text(setting, value), origin=origin, meaning=setting.meaning))
+                rows.append(Row(key=key, value=text(setting, value), origin=origin, meaning=setting.meaning))
     return rows
 
 
@@ -77,6 +79,11 @@ def render_toml(config: Config) -> str:
     """Every setting as commented TOML. Loading it gives the same configuration."""
     texts = [_section(config, section) for section in sections()]
     return _HEAD + "".join(texts) + "".join(_blocks(config, kind) for kind in block_kinds().values())
+
+
+def public_text(setting: Setting, value: object) -> str:
+    """A value for everybody: of a table that may have secrets, the names alone."""
+    return toml_value(list(value)) if setting.is_secret and isinstance(value, Mapping) else value_text(setting, value)
 
 
 def value_text(setting: Setting, value: object) -> str:

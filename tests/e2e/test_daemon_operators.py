@@ -63,7 +63,7 @@ def made(home: Path, *arguments: str) -> str:
 
 def test_clients_of_other_machines_have_tokens_and_what_they_repeat_is_done_once(tmp_path: Path, slow_web: Web) -> None:
     home, files = tmp_path / "home", Files(tmp_path)
-    write(home, "a", slow_web, delay_s=30.0)
+    write(home, "a", slow_web, 'fetch.headers = { Cookie = "session=1" }', delay_s=30.0)
     options = ("--listen", "127.0.0.1:0", "--allow-remote", "crawls.test", *files.options)
     new = f"http://h00000.{slow_web.params.domain}/brand-new"
     body, key = msgspec.json.encode({"urls": [new]}), {HEADER: '"a-key-of-mine"'}
@@ -75,6 +75,10 @@ def test_clients_of_other_machines_have_tokens_and_what_they_repeat_is_done_once
         assert client.ask(reader, "GET", f"{BASE}/crawls", headers={"Host": "crawls.test"}).status == 200
         assert client.ask(reader, "GET", f"{BASE}/crawls", headers={"Host": "evil.test"}).status == 421
         assert client.ask(reader, "POST", SEEDS, body, key).status == 403
+        for token, headers, status in ((reader, '["Cookie"]', 403), (writer, '{ "Cookie" = "session=1" }', 200)):
+            settings = client.ask(token, "GET", f"{BASE}/crawls/a/configuration").json()["settings"]
+            assert [each["value"] for each in settings if each["key"] == "fetch.headers"] == [headers]
+            assert client.ask(token, "GET", f"{BASE}/crawls/a/configuration/text").status == status
         first = client.ask(writer, "POST", SEEDS, body, key)
         assert (outcomes(first), REPLAYED in first.headers) == (["added"], False)
         again = client.ask(writer, "POST", SEEDS, body, key)

@@ -86,10 +86,16 @@ def log_tail(directory: Path, lines: int) -> LogTail:
     return LogTail(path=str(path), lines=[line[:MAX_LINE] for line in found[-lines:]])
 
 
-def settings_of(loaded: Loaded, running: Path | None, waiting: Iterable[SettingChange] = ()) -> Settings:
+def settings_of(
+    loaded: Loaded, running: Path | None, waiting: Iterable[SettingChange] = (), *, with_secrets: bool
+) -> Settings:
     """The settings of a crawl. `running` is its directory if it runs: there is what holds now, except for what is
     `waiting` for its next start."""
-    now = {} if running is None else _values_in(running) | {each.key: each.was for each in waiting}
+    now = (
+        {}
+        if running is None
+        else _values_in(running, with_secrets=with_secrets) | {each.key: each.was for each in waiting}
+    )
     rows = [
         SettingForm(
             key=row.key,
@@ -100,7 +106,7 @@ def settings_of(loaded: Loaded, running: Path | None, waiting: Iterable[SettingC
             holds=effect.when if effect.when != "never" else None,
             reason=effect.reason,
         )
-        for row in render_show(loaded)
+        for row in render_show(loaded, with_secrets=with_secrets)
         for effect in [_effect_of(row.key, loaded.config)]
     ]
     return Settings(settings=rows)
@@ -113,10 +119,12 @@ def _effect_of(key: str, config: Config) -> Effect:
     return Effect("now") if key.startswith("daemon.") else effect_of(key, config, config)
 
 
-def _values_in(directory: Path) -> dict[str, str]:
+def _values_in(directory: Path, *, with_secrets: bool) -> dict[str, str]:
     try:
         stored = load(CrawlDirectory(directory).configuration, environ={}, require_seeds=False)
     except (ConfigError, OSError):
         return {}
     # The daemon gives a crawl its directory as a whole path.
-    return {row.key: row.value for row in render_show(stored) if row.key != "crawl.directory"}
+    return {
+        row.key: row.value for row in render_show(stored, with_secrets=with_secrets) if row.key != "crawl.directory"
+    }

@@ -26,6 +26,7 @@ from crawler.serve.api.data.forms import (
     UrlQuery,
     UrlStory,
 )
+from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
 from crawler.serve.inspection import ask_status
 
@@ -73,7 +74,9 @@ async def show_configuration(actions: Actions, request: web.Request) -> Settings
     running = None if process is None else Path(process.directory)
     answered = None if running is None else await ask_status(running)
     waiting = [] if answered is None else answered.status.next_settings
-    return await _read(partial(files.settings_of, actions.configuration(keeper), running, waiting))
+    with_secrets = caller_of(request).may_change
+    loaded = actions.configuration(keeper)
+    return await _read(partial(files.settings_of, loaded, running, waiting, with_secrets=with_secrets))
 
 
 async def _read(read: Callable[[], _Found]) -> _Found:

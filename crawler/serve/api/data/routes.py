@@ -253,7 +253,7 @@ DATA_ROUTES: Final = (
         meaning="Its configuration, as the file has it",
         action=settings.show_text,
         reply=ConfigurationText,
-        refusals=CONFLICT,
+        refusals=(HTTPStatus.FORBIDDEN, *CONFLICT),
     ),
     Route(
         method="POST",

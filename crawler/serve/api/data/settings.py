@@ -14,6 +14,7 @@ from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
 from crawler.serve.api.actions import Actions, audit, body_of
 from crawler.serve.api.data.forms import ConfigurationText, ReloadBody, SettingsBody, TextBody
+from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
 from crawler.serve.editing import Edited, Unwritable, edit, read_text, replace_text
 from crawler.serve.keeper import Keeper
@@ -36,7 +37,9 @@ async def change_settings(actions: Actions, request: web.Request) -> Reconfigure
 
 
 async def show_text(actions: Actions, request: web.Request) -> ConfigurationText:
-    keeper = actions.keeper(request)
+    keeper, caller = actions.keeper(request), caller_of(request)
+    if not caller.may_change:
+        raise Refused(HTTPStatus.FORBIDDEN, f"the {caller.name} may not read this file, which may have secrets")
     async with _editing(actions):
         return ConfigurationText(text=await asyncio.to_thread(read_text, actions.home, keeper.name))
 

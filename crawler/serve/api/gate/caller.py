@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
-from crawler.serve.api.gate.tokens import Token
+from crawler.serve.api.gate.tokens import Rights, Token
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,6 +14,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     token: Token | None = None
     """None on the local socket."""
+
+    @property
+    def may_change(self) -> bool:
+        return self.token is None or self.token.rights is not Rights.READ
 
 
 LOCAL: Final = Caller(name="local socket")

@@ -18,7 +18,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from crawler.serve.api.gate.caller import CALLER, Caller, changes_something
 from crawler.serve.api.gate.limits import Limits, Pace, client_of
-from crawler.serve.api.gate.tokens import Rights, Token, TokenRefused, Tokens
+from crawler.serve.api.gate.tokens import Token, TokenRefused, Tokens
 from crawler.serve.api.gate.traffic import too_many
 from crawler.serve.api.problems import Refused
 
@@ -65,8 +65,8 @@ def guarded(names: Names, tokens: Tokens, limits: Limits, *, open_paths: Collect
             raise Refused(HTTPStatus.FORBIDDEN, "a page of another origin may not ask")
         if request.path not in open_paths or changes_something(request):
             token = check.token_of(request)
-            request[CALLER] = Caller(name=f"token {token.name}", token=token)
-            if token.rights is Rights.READ and changes_something(request):
+            caller = request[CALLER] = Caller(name=f"token {token.name}", token=token)
+            if not caller.may_change and changes_something(request):
                 raise Refused(HTTPStatus.FORBIDDEN, f"the token {token.name} may read, and change nothing")
         return await handler(request)
 

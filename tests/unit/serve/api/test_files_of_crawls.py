@@ -110,7 +110,7 @@ def loaded(tmp_path: Path) -> Loaded:
 
 
 def test_settings_tell_their_origins_and_what_a_running_crawl_has_instead(tmp_path: Path, loaded: Loaded) -> None:
-    rows = {row.key: row for row in settings_of(loaded, None).settings}
+    rows = {row.key: row for row in settings_of(loaded, None, with_secrets=True).settings}
     assert (rows["fetch.timeout_s"].value, rows["fetch.timeout_s"].origin) == ("7.0", f"{tmp_path}/a.toml:4")
     assert rows["fetch.concurrency"].origin == "environment ONCEOVER_FETCH__CONCURRENCY"
     assert rows["crawl.parts"].origin == "default"
@@ -122,8 +122,9 @@ def test_settings_tell_their_origins_and_what_a_running_crawl_has_instead(tmp_pa
     assert {"exchange.url", "fetch.logins", "render.browser"} <= by_hand
     directory = CrawlDirectory(tmp_path / "crawl")
     directory.path.mkdir()
-    assert all(row.running is None for row in settings_of(loaded, directory.path).settings)
+    assert all(row.running is None for row in settings_of(loaded, directory.path, with_secrets=True).settings)
     fetch = msgspec.structs.replace(loaded.config.fetch, timeout_s=5.0)
     directory.write_configuration(render_toml(msgspec.structs.replace(loaded.config, fetch=fetch)))
-    running = {row.key: row.running for row in settings_of(loaded, directory.path).settings if row.running is not None}
+    rows = {row.key: row for row in settings_of(loaded, directory.path, with_secrets=True).settings}
+    running = {key: row.running for key, row in rows.items() if row.running is not None}
     assert running == {"fetch.timeout_s": "5.0"}
