@@ -156,6 +156,8 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
         ([here], "expected the directories of two crawls, or of one and --since"),
         ([here, here, "--since", "7d"], "expected the directories of two crawls, or of one and --since"),
         ([here, "--since", "soon"], "expected a duration such as 7d, or a moment such as 2026-11-01"),
+        ([here, "--since", "9999999d"], "expected a duration such as 7d, or a moment such as 2026-11-01"),
+        ([here, "--since", "0001-01-01T00:00+14:00"], "expected a duration such as 7d, or a moment such as"),
         ([here, here, "--map", "old", "http://b.test"], "expected URLs such as https://new.example.org/; found 'old'"),
         ([here, here, "--json", "--csv"], "expected --csv or --json, found both"),
     ):

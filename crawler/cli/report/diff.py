@@ -1,9 +1,9 @@
 """onceover diff"""
 
 import sys
-import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -24,16 +24,19 @@ def _moment_of(_context: click.Context, _parameter: click.Parameter, value: str 
     if value is None:
         return None
     try:
-        return time.time() - parse_duration(value)
-    except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(value)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return _moment(value).timestamp()
     except (ValueError, OverflowError) as error:
         raise click.BadParameter(
             f"expected a duration such as 7d, or a moment such as 2026-11-01 or 2026-11-01T12:00Z; found {value!r}"
         ) from error
+
+
+def _moment(text: str) -> datetime:
+    """Raises `ValueError`, and `OverflowError` for one before the year 1 or after 9999."""
+    with suppress(ValueError):
+        return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
+    found = datetime.fromisoformat(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def _renaming_of(_context: click.Context, _parameter: click.Parameter, pairs: Sequence[tuple[str, str]]) -> Renaming:
