@@ -9,6 +9,7 @@ import msgspec
 
 from crawler.cli.operate.options import as_json, directory, note_elsewhere, part, place
 from crawler.cli.run.terminal import results_console
+from crawler.export.aside import written_aside
 from crawler.operate.report.forms import Report
 from crawler.operate.report.html.page import html_page
 from crawler.operate.report.lists.making import SECTIONS as LISTS
@@ -87,7 +88,11 @@ def _write_page(found: Report, file: Path) -> None:
         sys.stdout.buffer.write(content)
         return
     try:
-        file.write_bytes(content)
+        if file.exists() and not file.is_file():  # a device or a pipe
+            file.write_bytes(content)
+        else:
+            with written_aside(file.resolve()) as page:
+                page.write(content)
     except OSError as error:
         raise click.ClickException(f"{file} can't be written: {error.strerror}; choose another with --html") from error
     click.echo(f"{file} has the report: {size(len(content))}", err=True)

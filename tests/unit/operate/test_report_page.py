@@ -16,6 +16,7 @@ from crawler.operate.report.activity import ActivityCount
 from crawler.operate.report.html.page import html_page
 from crawler.operate.report.html.svg import Line, bars, line_plot
 from crawler.operate.report.html.tables import table, text, url
+from crawler.testing.disks import mounted
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import HOSTS, PARTS, SETTLED, make
 from tests.unit.operate.test_report import report_of, visit
@@ -61,6 +62,23 @@ def test_the_page_has_all_sections_in_one_file(tmp_path: Path, parts: int) -> No
     rest = crawl.do("report", *options).out
     assert all(f"{host}," in rest for host in HOSTS)
     assert crawl.do("report", "--html", "-", "--limit", "2").out.startswith("<!doctype html>")
+
+
+def test_a_page_that_does_not_fit_the_disk_leaves_the_earlier_one(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    with mounted("-o", "size=8k", at=tmp_path / "mount") as mount:
+        file = mount / "report.html"
+        file.write_text("earlier")
+        told = crawl.do("report", "--html", str(file))
+        assert told.code == 1
+        assert f"{file} can't be written: No space left on device" in told.err
+        assert [(path.name, path.read_text()) for path in mount.iterdir()] == [("report.html", "earlier")]
+
+
+def test_a_page_can_be_written_into_a_device(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    assert crawl.do("report", "--html", "/dev/null").code == 0
+    assert "/dev/full can't be written: No space left on device" in crawl.do("report", "--html", "/dev/full").err
 
 
 def test_the_page_names_the_parts_that_it_lacks(tmp_path: Path) -> None:
