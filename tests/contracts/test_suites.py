@@ -33,7 +33,7 @@ def run_pytest(directory: Path, *arguments: str, python_path: Path, mode: str = 
     """Run pytest in a process of its own, without any `conftest.py`, and with warnings as errors."""
     (directory / "pytest.ini").write_text(dedent(INI.format(mode=mode)))
     options = ["-c", str(directory / "pytest.ini"), "--rootdir", str(directory), "-rA", "--tb=short"]
-    command = ["-m", "pytest", *options, "--hypothesis-seed=0"]
+    command = ["-m", "pytest", *options, "--hypothesis-seed=0", "--basetemp=temporary"]
     ended = subprocess.run(
         [sys.executable, *command, "--noconftest", "-p", "no:cacheprovider", *arguments],
         cwd=directory,

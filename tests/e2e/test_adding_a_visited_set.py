@@ -177,7 +177,7 @@ def test_it_is_compared_and_advised(copy: Path, tmp_path: Path) -> None:
 
 def test_the_contract_is_tried_on_it(copy: Path) -> None:
     suite = ("tests/contracts/test_visited_set.py", "-k", "sorted-hashes", "-p", "no:cacheprovider")
-    tried = run(copy, "pytest", "-q", *suite)
+    tried = run(copy, "pytest", "-q", "--basetemp=temporary", *suite)
     assert " passed" in tried
     assert "failed" not in tried
 

@@ -391,11 +391,11 @@ def test_pages_that_a_fetcher_has_kept_are_not_asked_for_again(site: str, tmp_pa
 
 
 def test_they_pass_our_contract_suites(site: str, repository: Path, tmp_path: Path) -> None:
-    suites = sorted((repository / "examples").glob("*/tests/test_*.py"))
+    suites = sorted(map(str, (repository / "examples").glob("*/tests/test_*.py")))
     assert len(suites) >= 4
     (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-c", "pytest.ini", "--import-mode=importlib", *map(str, suites)],
+        [sys.executable, "-m", "pytest", "-q", "-c", "pytest.ini", "--import-mode=importlib", "--basetemp=t", *suites],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": site},
         capture_output=True,
