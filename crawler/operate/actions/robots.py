@@ -19,9 +19,11 @@ async def list_robots(crawl: OperatedCrawl, request: InspectRobots) -> RobotsLis
     agent = product_token(crawl.loaded.config.fetch.user_agent)
     found: list[RobotsForm] = []
     async for host in in_slices(request.hosts):
-        of_host = [await _read(status, agent) for status in noted_statuses(crawl.state.notes, host)]
-        if of_host:
-            found.append(newest_robots(host, of_host))
+        statuses = noted_statuses(crawl.state.notes, host)
+        # An origin without a server, such as https of a host that speaks http alone, says nothing of the others.
+        served = [each for each in statuses if not each.no_connection] or statuses
+        if served:
+            found.append(newest_robots(host, [await _read(status, agent) for status in served]))
     return RobotsList(hosts=found)
 
 

@@ -24,7 +24,13 @@ HOUR_AGO = NOW - 3600
 DELAYED = "User-agent: *\nCrawl-delay: 7\nDisallow: /private"
 
 
-def status(text: str | None = None, *, asked_at: float | None = HOUR_AGO, failures: int = 0) -> RobotsStatus:
+def status(
+    text: str | None = None,
+    *,
+    asked_at: float | None = HOUR_AGO,
+    failures: int = 0,
+    no_connection: bool = False,
+) -> RobotsStatus:
     return RobotsStatus(
         expires_at=NOW + 1e6,
         text=text,
@@ -32,6 +38,7 @@ def status(text: str | None = None, *, asked_at: float | None = HOUR_AGO, failur
         failures=failures,
         failing_since=HOUR_AGO if failures else None,
         message="status 503" if failures else None,
+        no_connection=no_connection,
     )
 
 
@@ -44,6 +51,10 @@ NOTED = {
     f"https://{HOSTS[3]}:8443": status("User-agent: *\nDisallow:\nCrawl-delay: 2"),
     f"https://{HOSTS[3]}0": status("User-agent: *\nDisallow: /"),
     f"https://{HOSTS[4]}": status(DELAYED + "\n" * 70_000),
+    # A seed without a scheme was tried over https first.
+    f"http://{HOSTS[6]}": status(DELAYED, asked_at=HOUR_AGO - 100),
+    f"https://{HOSTS[6]}": status(failures=1, no_connection=True),
+    f"https://{HOSTS[7]}": status(failures=1, no_connection=True),
 }
 
 
@@ -71,13 +82,15 @@ def test_each_host_has_what_its_robots_txt_said(tmp_path: Path, parts: int) -> N
     note(crawl)
     found = {host: (row.robots, row.robots_at, row.crawl_delay_s) for host, row in rows_of(crawl).items()}
     hour_ago = rfc3339(HOUR_AGO)
-    assert [found[host] for host in HOSTS[:6]] == [
+    assert [found[host] for host in HOSTS[:8]] == [
         ("disallowed", hour_ago, None),
         ("none", None, None),
         ("unreachable", hour_ago, None),
         ("allowed", hour_ago, 7.0),
         ("partly", hour_ago, 7.0),
         (None, None, None),
+        ("partly", rfc3339(HOUR_AGO - 100), 7.0),
+        ("unreachable", hour_ago, None),
     ]
     if parts > 1:
         with answering(crawl.directory, range(parts)):
