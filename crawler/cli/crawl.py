@@ -111,7 +111,7 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     if configuration is None:
         loaded = _without_file(given, settings, options, preset, fresh=fresh)
     else:
-        _refuse_url(configuration)
+        _refuse_others(configuration)
         options |= given.options()
         loaded = load(configuration, overrides=settings, options=options, environ=os.environ, preset=preset)
     loaded = keep_parts(loaded, fresh=fresh)
@@ -170,16 +170,38 @@ def _crawl_on_machine(
     return run_on_machine(reached, path, max_parts=max_parts or cores(), as_json=as_json)
 
 
-def _refuse_url(configuration: Path) -> None:
-    """Refuse a URL in place of a configuration file."""
+def _refuse_others(configuration: Path) -> None:
+    """Refuse a URL, a directory or a list of URLs in place of a configuration file."""
+    if configuration.is_dir():
+        raise click.UsageError(
+            f"expected a configuration file, found the directory {configuration}: if it is that of a crawl, give it as "
+            f"`--dir {shlex.quote(str(configuration))}`"
+        )
     url = re.sub("^(https?:)/", r"\1//", str(configuration))
-    if configuration.exists():
-        return
+    if not configuration.exists() and _is_seed(url):
+        raise click.UsageError(f"expected a configuration file, found the URL {url}: give it as `--seed {url}`")
+    if configuration.is_file() and _begins_with_a_seed(configuration):
+        raise click.UsageError(
+            f"expected a configuration file, found the list of URLs {configuration}: give it as "
+            f"`--seed-file {shlex.quote(str(configuration))}`"
+        )
+
+
+def _is_seed(text: str) -> bool:
     try:
-        read_seed(UrlReader(), url)
+        read_seed(UrlReader(), text)
     except ValueError:
-        return
-    raise click.UsageError(f"expected a configuration file, found the URL {url}: give it as `--seed {url}`")
+        return False
+    return True
+
+
+def _begins_with_a_seed(file: Path) -> bool:
+    try:
+        with file.open(encoding="utf-8") as lines:
+            texts = (line.strip() for line in lines)
+            return _is_seed(next((text for text in texts if text and not text.startswith("#")), ""))
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _given_seeds(seeds: Sequence[str], files: Sequence[str]) -> GivenSeeds:

@@ -102,7 +102,9 @@ def test_the_help_of_crawl_names_each_exit_code(tmp_path: Path) -> None:
             ["crawl", "--max-depth", "2"],
             "option '--max-depth': write `--set scope.max_depth=VALUE`; `onceover crawl --help` shows the usage",
         ),
-        (["crawl", ""], "can't read the configuration"),
+        (["crawl", ""], "expected a configuration file, found the directory .: "),
+        (["crawl", "a crawl"], "found the directory a crawl: if it is that of a crawl, give it as `--dir 'a crawl'`"),
+        (["crawl", "seeds.txt"], "found the list of URLs seeds.txt: give it as `--seed-file seeds.txt`"),
         (["crawl", "--delay-factor=2"], "write `--set politeness.delay_factor=VALUE`;"),
         (["crawl", "--interval", "2"], "write `--set recrawl.interval_s=VALUE` or `--set progress.interval_s=VALUE`;"),
         (["status", "--max-depth", "2"], "no such option '--max-depth'; `onceover status --help` shows the usage"),
@@ -111,6 +113,8 @@ def test_the_help_of_crawl_names_each_exit_code(tmp_path: Path) -> None:
 def test_what_users_of_other_crawlers_try_is_answered_with_what_to_write(
     arguments: list[str], told: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "a crawl").mkdir()
+    (tmp_path / "seeds.txt").write_text("# ours\n\nhttps://a.test/\n")
     ended = onceover(*arguments, cwd=tmp_path)
     assert (ended.code, ended.out) == (USAGE, "")
     assert told in ended.err
