@@ -438,6 +438,15 @@ def test_a_crawl_says_how_many_urls_its_precedence_floor_leaves_out(tmp_path: Pa
         assert ended.out.startswith(told)
 
 
+def test_a_crawl_without_a_page_says_where_the_reason_is(tmp_path: Path) -> None:
+    seed = "http://nowhere.invalid/"
+    ended = onceover("crawl", "--seed", seed, "--dir", "a crawl", *setting("frontier.max_attempts=1"), cwd=tmp_path)
+    assert_told(ended, COMPLETE)
+    told = "The crawl is complete, but has no page: `onceover inspect 'a crawl' url SEED` says why.\n"
+    assert ended.out.startswith(told)
+    assert "reason  dns\n" in onceover("inspect", "a crawl", "url", seed, cwd=tmp_path).out
+
+
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(tmp_path: Path, slow_web: Web) -> None:
     ended = onceover("crawl", *slow_web.options, "--dir", "c", *setting("progress.interval_s=0.1"), cwd=tmp_path)
     assert_told(ended, COMPLETE)

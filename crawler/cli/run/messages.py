@@ -57,6 +57,9 @@ def ending_text(run: CrawlResult, again: str) -> str:
             return f"The crawl is complete, but for {left_out} that frontier.precedence_floor leaves out."
         case Ending.COMPLETE if run.had_nothing_left:
             return "The crawl is complete: nothing was left to fetch."
+        case Ending.COMPLETE if not run.resumed and not run.status.pages:
+            where = shlex.quote(run.directory)
+            return f"The crawl is complete, but has no page: `onceover inspect {where} url SEED` says why."
         case Ending.COMPLETE:
             return "The crawl is complete."
         case Ending.INCOMPLETE:
