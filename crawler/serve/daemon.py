@@ -1,7 +1,6 @@
 """The daemon: keeps all crawls of a folder."""
 
 import asyncio
-import errno
 import logging
 import signal
 from collections.abc import Callable, Iterator
@@ -60,6 +59,7 @@ class Daemon:
         """Of whoever reads the folder and acts on it, or changes it."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.keepers: dict[str, Keeper] = {}
+        self.knows_crawls = asyncio.Event()
         self.watchers: list[Callable[[str], None]] = []
         """Called with the name of a crawl when it may have changed."""
         self.recorder = Recorder(home.history)
@@ -108,6 +108,7 @@ class Daemon:
         self._group = crawls
         for name in names:
             self._keep(name, found.get(name))
+        self.knows_crawls.set()
         return names
 
     async def _wait_for_end(self, beside: list[asyncio.Task[None]]) -> None:
@@ -163,8 +164,7 @@ class Daemon:
         return told
 
     def _keep(self, name: str, found: Found | None) -> None:
-        if self._group is None:
-            raise OSError(errno.EAGAIN, "the daemon is starting; try again")
+        assert self._group is not None
         told = partial(self._tell_watchers, name)
         keeper = Keeper(name, self._home, self._options.keeper, commands=self._commands, told=told)
         self.keepers[name] = keeper

@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 TOML: Final = "application/toml"
+STARTING_S: Final = 5.0
+"""For so long a request waits for a daemon that starts."""
 _ANOTHER: Final = (
     "there is a crawl {name} with another configuration: POST the new one to /api/v1/crawls/{name}/configuration/text, "
     "or change its file and POST /api/v1/reload"
@@ -84,6 +86,16 @@ class Actions:
     @property
     def keepers(self) -> Mapping[str, Keeper]:
         return self._daemon.keepers
+
+    async def wait_for_start(self) -> None:
+        """Until the daemon has read its folder, and knows its crawls."""
+        try:
+            async with asyncio.timeout(STARTING_S):
+                await self._daemon.knows_crawls.wait()
+        except TimeoutError as error:
+            detail = "the daemon is starting, and still reads its folder; ask again"
+            headers = {"Retry-After": f"{STARTING_S:.0f}"}
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers=headers) from error
 
     async def list_crawls(self, _request: web.Request) -> CrawlList:
         return self._crawls()

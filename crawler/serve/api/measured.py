@@ -26,6 +26,7 @@ async def show_history(actions: Actions, request: web.Request) -> History:
 
 async def show_metrics(actions: Actions, request: web.Request) -> web.Response:
     """What Prometheus scrapes. It is made of what was seen last; no crawl is asked."""
+    await actions.wait_for_start()
     # Only who scrapes pays for the import.
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
     from prometheus_client.exposition import choose_encoder  # noqa: PLC0415

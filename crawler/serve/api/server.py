@@ -159,6 +159,7 @@ def _application(actions: Actions, middlewares: list[Middleware], limits: Limits
 
 
 async def _answer(route: Route, actions: Actions, request: web.Request) -> web.StreamResponse:
+    await actions.wait_for_start()
     reply = await route.action(actions, request)
     if isinstance(reply, web.StreamResponse):
         return reply

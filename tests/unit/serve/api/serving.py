@@ -69,10 +69,13 @@ class Api:
 
 
 @asynccontextmanager
-async def served(home: Path, listen: Listen = LOOPBACK, **limits: Any) -> AsyncIterator[Api]:
+async def served(home: Path, listen: Listen = LOOPBACK, *, is_read: bool = True, **limits: Any) -> AsyncIterator[Api]:
+    """`is_read`: whether the daemon, which does not run, knows the crawls of its folder: none."""
     home.mkdir(exist_ok=True)
     with Home(home) as locked:
         daemon = Daemon(locked, Options(), Supervisor({}))
+        if is_read:
+            daemon.knows_crawls.set()
         async with serving(daemon, listen, Limits(**limits)) as port, aiohttp.ClientSession() as client:
             assert port is not None
             yield Api(daemon, port, client)

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from crawler.serve import daemon as daemon_module
+from crawler.serve.api import actions
 from crawler.serve.folder import Found, read_folder
 from crawler.testing.loops import in_event_loop
 from tests.unit.serve.api.serving import Api, served
@@ -46,7 +47,7 @@ class Reading:
 @asynccontextmanager
 async def running(home: Path) -> AsyncIterator[Api]:
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    async with served(home) as api:
+    async with served(home, is_read=False) as api:
         task = asyncio.create_task(api.daemon.run())
         try:
             yield api
@@ -60,6 +61,28 @@ async def running(home: Path) -> AsyncIterator[Api]:
 async def names(api: Api) -> list[str]:
     crawls = msgspec.json.decode((await api.ask("GET", "/crawls")).body)["crawls"]
     return [each["name"] for each in crawls if each["state"] != "removed"]
+
+
+@in_event_loop
+async def test_a_daemon_that_still_reads_its_folder_says_so_and_lists_no_crawls_before_it_knows_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_bytes(LATER)
+    reading = Reading()
+    reading.begin()
+    monkeypatch.setattr(daemon_module, "read_folder", reading)
+    async with running(tmp_path) as api:
+        await reading.hold()
+        with monkeypatch.context() as patch:
+            patch.setattr(actions, "STARTING_S", 0.0)
+            for path in ("/crawls", "/crawls/a", "/events"):
+                answer = await api.ask("GET", path)
+                assert answer.status == 503
+                assert b"the daemon is starting" in answer.body
+                assert "Retry-After" in answer.headers
+        asking = asyncio.create_task(names(api))
+        reading.may_tell.set()
+        assert await asking == ["a"]
 
 
 @in_event_loop
