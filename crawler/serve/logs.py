@@ -3,11 +3,12 @@
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final, TextIO
 
+from crawler.disk.durable_file import is_open_as
 from crawler.library.log_form import Form, JsonLines, moment
 
 MAX_BYTES: Final = 10_000_000
@@ -22,7 +23,14 @@ class _Text(logging.Formatter):
 
 
 class RotatedFile(RotatingFileHandler):
-    """Drops messages that can't be written, as on a full disk; stderr has them."""
+    """Drops messages that can't be written, as on a full disk; stderr has them. If somebody has moved or deleted the
+    file, it begins a new one."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):
+            if self.stream is not None and not is_open_as(self.stream.fileno(), Path(self.baseFilename)):
+                self.close()
+        super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - named by logging
         return

@@ -179,6 +179,7 @@ def start(home: Path, configuration: str, directory: str, output: Output, *, pac
     """Start a crawl, in a session of its own: neither a signal to the daemon nor its death reaches it. Crawls with the
     same `pace` file keep the pace of hosts together. Raises `OSError`."""
     output.trim()
+    output.result.parent.mkdir(mode=0o700, exist_ok=True)
     with output.result.open("wb") as result, output.messages.open("ab") as messages:
         output.begun_at_byte = messages.tell()
         child = subprocess.Popen(

@@ -96,6 +96,7 @@ class Home:
 
     def save(self, name: str, record: Record) -> None:
         """Store what is remembered of a crawl, so that it outlasts a power failure. Raises `OSError`."""
+        self.crawls.mkdir(mode=0o700, exist_ok=True)
         replace_file(self._place_of(name), msgspec.json.format(msgspec.json.encode(record)))
 
     def forget(self, name: str) -> None:

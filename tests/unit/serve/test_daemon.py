@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.codes.exit_codes import USAGE
 from crawler.disk.directory import CrawlDirectory
 from crawler.serve.daemon import CrawlRuns, Daemon, Options
 from crawler.serve.inspection import Answered, Commands
@@ -19,7 +20,7 @@ from crawler.serve.life.changes import Looked
 from crawler.serve.life.facts import KeeperOptions, Plan, Process, Record, Rest, Why, Wish
 from crawler.serve.machine import Limits, Taken
 from crawler.serve.notify import Supervisor
-from crawler.serve.process import CrawlProcess, Output
+from crawler.serve.process import CrawlProcess, Output, start
 from crawler.serve.records import Home
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.serve.samples import told
@@ -291,3 +292,16 @@ async def test_what_changes_in_a_crawl_between_its_end_and_that_of_its_process_i
             await keeper.watch(Taken())
             assert keeper.facts.to_look == is_overtaken
             keeper.close()
+
+
+async def test_a_folder_of_the_daemon_that_somebody_deletes_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("nothing")
+    with Home(tmp_path) as home:
+        for folder in (home.crawls, home.output):
+            folder.rmdir()
+        home.save("a", Record(wish=Wish.STOP))
+        assert home.recall("a")[0].wish is Wish.STOP
+        process = start(tmp_path, "a.toml", str(tmp_path / "a"), Output(home.output, "a"), pace=home.pace)
+        await process.ended
+        assert process.exit_code == USAGE
+        process.close()

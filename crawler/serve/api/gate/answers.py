@@ -80,6 +80,7 @@ class Answers:
         name, content = _name(caller, key), msgspec.json.encode(answer)
         at = time.time() if now is None else now
         self._drop(name)
+        self._folder.mkdir(mode=0o700, exist_ok=True)
         replace_file(self._folder / name, content, mode=_MODE)
         self._note(name, _Place(at, len(content)))
         self._drop_old(at)

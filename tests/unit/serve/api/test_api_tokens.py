@@ -215,3 +215,11 @@ async def test_the_audit_names_who_has_asked_for_each_change_and_what_came_of_it
         ("token owner", "127.0.0.1", "POST", "/api/v1/reload", 200),
     ]
     assert stat.S_IMODE((tmp_path / "daemon").stat().st_mode) == 0o700
+
+
+async def test_a_change_is_in_the_audit_also_if_its_file_was_deleted(tmp_path: Path) -> None:
+    async with served(tmp_path) as api:
+        await api.ask("POST", "/reload")
+        (tmp_path / "daemon" / "audit.log").unlink()
+        await api.ask("POST", "/reload")
+        assert len(audit(tmp_path)) == 1
