@@ -28,8 +28,13 @@ class LinkExtractor(Protocol):
 
 
 class NotTaken(Exception):
-    """Raised by a sink that does not take a page now. The page is not done: its URL is handed back, and the page is
-    fetched again later. It must be raised before another sink has the page."""
+    """Raised by a sink that does not take a page now. The crawl waits, and says so, until the sink takes the page. If
+    the crawl ends first, the page is not done: it is fetched again when the crawl goes on."""
+
+
+class GivenBack(NotTaken):
+    """Raised by the first sink alone, for a page that it will never take. Nothing waits: the URL of the page is handed
+    back at once, and the page is fetched again later."""
 
 
 class Sink(Protocol):
@@ -40,8 +45,8 @@ class Sink(Protocol):
         None for a URL that was not fetched.
 
         A page is written again, with the same number, if the crawl crashed before it was done. If it can't be written,
-        this raises `OSError` and leaves nothing of it in the output: the page is not done. The first sink may also
-        raise `NotTaken`.
+        this raises `OSError`, or `NotTaken` if nothing is wrong, and leaves nothing of it in the output: the page is
+        not done.
         """
         ...
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from crawler.codes.full_disk import DISK_FULL
 from crawler.page import Fetched, PageRecord
-from crawler.seams import Sink, TakesExchanges
+from crawler.seams import GivenBack, NotTaken, Sink, TakesExchanges
 
 log = logging.getLogger(__name__)
 
@@ -91,25 +91,42 @@ class FullDiskRetry:
             self._next_try = None
 
 
-class FullDiskSink:
-    """A sink that waits while the disk is full. Wrap each of several sinks on its own, so that none writes a page twice
-    because another failed."""
+class _NotNow(OSError, NotTaken):
+    """A sink has not taken a page. It is also a `NotTaken`, so that the URL is handed back if nobody waits any more."""
 
-    def __init__(self, sink: Sink, full_disk: FullDiskRetry, *, plugin: str | None = None) -> None:
-        """With `plugin`, the name of a plug-in for messages, it waits after any `OSError`, since what keeps that sink
-        from writing may pass, such as a server that does not answer."""
+
+class FullDiskSink:
+    """A sink that waits while the disk is full, or while the wrapped sink takes no page. Wrap each of several sinks on
+    its own, so that none writes a page twice because another failed."""
+
+    def __init__(self, sink: Sink, full_disk: FullDiskRetry, *, plugin: str | None = None, waits: bool = True) -> None:
+        """`plugin` names a plug-in for messages. If that `waits`, it does so after any `OSError`, since what keeps the
+        sink from writing may pass, such as a server that does not answer."""
         self._sink = sink
         self._full_disk = full_disk
         self._before_write = full_disk.before_write
         self._plugin = plugin
+        self._waits = waits
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         try:
             if self._before_write is not None:
                 self._before_write()
-            await self._sink.write(page, record)
+            await self._write(page, record)
         except OSError as failure:
-            await self._full_disk.write_again(lambda: self._sink.write(page, record), failure, plugin=self._plugin)
+            await self._wait_for(lambda: self._write(page, record), failure)
+
+    async def _write(self, page: Fetched | None, record: PageRecord) -> None:
+        try:
+            await self._sink.write(page, record)
+        except GivenBack:
+            raise
+        except NotTaken as refusal:
+            raise _NotNow(str(refusal) or "it takes no page now") from refusal
+
+    async def _wait_for(self, write: Callable[[], Awaitable[None]], failure: OSError) -> None:
+        waits = self._waits or isinstance(failure, NotTaken)
+        await self._full_disk.write_again(write, failure, plugin=self._plugin if waits else None)
 
     @property
     def takes_exchanges(self) -> bool:
@@ -123,9 +140,7 @@ class FullDiskSink:
                     self._before_write()
                 await sink.write_exchange(fetched, purpose)
             except OSError as failure:
-                await self._full_disk.write_again(
-                    lambda: sink.write_exchange(fetched, purpose), failure, plugin=self._plugin
-                )
+                await self._wait_for(lambda: sink.write_exchange(fetched, purpose), failure)
 
     async def aclose(self) -> None:
         await self._sink.aclose()

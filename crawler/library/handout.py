@@ -2,8 +2,8 @@
 
 The handout is the first sink of a crawl. `write` offers the page and returns when its *turn* is over: when the consumer
 that got the page asks for the next one. Only then do the other sinks get the page, and only then is it settled. If the
-turn does not end, because the consumer went away or the crawl ends, the sink does not take the page (`NotTaken`): its
-URL is handed back, and comes again.
+turn does not end, because the consumer went away or the crawl ends, the page is given back (`GivenBack`): its URL
+comes again.
 
 Each worker of the crawl waits with its own page, so fetching goes on while the program works. When `limit` pages wait
 for a consumer, the crawl leases nothing until half of them are taken.
@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary, ref
 
 from crawler.library.page import CrawledPage, crawled_page
 from crawler.page import Extract, Fetched, Page, PageRecord
-from crawler.seams import LinkExtractor, NotTaken
+from crawler.seams import GivenBack, LinkExtractor
 from crawler.settlement import counts_as_page
 from crawler.status import number_of
 
@@ -46,9 +46,9 @@ class Turn:
         return self._is_abandoned or self._ended.done()
 
     async def wait(self) -> None:
-        """Wait for the end. Raises `NotTaken` if the page was given back."""
+        """Wait for the end. Raises `GivenBack` if the page was given back."""
         if not await self._ended:
-            raise NotTaken
+            raise GivenBack
 
     def end(self) -> None:
         """The consumer has finished with the page."""
@@ -98,7 +98,7 @@ class Handout:
         if not self.is_used or not (self._all_urls or _is_page(page, record)):
             return
         if self._closed:
-            raise NotTaken
+            raise GivenBack
         turn = Turn(crawled_page(record, page, extract))
         self._open.add(turn)
         self._offer(turn)

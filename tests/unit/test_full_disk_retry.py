@@ -9,6 +9,7 @@ import pytest
 
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.page import Fetched, PageRecord
+from crawler.seams import GivenBack, NotTaken
 from crawler.write.fanout import Sinks
 from tests.unit.frontier.virtual_time import in_virtual_time
 from tests.unit.write.samples import page, record_of
@@ -116,3 +117,45 @@ async def test_another_trouble_is_not_waited_out(tmp_path: Path) -> None:
     disk.room = 0
     with pytest.raises(OSError, match="Input/output"):
         await write(Sinks([FullDiskSink(disk, held([]))]), 1)
+
+
+class Choosy(Disk):
+    """A sink that takes a page only at the third try."""
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        self.tries += 1
+        if self.tries % 3:
+            raise NotTaken
+        self.kept.append(record.number)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@in_virtual_time
+async def test_a_sink_that_takes_no_page_now_is_told_and_asked_again(waits: bool) -> None:
+    told: list[str] = []
+    before, choosy = Disk(), Choosy()
+    full_disk = held(told)
+    wrapped = FullDiskSink(choosy, full_disk, plugin="the sink Choosy", waits=waits)
+    await write(Sinks([FullDiskSink(before, full_disk), wrapped]), 1)
+    assert (before.kept, choosy.kept, choosy.tries) == ([1], [1], 3)
+    assert told == ["the sink Choosy can't write: it takes no page now", "resume"]
+
+
+@in_virtual_time
+async def test_what_is_not_taken_is_handed_back_once_the_crawl_is_stopped() -> None:
+    full_disk = held([])
+    full_disk.stop()
+    with pytest.raises(NotTaken):
+        await write(Sinks([FullDiskSink(Choosy(), full_disk, plugin="the sink Choosy")]), 1)
+
+
+@in_virtual_time
+async def test_nothing_waits_for_a_page_that_is_given_back() -> None:
+    class Gone(Disk):
+        async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+            raise GivenBack
+
+    told: list[str] = []
+    with pytest.raises(GivenBack):
+        await write(Sinks([FullDiskSink(Gone(), held(told), plugin="the sink Gone")]), 1)
+    assert told == []

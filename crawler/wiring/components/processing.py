@@ -161,7 +161,7 @@ async def open_sinks(
                 told.append(made)
             if isinstance(made, Refers):
                 referring.append(made)
-            sinks.append(FullDiskSink(made, full_disk, plugin=backend.title if descriptor.waits else None))
+            sinks.append(FullDiskSink(made, full_disk, plugin=backend.title, waits=descriptor.waits))
         opened.pop_all()
     sinks += [FullDiskSink(each, full_disk) for each in after]
     archives = [each for each in sinks if each.takes_exchanges]
