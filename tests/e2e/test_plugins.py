@@ -94,6 +94,27 @@ BROKEN = """
             pass
 
 
+    class Refusing(Raising):
+        async def write(self, page, record):
+            from pathlib import Path
+
+            from crawler import NotTaken
+
+            if not Path("is-there").exists():
+                raise NotTaken
+
+
+    def empty_frontier(parameters):
+        from frontier.states.memory import DESCRIPTOR
+
+        async def open_frontier(visited, /, *, rebuilding=None):
+            return None
+
+        state = DESCRIPTOR.make(parameters, DESCRIPTOR.options())
+        state.open_frontier = open_frontier
+        return state
+
+
     def without_query(url):
         import msgspec
 
@@ -315,14 +336,25 @@ def test_a_sink_that_calls_exit_has_failed_and_the_crawl_is_not_complete(
     assert_told(ended, FAILED, f'the sink "broken:{sink}" failed: {error} (broken.py, line ')
 
 
-def test_a_sink_that_can_not_write_now_holds_the_crawl(site: str, web: Web, tmp_path: Path) -> None:
-    options = [*web.options, *setting("output.sinks=broken:Unreachable"), "--dir", "crawl"]
+@pytest.mark.parametrize(
+    ("sink", "why"), [("Unreachable", "[Errno 111] Connection refused"), ("Refusing", "it takes no page now")]
+)
+def test_a_sink_that_can_not_write_now_holds_the_crawl(
+    site: str, web: Web, tmp_path: Path, sink: str, why: str
+) -> None:
+    options = [*web.options, *setting(f"output.sinks=broken:{sink}"), "--dir", "crawl"]
     with crawling.started("crawl", *options, cwd=tmp_path, PYTHONPATH=site) as running:
         running.wait_until(lambda: "the crawl waits until it can" in running.err, "the crawl waits")
         (tmp_path / "is-there").touch()
         ended = running.wait()
-    assert_told(ended, COMPLETE, "can't write: [Errno 111] Connection refused", "the output can be written again")
+    assert_told(ended, COMPLETE, f"can't write: {why}", "the output can be written again")
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
+def test_a_state_that_opens_no_frontier_is_named(site: str, web: Web, tmp_path: Path) -> None:
+    ended = crawl(web, *setting("frontier.backend=broken:empty_frontier"), site=site, cwd=tmp_path)
+    why = "expected a frontier from open_frontier, found NoneType, which has no add, "
+    assert_told(ended, FAILED, f'the frontier "broken:empty_frontier" failed: {why}')
 
 
 def test_a_page_that_breaks_an_extractor_is_recorded_with_the_reason(site: str, web: Web, tmp_path: Path) -> None:

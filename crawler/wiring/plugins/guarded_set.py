@@ -4,6 +4,8 @@ fetched."""
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
+import msgspec
+
 from crawler.wiring.plugins.failures import PluginFailed
 from visited import LocalSet, SharedSet, VisitedStats, is_prompt, list_urls
 
@@ -31,7 +33,10 @@ class GuardedSet:
         return self._checked(self._visited.has_many(urls), len(urls), "has_many")
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
-        return await self._visited.forget_many(urls)
+        forgotten: Any = await self._visited.forget_many(urls)
+        if not isinstance(forgotten, int):
+            raise self._failed(f"expected a count from forget_many, found {type(forgotten).__name__}")
+        return forgotten
 
     def urls(self) -> Iterator[str]:
         return list_urls(self._visited)
@@ -40,7 +45,10 @@ class GuardedSet:
         stats: Any = self._visited.describe()
         if not isinstance(stats, VisitedStats):
             raise self._failed(f"expected VisitedStats from describe, found {type(stats).__name__}")
-        return stats
+        try:
+            return msgspec.convert(msgspec.structs.asdict(stats), VisitedStats)
+        except msgspec.ValidationError as error:
+            raise self._failed(f"wrong VisitedStats from describe: {error}") from error
 
     def dump(self, file: BinaryIO, /) -> None:
         self._visited.dump(file)
@@ -49,7 +57,10 @@ class GuardedSet:
         self._visited.load(file)
 
     def __len__(self) -> int:
-        return len(self._visited)
+        try:
+            return len(self._visited)
+        except (TypeError, ValueError) as error:  # Python raises them for what is no count
+            raise self._failed(f"no count from __len__: {error}") from error
 
     async def aclose(self) -> None:
         await self._visited.aclose()

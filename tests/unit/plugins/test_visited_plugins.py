@@ -201,6 +201,29 @@ async def test_a_set_that_has_or_tells_something_wrong_has_failed(site: Site) ->
         made.has_many(["a", "b"])
 
 
+WRONG = {
+    "count=len(self.met)": (
+        "count=None",
+        "wrong VisitedStats from describe: Expected `int`, got `null` - at `$.count`",
+    ),
+    "return len(self.met)": (
+        'return "many"',
+        "no count from __len__: 'str' object cannot be interpreted as an integer",
+    ),
+    "return len(known)": ("return known", "expected a count from forget_many, found set"),
+}
+
+
+@pytest.mark.parametrize("right", WRONG)
+async def test_a_set_that_counts_wrongly_has_failed(right: str, site: Site) -> None:
+    wrong, why = WRONG[right]
+    site.add("odd-sets", "odd_sets", SETS.replace(right, wrong), entries={"visited.odd": "odd_sets:StringSet"})
+    made = make_set(descriptor(VISITED, "odd"), PARAMETERS, {})
+    with pytest.raises(PluginFailed) as failed:
+        assert [made.describe(), len(made), await made.forget_many(["a"])]
+    assert str(failed.value) == f'the visited set "odd" of odd-sets 1.0 failed: {why}'
+
+
 async def test_a_set_of_others_still_lists_its_urls_and_says_whether_it_is_prompt(site: Site) -> None:
     listing = SETS.replace(
         "def __len__", "is_prompt = True\n\n        def urls(self): return iter(self.met)\n\n        def __len__"
