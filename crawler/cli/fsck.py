@@ -90,6 +90,9 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
         _say(f"note: {told_elsewhere}")
     for aside in report.set_aside:
         _say(f"note: {aside.file}: {number_of(aside.bytes, 'damaged byte')}, moved there by a repair or a start")
+    if report.bodiless:
+        records = number_of(report.bodiless, "record")
+        _say(f"note: {records} of what rendered pages loaded, or of robots.txt files: the body was moved aside")
     if as_json:
         say(msgspec.json.encode(report))
     else:

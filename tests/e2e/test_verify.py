@@ -307,6 +307,21 @@ def test_damage_is_a_problem_until_a_repair_moves_it_aside(crawl: Path) -> None:
     assert only_problem(crawl).startswith("damaged: "), "new damage is not hidden by the old one"
 
 
+def test_what_a_page_loaded_whose_body_was_moved_aside_is_no_problem(crawl: Path) -> None:
+    path, found = members(crawl)
+    revisit = next(each for each in found if b"WARC-Type: revisit" in each)
+    revisit = re.sub(rb"X-Onceover-Number: \d+", b"X-Onceover-Purpose: load", revisit)
+    revisit = revisit.replace(revisited([revisit]), b"sha1:" + b"A" * 32)
+    body = gzip.compress(b"WARC/1.1")[:-1] + b"!"
+    path.write_bytes(path.read_bytes() + body + gzip.compress(revisit, mtime=0))
+    assert "a record without number refers to a body that the archive does not have" in str(verify(crawl)["problems"])
+    assert onceover("inspect", "crawl", "fsck", "--refetch", cwd=crawl.parent).code == COMPLETE
+    report = verify(crawl)
+    assert (report["problems"], report["bodiless"]) == ([], 1)
+    ended = onceover("inspect", "crawl", "verify", cwd=crawl.parent)
+    assert_told(ended, COMPLETE, "note: 1 record of what rendered pages loaded, or of robots.txt files: the body was ")
+
+
 def test_a_damaged_body_to_which_revisits_refer_is_archived_again(tmp_path: Path) -> None:
     with running(WORLD) as port:
         web = Web(port, WORLD)

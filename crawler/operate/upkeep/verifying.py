@@ -26,6 +26,8 @@ class AgreementReport(msgspec.Struct, frozen=True, kw_only=True):
     """What was not compared, because it is on other machines."""
     set_aside: list[SetAside] = []
     """Damage that was repaired, and is no problem."""
+    bodiless: int = 0
+    """Records of what rendered pages loaded, and the like, whose bodies were moved aside."""
 
 
 async def repair(places: Places, say: Callable[[str], None]) -> None:
@@ -64,7 +66,12 @@ async def verify(places: Places, *, limit: int) -> AgreementReport:
             told, elsewhere = verification.counts(), verification.others.told()
             aside = list_set_aside(places.outputs)
             return AgreementReport(
-                told=told, problem_count=count, problems=problems, elsewhere=elsewhere, set_aside=aside
+                told=told,
+                problem_count=count,
+                problems=problems,
+                elsewhere=elsewhere,
+                set_aside=aside,
+                bodiless=verification.bodiless,
             )
         finally:
             verification.close()

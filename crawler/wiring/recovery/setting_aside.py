@@ -58,5 +58,10 @@ def move_damage_aside(path: Path) -> list[Path]:
 def list_set_aside(outputs: Iterable[CrawlDirectory]) -> list[SetAside]:
     """What was moved aside of all these directories."""
     folders = [folder for each in outputs for folder in (each.records, each.warc)]
-    paths = [path for folder in folders for path in sorted(folder.glob("*.damaged-*"))]
+    paths = [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()) if is_set_aside(path)]
     return [SetAside(file=str(path), bytes=path.stat().st_size) for path in paths]
+
+
+def is_set_aside(path: Path) -> bool:
+    """Whether it is a file with damaged bytes."""
+    return ".damaged-" in path.name

@@ -22,7 +22,7 @@ from crawler.wiring.recovery.facts import Fact, Facts, Source, Told
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, UNARCHIVED_REASONS, is_archived
-from crawler.wiring.recovery.setting_aside import damaged, unread
+from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread
 from crawler.write.cdxj.lines import moment_of
 from crawler.write.dedupe.sources import responses_in, sources_in
 from crawler.write.records import read_records
@@ -68,6 +68,9 @@ class Verification:
         """Sinks to which all parts write, on all machines."""
         self._names: dict[int, str] = {}
         """What is compared with the ledger: records, archive, and the sinks."""
+        self.bodiless = 0
+        """Records without number, such as what a rendered page loaded, whose bodies a repair has moved aside. Nothing
+        fetches them again, so they are no problem."""
 
     async def problems(self) -> AsyncIterator[Problem]:
         """Everything that does not agree. Read them all, then ask for the counts."""
@@ -174,8 +177,12 @@ class Verification:
         nobody = f"{_ARCHIVE} and the earlier crawls do not have" if is_compared else _UNNAMED
         for number, url in self._facts.dangling(Source.ARCHIVE):
             yield Problem("archive", url, f"number {number} refers to a body that {nobody}")
+        is_moved = any(is_set_aside(path) for each in directories for path in each.iterdir())
         for _, url in self._facts.dangling(Source.EXCHANGES):
-            yield Problem("archive", url, f"a record without number refers to a body that {nobody}")
+            if is_moved:
+                self.bodiless += 1
+            else:
+                yield Problem("archive", url, f"a record without number refers to a body that {nobody}")
 
     def _read_earlier(self) -> Iterator[Problem]:
         """Look in earlier crawls for bodies that the archive lacks."""
