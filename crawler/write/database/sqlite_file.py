@@ -126,7 +126,8 @@ class SqliteFile:
             raise self._os_error(error, code) from error
 
     def _os_error(self, error: sqlite3.DatabaseError, code: int) -> OSError:
-        if code == sqlite3.SQLITE_FULL:
+        # SQLite calls it an I/O error if there is no space for its index of the write-ahead log.
+        if code == sqlite3.SQLITE_FULL or _extended_code(error) == sqlite3.SQLITE_IOERR_SHMSIZE:
             return OSError(errno.ENOSPC, "No space left on device", str(self._path))
         if code in _LOCKED:
             return OSError(errno.EAGAIN, "another process has locked the database for long", str(self._path))
@@ -134,7 +135,11 @@ class SqliteFile:
 
 
 def _code(error: sqlite3.DatabaseError) -> int:
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return _extended_code(error) & 0xFF
+
+
+def _extended_code(error: sqlite3.DatabaseError) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from crawler.testing.disks import fill, mounted
 from crawler.testing.sink.pages import write, write_failure, write_unfetched
 from crawler.write.database import sqlite_file
 from crawler.write.database.rows import COLUMNS, RowOptions, row_of
@@ -112,6 +114,16 @@ async def test_a_locked_file_raises_an_error_and_takes_the_page_later(
     await asyncio.gather(*(write(sink, number) for number in (2, 1)))
     await sink.aclose()
     assert [row["number"] for row in rows(tmp_path)] == [1, 2]
+
+
+@pytest.mark.parametrize("free_bytes", [0, 8192, 16_384, 24_576])
+def test_a_file_that_can_not_be_opened_on_a_full_disk_says_that_it_is_full(tmp_path: Path, free_bytes: int) -> None:
+    with mounted("-o", "size=200k", at=tmp_path / "mount") as mount:
+        ballast = fill(mount)
+        os.truncate(ballast, ballast.stat().st_size - free_bytes)
+        with pytest.raises(OSError, match="No space left on device") as raised:
+            open_sink(mount)
+        assert raised.value.errno == errno.ENOSPC
 
 
 async def test_columns_that_older_tables_lack_are_added(tmp_path: Path) -> None:
