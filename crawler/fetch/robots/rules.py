@@ -31,7 +31,8 @@ from crawler.preferences.signals import ROBOTS_GROUP, Refusals
 
 _BYTE_ORDER_MARK = re.compile(rb"\xef(?:\xbb\xbf?)?")
 """Perhaps incomplete."""
-_NO_UTF8 = re.compile("[\udc80-\udcff]")
+_ESCAPES: Final = {0xDC00 + octet: f"%{octet:02X}" for octet in range(128, 256)}
+"""Of octets that are not UTF-8, as Python decodes them."""
 
 _URL_BYTES: Final = 60
 """What a text takes beside its characters."""
@@ -62,7 +63,8 @@ def read_robots(body: bytes, /, *, is_cut: bool = False) -> str:
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     mark = _BYTE_ORDER_MARK.match(body)
     text = body[mark.end() if mark else 0 :].decode("utf-8", "surrogateescape")
-    return _NO_UTF8.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", text)
+    # A function for each octet would take ten times as long, for files that are no text.
+    return text if text.isascii() else text.translate(_ESCAPES)
 
 
 def _utf16(body: bytes) -> str | None:
