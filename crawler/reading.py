@@ -23,15 +23,20 @@ from crawler.page import (
 )
 from crawler.preferences.judging import NO_PURPOSE, REFUSED, Preferences
 from crawler.protocols import ContentReading, Discovered, Discovery, Repeats
+from crawler.read.sniff import may_be_listing
 from crawler.record import ArchiveFilter, excluded, with_usage
 from crawler.seams import LinkExtractor
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
 
 BYTES_AT_ONCE: Final = 128 * 1024
-"""The event loop reads bodies up to this size, which takes at most 40 ms. Threads read larger ones."""
-BYTES_WITH_CONTENT: Final = 32 * 1024
-"""The same if the content of pages is wanted, which takes as long again, or longer if a page is hostile."""
+"""The event loop reads bodies up to this size, which takes 10 ms, and at most 100 ms if a page is hostile. Threads read
+larger ones."""
+SLOW_BYTES_AT_ONCE: Final = 32 * 1024
+"""The same for feeds and sitemaps, which take five times as long; and if the content of pages is wanted, which takes as
+long again, or longer if a page is hostile."""
+_HEADER_BYTES_AT_ONCE: Final = 16 * 1024
+"""The same for headers, which may have thousands of links."""
 _PDF: Final = b"%PDF-"
 _PDF_WITHIN: Final = 1024
 _GZIP: Final = b"\x1f\x8b"
@@ -101,7 +106,7 @@ class ContentReader:
         """Read a page. If its links are followed, extract and judge them. `of_origin`: what its origin says about its
         use."""
         is_sitemap = parent.kind == LinkKind.SITEMAP
-        if self._is_quick(page.body):
+        if self._is_quick(page):
             found = self._extract(page, of_origin, is_sitemap=is_sitemap)
         else:
             async with self._threads:
@@ -115,10 +120,16 @@ class ContentReader:
         async with self._many_links:
             return await self._judge(found, extract, parent)
 
-    def _is_quick(self, body: bytes) -> bool:
-        """Whether the event loop may read a body itself."""
-        most = BYTES_AT_ONCE if self.wanted is None else BYTES_WITH_CONTENT
-        return len(body) <= most and body.find(_PDF, 0, _PDF_WITHIN) < 0 and not body.startswith(_GZIP)
+    def _is_quick(self, page: Page) -> bool:
+        """Whether the event loop may read a page itself."""
+        body = page.body
+        if len(body) > SLOW_BYTES_AT_ONCE and (
+            len(body) > BYTES_AT_ONCE or self.wanted is not None or may_be_listing(body)
+        ):
+            return False
+        if body.find(_PDF, 0, _PDF_WITHIN) >= 0 or body.startswith(_GZIP):
+            return False
+        return sum(len(name) + len(value) for name, value in page.headers) <= _HEADER_BYTES_AT_ONCE
 
     async def sha1(self, body: bytes, /) -> bytes:
         """The SHA-1 of a body of which nothing else is needed."""

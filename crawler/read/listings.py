@@ -9,10 +9,10 @@ from crawler.page import Link, LinkKind
 from crawler.read.css import css_urls
 from crawler.read.elements.element_reader import MAX_LINKS
 from crawler.read.encoding.text import Encoding, encoding_of, to_text, to_utf8
-from crawler.read.feeds.json_feed import VERSION_MARK, ReadHtml, json_feed_links
+from crawler.read.feeds.json_feed import ReadHtml, json_feed_links
 from crawler.read.feeds.sitemaps import NO_LINKS, Listing, parse_url_list
 from crawler.read.feeds.unpack import GzipPieces
-from crawler.read.sniff import is_xml, sniff_type
+from crawler.read.sniff import JSON_FEED_MARK, is_xml, sniff_type
 
 _LIST_HEAD_BYTES: Final = 4096
 _MAX_TIMES_COMPRESSED: Final = 3
@@ -28,7 +28,7 @@ def find_links(content_type: str, body: bytes, encoding: Encoding | None, url: s
         return _links_of_text(body, encoding, url)
     if is_xml(content_type):
         return _xml_links([to_utf8(body, encoding)], url=url, read_html=read_html)
-    is_feed = content_type.endswith("json") and VERSION_MARK in body
+    is_feed = content_type.endswith("json") and JSON_FEED_MARK in body
     return json_feed_links(to_text(body, encoding), url=url, read_html=read_html) if is_feed else NO_LINKS
 
 

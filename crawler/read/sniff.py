@@ -10,10 +10,12 @@ not, even with other text before them.
 import re
 from typing import Final
 
-from crawler.read.feeds.xml_prolog import MAX_PROLOG_BYTES, Root, find_root
+from crawler.read.feeds.xml_prolog import MAX_PROLOG_BYTES, READABLE, Root, find_root
 
 HTML: Final = "text/html"
 XHTML: Final = "application/xhtml+xml"
+JSON_FEED_MARK: Final = b"jsonfeed.org/version/"
+"""Occurs in each JSON Feed: its version is a URL that begins like this."""
 
 _SNIFFED_BYTES: Final = 1445
 _END_BYTES: Final = 64
@@ -108,6 +110,12 @@ def is_text(media_type: str, /) -> bool:
 def is_pdf(body: bytes, /) -> bool:
     """Whether a body that was declared as PDF may be one. Readers accept some bytes of something else before it."""
     return body.find(b"%PDF-", 0, 1024) >= 0
+
+
+def may_be_listing(body: bytes, /) -> bool:
+    """Whether a body may be a feed or a sitemap, whatever its declared type."""
+    root = _root(body)
+    return (root is not None and root.name in READABLE) or JSON_FEED_MARK in body
 
 
 def _unknown_type(head: bytes, body: bytes) -> str:

@@ -10,7 +10,7 @@ import pytest
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.scope import Scope
 from crawler.page import Content, Extract, Page, Wanted
-from crawler.reading import BYTES_WITH_CONTENT, ContentReader
+from crawler.reading import SLOW_BYTES_AT_ONCE, ContentReader
 from crawler.url.urls import UrlReader
 from tests.unit.crawling import SEED, page
 
@@ -31,9 +31,11 @@ class Texts:
         return Content(text=f"{len(page.body)} bytes of {extract.content_type}")
 
 
-def reader(texts: Texts) -> ContentReader:
+def reader(texts: Texts, extractor: Extractor | None = None) -> ContentReader:
     urls = UrlReader()
-    return ContentReader(Extractor(), ScopedDiscovery(urls=urls, scope=Scope(within="any", seeds=[])), texts)
+    return ContentReader(
+        extractor or Extractor(), ScopedDiscovery(urls=urls, scope=Scope(within="any", seeds=[])), texts
+    )
 
 
 def pages(*sizes: int) -> Sequence[Page]:
@@ -59,10 +61,48 @@ async def test_the_text_of_large_pages_is_read_in_a_thread_and_that_of_small_one
     texts = Texts()
     made = reader(texts)
     made.wanted = TEXT
-    for each in pages(BYTES_WITH_CONTENT, BYTES_WITH_CONTENT + 1):
+    for each in pages(SLOW_BYTES_AT_ONCE, SLOW_BYTES_AT_ONCE + 1):
         assert (await made.read(each, parent=PARENT)).content is not None
     here = threading.get_ident()
     assert [thread == here for thread in texts.threads] == [True, False]
+
+
+_FEED = b'{"version": "https://jsonfeed.org/version/1.1"}'
+
+
+@pytest.mark.parametrize("body", [b"<urlset>", b"<?xml version='1.0'?>\n<rss>", "<feed>".encode("utf-16"), _FEED])
+async def test_large_feeds_and_sitemaps_are_read_in_a_thread(body: bytes) -> None:
+    bodies = [
+        body.ljust(SLOW_BYTES_AT_ONCE),
+        body.ljust(SLOW_BYTES_AT_ONCE + 1),
+        b"<html>".ljust(SLOW_BYTES_AT_ONCE + 1),
+    ]
+    threads = [await _thread_of(msgspec.structs.replace(page(SEED), body=each)) for each in bodies]
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [True, False, True]
+
+
+async def test_a_page_with_many_headers_is_read_in_a_thread() -> None:
+    threads = [
+        await _thread_of(msgspec.structs.replace(page(SEED), headers=((b"Link", b"<a>," * times),)))
+        for times in (100, 50_000)
+    ]
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [True, False]
+
+
+async def _thread_of(of: Page) -> int:
+    """The thread in which a page is read."""
+    threads: list[int] = []
+
+    class Noting(Extractor):
+        def extract(self, page: Page, /) -> Extract:
+            threads.append(threading.get_ident())
+            return super().extract(page)
+
+    await reader(Texts(), Noting()).read(of, parent=PARENT)
+    [thread] = threads
+    return thread
 
 
 @pytest.mark.parametrize("body", [b"%PDF-1.7", b"\n%PDF-1.7", gzip.compress(b"<urlset/>", mtime=0)])

@@ -41,7 +41,7 @@ _MAX_TRAILER_BYTES: Final = 1000
 """Room for what generators write after the root, such as how long they took."""
 _GROWTH: Final = 4
 """Expanded entities may have this many times the size of the document."""
-_GROWTH_BYTES: Final = 100_000
+_GROWTH_BYTES: Final = 10_000
 
 
 class RepairedXml:
