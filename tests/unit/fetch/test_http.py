@@ -56,11 +56,13 @@ async def failure_of(script: Script, **settings: Any) -> Failure:
 async def answer_that_stops(script: Script, *limits: str, before: bool = False) -> Fetched:
     """What a fetcher makes of a server that sends no more after its headers, or `before` their end, when these limits
     have passed. On a slow machine they may pass before that much has come: then they are made longer."""
-    for seconds in (0.2, 1.0, 5.0, 25.0, MAX_WAIT_S):
+    seconds = 0.2
+    while True:
         answered = await answer(script, **dict.fromkeys(limits, seconds))
-        if not isinstance(answered, Failure) or answered.answered or (before and answered.reached):
-            break
-    return answered
+        came = not isinstance(answered, Failure) or answered.answered or (before and answered.reached)
+        if came or seconds > MAX_WAIT_S:
+            return answered
+        seconds *= 5
 
 
 # what a response becomes
