@@ -1,12 +1,12 @@
 """Watches the free space of the disk, and pauses the crawl before a write fails because the disk is full."""
 
-import asyncio
 import logging
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 
+from crawler.disk.repeating import Repeating
 from crawler.status import size
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def one_on_each_disk(directories: Iterable[Path], /) -> list[Path]:
 
 class FreeSpaceGuard:
     """Calls `pause` with a reason when less than `min_free_bytes` is free in one of the directories, and `resume` when
-    there is space again. Checks from `start` until `close`."""
+    there is space again."""
 
     def __init__(
         self,
@@ -55,27 +55,22 @@ class FreeSpaceGuard:
         self._is_paused = False
         self._unknown: set[Path] = set()
         """Directories whose free space was not known at the last check."""
-        self._timer: asyncio.TimerHandle | None = None
+        self._repeating = Repeating(self._check)
 
-    def start(self) -> None:
-        self._check()
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """It watches while this context lasts."""
+        return self._repeating.running()
 
     def set_min_free_bytes(self, count: int) -> None:
         """This holds from the next check on, which comes soon."""
         self._min_free_bytes = count
 
-    def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _check(self) -> None:
-        # The next check is scheduled first, so that an error in this one does not end the checks.
-        self._timer = asyncio.get_running_loop().call_later(self._interval_s, self._check)
+    async def _check(self) -> float:
+        """Look once. Returns after how many seconds to look again."""
         found = [(self._free_bytes(directory), directory) for directory in self._directories]
         free, directory = min(((free, path) for free, path in found if free is not None), default=(None, None))
         if free is None:
-            return
+            return self._interval_s
         if free < self._min_free_bytes and not self._is_paused:
             self._is_paused = True
             reason = f"{size(free)} free in {directory}, less than output.min_free_bytes ({size(self._min_free_bytes)})"
@@ -85,6 +80,7 @@ class FreeSpaceGuard:
             self._is_paused = False
             log.warning("there is disk space again (%s free in %s); the crawl goes on", size(free), directory)
             self._resume()
+        return self._interval_s
 
     def _free_bytes(self, directory: Path) -> int | None:
         """None if the system can't tell, as for a network disk whose server is down."""

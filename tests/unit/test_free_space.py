@@ -25,22 +25,21 @@ async def test_the_crawl_is_held_while_room_is_short_on_one_disk_and_goes_on_whe
         free=lambda path: free[path],
         interval_s=5.0,
     )
-    guard.start()
-    await asyncio.sleep(20)
-    assert told == []
-    free[Path("/b")] = 199
-    await asyncio.sleep(20)
-    assert told == ["199 B free in /b, less than output.min_free_bytes (200 B)"]
-    free[Path("/b")] = 210  # not enough to go on with
-    await asyncio.sleep(20)
-    assert len(told) == 1
-    free[Path("/b")] = 221
-    await asyncio.sleep(6)
-    assert told[1:] == ["resume"]
-    free[Path("/a")] = 0
-    await asyncio.sleep(6)
-    assert told[2].startswith("0 B free in /a")
-    guard.close()
+    async with guard.running():
+        await asyncio.sleep(20)
+        assert told == []
+        free[Path("/b")] = 199
+        await asyncio.sleep(20)
+        assert told == ["199 B free in /b, less than output.min_free_bytes (200 B)"]
+        free[Path("/b")] = 210  # not enough to go on with
+        await asyncio.sleep(20)
+        assert len(told) == 1
+        free[Path("/b")] = 221
+        await asyncio.sleep(6)
+        assert told[1:] == ["resume"]
+        free[Path("/a")] = 0
+        await asyncio.sleep(6)
+        assert told[2].startswith("0 B free in /a")
     free[Path("/a")] = 1000
     await asyncio.sleep(20)
     assert len(told) == 3
@@ -67,21 +66,20 @@ async def test_a_disk_that_cannot_be_asked_for_a_while_is_asked_again(caplog: py
         free=ask,
         interval_s=5.0,
     )
-    guard.start()
-    await asyncio.sleep(20)
-    assert told == []
-    free[Path("/a")] = 100  # the other disk is looked at all the same
-    await asyncio.sleep(6)
-    assert told == ["100 B free in /a, less than output.min_free_bytes (200 B)"]
-    free[Path("/a")] = 500
-    await asyncio.sleep(60)
-    assert len(told) == 1  # nobody knows whether there is room
-    free[Path("/b")] = 300
-    await asyncio.sleep(6)
-    assert told[1:] == ["resume"]
-    free[Path("/b")] = stale
-    await asyncio.sleep(6)
-    guard.close()
+    async with guard.running():
+        await asyncio.sleep(20)
+        assert told == []
+        free[Path("/a")] = 100  # the other disk is looked at all the same
+        await asyncio.sleep(6)
+        assert told == ["100 B free in /a, less than output.min_free_bytes (200 B)"]
+        free[Path("/a")] = 500
+        await asyncio.sleep(60)
+        assert len(told) == 1  # nobody knows whether there is room
+        free[Path("/b")] = 300
+        await asyncio.sleep(6)
+        assert told[1:] == ["resume"]
+        free[Path("/b")] = stale
+        await asyncio.sleep(6)
     warnings = [record.getMessage() for record in caplog.records if "is not known" in record.getMessage()]
     assert len(warnings) == 2  # one for each time that it began
     assert "/b" in warnings[0]

@@ -43,8 +43,7 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
         await self.keeping.prepare(archives=self.archives, is_resumed=self.is_resumed)
         await stack.enter_async_context(self.keeping.running())
         await stack.enter_async_context(self.used.running())
-        stack.callback(self.free.close)
-        self.free.start()
+        await stack.enter_async_context(self.free.running())
 
 
 def disk_space(
