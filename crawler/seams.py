@@ -8,14 +8,18 @@ import msgspec
 from crawler.page import Extract, Fetched, Page, PageRecord, Request
 
 
-class Fetcher(Protocol):
+class Fetches(Protocol):
     """Fetches one URL from its server.
 
-    Whatever a server or the network does is a returned value, never an exception. The fetcher returns redirects and
-    does not follow them. Cancelling a fetch closes its connection.
+    Whatever a server or the network does is a returned value, never an exception. Redirects are returned and not
+    followed. Cancelling a fetch closes its connection.
     """
 
     async def fetch(self, request: Request, /) -> Fetched: ...
+
+
+class Fetcher(Fetches, Protocol):
+    """Fetches URLs until it is closed."""
 
     async def aclose(self) -> None: ...
 

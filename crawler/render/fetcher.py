@@ -10,9 +10,10 @@ import msgspec
 from crawler.page import Fetched, Page, Rendering, Request
 from crawler.render.browsers import Browsers
 from crawler.render.limits import Limits
-from crawler.render.loads import Fetches, Loads
+from crawler.render.loads import Loads
 from crawler.render.rendered import Rendered
 from crawler.render.visit import Visit
+from crawler.seams import Fetches
 
 _log = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ import msgspec
 
 from crawler.page import Failure, Fetched, LoadAnswer, NotModified, Page, Preference, Redirect, Request, Verdict
 from crawler.render.responses import ResponseCache, SubResponse
+from crawler.seams import Fetches
 
 Kind = Literal["document", "frame", "stylesheet", "script", "data", "image", "media", "font"]
 
@@ -43,12 +44,6 @@ _DROPPED_HEADERS = frozenset(
     b"reporting-endpoints".split()
 )
 """Headers of a response that we drop: they are wrong for a decoded body, or would make the browser contact servers."""
-
-
-class Fetches(Protocol):
-    """The part of a fetcher that we need here."""
-
-    async def fetch(self, request: Request, /) -> Fetched: ...
 
 
 class Keeps(Protocol):

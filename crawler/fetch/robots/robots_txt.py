@@ -29,6 +29,7 @@ from crawler.fetch.robots.status import (
 )
 from crawler.fetch.singleflight import SingleFlight
 from crawler.page import REFUSALS, Failure, Fetched, Page, Redirect, Request, Verdict
+from crawler.seams import Fetches
 from crawler.url.hosts import name_of_site
 from crawler.url.urls import Target, UrlReader, origin_of, site_of
 
@@ -58,12 +59,6 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
     redirects: int = 0
     verdict: Verdict = Verdict(allowed=False, reason="redirected", known=False)
     """For the callers that waited for the last request."""
-
-
-class Fetches(Protocol):
-    """The part of a fetcher that we need here."""
-
-    async def fetch(self, request: Request, /) -> Fetched: ...
 
 
 class RobotsTxt:

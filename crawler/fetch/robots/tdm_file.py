@@ -11,12 +11,13 @@ from typing import Final, Protocol
 
 import msgspec
 
-from crawler.fetch.robots.robots_txt import Fetches, ReadRetryAfter, has_reached, host_name, target_of
+from crawler.fetch.robots.robots_txt import ReadRetryAfter, has_reached, host_name, target_of
 from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
 from crawler.notes import NoteCache, NoteKind, Notes
 from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
+from crawler.seams import Fetches
 from crawler.url.urls import host_of, origin_of
 
 WELL_KNOWN: Final = "/.well-known/tdmrep.json"
