@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from config import Loaded
+from crawler.background import in_background
 from crawler.serve.folder import SUFFIX, Found, read_folder
 from crawler.serve.inspection import Commands, reload_settings
 from crawler.serve.keeper import Keeper
@@ -87,15 +88,8 @@ class Daemon:
                     names = await self._begin(crawls)
                 log.info("serves %s: %s", self._home.path, number_of(len(names), "crawl"))
                 self._supervisor.tell("READY=1", f"STATUS={number_of(len(names), 'crawl')}")
-                beside = [
-                    asyncio.create_task(each) for each in (self._watch(), self._live(), self._reload_when_wanted())
-                ]
-                try:
+                async with in_background(self._watch(), self._live(), self._reload_when_wanted()) as beside:
                     await self._wait_for_end(beside)
-                finally:
-                    for task in beside:
-                        task.cancel()
-                    await asyncio.wait(beside)
         log.info("ends")
 
     async def _begin(self, crawls: asyncio.TaskGroup) -> list[str]:

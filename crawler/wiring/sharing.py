@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from config import Config
+from crawler.background import in_background
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import part_at, read_layout
@@ -65,11 +66,10 @@ async def membership(
             paces=_paces(directory, path),
         )
     )
-    tending = asyncio.create_task(_tend(frontier))
     try:
-        yield
+        async with in_background(_tend(frontier)):
+            yield
     finally:
-        await _end(tending)
         await visited.leave()
 
 
@@ -131,8 +131,3 @@ async def share(config: Config, frontier: Frontier, paced: Frontier, stack: Asyn
 
     leases_from, allowance, services = await share_limits(config, links, paced, stack)
     return Shared(frontier=leases_from, owe=None if allowance is None else allowance.owe, services=tuple(services))
-
-
-async def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait({task})

@@ -8,6 +8,7 @@ import msgspec
 
 from config import Loaded
 from crawler import __version__
+from crawler.background import in_background
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
 from crawler.cli.run.interrupts import Interrupts, Stopping, interrupts
 from crawler.cli.run.logs import logging_to
@@ -75,16 +76,8 @@ async def _work(
             announcement="This machine leaves when {}. Other machines go on.",
         )
         running = asyncio.create_task(agent.run())
-        beside = [
-            asyncio.create_task(_show(agent, console)),
-            asyncio.create_task(answer_operator(agent, stop=stopping.by_command)),
-        ]
-        try:
+        async with in_background(_show(agent, console), answer_operator(agent, stop=stopping.by_command)):
             await asyncio.wait([running])
-        finally:
-            for each in beside:
-                each.cancel()
-            await asyncio.wait(beside)
         result = running.result()
     finally:
         await exchange.aclose()

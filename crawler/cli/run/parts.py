@@ -7,6 +7,7 @@ from functools import partial
 
 from config import Loaded
 from crawler import __version__
+from crawler.background import in_background
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
 from crawler.cli.run.interrupts import Stopping, interrupts
 from crawler.cli.run.logs import logging_to
@@ -66,18 +67,15 @@ async def _run(plan: Plan, console: Diagnostics) -> CrawlResult:
         settings, reload_wanted = SettingsOfParts(supervisor.coordinator), asyncio.Event()
         acting.reload = reload_wanted.set
         running = asyncio.create_task(supervisor.run())
-        beside = [
-            asyncio.create_task(_show(supervisor.coordinator, console)),
-            asyncio.create_task(answer_operator(supervisor.coordinator, settings, stop=stopping.by_command)),
-            asyncio.create_task(_reload_when_wanted(supervisor.coordinator, settings, reload_wanted)),
-        ]
-        try:
-            await asyncio.wait([running])
-        finally:
-            acting.ignore_reloads()
-            for each in beside:
-                each.cancel()
-            await asyncio.wait(beside)
+        async with in_background(
+            _show(supervisor.coordinator, console),
+            answer_operator(supervisor.coordinator, settings, stop=stopping.by_command),
+            _reload_when_wanted(supervisor.coordinator, settings, reload_wanted),
+        ):
+            try:
+                await asyncio.wait([running])
+            finally:
+                acting.ignore_reloads()
         return running.result()
 
 

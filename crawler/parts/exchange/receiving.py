@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.background import in_background
 from crawler.parts.agreement import Agreement
 from crawler.parts.exchange.protocol import Connection, ExchangeBroken
 from crawler.parts.messages import Hello, Parcels, ProtocolBroken, Refused, Skip
@@ -104,16 +105,14 @@ class Receiving:
         self._receiver.generation = self._links.generation
         await incoming.connection.send(self._receiver.welcome(hello))
         incoming.must_confirm.set()
-        confirming = asyncio.create_task(self._confirm(incoming))
-        try:
-            await self._listen(incoming)
-        except (Misrouted, ValueError) as error:
-            await self._refuse(incoming.connection, Refused(message=str(error)))
-        finally:
-            confirming.cancel()
-            await asyncio.wait({confirming})
-            if self._newest.get(incoming.sender) is incoming:
-                del self._newest[incoming.sender]
+        async with in_background(self._confirm(incoming)):
+            try:
+                await self._listen(incoming)
+            except (Misrouted, ValueError) as error:
+                await self._refuse(incoming.connection, Refused(message=str(error)))
+            finally:
+                if self._newest.get(incoming.sender) is incoming:
+                    del self._newest[incoming.sender]
 
     async def _listen(self, incoming: _Incoming) -> None:
         sender = incoming.sender

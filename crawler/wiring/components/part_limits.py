@@ -1,6 +1,5 @@
 """Makes what the parts of a crawl do together with their supervisor to keep its limits: both sides."""
 
-import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Final
@@ -8,6 +7,7 @@ from typing import Final
 import msgspec
 
 from config import Config
+from crawler.background import in_background
 from crawler.engine import Ending
 from crawler.parts.line.services import PartService, SupervisorService
 from crawler.parts.sharing.address_authority import AddressAuthority
@@ -37,8 +37,7 @@ async def share_limits(
         return leases_from, None, services
     allowance = PageAllowance(links.pages, is_idle=lambda: links.is_idle)
     services.append(allowance)
-    obeying = asyncio.create_task(allowance.run())
-    stack.push_async_callback(_end, obeying)
+    await stack.enter_async_context(in_background(allowance.run()))
     return LimitedFrontier(leases_from, allowance), allowance, services
 
 
@@ -47,11 +46,6 @@ async def _lift_limit(links: PartLinks) -> None:
     stored = links.pages.allowance
     if stored.allowed is not None:
         await links.pages.set_allowance(msgspec.structs.replace(stored, allowed=None, total=0))
-
-
-async def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait({task})
 
 
 def supervisor_services(
