@@ -1,4 +1,5 @@
-"""Makes reports of crawls, and never holds up the event loop: a process of its own reads the records."""
+"""Makes reports of crawls, and compares crawls. It never holds up the event loop: a process of its own reads the
+records."""
 
 import asyncio
 import time
@@ -10,7 +11,9 @@ import msgspec
 
 from crawler.codes.exit_codes import REFUSED
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.diff.forms import Diff, Field, Kind
 from crawler.operate.report.forms import ListName, Report
+from crawler.page import rfc3339
 from crawler.serve.asking import Unanswered
 from crawler.serve.inspection import run_command
 
@@ -42,13 +45,35 @@ class Reporter:
         """The report as an HTML page. Raises `Unanswered`."""
         _check_begun(directory)
         async with self._turn:
-            return await _run(str(directory), "--html", "-", "--limit", str(limit))
+            return await _run("report", str(directory), "--html", "-", "--limit", str(limit))
+
+    async def diff(self, before: Path, after: Path, wanted: "DiffWanted") -> Diff:
+        """What has changed from one crawl to another; in one since a moment, if they are the same. Raises
+        `Unanswered`."""
+        for directory in (before, after):
+            _check_begun(directory)
+        sides = [before, after] if wanted.since is None else [after]
+        since = [] if wanted.since is None else ["--since", rfc3339(wanted.since)]
+        only = [] if wanted.only is None else ["--only", wanted.only]
+        async with self._turn:
+            printed = await _run("diff", *map(str, sides), *since, *only, "--limit", str(wanted.limit), "--json")
+        return msgspec.json.decode(printed, type=Diff)
 
     def _keep(self, wanted: "_Wanted", report: Report) -> None:
         self._kept.pop(wanted, None)
         self._kept[wanted] = time.monotonic() + KEPT_S, report
         while len(self._kept) > MAX_KEPT:
             self._kept.popitem(last=False)
+
+
+class DiffWanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted of a difference."""
+
+    since: float | None
+    """Seconds since 1970; for one crawl."""
+    only: Kind | Field | None
+    limit: int
+    """URLs of each kind."""
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -66,14 +91,14 @@ def _check_begun(directory: Path) -> None:
 
 async def _make(wanted: _Wanted) -> Report:
     sections = ["summary", "hosts"] if wanted.section is None else ["summary", "hosts", wanted.section]
-    printed = await _run(str(wanted.directory), *sections, "--limit", str(wanted.limit), "--json")
+    printed = await _run("report", str(wanted.directory), *sections, "--limit", str(wanted.limit), "--json")
     return msgspec.json.decode(printed, type=Report)
 
 
 async def _run(*arguments: str) -> bytes:
-    code, printed, complaint = await run_command("report", *arguments, within_s=WITHIN_S)
+    code, printed, complaint = await run_command(*arguments, within_s=WITHIN_S)
     if code is None:
-        command = " ".join(["onceover report", *arguments])
+        command = " ".join(["onceover", *arguments])
         raise Unanswered(f"this took longer than {WITHIN_S:.0f} s; run `{command}` instead", None)
     if code != 0:
         raise Unanswered(complaint, code)

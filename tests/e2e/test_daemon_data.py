@@ -59,6 +59,11 @@ def assert_tells_what_it_has_found(api: Api, name: str, web: Web) -> None:
     slowest = api.do("GET", f"/crawls/{name}/report?section=slowest&limit=2")["slowest"]
     assert [each["status"] is not None for each in slowest] == [True] * len(slowest) != []
     api.do("GET", f"/crawls/{name}/report?section=nothing", status=422)
+    diff = api.do("GET", f"/crawls/{name}/diff?since=-86400&limit=1")
+    assert (diff["before"]["pages"], diff["same"], len(diff["differences"])) == (0, 0, 1)
+    assert diff["after"]["pages"] == diff["counts"]["new"] >= 1
+    api.do("GET", f"/crawls/{name}/diff", status=422)
+    api.do("GET", f"/crawls/{name}/diff?run=..", status=404)
     seed = f"http://h00000.{web.params.domain}/"
     story = api.do("GET", f"/crawls/{name}/url?url={quote(seed, safe='')}")
     assert (story["found"]["state"], story["record"]["url"]) == ("done", seed)

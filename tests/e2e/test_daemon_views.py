@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,8 +14,8 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from tests.e2e.browsing import CHROMIUM, DESK, PHONE, assert_everybody_can_use, browser_page, log_in
 from tests.e2e.crawling import Web
-from tests.e2e.test_daemon import write
-from tests.e2e.test_daemon_api import on_port
+from tests.e2e.test_daemon import Served, write
+from tests.e2e.test_daemon_api import on_port, on_socket
 from tests.e2e.test_daemon_operators import made
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
@@ -327,3 +328,33 @@ def test_a_person_who_may_write_changes_a_setting(tmp_path: Path, wide_web: Web)
         expect(page.get_by_text("limits.pages is 77; it was unset.")).to_be_visible()
         assert file.read_text() == f"{before}limits.pages = 77\n"
         expect(page.get_by_role("region", name="Settings").get_by_text("restart it")).to_be_visible()
+
+
+def has_ended(served: Served, run: int) -> bool:
+    return [each.how for each in served.record("a").runs] == ["limit"] * run
+
+
+@needs_chromium
+def test_a_person_sees_what_has_changed_since_an_earlier_run_of_a_schedule(tmp_path: Path, wide_web: Web) -> None:
+    home, yearly = tmp_path / "home", 'daemon.schedule = "0 3 1 1 *"\n'
+    file = write(home, "a", wide_web, f"{yearly}limits.pages = 2\npoliteness.robots = false")
+    with on_port(home) as (served, _, port), browser_page(port) as page:
+        api = on_socket(served)
+        for run, pages in enumerate((2, 6), start=1):
+            file.write_text(file.read_text().replace("pages = 2", f"pages = {pages}"))
+            api.do("POST", "/reload")
+            api.do("POST", "/crawls/a/start", status=202)
+            served.wait(partial(has_ended, served, run), "end of the run")
+        (earlier, _) = sorted(path.name for path in served.directory("a").iterdir())
+        page.goto("/#/crawls/a/changes")
+        log_in(page, home)
+        expect(page.get_by_label("Compare with")).to_have_value(earlier)
+        new = page.get_by_role("region", name="New pages").get_by_role("row")
+        expect(new).not_to_have_count(1)
+        assert_everybody_can_use(page)
+        page.get_by_label("Show").select_option("gone")
+        expect(page.get_by_text("Nothing like this has changed.")).to_be_visible()
+        page.get_by_label("Compare with").select_option("a week ago")
+        page.get_by_label("Show").select_option("")
+        expect(new).not_to_have_count(0)
+        served.end()

@@ -17,6 +17,7 @@ from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.durable_file import replace_file, sync_directory
 from crawler.disk.layout import part_directory
+from crawler.operate.diff.forms import Diff
 from crawler.operate.report.forms import ListName, Report
 from crawler.serve.api.events.hub import Events
 from crawler.serve.api.forms import (
@@ -38,7 +39,7 @@ from crawler.serve.inspection import NotDone
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.facts import Wish
 from crawler.serve.measure.recorder import Recorder
-from crawler.serve.reporting import Reporter
+from crawler.serve.reporting import DiffWanted, Reporter
 
 log = logging.getLogger(__name__)
 
@@ -221,6 +222,18 @@ class Actions:
         """The same as an HTML page, with all lists."""
         try:
             return await self._reporter.page(self.directory(keeper, part), limit=limit)
+        except Unanswered as error:
+            raise Refused(_STATUSES.get(error.exit_code, HTTPStatus.CONFLICT), str(error)) from error
+
+    async def diff(self, keeper: Keeper, run: str | None, wanted: DiffWanted) -> Diff:
+        """What has changed in a crawl since an earlier run of its schedule, or since a moment."""
+        after = self.directory(keeper)
+        runs = {Path(each.directory).name: Path(each.directory) for each in keeper.facts.record.runs}
+        if run is not None and run not in runs:
+            detail = f"{keeper.name} has had no run {run!r}; GET /api/v1/crawls/{keeper.name} lists the last ones"
+            raise Refused(HTTPStatus.NOT_FOUND, detail)
+        try:
+            return await self._reporter.diff(after if run is None else runs[run], after, wanted)
         except Unanswered as error:
             raise Refused(_STATUSES.get(error.exit_code, HTTPStatus.CONFLICT), str(error)) from error
 

@@ -17,6 +17,7 @@ from crawler.control.requests import (
 )
 from crawler.control.selections import Selection
 from crawler.disk.layout import MAX_PARTS
+from crawler.operate.diff.forms import Field, Kind
 from crawler.operate.report.forms import ListName
 from crawler.page import PageRecord
 
@@ -143,6 +144,19 @@ class ReportPageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     limit: Limit = 100
     part: Part | None = None
+
+
+class DiffQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """With what a crawl is compared: itself at a moment, or an earlier run of its schedule; and which URLs."""
+
+    since: Annotated[float, msgspec.Meta(ge=-1e9, le=1e11)] | None = None
+    """In seconds since 1970; a moment that is not positive counts from now."""
+    run: Annotated[str, msgspec.Meta(max_length=MAX_MATCH)] | None = None
+    """The name of its directory."""
+    only: Kind | Field | None = None
+    """Only URLs of this kind, or pages in which this has changed."""
+    limit: Limit = 50
+    """URLs of each kind."""
 
 
 class PageList(msgspec.Struct, frozen=True, kw_only=True):

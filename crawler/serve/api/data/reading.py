@@ -1,6 +1,7 @@
 """Answers from the files of a crawl, which are read in threads."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
@@ -12,10 +13,12 @@ from aiohttp import web
 from crawler.control.known_urls import UrlFound
 from crawler.control.requests import InspectUrl
 from crawler.disk.directory import DirectoryRefused
+from crawler.operate.diff.forms import Diff
 from crawler.operate.report.forms import Report
 from crawler.serve.api.actions import Actions, query_of
 from crawler.serve.api.data import files
 from crawler.serve.api.data.forms import (
+    DiffQuery,
     LogQuery,
     LogTail,
     PageList,
@@ -29,6 +32,7 @@ from crawler.serve.api.data.forms import (
 from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
 from crawler.serve.inspection import ask_status
+from crawler.serve.reporting import DiffWanted
 
 _Found = TypeVar("_Found")
 _PAGE_HEADERS: Final = {
@@ -61,6 +65,15 @@ async def show_report_page(actions: Actions, request: web.Request) -> web.Respon
     query = query_of(request, ReportPageQuery)
     page = await actions.report_page(actions.keeper(request), limit=query.limit, part=query.part)
     return web.Response(body=page, content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
+
+
+async def show_diff(actions: Actions, request: web.Request) -> Diff:
+    query, now = query_of(request, DiffQuery), time.time()
+    if (query.since is None) == (query.run is None):
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "expected one of `since` and `run`")
+    since = now + query.since if query.since is not None and query.since <= 0 else query.since
+    wanted = DiffWanted(since=since, only=query.only, limit=query.limit)
+    return await actions.diff(actions.keeper(request), query.run, wanted)
 
 
 async def show_log(actions: Actions, request: web.Request) -> LogTail:

@@ -14,11 +14,13 @@ from crawler.control.replies import (
     RefusedList,
 )
 from crawler.control.selections import Selected
+from crawler.operate.diff.forms import Diff
 from crawler.operate.report.forms import Report
 from crawler.serve.api.data import asking, reading, settings
 from crawler.serve.api.data.forms import (
     BudgetBody,
     ConfigurationText,
+    DiffQuery,
     ForgetBody,
     HostQuery,
     LogQuery,
@@ -215,6 +217,16 @@ DATA_ROUTES: Final = (
         reply=None,
         streams="text/html",
         query=ReportPageQuery,
+        refusals=_ASKS,
+    ),
+    Route(
+        method="GET",
+        path=f"{NAMED}/diff",
+        name="showDiff",
+        meaning="What has changed since an earlier run of its schedule, or since a moment; all records are read for it",
+        action=reading.show_diff,
+        reply=Diff,
+        query=DiffQuery,
         refusals=_ASKS,
     ),
     Route(

@@ -6,6 +6,7 @@ import { h } from "/dom.js";
 import { moment, until } from "/format.js";
 import { add } from "/tabs/add.js";
 import { again } from "/tabs/again.js";
+import { changes } from "/tabs/changes.js";
 import { exports } from "/tabs/exports.js";
 import { hosts } from "/tabs/hosts.js";
 import { log } from "/tabs/log.js";
@@ -31,6 +32,7 @@ const TABS = {
   visited: ["Visited set", visited],
   parts: ["Parts", parts],
   report: ["Report", report],
+  changes: ["Changes", changes],
   exports: ["Exports", exports],
   add: ["Add URLs", add],
   again: ["Come back", again],
