@@ -104,7 +104,8 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, fetched: Fetched, /, *, lease: Lease, crawl_delay_s: float | None) -> Decision:
         """What follows from the response to a lease's URL."""
         cause = cause_of(fetched)
-        received_bytes = len(fetched.raw_body) if isinstance(fetched, Page | Redirect) else 0
+        answer = fetched.response if isinstance(fetched, Failure) else fetched
+        received_bytes = len(answer.raw_body) if isinstance(answer, Page | Redirect) else 0
         plain_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
         # Where a connection was tried, the server rests.
         is_answered_here = isinstance(fetched, Redirect) and not fetched.asked and fetched.message is None
@@ -119,7 +120,6 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             return Decision(
                 cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=_reason(cause), pressure=lease.pressure
             )
-        answer = fetched.response if isinstance(fetched, Failure) else fetched
         retry_after_s = None if answer is None else parse_retry_after(answer.header("retry-after"), fetched.fetched_at)
         if cause in TRANSIENT_STATUSES or cause in TRANSIENT_FAILURES:
             return self._after_transient_failure(fetched, cause, plain_s, retry_after_s, lease)

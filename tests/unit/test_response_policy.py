@@ -169,6 +169,14 @@ def test_retry_after_of_an_answer_whose_body_can_not_be_read_is_obeyed() -> None
     assert after(useless).cooldown_s == 120.0
 
 
+def test_what_a_server_sent_of_a_useless_body_counts_for_its_bandwidth() -> None:
+    sent = msgspec.structs.replace(page(), raw_body=bytes(60_000))
+    useless = msgspec.structs.replace(failure(FailureKind.ENCODING), response=sent, answered=True)
+    policy = ResponsePolicy(pace=msgspec.structs.replace(PACE, max_bytes_per_s=1000.0))
+    rests = [policy.after(each, lease=lease(), crawl_delay_s=None).cooldown_s for each in (sent, useless)]
+    assert rests == [58.0, 58.0]
+
+
 def test_retry_after_of_a_good_answer_is_obeyed_up_to_the_limit_and_never_shortens_a_rest() -> None:
     assert after(page(retry_after=b"999999")).cooldown_s == PACE.max_retry_after_s
     assert (
