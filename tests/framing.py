@@ -54,6 +54,8 @@ CASES: dict[str, bytes] = {
     "no reason phrase, no space": head(b"Content-Length: 5", status=b"200") + BODY,
     "two spaces before the status": head(b"Content-Length: 5", status=b" 200 OK") + BODY,
     "an empty line before the status line": b"\r\n" + page(BODY),
+    "four bytes before the status line": b"0\r\n\r" + page(BODY),
+    "five bytes before the status line": b"abcde" + page(BODY),
     "a header line without colon": page(BODY, b"no colon here"),
     "a space before the colon of a header": page(BODY, b"X-Any : 1"),
     "a space before the colon of Content-Length": head(b"Content-Length : 5") + BODY,

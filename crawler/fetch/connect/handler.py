@@ -11,11 +11,12 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 
+from crawler.fetch.connect import response_heads
 from crawler.fetch.connect.bodies import PARSER_OPTIONS, BodyEnd, Chunks, Overhead, PlainBody
 from crawler.fetch.connect.connections import Connections, Server
 from crawler.fetch.connect.failures import BROKEN_CHUNKS, TOO_MUCH, BodyBroken, NoResponse
 from crawler.fetch.connect.keeping import memory_of
-from crawler.fetch.connect.response_heads import PlainHead, end_of_head, fix_head, may_be_head, read_plain_head
+from crawler.fetch.connect.response_heads import PlainHead
 from crawler.fetch.connect.sockets import has_unread, lacks_close_notify, poll_of
 from crawler.fetch.connect.tls.resuming import ResumingTls
 from crawler.url.hosts import same_address
@@ -216,24 +217,24 @@ class TolerantHandler(ResponseHandler):
 
     def _feed_heads(self, data: bytes) -> bytes:
         """Pass complete heads to the parser; return the data after the last one."""
-        searched = len(self._pending)
-        pending, self._pending = self._pending + data if searched else data, b""
+        searched = len(self._pending) if len(self._pending) >= response_heads.BEGINNING_BYTES else 0
+        pending, self._pending = self._pending + data if self._pending else data, b""
         while self._awaits_head:
-            if not searched:  # a server may send any number of empty lines first
-                pending = pending.lstrip(b"\r\n")
+            if not searched:
+                pending = response_heads.skip_junk(pending)
             # The pattern of plain heads finds their end. It is not tried again for each piece of a head.
-            is_new = not searched or end_of_head(pending, searched) is not None
-            plain = read_plain_head(pending) if is_new and self._may_be_plain else None
-            end = end_of_head(pending, searched) if plain is None else plain.size
+            is_new = not searched or response_heads.end_of_head(pending, searched) is not None
+            plain = response_heads.read_plain_head(pending) if is_new and self._may_be_plain else None
+            end = response_heads.end_of_head(pending, searched) if plain is None else plain.size
             if end is None:
-                if may_be_head(pending):
+                if response_heads.may_be_head(pending):
                     self._pending = pending
                     return b""
                 self._awaits_head = False  # the parser will report the error
             else:
-                fixed = fix_head(pending[:end]) if plain is None else b""
+                fixed = response_heads.fix_head(pending[:end]) if plain is None else b""
                 if plain is None and self._may_be_plain:
-                    plain = read_plain_head(fixed)
+                    plain = response_heads.read_plain_head(fixed)
                 if plain is None:
                     self._parse(fixed)
                 else:

@@ -25,6 +25,10 @@ _LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IG
 _CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _BEGINNING = b"HTTP/"
+_MAX_JUNK_BYTES: Final = 4
+"""Before the status line, as in Chromium and Firefox."""
+BEGINNING_BYTES: Final = _MAX_JUNK_BYTES + len(_BEGINNING)
+"""So many bytes show where the status line begins."""
 _MAX_PLAIN_BYTES: Final = 16 * 1024
 """The longest plain head. Longer ones meet limits, which the parser checks."""
 _MAX_LENGTH_DIGITS: Final = 15
@@ -49,12 +53,21 @@ def end_of_head(received: bytes, searched: int = 0, /) -> int | None:
     return None if crlf < 0 else crlf + 3
 
 
+def skip_junk(received: bytes, /) -> bytes:
+    """The bytes from the status line on, if one begins after any number of empty lines and a few other bytes; else
+    those after the empty lines."""
+    received = received.lstrip(b"\r\n")
+    return received[max(received[:BEGINNING_BYTES].upper().find(_BEGINNING), 0) :]
+
+
 def may_be_head(received: bytes, /) -> bool:
     """Whether these bytes may be the beginning of a head."""
-    line, ended, _ = received.lstrip(b"\r\n").partition(b"\n")
-    if ended:
+    received = skip_junk(received)
+    line, ended, _ = received.partition(b"\n")
+    if ended and len(received) >= BEGINNING_BYTES:
         return _STATUS.match(line) is not None
-    return line[: len(_BEGINNING)].upper() == _BEGINNING[: len(line)]
+    beginning = received[:BEGINNING_BYTES].upper()
+    return any(_BEGINNING.startswith(beginning[at : at + len(_BEGINNING)]) for at in range(_MAX_JUNK_BYTES + 1))
 
 
 def fix_head(head: bytes, /) -> bytes:

@@ -19,6 +19,7 @@ REFUSED = {
     "`0x5` as a chunk size",
     "a chunk longer than it says",
     "NUL in a header",
+    "five bytes before the status line",
     "no status line, closed",
 }
 """What most of Chromium, Firefox and curl refuse, what leaves the body's length in doubt, and what the parser can't."""
@@ -116,6 +117,8 @@ def test_a_header_is_mended_where_that_leaves_no_doubt(sent: bytes, kept: bytes)
         page(BODY),
         head(status=b"103 Early Hints") + page(BODY),
         b"\r\n" + page(BODY, b"no colon"),
+        b"\r\nx\r\n" + page(BODY),
+        b"HTT" + page(BODY),
         b"HTTP/1.2 200 OK\nContent-Length: 5, 5\n\nhello",
         CASES["`http/1.1` in small letters"],
     ],
@@ -244,7 +247,9 @@ def test_responses_without_a_body_are_plain_whatever_length_they_announce(status
     assert read_plain_head(head(b"Transfer-Encoding: chunked", status=status)) is None
 
 
-@pytest.mark.parametrize("rubbish", [b"SSH-2.0-OpenSSH_9.2p1\r\n", b"\x16\x03\x01", b"HTTP/1.1 abc OK\r\n", b"<p>"])
+@pytest.mark.parametrize(
+    "rubbish", [b"SSH-2.0-OpenSSH_9.2p1\r\n", b"\x15\x03\x01\0\2\2\n", b"HTTP/1.1 abc OK\r\n", b"<p>hello</p>"]
+)
 async def test_what_can_be_no_head_is_refused_at_once(rubbish: bytes) -> None:
     handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
     handler.connection_made(Wire())
