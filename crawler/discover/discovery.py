@@ -8,7 +8,7 @@ does not count as a step away from the seed. The URLs that it lists are ordinary
 into scope: they must be in scope themselves, or near the page whose robots.txt named the sitemap.
 """
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Final
@@ -29,6 +29,7 @@ from frontier import CrawlUrl, canonicals_of
 
 REMEMBERED_LINKS: Final = 50_000
 DEFAULT_LINK_RULES: Final = LinkRules()
+_REMEMBERED_CHAINS: Final = 10_000
 
 
 class ScopedDiscovery:
@@ -58,6 +59,8 @@ class ScopedDiscovery:
             rules=rules,
             remembered_links=remembered_links,
         )
+        self._chains: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        """By where they lead: the URLs that have redirected there one after another, if there are several."""
 
     def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
         unique: dict[str, tuple[Target, str | None]] = {}
@@ -160,7 +163,7 @@ class ScopedDiscovery:
         if (
             canonical == parent.canonical
             or _is_back_to_https(target, parent)
-            or _had_no_cookie(redirect, target, parent)
+            or target.url in self._chain(redirect, target, parent)
         ):
             # The server wants a session id or the like, which the canonical rules remove. So the visited set knows the
             # target already, and we would lose the page; so it does if https had no connection, but has one by now, and
@@ -180,6 +183,19 @@ class ScopedDiscovery:
             link_count=0,
         )
 
+    def _chain(self, redirect: Redirect, target: Target, parent: CrawlUrl) -> tuple[str, ...]:
+        """The URLs that have redirected to the target one after another, perhaps because they need a cookie, which the
+        crawl keeps. A restart forgets all but the last two."""
+        if not redirect.keeps_cookies:
+            return ()
+        if parent.kind != LinkKind.REDIRECT or parent.via is None:
+            return (parent.url,)
+        chain = (*self._chains.get(parent.url, (parent.via,)), parent.url)
+        self._chains[target.url] = chain
+        if len(self._chains) > _REMEMBERED_CHAINS:
+            self._chains.popitem(last=False)
+        return chain
+
 
 def _is_back_to_https(target: Target, parent: CrawlUrl) -> bool:
     """Whether http, which was tried because https had no connection, redirects to https."""
@@ -189,9 +205,3 @@ def _is_back_to_https(target: Target, parent: CrawlUrl) -> bool:
 def _sets_cookies(redirect: Redirect) -> bool:
     """Whether the next request for the same URL has cookies that this one did not have, or has others."""
     return redirect.keeps_cookies and redirect.header("set-cookie") is not None
-
-
-def _had_no_cookie(redirect: Redirect, target: Target, parent: CrawlUrl) -> bool:
-    """Whether a URL has redirected, perhaps because it needs a cookie, and the crawl is sent back there with one."""
-    was_there = target.url == parent.url or (parent.kind == LinkKind.REDIRECT and target.url == parent.via)
-    return redirect.keeps_cookies and was_there

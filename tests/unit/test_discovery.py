@@ -348,6 +348,25 @@ def test_who_is_sent_back_with_a_cookie_fetches_the_page_again() -> None:
     assert elsewhere.canonical == "https://example.org/b"
 
 
+def test_who_is_sent_back_with_a_cookie_over_several_urls_fetches_the_page_again() -> None:
+    made = discovery()
+    there = page()
+    for location in ("/login", "/check", "/proved"):
+        found = made.redirect(with_cookies(location, url=there.url), parent=there)
+        assert isinstance(found, CrawlUrl)
+        assert found.canonical == f"https://example.org{location}"
+        there = found
+    back = made.redirect(with_cookies(PAGE, url=there.url), parent=there)
+    assert isinstance(back, CrawlUrl)
+    assert (back.url, back.canonical) == (PAGE, f"{PAGE}#redirect-4")
+    known = made.redirect(with_cookies("/login", url=PAGE), parent=back)
+    assert isinstance(known, CrawlUrl)
+    assert known.canonical == "https://example.org/login#redirect-5"
+    elsewhere = made.redirect(with_cookies("/b", url=there.url), parent=there)
+    assert isinstance(elsewhere, CrawlUrl)
+    assert elsewhere.canonical == "https://example.org/b"
+
+
 def test_where_a_seed_redirects_to_is_crawled_and_nothing_beyond() -> None:
     made = discovery()
     [seed] = made.seeds(["https://example.org/"])
