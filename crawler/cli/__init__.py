@@ -28,47 +28,62 @@ from crawler.cli.run.streams import drop_unprinted, open_missing_streams, say
 from crawler.codes.exit_codes import COMPLETE, STOPPED, USAGE
 
 _OF_CLICK = ("No such command", "Got unexpected extra argument", "Missing command")
-_MODULES: Final = {
-    "add": "operate.urls",
-    "ask": "operate.ask",
-    "backup": "operate.backup",
-    "budget": "operate.hosts",
-    "checkpoint": "operate.checkpoint",
-    "cluster": "cluster.command",
-    "compare": "compare.command",
-    "config": "configure",
-    "crawl": "crawl",
-    "daemon": "serve.daemon",
-    "demo": "demo",
-    "diff": "report.diff",
-    "export": "operate.export",
-    "forget": "operate.urls",
-    "frontier": "frontier",
-    "identity": "identity.command",
-    "inspect": "inspect",
-    "parts": "parts",
-    "pause": "operate.pausing",
-    "plugins": "plugins",
-    "prune": "operate.prune",
-    "recrawl": "operate.selecting",
-    "reload": "operate.settings",
-    "report": "report.command",
-    "restore": "operate.restore",
-    "resume": "operate.pausing",
-    "retire": "operate.hosts",
-    "run-part": "run.part",
-    "set": "operate.settings",
-    "sharing": "operate.sharing",
-    "simweb": "simulate",
-    "start": "operate.pausing",
-    "status": "operate.pausing",
-    "stop": "operate.pausing",
-    "token": "serve.token",
-    "top": "operate.top",
-    "try": "trial.command",
-    "unretire": "operate.hosts",
+_GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Crawl": {
+        "crawl": "crawl",
+        "try": "trial.command",
+        "demo": "demo",
+        "config": "configure",
+    },
+    "See what a crawl does, and what it has found": {
+        "status": "operate.pausing",
+        "top": "operate.top",
+        "report": "report.command",
+        "diff": "report.diff",
+        "export": "operate.export",
+        "inspect": "inspect",
+    },
+    "Control a crawl, whether it runs or not": {
+        "pause": "operate.pausing",
+        "resume": "operate.pausing",
+        "stop": "operate.pausing",
+        "set": "operate.settings",
+        "reload": "operate.settings",
+        "add": "operate.urls",
+        "recrawl": "operate.selecting",
+        "forget": "operate.urls",
+        "retire": "operate.hosts",
+        "unretire": "operate.hosts",
+        "budget": "operate.hosts",
+    },
+    "Keep, copy and divide a crawl": {
+        "checkpoint": "operate.checkpoint",
+        "backup": "operate.backup",
+        "restore": "operate.restore",
+        "prune": "operate.prune",
+        "parts": "parts",
+        "frontier": "frontier",
+        "sharing": "operate.sharing",
+    },
+    "Run many crawls, or one on many machines": {
+        "daemon": "serve.daemon",
+        "start": "operate.pausing",
+        "token": "serve.token",
+        "cluster": "cluster.command",
+    },
+    "Other commands": {
+        "compare": "compare.command",
+        "plugins": "plugins",
+        "identity": "identity.command",
+        "simweb": "simulate",
+    },
 }
-"""The module of each command, which defines it under its own name."""
+"""By what they are for: the module of each command, which defines it under its own name."""
+_MODULES: Final = {name: module for group in _GROUPS.values() for name, module in group.items()} | {
+    "ask": "operate.ask",
+    "run-part": "run.part",
+}
+"""Also of the commands that programs call."""
 
 
 class Commands(Mapping[str, click.Command]):
@@ -90,6 +105,15 @@ class Commands(Mapping[str, click.Command]):
 
 
 class _Onceover(click.Group):
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by what they are for."""
+        longest = max(map(len, _MODULES))
+        limit = formatter.width - 6 - longest
+        for title, names in _GROUPS.items():
+            with formatter.section(title):
+                lines = [(name.ljust(longest), self.commands[name].get_short_help_str(limit)) for name in names]
+                formatter.write_dl(lines)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run a command. If whoever reads its output has enough, as `head` has, it ends without failing."""
         try:

@@ -128,14 +128,22 @@ def commands_of(group: click.Group, path: str) -> Iterator[tuple[str, str]]:
         assert command is not None
         if isinstance(command, click.Group):
             yield from commands_of(command, f"{path} {name}")
-    for line in group.get_help(context).partition("Commands:\n")[2].splitlines():
-        yield path, line
+    *_, commands = group.get_help(context).partition("Show this message and exit.\n\n")
+    for line in commands.splitlines():
+        if line.startswith("  "):
+            yield path, line
 
 
 def test_the_list_of_commands_has_a_whole_sentence_for_each() -> None:
     lines = list(commands_of(command_line, "onceover"))
     assert len(lines) > 50
     assert not [(path, line) for path, line in lines if line.endswith("...") or not line.endswith(".")]
+
+
+def test_the_help_lists_each_command_once_under_what_it_is_for() -> None:
+    listed = [line.split()[0] for path, line in commands_of(command_line, "onceover") if path == "onceover"]
+    shown = [name for name, command in command_line.commands.items() if not command.hidden]
+    assert sorted(listed) == sorted(shown)
 
 
 def test_the_list_of_backends_fits_a_terminal_and_is_one_line_each_elsewhere(tmp_path: Path) -> None:
