@@ -1,4 +1,5 @@
-"""Counts all visits of a crawl. Each URL counts by its last visit; what was received, and when, counts for each."""
+"""Counts all visits of a crawl. Each URL counts by its last visit, types and refused links by the last one that was not
+answered by 304; what was received, and when, counts for each."""
 
 from collections.abc import Collection, Iterable
 from contextlib import closing
@@ -23,7 +24,7 @@ class Counted:
     def add(self, visits: Iterable[Visit]) -> None:
         """Visits of different URLs."""
         for visit in visits:
-            self._add(visit, is_last=True)
+            self._add(visit, is_last=True, is_current=True)
 
     def add_records(self, directories: Collection[Path], canonical: Canonical) -> None:
         """The visits that records tell of. If URLs were fetched again, the records are read once more for that."""
@@ -32,17 +33,18 @@ class Counted:
             self.add(recorded_visits(written))
             return
         with closing(temporary_database()) as database:
-            current = Current(database, canonical, with_not_modified=True)
+            current = Current(database, canonical)
             for visit in recorded_visits(written):
                 current.add(visit)
             for visit in recorded_visits(written):
-                self._add(visit, is_last=current.has(visit))
+                is_last, is_current = current.which(visit)
+                self._add(visit, is_last=is_last, is_current=is_current)
 
-    def _add(self, visit: Visit, *, is_last: bool) -> None:
+    def _add(self, visit: Visit, *, is_last: bool, is_current: bool) -> None:
         if visit.kind == LinkKind.EXTERNAL:
             if is_last:
                 self.checks.add(visit)
             return
-        self.totals.add(visit, is_last=is_last)
+        self.totals.add(visit, is_last=is_last, is_current=is_current)
         self.hosts.add(visit, is_last=is_last)
         self.activity.add(visit)

@@ -124,19 +124,21 @@ class Totals:
         self.statuses, self.failures, self.exclusions, self.refused = Names(), Names(), Names(), Names()
         self.types, self.depths = Names(), Names()
 
-    def add(self, visit: Visit, *, is_last: bool = True) -> None:
-        """A URL counts by its last visit; what was received, and when, counts for each."""
+    def add(self, visit: Visit, *, is_last: bool = True, is_current: bool = True) -> None:
+        """A URL counts by its last visit; what was received, and when, counts for each. `is_current`: whether the visit
+        says what the page holds, which a 304 after another visit does not."""
         self.clock.add(visit)
         self.visits += 1
         self.bytes_received += visit.received_bytes or 0
         self.bytes_decoded += visit.size_bytes or 0
         if is_last:
             self._add_last(visit)
+        if is_current:
+            self._add_content(visit)
 
     def _add_last(self, visit: Visit) -> None:
         if is_page(visit):
             self.pages += 1
-            self.types.add(visit.content_type or UNKNOWN)
             self.depths.add(str(visit.depth))
         if visit.status is not None:
             self.statuses.add(str(visit.status))
@@ -146,6 +148,10 @@ class Totals:
         elif visit.state == "excluded":
             self.excluded += 1
             self.exclusions.add(visit.reason or OTHERS)
+
+    def _add_content(self, visit: Visit) -> None:
+        if is_page(visit):
+            self.types.add(visit.content_type or UNKNOWN)
         for rule, count in (visit.refused or {}).items():
             self.refused.add(rule, count)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.operate.report.counted import Counted
 from crawler.operate.report.forms import DeadLink, Report
 from crawler.operate.report.html.lists import sections
 from crawler.operate.report.lists.listed import Listed
@@ -281,6 +282,26 @@ def test_of_a_url_that_was_fetched_again_the_last_copy_counts(tmp_path: Path) ->
     assert [(each.url[13:], each.duration_s) for each in found.slowest] == [("/a", 0.4), ("/b", 0.2)]
     assert found.refused is not None
     assert [(each.rule, each.links) for each in found.refused] == [("scope", 1)]
+
+
+def test_types_and_refused_links_are_those_of_the_copy_that_is_current(tmp_path: Path) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", content_type="text/html", refused={"scope": 2}),
+        record(2, "/a", content_type="text/html", refused={"scope": 9}),
+        record(3, "/b", content_type="image/png"),
+        record(4, "/", visit=2, status=304),
+        record(5, "/a", visit=2, content_type="text/plain", refused={"scope": 1}),
+        record(6, "/b", visit=2, status=404),
+        record(7, "/a", visit=3, status=304),
+    )
+    counted = Counted()
+    counted.add_records([directory], str)
+    totals = counted.totals
+    assert (totals.pages, totals.statuses.counts()) == (2, {"304": 2, "404": 1})
+    assert totals.types.counts() == {"text/html": 1, "text/plain": 1}
+    refused = make_lists([directory], ["refused"], str, None).refused or ()
+    assert totals.refused.counts() == {each.rule: each.links for each in refused} == {"scope": 3}
 
 
 def test_what_a_page_says_is_bounded_and_stays_in_its_row(tmp_path: Path) -> None:
