@@ -126,7 +126,9 @@ def test_pages_of_a_site_that_moved_are_compared_under_their_new_names(tmp_path:
     # Without new names, nothing is as it was.
     unmapped = difference(before, after)
     assert unmapped.counts["new"] == found.after.pages
-    assert ["--map" in note for note in unmapped.notes] == [True]
+    assert ["--map OLD NEW compares it" in note for note in unmapped.notes] == [True]
+    the_wrong_way = difference(before, after, "--map", NEW, OLD)
+    assert ["OLD is how URLs of the first crawl begin" in note for note in the_wrong_way.notes] == [True]
 
 
 def test_a_crawl_is_compared_with_itself_at_an_earlier_moment(tmp_path: Path) -> None:

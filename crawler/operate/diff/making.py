@@ -55,7 +55,7 @@ def make_diff(before: Path, after: Path, wanted: Wanted) -> Diff:
             fields=compared.fields,
             differences=list(compared.differences()),
             more=compared.more,
-            notes=[*_notes(before, after), *_of_nothing_shared(compared, pages_before, pages_after)],
+            notes=[*_notes(before, after), *_of_nothing_shared(compared, pages_before, pages_after, wanted.renaming)],
         )
 
 
@@ -72,8 +72,15 @@ def _records(directory: Path) -> list[Path]:
     return found
 
 
-def _of_nothing_shared(compared: Compared, before: int, after: int) -> Iterator[str]:
-    if before and after and compared.counts["new"] == after and compared.counts["gone"] == before:
+def _of_nothing_shared(compared: Compared, before: int, after: int, renaming: Renaming) -> Iterator[str]:
+    if not (before and after and compared.counts["new"] == after and compared.counts["gone"] == before):
+        return
+    if renaming.prefixes:
+        yield (
+            "no page is in both crawls: in --map OLD NEW, OLD is how URLs of the first crawl begin, NEW how those "
+            "of the second begin"
+        )
+    else:
         yield "no page is in both crawls: if the second is of another host, --map OLD NEW compares it with the first"
 
 
