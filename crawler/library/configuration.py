@@ -42,6 +42,7 @@ def read_configuration(
     if isinstance(config, Config):
         tables.insert(0, ("Config", values_of(config)))
     elif config is not None:
+        _refuse_others(os.fspath(config))
         return load(Path(config), tables=tables, options=options, environ=os.environ, preset=preset)
     elif seeds is None and not _has_seeds(values):
         return _load_earlier(directory, tables, preset)
@@ -59,6 +60,17 @@ def _check_types(config: object, values: object) -> None:
     if not isinstance(config, str | os.PathLike | Config | None):
         found = "a dict: give it as set=" if isinstance(config, Mapping) else repr(config)
         raise TypeError(f"config: expected the path of a file or a Config, found {found}")
+
+
+def _refuse_others(config: str) -> None:
+    """Refuse a URL or a directory in place of a configuration file."""
+    message = "expected the path of a configuration file, found "
+    if "://" in config:
+        raise ConfigError([Problem(f'{message}the URL {config}: give it as seeds=["{config}"]')])
+    if Path(config).is_dir():
+        raise ConfigError(
+            [Problem(f"{message}the directory {config}: if it is that of a crawl, give it as directory=")]
+        )
 
 
 def _has_seeds(values: Mapping[str, object]) -> bool:

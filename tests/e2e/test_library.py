@@ -594,6 +594,14 @@ def test_what_is_wrong_with_the_arguments_is_told_as_the_command_does(tmp_path: 
         (Crawl, "there is nothing to crawl: give a configuration file, or seeds, or the directory"),
         (lambda: Crawl(directory=tmp_path), f"directory: there is no crawl in {tmp_path}: give a configuration file"),
         (lambda: Crawl("none.toml"), "none.toml: can't read the configuration: No such file or directory; `onceover"),
+        (
+            lambda: Crawl("https://a.test/"),
+            'expected the path of a configuration file, found the URL https://a.test/: give it as seeds=["https://a.test/"]',
+        ),
+        (
+            lambda: Crawl(tmp_path),
+            f"expected the path of a configuration file, found the directory {tmp_path}: if it is",
+        ),
         (lambda: Crawl(seeds=["http://a.test/"], set={"limits.page": 3}), "set: limits.page: unknown key; did you"),
         (lambda: Crawl(seeds=["https://a.org/"]), "fetch.user_agent: expected a URL or an e-mail address"),
         (lambda: Crawl(seeds=[]), "no seeds: write seeds"),
