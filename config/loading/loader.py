@@ -34,6 +34,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     `--set` or another option. A key of a block is written `site[1].match`, and the block itself `site[1]`."""
     seeds: tuple[Seed, ...]
     """Those of `seeds`, then those of the seed files, in their order."""
+    unread: tuple[Problem, ...] = ()
+    """Seed files that can't be read, where no seeds are required."""
     backends: Backends = OwnBackends()
     """The backends that it may name."""
     limits: Limits | None = None
@@ -86,7 +88,8 @@ def load(  # noqa: PLR0913 - each may be left out
     environment, `overrides` (the arguments of `--set`), `tables` (what a program gives: for messages a name, and values
     by key), `options` (for a key, the option of the command and its value, as `("--dir", "crawls/a")`). A file that was
     written `as_run` has a value for every setting, so there `preset` overrides the file. A value that another one
-    overrides is not checked. `backends` are those that it may name. Raises `ConfigError` with all problems.
+    overrides is not checked. `backends` are those that it may name. Raises `ConfigError` with all problems. If it need
+    not `require_seeds`, a seed file that can't be read is no problem.
     """
     file = Path(path) if path is not None else None
     sources = read_sources(file, overrides=overrides, environ=environ or {}, preset=preset, as_run=as_run)
@@ -112,11 +115,11 @@ def load(  # noqa: PLR0913 - each may be left out
     problems += refused_in_blocks
     if not problems:
         problems += _check_sites(Loaded(config=config, origins=origins, seeds=(), backends=backends))
-    seeds = _listed_seeds(config, strongest)
+    seeds, unread = _listed_seeds(config, strongest), list[Problem]()
     for name in config.crawl.seed_files:
         read = read_seed_file(_relative(Path(name)), named_at=origins["crawl.seed_files"])
         if isinstance(read, Problem):
-            problems.append(read)
+            (problems if require_seeds else unread).append(read)
         else:
             seeds += read
     silent = any(problem.key is None or problem.key.startswith("crawl.") for problem in problems)
@@ -124,7 +127,9 @@ def load(  # noqa: PLR0913 - each may be left out
     if problems:
         raise ConfigError(problems)
     limits = _lasting_limits(sources, backends)
-    return Loaded(config=config, origins=origins, seeds=tuple(seeds), backends=backends, limits=limits)
+    return Loaded(
+        config=config, origins=origins, seeds=tuple(seeds), unread=tuple(unread), backends=backends, limits=limits
+    )
 
 
 def setting_values(

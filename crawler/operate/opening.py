@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from config import Loaded
+from config import ConfigError, Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.free_space import free_bytes
 from crawler.disk.layout import output_directories, part_at
@@ -66,6 +66,8 @@ def lock_stored(
         raise no_crawl(path)
     with _shadow(directory, needed=not to_repair and not to_change) as directory, directory:
         loaded = stored_configuration(path)
+        if to_repair and loaded.unread:  # it judges links again, for which it needs the seeds
+            raise ConfigError(loaded.unread)
         with blaming(plugins_of(loaded.config)):
             yield directory, loaded
 

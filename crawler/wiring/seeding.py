@@ -12,10 +12,10 @@ from frontier import CrawlUrl
 
 
 def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
-    """The seeds. Raises `ConfigError` with all that can't be crawled."""
+    """The seeds. Raises `ConfigError` with all that can't be crawled, and all files that can't be read."""
     reader = _SeedReader(loaded.config, urls, called="seed")
     targets = []
-    problems = []
+    problems = [*loaded.unread]
     for seed in loaded.seeds:
         try:
             targets.append(reader.read(seed.url))

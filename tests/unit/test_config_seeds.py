@@ -120,7 +120,9 @@ def test_a_seed_file_that_can_not_be_read_is_refused_with_the_line_that_names_it
     (tmp_path / "dir").mkdir()
     (tmp_path / "file").touch()
     path = written(tmp_path, f'[crawl]\n\nseed_files = ["{name}"]\n')
-    assert problems_of(path) == [f"crawl.toml:3: crawl.seed_files: can't read {tmp_path}/{name}: {reason}"]
+    problem = f"crawl.toml:3: crawl.seed_files: can't read {tmp_path}/{name}: {reason}"
+    assert problems_of(path) == [problem]
+    assert [str(each) for each in load(path, require_seeds=False).unread] == [problem.replace("crawl.toml", str(path))]
 
 
 def test_a_crawl_without_seeds_is_refused_with_what_to_write(tmp_path: Path) -> None:
