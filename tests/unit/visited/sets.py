@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
@@ -35,6 +36,13 @@ Maker = Callable[[Path], VisitedSet]
 CAPACITY = 20_000
 ERROR_RATE = 1e-9
 """So low that no test sees a false positive by chance."""
+
+
+def dumped(visited: VisitedSet) -> bytes:
+    """The snapshot of a set."""
+    file = BytesIO()
+    visited.dump(file)
+    return file.getvalue()
 
 
 def exact(_directory: Path, *, kernel: Kernel) -> VisitedSet:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.unit.visited.sets import dumped
 from visited import CannotForget, SnapshotRefused
 from visited.bits.kernel import available_kernels
 from visited.bits.memory import zeros
@@ -232,12 +233,6 @@ async def grown(directory: Path | None, count: int) -> SplittingSet:
     visited = SplittingSet(capacity=500, error_rate=0.01, directory=directory, leaf_bits=1 << 13)
     await visited.add_many(urls_of(0, count))
     return visited
-
-
-def dumped(visited: SplittingSet) -> bytes:
-    file = io.BytesIO()
-    visited.dump(file)
-    return file.getvalue()
 
 
 def empty(directory: Path | None) -> SplittingSet:

@@ -5,6 +5,7 @@ from io import BytesIO
 
 import pytest
 
+from tests.unit.visited.sets import dumped
 from visited import SnapshotRefused
 from visited.bits.kernel import Kernel, best_kernel
 from visited.digests.exact import BACKEND, ExactSet
@@ -52,12 +53,6 @@ async def test_a_factor_that_no_set_has_is_refused(factor: Value) -> None:
     visited = ExactSet(factor=1)
     with pytest.raises(SnapshotRefused, match=r"an odd factor below 2|number 'factor'"):
         visited.load(BytesIO(with_factor(visited, factor)))
-
-
-def dumped(visited: ExactSet) -> bytes:
-    file = BytesIO()
-    visited.dump(file)
-    return file.getvalue()
 
 
 def with_factor(visited: ExactSet, factor: Value) -> bytes:

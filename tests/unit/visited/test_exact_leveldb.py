@@ -1,24 +1,18 @@
 """The exact set on disk is, after a crash, what its last snapshot says."""
 
-import io
+from io import BytesIO
 from pathlib import Path
 
 import plyvel
 import pytest
 
+from tests.unit.visited.sets import dumped
 from visited import SnapshotRefused
 from visited.digests.exact_leveldb import LevelDBSet
 
 
 def urls_of(start: int, stop: int) -> list[str]:
     return [f"https://h{number % 13}.example/{number}" for number in range(start, stop)]
-
-
-def dumped(visited: LevelDBSet) -> io.BytesIO:
-    file = io.BytesIO()
-    visited.dump(file)
-    file.seek(0)
-    return file
 
 
 async def test_what_was_spilled_after_the_snapshot_is_undone(tmp_path: Path) -> None:
@@ -29,7 +23,7 @@ async def test_what_was_spilled_after_the_snapshot_is_undone(tmp_path: Path) -> 
     await visited.forget_many(urls_of(0, 30))
     await visited.aclose()
     again = LevelDBSet(tmp_path / "set", spill=50)
-    again.load(file)
+    again.load(BytesIO(file))
     assert len(again) == 120
     assert await again.add_many(urls_of(0, 500)) == [False] * 120 + [True] * 380
     await again.aclose()
@@ -45,7 +39,7 @@ async def test_the_snapshot_before_the_last_can_still_be_loaded(tmp_path: Path) 
     await visited.add_many(urls_of(200, 300))
     await visited.aclose()
     again = LevelDBSet(tmp_path / "set", spill=20)
-    again.load(older)
+    again.load(BytesIO(older))
     assert await again.add_many(urls_of(0, 300)) == [False] * 100 + [True] * 200
     await again.aclose()
 
@@ -59,7 +53,7 @@ async def test_one_that_is_older_still_is_refused(tmp_path: Path) -> None:
     await visited.aclose()
     again = LevelDBSet(tmp_path / "set", spill=20)
     with pytest.raises(SnapshotRefused, match="can't undo"):
-        again.load(files[0])
+        again.load(BytesIO(files[0]))
     assert len(again) == 0
     await again.aclose()
 
@@ -101,7 +95,7 @@ async def test_a_store_that_does_not_fit_the_snapshot_is_refused(tmp_path: Path,
         (path / "CURRENT").write_bytes(b"nonsense\n")
     again = LevelDBSet(path, spill=10)
     with pytest.raises(SnapshotRefused, match="rebuild it") as refused:
-        again.load(file)
+        again.load(BytesIO(file))
     assert "b'" not in str(refused.value)  # LevelDB's messages are bytes
     assert len(again) == 0
     await again.aclose()

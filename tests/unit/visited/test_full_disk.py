@@ -2,10 +2,10 @@
 
 import asyncio
 import errno
-import io
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from crawler.testing.visited.random_calls import some_urls as urls_of
 from frontier import StoreFull
 from tests.unit.frontier.crawls import Crawl, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
+from tests.unit.visited.sets import dumped
 from visited import DiskFull, VisitedSet
 from visited.digests.exact import ExactSet
 from visited.digests.exact_leveldb import LevelDBSet
@@ -42,13 +43,6 @@ ON_DISK: dict[str, Callable[[Path], VisitedSet]] = {
     ),
 }
 WITH_DISK = pytest.mark.parametrize("make", ON_DISK.values(), ids=ON_DISK)
-
-
-def dumped(visited: VisitedSet) -> io.BytesIO:
-    file = io.BytesIO()
-    visited.dump(file)
-    file.seek(0)
-    return file
 
 
 @WITH_DISK
@@ -73,7 +67,7 @@ async def test_a_set_goes_on_in_memory_until_there_is_room(tmp_path: Path, make:
         await visited.aclose()
         for snapshot, count in ((last, 45_000), (while_full, 25_000)):
             again = make(mount)
-            again.load(snapshot)
+            again.load(BytesIO(snapshot))
             assert await again.add_many(urls_of(0, 50_000)) == [False] * count + [True] * (50_000 - count)
             await again.aclose()
 
@@ -345,7 +339,7 @@ async def test_a_store_whose_room_is_taken_while_it_is_opened_again_loses_nothin
         assert await visited.add_many(urls_of(0, 9_000)) == [True] * 1_000 + [False] * 7_500 + [True] * 500
         await visited.aclose()
         again = LevelDBSet(mount / "exact", spill=100)
-        again.load(snapshot)
+        again.load(BytesIO(snapshot))
         assert await again.add_many(urls_of(0, 9_000)) == [True] * 1_000 + [False] * 7_500 + [True] * 500
         await again.aclose()
 
@@ -360,7 +354,7 @@ async def test_a_store_that_finds_no_room_to_begin_can_begin_later(tmp_path: Pat
     snapshot = dumped(visited)
     await visited.aclose()
     again = LevelDBSet(tmp_path / "set", spill=100)
-    again.load(snapshot)
+    again.load(BytesIO(snapshot))
     assert await again.add_many(urls_of(0, 600)) == [False] * 500 + [True] * 100
     await again.aclose()
 

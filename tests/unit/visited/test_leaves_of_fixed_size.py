@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.unit.visited.sets import PARAMETERS
+from tests.unit.visited.sets import PARAMETERS, dumped
 from visited import CannotList, ListingSet, SnapshotRefused
 from visited.backends import descriptor
 from visited.baselines.raw_urls import RawUrlSet
@@ -38,12 +38,6 @@ def made(directory: Path | None = None, *, capacity: int = 1_000, kernel: Kernel
         lists="urls",
         kernel=kernel,
     )
-
-
-def dumped(visited: SplittingSet) -> bytes:
-    file = io.BytesIO()
-    visited.dump(file)
-    return file.getvalue()
 
 
 @pytest.mark.parametrize(("capacity", "leaves"), [(1, 1), (1_707, 1), (1_708, 2), (10_000, 6), (1_000_000, 586)])
