@@ -37,10 +37,10 @@ so call `Loaded.refuse` to make an error with the right place.
 from config.backends import Backend, Backends
 from config.contact import has_contact, owned_by_others
 from config.loading.backend_names import named_backends
+from config.loading.blocks import with_overrides
 from config.loading.loader import Loaded, load, setting_values
 from config.loading.parsing import parse_toml
 from config.loading.seeds import Seed, read_seeds
-from config.loading.sites import with_overrides
 from config.loading.tables import values_of
 from config.presets import preset_text, presets
 from config.problems import ConfigError, Problem, ServerAway, ServerUnusable

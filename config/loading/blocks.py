@@ -4,13 +4,14 @@ A kind of block is a field of the schema that holds a tuple of structs. A field 
 field of a section gives `[[compare.set]]`. Only files have blocks. Those of a file follow those of its preset.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, get_type_hints
 
 import msgspec
 
 from config.schema import Config
+from config.schema.site import Site
 from config.settings import Setting, block_struct, meaning_of, overrides_of, sections, settings, settings_of
 
 
@@ -71,6 +72,17 @@ def with_blocks(config: Config, kind: BlockKind, blocks: tuple[Any, ...]) -> Con
     return msgspec.structs.replace(
         config, **{section: msgspec.structs.replace(getattr(config, section), **{name: blocks})}
     )
+
+
+def with_overrides(config: Config, sites: Iterable[Site]) -> Config:
+    """The configuration with the settings of these blocks. Later blocks override earlier ones."""
+    tables: dict[str, dict[str, object]] = {}
+    for site in sites:
+        for key, value in site.overrides.items():
+            section, _, name = key.partition(".")
+            tables.setdefault(section, {})[name] = value
+    changed = {section: msgspec.structs.replace(getattr(config, section), **table) for section, table in tables.items()}
+    return msgspec.structs.replace(config, **changed)
 
 
 def block_key(kind: BlockKind, number: int, name: str = "") -> str:

@@ -8,12 +8,11 @@ from typing import Final, cast
 import msgspec
 
 from config.backends import Backends, OwnBackends
-from config.loading.blocks import block_key, block_kinds, with_blocks
+from config.loading.blocks import block_key, block_kinds, with_blocks, with_overrides
 from config.loading.checks import DEFAULT, check_seeds, cross_check
 from config.loading.files import read_sources
 from config.loading.options import check_options
 from config.loading.seeds import Seed, read_seed_file
-from config.loading.sites import with_overrides
 from config.loading.sources import Block, Entry, Source, option_source
 from config.loading.tables import program_source
 from config.loading.values import checked_value
