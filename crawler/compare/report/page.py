@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from crawler.compare.report.colours import colour_of
 from crawler.compare.report.summary import Row
-from crawler.compare.report.table import cpu_of, share
+from crawler.compare.report.table import cpu_of, number, rate_of, share
 from crawler.compare.report.value import Report, ReportedWork
 from crawler.compare.statistics import Spread
 from crawler.html_document import html_document
@@ -83,7 +83,7 @@ def _cost_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
         _cell(f"&lt; {_bytes(row.noise_bytes)}" if row.is_faint else _bytes(row.bytes)),
         _cell("" if row.bytes_per_url is None or row.is_faint else f"{row.bytes_per_url:.2f}"),
         *(_cell(_bytes(each)) for each in (row.steady_bytes, row.peak_bytes, row.disk_bytes or None)),
-        _cell("" if row.lost is None else f"{row.lost:,}"),
+        _cell(number(row.lost)),
         _cell(share(row.rate)),
         _cell(share(row.estimated_rate)),
         _verdict(row.agrees),
@@ -102,9 +102,9 @@ def _speed_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
 def _growth_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
     return [
         _name(row, colours),
-        *(_cell(_count(each)) for each in (row.capacity, row.splits)),
+        *(_cell(number(each)) for each in (row.capacity, row.splits)),
         *(_cell(_time(each)) for each in (row.p999_s, row.slowest_s)),
-        _cell(_count(row.past)),
+        _cell(number(row.past)),
         _cell(_bytes(row.bytes_past)),
         *(_cell(share(each)) for each in (row.rate_past, row.loss_past)),
     ]
@@ -155,7 +155,7 @@ def _forgetting(rows: Sequence[Row], colours: Mapping[str, str]) -> str:
             _name(row, colours),
             _cell("can't" if row.forgotten is None else f"{row.forgotten:.2%}"),
             _cell(_speed(row.forgotten_per_s)),
-            _cell("" if row.wrongly_forgotten is None else f"{row.wrongly_forgotten:,}"),
+            _cell(number(row.wrongly_forgotten)),
         ]
         for row in rows
         if row.bytes is not None
@@ -207,10 +207,6 @@ def _failure_cells(row: Row, colours: Mapping[str, str], columns: int) -> list[s
     return [_name(row, colours), f'<td class="text problem" colspan="{columns - 1}">{why}</td>']
 
 
-def _count(value: int | None) -> str:
-    return "" if value is None else f"{value:,}"
-
-
 def _cell(content: str) -> str:
     return f"<td>{content}</td>"
 
@@ -228,10 +224,8 @@ def _bytes(value: int | None) -> str:
 
 
 def _speed(found: Spread | None) -> str:
-    if found is None:
-        return ""
-    apart = f" <small>±{found.share:.0%}</small>" if found.samples > 1 else ""
-    return (f"{found.median / 1e6:.2f} M" if found.median >= 1e5 else f"{found.median:,.0f}") + apart
+    apart = f" <small>±{found.share:.0%}</small>" if found is not None and found.samples > 1 else ""
+    return rate_of(found) + apart
 
 
 def _time(found: Spread | None) -> str:

@@ -83,7 +83,8 @@ def _bytes_per_url(row: Row) -> str:
     return "" if row.bytes_per_url is None or row.is_faint else f"{row.bytes_per_url:.1f}"
 
 
-def _number(value: int | None) -> str:
+def number(value: int | None) -> str:
+    """A count as text; empty if there is none."""
     return "" if value is None else f"{value:,}"
 
 
@@ -108,7 +109,8 @@ def share(value: float | None) -> str:
     return "0" if value == 0 else f"{value:.2%}" if value >= 0.001 else f"{value:.1e}"
 
 
-def _rate(found: Spread | None) -> str:
+def rate_of(found: Spread | None) -> str:
+    """Events per second as short text."""
     if found is None:
         return ""
     return f"{found.median / 1e6:.2f} M" if found.median >= 1e5 else f"{found.median:,.0f}"
@@ -126,9 +128,9 @@ def cpu_of(found: Spread | None) -> str:
 
 
 _SPEED_FIGURES: tuple[_Figure, ...] = (
-    ("links/s", lambda row: _rate(row.links_per_s)),
-    ("new/s", lambda row: _rate(row.new_per_s)),
-    ("known/s", lambda row: _rate(row.known_per_s)),
+    ("links/s", lambda row: rate_of(row.links_per_s)),
+    ("new/s", lambda row: rate_of(row.new_per_s)),
+    ("known/s", lambda row: rate_of(row.known_per_s)),
     ("p99", lambda row: _time(row.p99_s)),
     ("slowest", lambda row: _time(row.slowest_s)),
 )
@@ -136,15 +138,15 @@ _COST_FIGURES: tuple[_Figure, ...] = (
     ("memory", _memory),
     ("B/URL", _bytes_per_url),
     ("server CPU", lambda row: cpu_of(row.server_cpu_s)),
-    ("lost", lambda row: _number(row.lost)),
+    ("lost", lambda row: number(row.lost)),
     ("rate", lambda row: share(row.rate)),
     ("beyond", lambda row: share(row.rate_past)),
-    ("splits", lambda row: _number(row.splits)),
+    ("splits", lambda row: number(row.splits)),
     ("agrees", lambda row: {True: "yes", False: "no", None: ""}[row.agrees]),
 )
 _CRAWL_FIGURES: tuple[_Figure, ...] = (
-    ("pages", lambda row: _number(row.pages)),
-    ("missing", lambda row: _number(row.pages_missing)),
+    ("pages", lambda row: number(row.pages)),
+    ("missing", lambda row: number(row.pages_missing)),
     ("pages/s", lambda row: "" if row.pages_per_s is None else f"{row.pages_per_s:,.0f}"),
     ("memory", _memory),
 )
