@@ -3,6 +3,7 @@
     opening        locks the directory of a crawl, and opens the crawl in it
     crawl_log      what the log says: how the crawl began, and its progress
     log_form       how a message is written: as text or as JSON
+    log_handlers   where messages go, and the first few warnings of each kind
     result         how a run ended, with its exit code
 
 There is no other way to open a crawl that lasts. The command line adds what a foreground process needs: signals,

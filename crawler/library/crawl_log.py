@@ -11,6 +11,7 @@ from typing import Final
 
 from config import Config, non_defaults
 from crawler import __version__
+from crawler.library.log_handlers import logging_by
 from crawler.progress import ReadStatus, line
 from crawler.status import Status, number_of
 
@@ -33,19 +34,8 @@ def log_into(file: Path, form: logging.Formatter, *others: logging.Handler) -> I
     file.parent.mkdir(parents=True, exist_ok=True)
     to_file = _FileHandler(file, encoding="utf-8", delay=True)
     to_file.setFormatter(form)
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.INFO)
-    handlers = (to_file, *others)
-    for handler in handlers:
-        root.addHandler(handler)
-    try:
+    with logging_by(to_file, *others):
         yield
-    finally:
-        for handler in handlers:
-            root.removeHandler(handler)
-        root.setLevel(level)
-        to_file.close()
 
 
 def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Final, TextIO
 
 from crawler.disk.durable_file import is_open_as
 from crawler.library.log_form import Form, JsonLines, moment
+from crawler.library.log_handlers import logging_by
 
 MAX_BYTES: Final = 10_000_000
 PIECES: Final = 5
@@ -47,23 +48,12 @@ class _Stream(logging.StreamHandler[TextIO]):
 def logging_daemon(file: Path, form: Form) -> Iterator[None]:
     """Log to stderr and to a file."""
     formatter = JsonLines() if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s")
-    handlers: list[logging.Handler] = [
-        _Stream(sys.stderr),
-        RotatedFile(file, maxBytes=MAX_BYTES, backupCount=PIECES, encoding="utf-8", delay=True),
-    ]
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.INFO)
-    for handler in handlers:
-        handler.setFormatter(formatter)
-        root.addHandler(handler)
-    try:
+    to_stderr = _Stream(sys.stderr)
+    to_file = RotatedFile(file, maxBytes=MAX_BYTES, backupCount=PIECES, encoding="utf-8", delay=True)
+    to_stderr.setFormatter(formatter)
+    to_file.setFormatter(formatter)
+    with logging_by(to_stderr, to_file):
         yield
-    finally:
-        for handler in handlers:
-            root.removeHandler(handler)
-            handler.close()
-        root.setLevel(level)
 
 
 @contextmanager

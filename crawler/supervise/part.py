@@ -44,7 +44,7 @@ from crawler.parts.line.messages import (
 from crawler.parts.line.services import PartServices
 from crawler.parts.sharing.configuration_taker import ConfigurationTaker
 from crawler.supervise.part_answers import PartAnswers
-from crawler.supervise.part_log import TellingHandler
+from crawler.supervise.part_log import warning_by
 from crawler.supervise.part_settings import PartSettings
 from crawler.supervise.preparing import wait_until_free
 from crawler.wiring.additions import Additions
@@ -80,7 +80,7 @@ async def run_part(line: PartLine, plugins: list[NamedBackend]) -> None:
     loaded = _load(begin, begin.configuration)
     plugins += plugins_of(loaded.config)
     form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name, part=begin.number)
-    with log_into(place.log, form, TellingHandler(line.send)):
+    with log_into(place.log, form, warning_by(line.send)):
         await _RunningPart(line, begin, loaded).run()
 
 

@@ -11,12 +11,13 @@ from config import Limits, load
 from crawler.counters import Counters
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout
+from crawler.library.log_handlers import PER_KIND
 from crawler.parts.line.messages import Opened, Progress, Warned
 from crawler.status import Status, status_of
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.limits import CrawlLimits
 from crawler.supervise.coordination.watched_part import WatchedPart, status_of_all
-from crawler.supervise.part_log import REPORTED_PER_KIND, TellingHandler
+from crawler.supervise.part_log import warning_by
 from crawler.supervise.preparing import Plan, for_parts
 from crawler.testing.loops import in_virtual_time
 from tests.unit.test_status import stats
@@ -98,14 +99,13 @@ async def test_other_limits_hold_at_once_and_seconds_count_from_the_beginning_of
 
 def test_the_supervisor_hears_the_first_warnings_of_each_kind() -> None:
     told: list[Warned] = []
-    handler = TellingHandler(told.append)
-    for number in range(REPORTED_PER_KIND + 5):
+    handler = warning_by(told.append)
+    for number in range(PER_KIND + 5):
         for text in ("%d is slow", "%d is odd"):
             handler.handle(logging.LogRecord("crawler", logging.WARNING, "", 1, text, (number,), None))
-    assert [each.text for each in told if "slow" in each.text] == [
-        f"warning: {number} is slow" for number in range(REPORTED_PER_KIND)
-    ]
+    assert [each.text for each in told if "slow" in each.text] == [f"warning: {n} is slow" for n in range(PER_KIND)]
     assert len({each.kind for each in told}) == 2
+    assert handler.suppressed == 10
 
 
 def test_what_an_agent_says_again_is_not_counted_twice_and_what_another_has_said_is_kept() -> None:
