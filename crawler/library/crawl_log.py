@@ -4,7 +4,7 @@ import asyncio
 import logging
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from crawler import __version__
 from crawler.library.log_handlers import logging_by
 from crawler.progress import ReadStatus, line
 from crawler.status import Status, number_of
+from crawler.wiring.opening.kept import RebuildProgress
 
 log = logging.getLogger(__name__)
 
@@ -48,15 +49,22 @@ def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:
         log.info("set: %s", setting)
 
 
-def log_rebuild() -> Callable[[str, int], None]:
-    """A function that logs the progress of a rebuild, at most once in some seconds."""
-    logged_at = time.monotonic()
+def log_rebuild() -> RebuildProgress:
+    """A function that logs the progress of a rebuild."""
+    return at_most_every(
+        REBUILD_INTERVAL_S, lambda what, urls: log.info("rebuilding %s: %s so far", what, number_of(urls, "URL"))
+    )
+
+
+def at_most_every(seconds: float, tell: RebuildProgress) -> RebuildProgress:
+    """Passes on the progress of a rebuild, at most once in so many seconds."""
+    told_at = -seconds
 
     def progress(what: str, urls: int) -> None:
-        nonlocal logged_at
-        if time.monotonic() - logged_at >= REBUILD_INTERVAL_S:
-            logged_at = time.monotonic()
-            log.info("rebuilding %s: %s so far", what, number_of(urls, "URL"))
+        nonlocal told_at
+        if (now := time.monotonic()) - told_at >= seconds:
+            told_at = now
+            tell(what, urls)
 
     return progress
 

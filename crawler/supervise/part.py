@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from crawler.cluster.shared_lease import SharedLease
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import Layout, read_layout
 from crawler.engine import Ending
-from crawler.library.crawl_log import log_into, log_progress
+from crawler.library.crawl_log import at_most_every, log_into, log_progress
 from crawler.library.log_form import log_form
 from crawler.library.opening import Run, lock_crawl_in_loop, open_run
 from crawler.parts.ending import Answer
@@ -187,7 +186,9 @@ class _RunningPart:
                 loaded,
                 place,
                 rebuild=self._begin.rebuild,
-                on_rebuild=self._tell_rebuilding(),
+                on_rebuild=at_most_every(
+                    REBUILD_S, lambda what, urls: self._line.send(Rebuilding(what=what, urls=urls))
+                ),
                 additions=Additions(check=None if self._guard is None else self._guard.check),
                 may_be_paused=self._begin.again,
             )
@@ -225,18 +226,6 @@ class _RunningPart:
                     self._close()
                 status = run.result(ending).status
         return Ended(ending=ending, status=status)
-
-    def _tell_rebuilding(self) -> Callable[[str, int], None]:
-        told_at = 0.0
-
-        def tell(what: str, urls: int) -> None:
-            nonlocal told_at
-            now = asyncio.get_running_loop().time()
-            if now - told_at >= REBUILD_S:
-                told_at = now
-                self._line.send(Rebuilding(what=what, urls=urls))
-
-        return tell
 
     def _settings(self, run: Run, carrier: Carrier) -> PartSettings:
         return PartSettings(

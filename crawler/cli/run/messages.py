@@ -3,13 +3,13 @@
 import logging
 import resource
 import shlex
-import time
-from collections.abc import Callable
 
 from crawler.cli.run.diagnostics import Diagnostics
 from crawler.engine import Ending
+from crawler.library.crawl_log import at_most_every
 from crawler.library.result import CrawlResult
 from crawler.status import number_of
+from crawler.wiring.opening.kept import RebuildProgress
 from frontier import FrontierStats
 
 log = logging.getLogger(__name__)
@@ -27,17 +27,12 @@ def warn_of_address_space() -> None:
         )
 
 
-def rebuild_printer(console: Diagnostics) -> Callable[[str, int], None]:
+def rebuild_printer(console: Diagnostics) -> RebuildProgress:
     """A function that prints the progress of a rebuild, at most once in each interval."""
-    printed_at = 0.0
-
-    def show(what: str, urls: int) -> None:
-        nonlocal printed_at
-        if time.monotonic() - printed_at >= REBUILD_INTERVAL_S:
-            printed_at = time.monotonic()
-            console.tell(f"Rebuilding {what}: {number_of(urls, 'URL')} so far.")
-
-    return show
+    return at_most_every(
+        REBUILD_INTERVAL_S,
+        lambda what, urls: console.tell(f"Rebuilding {what}: {number_of(urls, 'URL')} so far."),
+    )
 
 
 def print_resumed(stats: FrontierStats, console: Diagnostics) -> None:
