@@ -44,11 +44,15 @@ ReadRetryAfter = Callable[[str | None, float], float | None]
 
 
 class Robots(Protocol):
-    """The part of a `Robots` that we need here."""
+    """What the crawl asks of robots.txt. `crawler.protocols.Robots` says what it means."""
 
     def prerequisite(self, url: str, /) -> str | None: ...
 
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict: ...
+
+    def crawl_delay(self, url: str, /) -> float | None: ...
+
+    def new_sitemaps(self, url: str, /) -> Sequence[str]: ...
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,11 +7,11 @@ not `known`, so that the caller lets the host rest and asks again. What can't be
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from time import time
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
-from crawler.fetch.robots.robots_txt import ReadRetryAfter, has_reached, host_name, target_of
+from crawler.fetch.robots.robots_txt import ReadRetryAfter, Robots, has_reached, host_name, target_of
 from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
@@ -29,18 +29,6 @@ RETRY_S: Final = 3600.0
 NOTES: Final = NoteKind(word="tdmrep", host_of=host_of)
 """By origin."""
 _UNKNOWN: Final = Verdict(allowed=False, reason="tdmrep", known=False, asked=True)
-
-
-class Robots(Protocol):
-    """The part of a `Robots` that lies below."""
-
-    def prerequisite(self, url: str, /) -> str | None: ...
-
-    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict: ...
-
-    def crawl_delay(self, url: str, /) -> float | None: ...
-
-    def new_sitemaps(self, url: str, /) -> Sequence[str]: ...
 
 
 class TdmStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
