@@ -15,8 +15,8 @@ by `stored`. So both reply the same, and commands print the same words.
     report             sums up what a crawl has found
     opening, stored    opens a crawl that does not run
     reach              finds out whether a crawl runs, and asks it; for commands
-    opened             asks one that does not run; it loads all of a crawl, so it is loaded when it is needed
-    of_daemon          asks one of a daemon, through the API
+    reach_stored       asks one that does not run; it loads all of a crawl, so it is loaded when it is needed
+    reach_daemon       asks one of a daemon, through the API
 
 Commands and whatever runs crawls use this room. It knows `wiring`, which opens states.
 """

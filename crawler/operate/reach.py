@@ -85,7 +85,7 @@ def _reach_running(path: Path, stack: ExitStack, *, to_change: bool) -> ReachedC
 def _open(path: Path, stack: ExitStack, *, to_change: bool) -> ReachedCrawl:
     """The crawl that does not run, or of which only parts run. Raises `DirectoryInUse`."""
     # This loads all of a crawl, which takes much longer than asking one that runs.
-    from crawler.operate.opened import open_reached  # noqa: PLC0415 - see above
+    from crawler.operate.reach_stored import open_reached  # noqa: PLC0415 - see above
 
     return open_reached(path, stack, to_change=to_change)
 

@@ -72,7 +72,7 @@ def crawl_at(directory: Path, daemon: Daemon | None, *, to_change: bool = False)
             yield crawl
         return
     # It loads HTTP and TLS, which commands on directories do not need.
-    from crawler.operate.of_daemon import DaemonCrawl, daemon_at  # noqa: PLC0415 - see above
+    from crawler.operate.reach_daemon import DaemonCrawl, daemon_at  # noqa: PLC0415 - see above
 
     yield DaemonCrawl(daemon_at(daemon.url, daemon.token), str(directory))
 

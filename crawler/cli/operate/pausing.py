@@ -221,7 +221,7 @@ def start(directory: Path, daemon: Daemon | None) -> None:
             f"expected --url of a daemon. Without one, this starts a crawl: {how_to_go_on(directory)}"
         )
     # It loads HTTP and TLS, which commands on directories do not need.
-    from crawler.operate.of_daemon import DaemonCrawl, daemon_at  # noqa: PLC0415 - see above
+    from crawler.operate.reach_daemon import DaemonCrawl, daemon_at  # noqa: PLC0415 - see above
 
     state = DaemonCrawl(daemon_at(daemon.url, daemon.token), str(directory)).start()
     click.echo(f"{directory} is {state}")

@@ -10,7 +10,7 @@ from rich.table import Table
 from crawler.cli.operate.options import Daemon
 from crawler.cli.run.terminal import results_console
 from crawler.control.daemon_client import DaemonClient
-from crawler.operate.of_daemon import daemon_at
+from crawler.operate.reach_daemon import daemon_at
 from crawler.operate.refused import reply_or_raise
 from crawler.serve.api.forms import CrawlList
 from crawler.serve.records import FOLDER

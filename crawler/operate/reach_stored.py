@@ -1,4 +1,4 @@
-"""Opens a crawl that does not run from its directory, for commands, which block."""
+"""Asks a crawl that does not run, which it opens from its directory. For commands, which block."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
