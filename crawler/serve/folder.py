@@ -78,8 +78,8 @@ def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
 def read_as(home: Path, name: str, text: bytes, *, stays_in: str | None = None) -> Found:
     """The crawl of that name, if this were its configuration, and what is wrong with that. One that there is already
     `stays_in` its directory."""
-    # A hidden file is no crawl, and its name gives the crawl the same name.
-    aside = home / f".{name}{SUFFIX}"
+    # A hidden file is no crawl, and its name gives the crawl the same name. People hide configurations as .NAME.toml.
+    aside = home / f"..{name}{SUFFIX}"
     aside.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:

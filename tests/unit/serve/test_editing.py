@@ -92,7 +92,7 @@ def test_what_is_no_file_of_the_folder_is_left_alone(home: Path, tmp_path: Path)
     for name, found in (("linked", "a symbolic link"), ("pipe", "something else"), ("gone", "nothing")):
         with pytest.raises(Unwritable, match=f"expected a file at .*{name}.toml, found {found}; change it where"):
             edit(home, name, ["limits.pages=10"])
-    (home / ".docs.toml").mkdir()
+    (home / "..docs.toml").mkdir()
     with pytest.raises(Unwritable, match="can't be written to: Is a directory; change it where it is kept"):
         edit(home, "docs", ["limits.pages=10"])
 

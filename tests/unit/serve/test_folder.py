@@ -79,3 +79,11 @@ def test_a_configuration_that_cannot_be_parsed_is_refused_with_its_line(
     [found] = problems_of_new(tmp_path, "new", text.encode("latin-1"))
     assert found.startswith(problem)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_configuration_that_somebody_has_hidden_is_kept_when_a_program_sends_another(tmp_path: Path) -> None:
+    hidden = tmp_path / ".new.toml"
+    hidden.write_text("mine")
+    assert problems_of_new(tmp_path, "new", b'crawl.seeds = ["http://a.test/"]') == ()
+    assert [path.name for path in tmp_path.iterdir()] == [".new.toml"]
+    assert hidden.read_text() == "mine"
