@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tests.e2e.crawling import Web
+from tests.e2e.crawling import COMPLETE, Web
 from tests.e2e.operating import command_here
 from tests.e2e.test_daemon import serving, write
 from tests.e2e.test_daemon_api import Api, on_socket
@@ -62,6 +62,12 @@ def test_settings_change_in_a_crawl_that_runs_and_last_when_it_starts_again(tmp_
         assert 'max_delay_s = "10 min"' in recorded.read_text()
         assert "max_open_files = 900" in recorded.read_text()
         assert shown(api, "a", "fetch.user_agent")["running"] is None
+
+        # What the crawl has already is still a change of the file.
+        for key, value in (("politeness.max_delay_s", "500"), ("fetch.user_agent", "mine/1.0 (us@our.site)")):
+            assert command_here("set", str(served.directory("a")), f"{key}={value}").code == COMPLETE
+            assert holds(change(api, "a", f"{key}={value}", dry_run=True)) == {key: kinds[key]}
+            assert holds(change(api, "a", f"{key}={value}")) == {key: kinds[key]}
 
         # What the crawl itself refuses is in no file.
         kept = file.read_text(), recorded.read_text()

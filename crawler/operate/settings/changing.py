@@ -19,7 +19,7 @@ from crawler.wiring.live.effect import effect_of
 from crawler.wiring.live.live import LiveSettings
 from crawler.wiring.live.values import Values
 
-_DOES_NOT_RUN: Final = "the crawl does not run"
+DOES_NOT_RUN: Final = "the crawl does not run"
 
 Read = Callable[[Loaded], Loaded]
 """Makes a new configuration of that of the next start. Raises `ConfigError`. It may block."""
@@ -71,7 +71,7 @@ class StoredSettings:
         new = msgspec.structs.replace(new, config=new.lasting, limits=None)
         plan = make_plan(self._recorded, self._recorded, new, lacks={})
         check_configuration(new)
-        changes = [msgspec.structs.replace(each, holds="restart", reason=_DOES_NOT_RUN) for each in plan.changes]
+        changes = [msgspec.structs.replace(each, holds="restart", reason=DOES_NOT_RUN) for each in plan.changes]
         return Prepared(plan=msgspec.structs.replace(plan, changes=changes))
 
     async def commit(self, prepared: Prepared) -> int:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from pathlib import Path
 
 import msgspec
 from aiohttp import web
@@ -12,13 +13,16 @@ from config import ConfigError
 from crawler.control.replies import Reconfigured, SettingChange
 from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.settings.changing import DOES_NOT_RUN
 from crawler.serve.api.actions import Actions, audit, body_of
 from crawler.serve.api.data.forms import ConfigurationText, ReloadBody, SettingsBody, TextBody
 from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
 from crawler.serve.editing import Edited, Unwritable, edit, read_text, replace_text
+from crawler.serve.inspection import ask_status
 from crawler.serve.keeper import Keeper
 
+_OF_COMPARISONS = "compare."
 _OF_DAEMON = "daemon."
 
 
@@ -85,7 +89,20 @@ async def _ask(actions: Actions, keeper: Keeper, edited: Edited, wanted: Set | R
     if directory is None or not CrawlDirectory(actions.directory(keeper)).lock.exists():
         return Reconfigured(running=False, dry_run=wanted.dry_run, file=None, changes=edited.changes)
     changed = await actions.ask_crawl(keeper, wanted, Reconfigured)
-    return msgspec.structs.replace(changed, changes=[_as_here(each) for each in changed.changes])
+    told = {each.key for each in changed.changes}
+    missed = [each for each in edited.changes if each.key not in told and not each.key.startswith(_OF_COMPARISONS)]
+    if missed:
+        missed = await _as_known(actions.directory(keeper), missed, running=changed.running)
+    return msgspec.structs.replace(changed, changes=[_as_here(each) for each in (*changed.changes, *missed)])
+
+
+async def _as_known(directory: Path, changes: list[SettingChange], *, running: bool) -> list[SettingChange]:
+    """Changes of the file that are none for the crawl: it was told before, or has just read the file at its start."""
+    if not running:
+        return [msgspec.structs.replace(each, reason=DOES_NOT_RUN) for each in changes]
+    answered = await ask_status(directory)
+    later = {} if answered is None else {each.key: each for each in answered.status.next_settings}
+    return [later.get(each.key) or msgspec.structs.replace(each, holds="now", reason=None) for each in changes]
 
 
 def _as_here(change: SettingChange) -> SettingChange:
