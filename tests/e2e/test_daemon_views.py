@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -354,6 +355,9 @@ def test_a_person_sees_what_has_changed_since_an_earlier_run_of_a_schedule(tmp_p
         assert_everybody_can_use(page)
         page.get_by_label("Show").select_option("gone")
         expect(page.get_by_text("Nothing like this has changed.")).to_be_visible()
+        shutil.rmtree(served.directory("a") / earlier)
+        page.get_by_role("button", name="Make it anew").click()
+        expect(page.get_by_text(f"A has no run '{earlier}', or it was deleted")).to_be_visible()
         page.get_by_label("Compare with").select_option("a week ago")
         page.get_by_label("Show").select_option("")
         expect(new).not_to_have_count(0)

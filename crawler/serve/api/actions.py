@@ -228,9 +228,10 @@ class Actions:
     async def diff(self, keeper: Keeper, run: str | None, wanted: DiffWanted) -> Diff:
         """What has changed in a crawl since an earlier run of its schedule, or since a moment."""
         after = self.directory(keeper)
-        runs = {Path(each.directory).name: Path(each.directory) for each in keeper.facts.record.runs}
+        directories = (Path(each.directory) for each in keeper.facts.record.runs)
+        runs = {each.name: each for each in directories if each.is_dir()}
         if run is not None and run not in runs:
-            detail = f"{keeper.name} has had no run {run!r}; GET /api/v1/crawls/{keeper.name} lists the last ones"
+            detail = f"{keeper.name} has no run {run!r}, or it was deleted; GET /api/v1/crawls/{keeper.name} lists the last ones"
             raise Refused(HTTPStatus.NOT_FOUND, detail)
         try:
             return await self._reporter.diff(after if run is None else runs[run], after, wanted)
