@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -123,6 +124,8 @@ def _set_values(kind: BlockKind, block: Any) -> list[tuple[str, object]]:
     return [(name, value) for name, value in kind.values(block).items() if value is not None]
 
 
+# A daemon renders the configurations of hundreds of crawls, whose comments are the same.
+@lru_cache(maxsize=1024)
 def _comment(text: str) -> str:
     return "\n".join(f"# {line}" for line in textwrap.wrap(text, _WIDTH, break_on_hyphens=False))
 
