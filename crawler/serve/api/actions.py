@@ -231,7 +231,7 @@ class Actions:
         directories = (Path(each.directory) for each in keeper.facts.record.runs)
         runs = {each.name: each for each in directories if each.is_dir()}
         if run is not None and run not in runs:
-            detail = f"{keeper.name} has no run {run!r}, or it was deleted; GET /api/v1/crawls/{keeper.name} lists the last ones"
+            detail = f"{keeper.name} has no run {run!r}, or it was deleted; GET /api/v1/crawls/{keeper.name} lists some"
             raise Refused(HTTPStatus.NOT_FOUND, detail)
         try:
             return await self._reporter.diff(after if run is None else runs[run], after, wanted)
