@@ -26,15 +26,14 @@ copying/, restoring     while the crawl is copied, or restored from a copy
 import errno
 import fcntl
 import os
-import shutil
 import time
 from itertools import count
 from pathlib import Path
 from typing import Literal, Self
 
-from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
+from crawler.disk.durable_file import BESIDE_SQLITE, delete_folders, has_rows, replace_file
 from crawler.disk.holders import typed_for
-from crawler.disk.permissions import why_not_lockable, why_not_readable, why_not_writable, write_holder
+from crawler.disk.permissions import why_missing, why_not_lockable, why_not_readable, why_not_writable, write_holder
 
 Purpose = Literal["run", "read", "change"]
 COPYING, LINEAGES, RESTORING, READS = "copying", "lineages.json", "restoring", "reads"
@@ -161,6 +160,10 @@ class CrawlDirectory:
     def claim(self) -> Path:
         return self.path / "claim.json"
 
+    @property
+    def _output(self) -> tuple[Path, ...]:
+        return (self.records, self.warc, self.sinks, self.pruned_numbers, self.fingerprints, self.log.parent)
+
     def has_state(self) -> bool:
         """Whether there is a frontier, even if it is damaged."""
         files = (path for path in self.frontier.rglob("*") if path.is_file() and path.stat().st_size)
@@ -190,13 +193,12 @@ class CrawlDirectory:
         )
 
     def check_place(self) -> None:
-        """Raise `DirectoryRefused` if the directory is a link to a missing disk, or belongs to somebody else."""
+        """Raise `DirectoryRefused` if the directory, or a folder of it, is a link to a missing disk, or belongs to
+        somebody else."""
         try:
-            if self.path.is_symlink() and not self.path.exists():
-                raise DirectoryRefused(
-                    f"{self.path} is a link to {self.path.readlink()}, which is missing: mount its disk, or restore a "
-                    "copy there"
-                )
+            for path in (self.path, self.frontier, self.visited, *self._output):
+                if why := why_missing(path):
+                    raise DirectoryRefused(why)
             if (self.path / RESTORING).exists():
                 raise DirectoryRefused(f"{self.path} was restored in part: run the same `onceover restore` again")
             folders = [folder for folder in (self.path, self.frontier) if folder.is_dir()]
@@ -292,9 +294,7 @@ class CrawlDirectory:
     def clear(self) -> None:
         """Delete state and output alone, the state first: so no crawl is resumed whose output is gone."""
         copies = self.path.glob(f"{self.frontier.name}.before-*")
-        output = (self.records, self.warc, self.sinks, self.pruned_numbers, self.fingerprints, self.log.parent)
-        for folder in filter(Path.exists, (self.frontier, *copies, self.visited, *output, self.path / COPYING)):
-            shutil.rmtree(folder)
+        delete_folders((self.frontier, *copies, self.visited, *self._output, self.path / COPYING))
         notes = (self.configuration, self.start, self.pruned, self.claim, self.path / LINEAGES)
         for file in (*self.path.glob(f"{self.earlier.name}*"), *notes):
             file.unlink(missing_ok=True)

@@ -1,7 +1,9 @@
-"""Files of a crawl: replaces one as a whole, and tells what it holds and whether it still has its name."""
+"""Files of a crawl: replaces one as a whole, tells what it holds and whether it still has its name, and deletes
+folders."""
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -65,3 +67,17 @@ def has_rows(path: Path) -> bool:
             return any(database.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchone() for name in names)  # noqa: S608  # a name of its own
     except sqlite3.Error:
         return True
+
+
+def delete_folders(folders: Iterable[Path]) -> None:
+    """Delete those that exist, in this order. Of a link to another disk, what is there is deleted, and the link stays.
+    Raises `OSError`."""
+    for folder in filter(Path.exists, folders):
+        if not folder.is_symlink():
+            shutil.rmtree(folder)
+            continue
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()

@@ -1,4 +1,5 @@
-"""Why a folder can't be read or written to, or a file can't be locked, and what to do; and who holds a lock."""
+"""Why a folder is missing, or can't be read or written to, or a file can't be locked, and what to do; and who holds a
+lock."""
 
 import os
 import shlex
@@ -6,6 +7,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from crawler.codes.full_disk import DISK_FULL
+
+
+def why_missing(folder: Path) -> str | None:
+    """For people; None unless it is a link to another disk, which is not there."""
+    if not folder.is_symlink() or folder.exists():
+        return None
+    return (
+        f"{folder} is a link to {folder.readlink()}, which is missing: mount its disk, or restore a copy there; if all "
+        "of that is lost, delete the link"
+    )
 
 
 def why_not_writable(folder: Path) -> str | None:

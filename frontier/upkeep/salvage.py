@@ -53,11 +53,11 @@ def repair_directory(
 
 
 def copy_database(directory: Path, copy: Path) -> None:
-    """Copy a database to a new directory on the same file system."""
+    """Copy a database to a new directory. Tables, which never change, take no space on the same file system."""
     copy.mkdir()
     for path in _files(directory):
         if path.suffix in TABLE_SUFFIXES:
-            os.link(path, copy / path.name)
+            _link_or_copy(path, copy / path.name)
         else:
             shutil.copy2(path, copy / path.name)
 
@@ -95,7 +95,7 @@ def _is_readable_without_logs(directory: Path) -> bool:
     with TemporaryDirectory(prefix=f"{directory.name}.tables-", dir=directory.parent) as scratch:
         for path in _files(directory):
             if path.suffix in TABLE_SUFFIXES:
-                os.link(path, Path(scratch) / path.name)
+                _link_or_copy(path, Path(scratch) / path.name)
             elif path.name == "CURRENT" or path.name.startswith("MANIFEST-"):
                 shutil.copyfile(path, Path(scratch) / path.name)
         return is_readable(Path(scratch))
@@ -113,7 +113,7 @@ def _move_logs_into_tables(directory: Path) -> None:
     for log in sorted(path for path in _files(directory) if path.suffix == ".log"):
         with TemporaryDirectory(prefix=f"{directory.name}.log-", dir=directory.parent) as scratch:
             for table in _tables_of(log, Path(scratch)):
-                table.rename(directory / f"{_next_number(directory):06d}.ldb")
+                shutil.move(table, directory / f"{_next_number(directory):06d}.ldb")
         log.unlink()
 
 
@@ -125,6 +125,13 @@ def _tables_of(log: Path, scratch: Path) -> list[Path]:
     shutil.copyfile(log, scratch / "000100.log")
     run_leveldb("open", scratch, write_buffer_bytes=buffer_bytes)
     return [path for path in _files(scratch) if path.suffix in TABLE_SUFFIXES]
+
+
+def _link_or_copy(path: Path, target: Path) -> None:
+    try:
+        os.link(path, target)
+    except OSError:  # the directory is a link to another disk, or its disk has no hard links
+        shutil.copy2(path, target)
 
 
 def _next_number(directory: Path) -> int:

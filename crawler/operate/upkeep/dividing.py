@@ -22,6 +22,7 @@ import msgspec
 
 from config import Loaded, render_toml
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.durable_file import delete_folders
 from crawler.disk.free_space import free_bytes
 from crawler.disk.layout import Layout, part_at, read_division, read_layout, write_division, write_layout
 from crawler.operate.opening import lock_directory
@@ -281,7 +282,5 @@ def _finish(path: Path) -> None:
         directory.write_configuration(render_toml(_with_parts(path, len(layout.parts)).lasting))
         for name in layout.earlier:
             source = CrawlDirectory(path / name)
-            for folder in (source.frontier, source.visited, source.fingerprints):
-                if folder.exists():
-                    shutil.rmtree(folder)
+            delete_folders((source.frontier, source.visited, source.fingerprints))
         directory.division.unlink()
