@@ -22,6 +22,9 @@ from config.schema.crawl import Limits
 from config.settings import Setting, sections, settings
 
 _PATHS: Final = ("crawl.seed_files", "output.dedupe_against")
+"""Relative ones start from the configuration file."""
+_PATHS_FROM_HERE: Final = ("scope.place_files", "scope.exclude_place_files", "fetch.authorities")
+"""Relative ones start from the current directory."""
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +108,9 @@ def load(  # noqa: PLR0913 - each may be left out
         if key in values:
             given_as_text = strongest[key].raw is not None
             _anchor(values, key, Path() if file is None or given_as_text else file.parent)
+    for key in _PATHS_FROM_HERE:
+        if key in values:
+            _anchor(values, key, Path())
     config = _config(values)
     problems += cross_check(config, origins, backends)
     config, block_origins, refused_in_blocks = _with_blocks(

@@ -65,7 +65,7 @@ def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
             return texts.map(lambda text: f"{text}(+https://library.se/)")
         case "output.sinks":
             return st.just(())
-        case "output.dedupe_against":
+        case "output.dedupe_against" | "scope.place_files" | "scope.exclude_place_files" | "fetch.authorities":
             return st.sampled_from([(), ("/archive/site",)])
         case "visited.capacity":
             return st.integers(1, 10**10)

@@ -92,6 +92,22 @@ def test_seed_files_are_found_beside_the_configuration_or_from_the_command_line_
     assert all(Path(name).is_absolute() for name in here.config.crawl.seed_files + relative.config.crawl.seed_files)
 
 
+def test_other_files_are_found_here_and_stay_the_same_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The configuration of a run is read again from other directories."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    text = (
+        f'{MINIMAL}[scope]\nplace_files = ["in.txt"]\nexclude_place_files = ["out.txt"]\n'
+        '[fetch]\nauthorities = ["ca.pem"]\n'
+    )
+    config = load(written(tmp_path / "there", text)).config
+    assert config.scope.place_files == (f"{tmp_path}/in.txt",)
+    assert config.scope.exclude_place_files == (f"{tmp_path}/out.txt",)
+    assert config.fetch.authorities == (f"{tmp_path}/ca.pem",)
+
+
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
