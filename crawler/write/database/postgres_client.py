@@ -54,6 +54,7 @@ class PostgresClient:
         self._pause_s = 0.0
         self._try_at = 0.0
         self._why = ""
+        self._has_warned = False
 
     async def begin(self) -> None:
         """Connect, and make the tables. Raises ValueError if the configuration, a right or a table is wrong; a server
@@ -77,13 +78,15 @@ class PostgresClient:
         except ValueError as error:  # a right that was taken away while the crawl runs may be given back
             raise OSError(str(error)) from error
         try:
-            await store(connection, self._target.schema, self._target.crawl, rows)
+            replaced = await store(connection, self._target.schema, self._target.crawl, rows)
         except _BROKEN as error:
             self._drop()
             raise OSError(_told(error)) from error
         except BaseException:
             self._drop()
             raise
+        if replaced is not None:
+            self._warn_of_another(replaced)
 
     async def read(self, columns: Sequence[str]) -> AsyncGenerator[list[Sequence[Any]]]:
         """Some columns of all pages of the crawl. Raises `OSError`."""
@@ -154,6 +157,16 @@ class PostgresClient:
             return (await asyncio.to_thread(file.read_text, encoding="utf-8")).rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             raise asyncpg.ClientConfigurationError(f"password_file: {error}") from error
+
+    def _warn_of_another(self, url: str) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "the sink postgres: this crawl replaces rows of another one with the name %r, such as that of %s: give "
+                "each crawl a name of its own, and delete the rows of a crawl before it begins anew",
+                self._target.crawl,
+                url,
+            )
 
     def _pause(self, error: BaseException) -> None:
         self._why = self._named(error)

@@ -75,14 +75,15 @@ async def check(connection: asyncpg.Connection, schema: str) -> None:
         await transaction.rollback()
 
 
-async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: Sequence[Row]) -> None:
-    """Store pages, all of them or none. A page replaces its former row and links."""
+async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: Sequence[Row]) -> str | None:
+    """Store pages, all of them or none. A page replaces its former row and links. Returns the URL of one that was
+    replaced by a page of another URL: that was of another crawl with this name."""
     linked = [row for row in rows if row.links is not None]
     links = [(crawl, row.number, at, link) for row in linked for at, link in enumerate(row.links or ())]
     async with connection.transaction():
         pages = [(crawl, *_with_moments(row.values)) for row in rows]
         await connection.copy_records_to_table(_NEW_PAGES, records=pages, columns=_NAMES)
-        await connection.execute(_upsert(schema))
+        replaced: str | None = await connection.fetchval(_upsert(schema))
         if linked:
             numbers = [row.number for row in linked]
             await connection.execute(
@@ -91,6 +92,7 @@ async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: S
                 numbers,
             )
             await connection.copy_records_to_table("links", records=links, columns=_LINK_NAMES, schema_name=schema)
+    return replaced
 
 
 async def read_pages(
@@ -111,9 +113,11 @@ async def read_pages(
 
 def _upsert(schema: str) -> str:
     changes = ", ".join(f'"{name}" = EXCLUDED."{name}"' for name in _NAMES if name not in ("crawl", "number"))
-    return (
-        f'INSERT INTO "{schema}".pages ({_QUOTED}) SELECT {_QUOTED} FROM {_NEW_PAGES} '  # noqa: S608  # our names
-        f"ON CONFLICT (crawl, number) DO UPDATE SET {changes}"
+    return (  # the last part sees the table as it was before
+        f'WITH stored AS (INSERT INTO "{schema}".pages ({_QUOTED}) SELECT {_QUOTED} FROM {_NEW_PAGES} '  # noqa: S608
+        f"ON CONFLICT (crawl, number) DO UPDATE SET {changes}) "
+        f'SELECT former.url FROM "{schema}".pages AS former JOIN {_NEW_PAGES} AS new USING (crawl, number) '
+        "WHERE former.url <> new.url LIMIT 1"
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import asyncpg
+import msgspec
 import pytest
 import trustme
 
@@ -77,6 +78,26 @@ async def test_all_parts_may_begin_at_once_and_a_later_sink_adds_columns_that_ar
         ["t", "kept"],
         ["f", "kept"],
     ]
+
+
+async def test_a_crawl_that_replaces_rows_of_another_with_its_name_says_so_once(
+    server: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink = open_sink(server.dsn, schema="shared")
+    fetched, record = rich_page(7)
+    for _ in range(2):  # as after a crash
+        await sink.write(fetched, record)
+    await sink.aclose()
+    assert not caplog.messages
+    another = open_sink(server.dsn, schema="shared")
+    for _ in range(2):
+        for path in ("one", "two"):
+            await another.write(fetched, msgspec.structs.replace(record, url=f"http://b.test/{path}"))
+    await another.aclose()
+    [told] = caplog.messages
+    assert "replaces rows of another one with the name 'docs'" in told
+    assert record.url in told
+    assert server.query("SELECT number, url FROM shared.pages") == [["7", "http://b.test/two"]]
 
 
 async def test_what_waiting_does_not_mend_is_refused_at_the_beginning(server: PostgresServer) -> None:
