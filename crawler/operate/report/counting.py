@@ -203,9 +203,6 @@ class Hosts:
             count = self._hosts[host] = HostCount()
         count.add(visit, is_last=is_last)
 
-    def of(self, host: str) -> HostCount | None:
-        return self._hosts.get(host)
-
     @property
     def count(self) -> int:
         """The number of hosts; those that were dropped and came again count twice."""

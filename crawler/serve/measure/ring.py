@@ -40,10 +40,6 @@ class Ring:
         self._starts = list(accumulate((tier.slots * self._size for tier in self._tiers), initial=_PAGE))
         self._is_ready = False
 
-    @property
-    def max_bytes(self) -> int:
-        return self._starts[-1]
-
     def write(self, moment: float, values: Values) -> None:
         """Keep a sample in each tier, in place of the one before in the same step. Raises `OSError`."""
         with self._open() as file:
