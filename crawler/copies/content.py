@@ -6,7 +6,6 @@ lock            held by who writes or reads the copy
 """
 
 import errno
-import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from crawler.codes.full_disk import DISK_FULL
 from crawler.copies.folder import CopyRefused
 from crawler.disk.durable_file import replace_file
 from crawler.disk.lineages import Block
-from crawler.disk.permissions import why_not_lockable
+from crawler.disk.permissions import lock_now
 
 VERSION: Final = 1
 _LIST: Final = "copy.json"
@@ -147,12 +146,8 @@ class Folder:
                 raise
             raise CopyRefused(f"the copy in {self.path} can't be used: {error.strerror} ({error.filename})") from error
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise CopyRefused(f"another process uses the copy in {self.path}: wait until it has ended") from error
-            except OSError as error:
-                raise CopyRefused(why_not_lockable(self.path / _LOCK, error)) from error
+            in_use = f"another process uses the copy in {self.path}: wait until it has ended"
+            lock_now(descriptor, self.path / _LOCK, refused=CopyRefused, in_use=in_use)
             yield True
         finally:
             os.close(descriptor)

@@ -1,6 +1,5 @@
 """The folder in which a crawl is kept as it was while it is copied: for one process at a time."""
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from crawler.disk.directory import COPYING, CrawlDirectory
 from crawler.disk.durable_file import is_open_as
-from crawler.disk.permissions import why_not_lockable, why_not_writable
+from crawler.disk.permissions import lock_now, why_not_writable
 
 
 class CopyRefused(Exception):
@@ -27,12 +26,8 @@ def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
         raise CopyRefused(why_not_writable(directory.path) or f"{folder} can't be made: {error.strerror}") from error
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise CopyRefused(f"another process copies {directory.path}: wait until it has finished") from error
-        except OSError as error:
-            raise CopyRefused(why_not_lockable(folder, error)) from error
+        in_use = f"another process copies {directory.path}: wait until it has finished"
+        lock_now(descriptor, folder, refused=CopyRefused, in_use=in_use)
         if not is_open_as(descriptor, folder):
             raise CopyRefused(f"another process has just copied {directory.path}: try again")
         _empty(folder)

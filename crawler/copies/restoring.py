@@ -1,6 +1,5 @@
 """Makes files of a copy again."""
 
-import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from crawler.copies.folder import CopyRefused, check_no_file
 from crawler.copies.writing import Progress
 from crawler.disk.directory import RESTORING
 from crawler.disk.durable_file import is_open_as, naming
-from crawler.disk.permissions import why_not_lockable
+from crawler.disk.permissions import lock_now
 from crawler.write.appending import sync_directory
 
 
@@ -59,12 +58,8 @@ def _locked(mark: Path) -> Iterator[bool]:
     `CopyRefused`."""
     held, is_new = _open(mark)
     with held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise CopyRefused(f"another process restores a copy into {mark.parent}: wait until it has ended") from error
-        except OSError as error:
-            raise CopyRefused(why_not_lockable(mark, error)) from error
+        in_use = f"another process restores a copy into {mark.parent}: wait until it has ended"
+        lock_now(held, mark, refused=CopyRefused, in_use=in_use)
         if not is_open_as(held.fileno(), mark):
             raise _just_restored(mark)
         yield is_new

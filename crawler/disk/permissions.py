@@ -1,10 +1,13 @@
 """Why a folder is missing, or can't be read or written to, or a file can't be locked, and what to do; and who holds a
 lock."""
 
+import fcntl
 import os
 import shlex
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from crawler.codes.full_disk import DISK_FULL
 
@@ -57,6 +60,17 @@ def why_not_lockable(path: Path, error: OSError) -> str:
         f"{path} can't be locked: {error.strerror}. Without locks, two processes might change the same files: choose a "
         "directory on a file system that has them (flock), such as a local disk"
     )
+
+
+def lock_now(file: int | IO[bytes], path: Path, *, refused: Callable[[str], Exception], in_use: str) -> None:
+    """Lock an open file or folder for this process alone, without waiting. Raises `refused`, with `in_use` if another
+    process has locked it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise refused(in_use) from error
+    except OSError as error:
+        raise refused(why_not_lockable(path, error)) from error
 
 
 def _owner(folder: Path, number: int) -> str:

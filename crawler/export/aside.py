@@ -1,6 +1,5 @@
 """Files beside an export: the one that is written, until it is complete, and temporary ones."""
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from typing import BinaryIO, Final
 
 from crawler.codes.full_disk import DISK_FULL
 from crawler.disk.durable_file import is_open_as
+from crawler.disk.permissions import lock_now
 from crawler.export.writers import ExportRefused
 from crawler.write.appending import sync_directory
 
@@ -24,7 +24,7 @@ def written_aside(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]
     aside = path.with_name(path.name + _OPEN)
     descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     with _named_if_full(path), os.fdopen(descriptor, "w+b") as file:
-        lock(file.fileno(), path)
+        _lock(file.fileno(), path)
         if not is_open_as(file.fileno(), aside):
             raise ExportRefused(f"another export has just written {path}: begin anew with --overwrite")
         file.truncate(0)
@@ -75,14 +75,12 @@ def locked_folder(folder: Path) -> Iterator[None]:
     """Lets no other export write into a folder. Raises `ExportRefused`."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        lock(fd, folder)
+        _lock(fd, folder)
         yield
     finally:
         os.close(fd)
 
 
-def lock(fd: int, path: Path) -> None:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise ExportRefused(f"another export writes to {path}: wait until it ends, or name another place") from error
+def _lock(descriptor: int, path: Path) -> None:
+    in_use = f"another export writes to {path}: wait until it ends, or name another place"
+    lock_now(descriptor, path, refused=ExportRefused, in_use=in_use)

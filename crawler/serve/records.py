@@ -9,6 +9,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.disk.durable_file import replace_file
+from crawler.disk.permissions import why_not_lockable
 from crawler.serve.life.facts import Record
 
 FOLDER: Final = "daemon"
@@ -17,7 +18,7 @@ OWNERS_FILE: Final = "token"
 
 
 class HomeInUse(Exception):
-    """Another daemon serves this folder."""
+    """Another daemon serves this folder, or it can't be locked."""
 
 
 class Home:
@@ -59,6 +60,8 @@ class Home:
         except OSError as error:
             holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
             os.close(lock)
+            if not isinstance(error, BlockingIOError):
+                raise HomeInUse(why_not_lockable(self.folder / "lock", error)) from error
             raise HomeInUse(
                 f"process {holder or 'unknown'} serves {self.path} already; `kill {holder or 'PID'}` ends that daemon"
             ) from error

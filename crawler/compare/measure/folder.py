@@ -8,11 +8,12 @@ report.html      the same for people
 *.png            its plots
 """
 
-import fcntl
 import os
 import shutil
 from pathlib import Path
 from typing import Self
+
+from crawler.disk.permissions import lock_now
 
 
 class FolderRefused(Exception):
@@ -52,10 +53,11 @@ class Folder:
                 f"({error.filename}). Choose another with --dir"
             ) from error
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            in_use = f"{self.path} is in use by another comparison; wait until it ends"
+            lock_now(lock, lock_path, refused=FolderRefused, in_use=in_use)
+        except FolderRefused:
             os.close(lock)
-            raise FolderRefused(f"{self.path} is in use by another comparison; wait until it ends") from error
+            raise
         self._lock = lock
         return self
 
