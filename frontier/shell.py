@@ -22,7 +22,7 @@ from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission
-from frontier.transitions.asking.tending import Tending
+from frontier.transitions.asking.tending import tend
 from frontier.transitions.budgeting import Budgeting
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, Leasing
@@ -85,7 +85,7 @@ class QueueFrontier:
         self._budgeting = Budgeting(store, self._active, self._operator, self._commit)
         self.active_queues = partial(active_queues, self._active)
         self.upcoming = partial(upcoming, self._active)
-        self.tend = Tending(store, visited, self._commit, self._admission.lock).tend
+        self.tend = partial(tend, store, visited, self._commit, self._admission.lock)
         self._snapshotting = Snapshotting(store, visited, snapshots, self._commit, self._admission.lock)
         revisiting = Revisiting(store, self._active, self._admission, self._commit, self._snapshotting)
         self.readmit, self.revisit = revisiting.readmit, revisiting.revisit

@@ -17,32 +17,23 @@ _LEFT_TO_THE_NEXT_QUESTION: Final = (Forgotten, StoreFull, Unanswered, Unavailab
 """That waits for the server, or ends the crawl."""
 
 
-class Tending:
-    """For a crawl that asks nothing for long, because it is paused or its hosts rest, while others wait for it."""
-
-    def __init__(self, store: Store, visited: VisitedSet, commit: Commit, lock: asyncio.Lock) -> None:
-        """`lock` is that of admission, so that nothing is asked meanwhile."""
-        self._store = store
-        self._visited = visited
-        self._commit = commit
-        self._lock = lock
-
-    async def tend(self) -> None:
-        """See `frontier.Tended.tend`."""
-        visited = self._visited
-        if not isinstance(visited, KeptSet) or not isinstance(visited, SharedSet):
+async def tend(store: Store, visited: VisitedSet, commit: Commit, lock: asyncio.Lock) -> None:
+    """See `frontier.Tended.tend`. For a crawl that asks nothing for long, because it is paused or its hosts rest, while
+    others wait for it. `lock` is that of admission, so that nothing is asked meanwhile."""
+    if not isinstance(visited, KeptSet) or not isinstance(visited, SharedSet):
+        return
+    async with lock:
+        if commit.stopped or commit.closed:
             return
-        async with self._lock:
-            if self._commit.stopped or self._commit.closed:
-                return
-            with suppress(StoreFailed), self._commit.fail_on_error, suppress(*_LEFT_TO_THE_NEXT_QUESTION):
-                await self._tell(visited, visited)
+        with suppress(StoreFailed), commit.fail_on_error, suppress(*_LEFT_TO_THE_NEXT_QUESTION):
+            await _tell(store, visited, visited)
 
-    async def _tell(self, visited: SharedSet, kept: KeptSet) -> None:
-        try:
-            await kept.register()
-        except Forgotten as error:
-            log.warning("the server of the visited set may have forgotten URLs: %s; it is told them again", error)
-            await fill(self._store, visited)
-            await visited.fill([url.canonical for url in self._store.claims.urls()])
-            await kept.register()
+
+async def _tell(store: Store, visited: SharedSet, kept: KeptSet) -> None:
+    try:
+        await kept.register()
+    except Forgotten as error:
+        log.warning("the server of the visited set may have forgotten URLs: %s; it is told them again", error)
+        await fill(store, visited)
+        await visited.fill([url.canonical for url in store.claims.urls()])
+        await kept.register()
