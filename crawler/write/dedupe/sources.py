@@ -53,6 +53,8 @@ class _Entry(msgspec.Struct, frozen=True, gc=False):
     mime: str | None = None
     status: str | int | None = None
     digest: str | None = None
+    offset: str | int = 0
+    length: str | int = 0
 
 
 _decode = msgspec.json.Decoder(_Entry).decode
@@ -99,15 +101,15 @@ def _now(path: Path) -> Path:
     return path if path.exists() else _index_or_archive(final_path(path))
 
 
-def responses_in(path: Path) -> Iterator[Response]:
-    """The responses that an index or archive names, in its order, without those whose body has no SHA-1. None if it has
-    been deleted since it was found."""
+def responses_in(path: Path, *, archive_bytes: int | None = None) -> Iterator[Response]:
+    """The responses that an index or archive names, in its order, without those whose body has no SHA-1, and those that
+    an archive of that size can't have. None if it has been deleted since it was found."""
     path = _now(path)
     if not path.exists():
         return
     if path.name.endswith(_INDEXES):
         with _lines_in(path) as lines:
-            yield from _read(path, lines)
+            yield from _read(path, lines, archive_bytes)
     else:
         yield from _read(path, lines_of(path))
 
@@ -151,14 +153,14 @@ def _indexes_in(path: Path, opened: ExitStack) -> Iterator[Iterable[bytes]]:
                 yield opened.enter_context(gzip.GzipFile(fileobj=member)) if name.endswith(".gz") else member
 
 
-def _read(path: Path, lines: Iterable[bytes]) -> Iterator[Response]:
+def _read(path: Path, lines: Iterable[bytes], archive_bytes: int | None = None) -> Iterator[Response]:
     """The responses in these lines of a file. A line that can't be read is passed over: then that body is archived once
     more."""
     count = unreadable = 0
     for line in lines:
         count += 1
         try:
-            found = response_of(line)
+            found = response_of(line, archive_bytes)
         except ValueError:
             unreadable += 1
         else:
@@ -168,14 +170,17 @@ def _read(path: Path, lines: Iterable[bytes]) -> Iterator[Response]:
         _log.warning("%s: none of its lines (%d) can be read as a line of a CDXJ index; it may be damaged", path, count)
 
 
-def response_of(line: bytes) -> Response | None:
-    """None if a line is no response, or has no SHA-1. Raises `ValueError` if it can't be read."""
+def response_of(line: bytes, archive_bytes: int | None = None) -> Response | None:
+    """None if a line is no response, or has no SHA-1, or is not within an archive of that size. Raises `ValueError` if
+    it can't be read."""
     try:
         _, moment, fields = line.split(b" ", 2)
         entry = _decode(fields)
     except RecursionError as error:
         raise ValueError("its fields are nested too deeply") from error
     if entry.mime == REVISIT or entry.digest is None or not str(entry.status or "").isdecimal():
+        return None
+    if archive_bytes is not None and int(entry.offset) + int(entry.length) > archive_bytes:
         return None
     sha1 = sha1_of(entry.digest)
     when = moment.decode("latin-1")

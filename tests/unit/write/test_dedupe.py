@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from crawler.page import Page, body_digest
 from crawler.page.digests import digest_text
-from crawler.write.cdxj.lines import REVISIT, Described, line_of
-from crawler.write.cdxj.making import index_of
+from crawler.write.cdxj.lines import REVISIT, Described, line_of, offset_of
+from crawler.write.cdxj.making import archives, index_of
 from crawler.write.dedupe.originals import Originals, open_originals
 from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.dedupe.sources import check_beginnings, response_of, responses_in, sha1_of, sources_in
@@ -278,6 +278,16 @@ async def test_the_bodies_that_a_crawl_remembers_survive_its_restart(tmp_path: P
     assert kinds(found) == ["revisit", "revisit", "response"]
     assert found[1].fields["WARC-Refers-To-Target-URI"] == first[1].url
     assert "WARC-Refers-To" not in found[1].fields
+
+
+@pytest.mark.parametrize("is_torn", [True, False])
+async def test_a_body_that_was_cut_off_is_archived_again(tmp_path: Path, is_torn: bool) -> None:
+    options = WarcOptions(revisits=9, max_bytes=1)
+    await written(tmp_path, page(1, b"a" * 99), page(2, b"b" * 99), options=options)
+    damaged = archives(tmp_path)[0]
+    offset = offset_of(index_of(damaged).read_bytes().splitlines()[0])
+    os.truncate(damaged, offset + 20 if is_torn else 0)
+    assert list(bodies_archived_last(tmp_path, 9)) == [body_digest(b"b" * 99)]
 
 
 def kinds(found: Sequence[Archived]) -> list[str]:
