@@ -9,6 +9,7 @@ import msgspec
 
 from config import settings_of
 from crawler.codes.full_disk import DISK_FULL
+from crawler.wiring.plugins.guarded_sink import guarded_read
 from crawler.wiring.plugins.kinds import KINDS, Kind
 from crawler.wiring.plugins.methods import find_misfit, missing_methods
 from crawler.wiring.plugins.packages import Package
@@ -70,6 +71,10 @@ def load(backend: NamedBackend) -> Any:
     changes = {"name": backend.name, "make": _checked_maker(backend, descriptor.make)}
     if getattr(descriptor, "cost", None) is not None:
         changes["cost"] = _refuse_errors(backend, descriptor.cost, what="can't tell its cost")
+    if getattr(descriptor, "read", None) is not None:
+        changes["read"] = guarded_read(descriptor.read, backend.title)
+    if getattr(descriptor, "check", None) is not None:
+        changes["check"] = _checked_check(backend, descriptor.check)
     return msgspec.structs.replace(descriptor, **changes)
 
 
@@ -140,6 +145,20 @@ def _checked_maker(backend: NamedBackend, make: Callable[..., Any]) -> Callable[
         return kind.guard(component, backend.title)
 
     return make_component
+
+
+def _checked_check(backend: NamedBackend, check: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that checks a server like this one. Its errors but ValueError become a `PluginRefused`."""
+
+    async def check_it(*arguments: Any) -> None:
+        try:
+            await check(*arguments)
+        except ValueError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise backend.refuse(error, what="can't be checked") from error
+
+    return check_it
 
 
 def _refuse_errors(backend: NamedBackend, call: Callable[..., Any], *, what: str) -> Callable[..., Any]:

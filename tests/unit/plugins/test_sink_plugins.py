@@ -7,8 +7,13 @@ import pytest
 from config import ConfigError
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
-from crawler.wiring.components.processing import open_sinks
+from crawler.seams import NoOptions
+from crawler.wiring.components.processing import check_servers_of_sinks, open_sinks
 from crawler.wiring.configuration import load
+from crawler.wiring.plugins.catalog import descriptor
+from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.kinds import SINK
+from crawler.write.descriptor import Parameters
 from tests.unit.plugins.installing import Site
 
 SINKS = """
@@ -107,6 +112,62 @@ async def test_a_sink_that_can_not_begin_is_named(site: Site, tmp_path: Path) ->
         await open_sinks(load(None, overrides=settings), CrawlDirectory(tmp_path / "crawl"), full_disk)
     expected = 'the sink "plain:Refused" of plain-sinks 1.0 can\'t begin: the password is wrong'
     assert str(refused.value) == f"--set: output.sinks: {expected}"
+
+
+READING = """
+    from crawler.write.descriptor import Descriptor, Written
+
+
+    def make(parameters, options):
+        raise NotImplementedError
+
+
+    def nothing(parameters, options):
+        return None
+
+
+    async def pairs(parameters, options):
+        yield [(1, "http://a.test/")]
+
+
+    async def words(parameters, options):
+        yield [Written(number="one", url="http://a.test/", state="done", status=200, digest=None)]
+
+
+    async def check(parameters, options):
+        raise RuntimeError("no such server")
+
+
+    NOTHING = Descriptor(name="nothing", make=make, read=nothing)
+    PAIRS = Descriptor(name="pairs", make=make, read=pairs)
+    WORDS = Descriptor(name="words", make=make, read=words, check=check)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("NOTHING", "expected an asynchronous iterator from read, found NoneType"),
+        ("PAIRS", "expected Written from read, found tuple"),
+        ("WORDS", "wrong Written from read: Expected `int`, got `str` - at `$.number`"),
+    ],
+)
+async def test_what_a_sink_reads_back_wrongly_is_told(name: str, why: str, site: Site) -> None:
+    site.add("reading-sinks", "reading", READING, entries={"sink.reading": f"reading:{name}"})
+    found = descriptor(SINK, "reading")
+    with pytest.raises(PluginFailed) as failed:
+        async for _ in found.read(Parameters(), NoOptions()):
+            pass
+    assert str(failed.value) == f'the sink "reading" of reading-sinks 1.0 failed: {why}'
+
+
+async def test_a_sink_whose_server_can_not_be_checked_is_named(site: Site, tmp_path: Path) -> None:
+    site.add("reading-sinks", "reading", READING, entries={"sink.reading": "reading:WORDS"})
+    loaded = load(None, overrides=['crawl.seeds=["http://a.test/"]', 'output.sinks=["reading"]'])
+    with pytest.raises(ConfigError) as refused:
+        await check_servers_of_sinks(loaded, CrawlDirectory(tmp_path))
+    why = "can't be checked: RuntimeError: no such server"
+    assert str(refused.value) == f'--set: output.sinks: the sink "reading" of reading-sinks 1.0 {why}'
 
 
 async def test_sinks_that_are_open_are_closed_when_another_can_not_be_opened(

@@ -1,0 +1,34 @@
+"""Checks what the functions of a sink of others return, beside the sink itself."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import msgspec
+
+from crawler.wiring.plugins.failures import PluginFailed
+from crawler.write.descriptor import Parameters, Read, Written
+
+
+def guarded_read(read: Read, title: str) -> Read:
+    """A function that reads a sink, which `title` names. It raises `PluginFailed` instead of returning a wrong value,
+    which would be told as a difference between outputs, or end `inspect verify` with a traceback."""
+
+    async def read_checked(parameters: Parameters, options: Any) -> AsyncIterator[Sequence[Written]]:
+        found: Any = read(parameters, options)
+        if not isinstance(found, AsyncIterator):
+            raise PluginFailed(
+                f"{title} failed: expected an asynchronous iterator from read, found {type(found).__name__}"
+            )
+        async for rows in found:
+            yield [_checked(row, title) for row in rows]
+
+    return read_checked
+
+
+def _checked(row: Any, title: str) -> Written:
+    if not isinstance(row, Written):
+        raise PluginFailed(f"{title} failed: expected Written from read, found {type(row).__name__}")
+    try:
+        return msgspec.convert(msgspec.structs.asdict(row), Written)
+    except msgspec.ValidationError as error:
+        raise PluginFailed(f"{title} failed: wrong Written from read: {error}") from error
