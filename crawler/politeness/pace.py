@@ -26,7 +26,8 @@ SLOW_DOWN_STATUSES: Final = TOO_MANY_REQUESTS | {503, 529}
 RETRY_AFTER_LIMIT_S: Final = 366 * 86400.0
 """A longer Retry-After counts as this."""
 
-_SECONDS = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*(?:s|sec|seconds)?\s*(?:,.*)?", re.IGNORECASE)
+_SECONDS = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*(?:(?:s|sec|seconds)\s*)?(?:,.*)?", re.IGNORECASE)
+"""No two repeats of white space touch, since these would take quadratic time."""
 _LEAST_UNIT_S = 0.1
 """The rest that doubles if the host otherwise needs none."""
 _MAX_DOUBLINGS = 40
