@@ -28,10 +28,10 @@ def _date() -> re.Pattern[str]:
         # /2040/05/01, /2040-05-01, /2040_05_01, /2040/05 at the root
         rf"/{_YEAR}/{_MONTH}/{_DAY}(?=$|[/?.])|/{_YEAR}([-_]){_MONTH}\3{_DAY}{_END}|^/{_YEAR}/{_MONTH}/?(?=$|\?)"
         # =2040-05-01, =2040/05/01, =01.05.2040, =5/1/2040
-        rf"|[?&;][^=&;]*=(?:{_YEAR}([-/.]|%2[Ff]){_MONTH}\6{_DAY}(?=$|[&;T+ ]|%20)"
+        rf"|[?&;][^?=&;]*=(?:{_YEAR}([-/.]|%2[Ff]){_MONTH}\6{_DAY}(?=$|[&;T+ ]|%20)"
         rf"|(?:{_LOOSE_DAY}\.{_LOOSE_MONTH}\.|{_LOOSE_MONTH}{_SLASH}{_LOOSE_DAY}{_SLASH}){_YEAR}(?=$|[&;+ ]|%20))"
         # date=2040-05, date=204005, date=20400501
-        r"|[?&;][^=&;]{0,40}(?:date|datum|fecha|day|month|monat|mois|week|calend|kalend)[^=&;]{0,40}="
+        r"|[?&;][^?=&;]{0,40}(?:date|datum|fecha|day|month|monat|mois|week|calend|kalend)[^?=&;]{0,40}="
         rf"{_YEAR}-?{_MONTH}{_DAY}?(?=$|[&;])",
         re.IGNORECASE,
     )
@@ -50,7 +50,7 @@ def _of_calendar() -> re.Pattern[str]:
         # At the end of the path, perhaps before a file extension or the name of a view.
         rf"(?:/{_YEAR}([-/_]){_LOOSE_MONTH}(?:\2{_LOOSE_DAY})?|(?<![0-9])[-_]{_YEAR}-{_MONTH}-{_DAY})"
         r"(?:\.[a-z]+|/(?:month|week|day|list))?/?(?=$|\?)"
-        rf"|[?&;][^=&;]*={_YEAR}[-/.]?{_MONTH}(?=$|[&;])",
+        rf"|[?&;][^?=&;]*={_YEAR}[-/.]?{_MONTH}(?=$|[&;])",
         re.IGNORECASE,
     )
 

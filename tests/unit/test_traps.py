@@ -173,6 +173,7 @@ def test_a_hostile_url_takes_no_hostile_time() -> None:
         "/?" + "date" * 20_000 + "=2040",
         "/?" + "day=2040-05&" * 5_000,
         "/calendar" + "-2040-05" * 5_000,
+        "/calendar" + "?" * 80_000 + "2040",
     ):
         target = reader.read(f"https://example.org{path}", "https://example.org/")
         assert not isinstance(target, BadUrl)
