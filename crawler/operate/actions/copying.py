@@ -71,6 +71,7 @@ def _entry(line: Line) -> LedgerEntry:
         number=0,
         found_at=seconds(line.found_at),
         via=line.via,
+        kind=line.kind,
         status=line.status,
         reason=line.reason,
         fetched_at=seconds(line.fetched_at) or None,

@@ -60,7 +60,9 @@ def line_of(known: KnownUrl) -> Line:
         return Line(
             url=entry.canonical,
             state=entry.state.name.lower(),
+            depth=entry.depth or 0,
             via=entry.via,
+            kind=entry.kind,
             found_at=moment(entry.found_at),
             status=entry.status,
             reason=entry.reason,

@@ -135,6 +135,23 @@ def test_without_records_the_ledger_tells_as_much_as_it_knows(tmp_path: Path) ->
     assert "this is what its ledger tells" in crawl.do("report").out
 
 
+def test_the_ledger_tells_pages_from_sitemaps_and_checks(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    shutil.rmtree(crawl.directory / "records")
+    lines: list[dict[str, object]] = [
+        {"url": f"http://{HOSTS[0]}/sitemap.xml", "state": "done", "status": 200, "kind": "sitemap"},
+        {"url": "http://other.test/#external", "state": "done", "status": 404, "kind": "external"},
+    ]
+    (tmp_path / "urls.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
+    assert crawl.run("frontier", "import", "DIR", str(tmp_path / "urls.jsonl")).code == 0
+    exported = {str(line["url"]): line.get("kind") for line in crawl.exported()}
+    assert [exported[str(line["url"])] for line in lines] == ["sitemap", "external"]
+    summary = report_of(crawl).summary
+    assert summary.pages == PAGES
+    assert summary.external is not None
+    assert (summary.external.checked, summary.external.dead) == (1, 1)
+
+
 def test_a_report_is_shown_to_people_in_sections(tmp_path: Path) -> None:
     crawl = make(tmp_path / "crawl")
     both = crawl.do("report", "--limit", "2").out
