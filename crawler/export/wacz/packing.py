@@ -154,7 +154,8 @@ class _Packing:
             for page in _pages(snapshot, rewrite):
                 target.write(msgspec.json.encode(page) + b"\n")
                 count += 1
-                first_seed = page if first_seed is None and page.seed else first_seed
+                if page.seed and (first_seed is None or int(page.id) < int(first_seed.id)):
+                    first_seed = page
         return count, first_seed
 
     def _add(self, member: GzipMember, file: BinaryIO, target: Member, name: str) -> None:
@@ -189,7 +190,8 @@ def _pages(snapshot: Snapshot, rewrite: Callable[[bytes], bytes] | None) -> Iter
             and record.content_type in _HTML
             and record.fetched_at is not None
         ):
-            is_seed = record.kind == "seed"
+            # Many seeds redirect: to https, or to www.
+            is_seed = record.kind == "seed" or (record.kind == "redirect" and record.depth == 0)
             yield _Page(
                 id=str(record.number),
                 url=record.url,

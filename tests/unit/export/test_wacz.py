@@ -122,6 +122,24 @@ def same() -> tuple[Page, Page]:
     return page(1, b"the same" * 100), page(2, b"the same" * 100)
 
 
+async def test_the_main_page_is_the_first_seed_or_where_it_redirects_to(tmp_path: Path) -> None:
+    """Seeds may be fetched in any order."""
+    records = [
+        msgspec.structs.replace(record_of(page(number), number), kind=kind, depth=depth)
+        for number, kind, depth in ((4, "redirect", 1), (5, "link", 1), (3, "redirect", 0), (2, "seed", 0))
+    ]
+    write_crawl(tmp_path / "crawl", records)
+    sink = WarcSink(tmp_path / "crawl" / "warc", WarcOptions())
+    await sink.begin()
+    for record in records:
+        await sink.write(page(record.number), record)
+    await sink.aclose()
+    run(tmp_path / "crawl", "wacz", tmp_path / "a.wacz")
+    opened = Opened(tmp_path / "a.wacz")
+    assert {each["id"] for each in opened.pages if each.get("seed")} == {"2", "3"}
+    assert opened.package["mainPageUrl"] == records[3].url
+
+
 async def test_a_wacz_holds_the_archive_as_it_is_with_index_pages_and_digests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
