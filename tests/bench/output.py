@@ -29,7 +29,8 @@ from crawler.wiring.configuration import load
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.verification import Verification
 from crawler.write.database.postgres import PostgresOptions, PostgresSink
-from crawler.write.database.sqlite import SqliteOptions, SqliteSink
+from crawler.write.database.rows import RowOptions
+from crawler.write.database.sqlite import SqliteSink
 from crawler.write.descriptor import Parameters
 from crawler.write.records import RecordSink
 from crawler.write.warc import WarcSink
@@ -151,7 +152,7 @@ async def verify(folder: Path, work: list[Sample]) -> tuple[float, float]:
     sinks: list[Sink] = [
         RecordSink(directory.records),
         WarcSink(directory.warc),
-        SqliteSink(Parameters(directory=directory.sinks / "sqlite"), SqliteOptions()),
+        SqliteSink(Parameters(directory=directory.sinks / "sqlite"), RowOptions()),
     ]
     for sink in sinks:
         await write_all(sink, iter(work))
@@ -180,7 +181,7 @@ def sinks_in(folder: Path, stack: ExitStack) -> dict[str, Callable[[int], Sink]]
     makers: dict[str, Callable[[int], Sink]] = {
         "records": lambda turn: RecordSink(fresh("records", turn)),
         "warc": lambda turn: WarcSink(fresh("warc", turn)),
-        "sqlite": lambda turn: SqliteSink(Parameters(directory=fresh("sqlite", turn)), SqliteOptions()),
+        "sqlite": lambda turn: SqliteSink(Parameters(directory=fresh("sqlite", turn)), RowOptions()),
     }
     if PROGRAMS is None:
         tell("PostgreSQL is not installed: apt-get install postgresql; its figures are left out")

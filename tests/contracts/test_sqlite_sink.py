@@ -9,7 +9,8 @@ from crawler.testing import SinkContract
 from crawler.testing.loops import in_event_loop
 from crawler.testing.sink.pages import write
 from crawler.write.appending import Durability
-from crawler.write.database.sqlite import SqliteOptions, SqliteSink
+from crawler.write.database.rows import RowOptions
+from crawler.write.database.sqlite import SqliteSink
 from crawler.write.database.sqlite_file import FILE_NAME, read_rows
 from crawler.write.descriptor import Parameters
 
@@ -21,7 +22,7 @@ class TestSqliteSink(SinkContract):
 
     def open_sink(self, directory: Path) -> Sink:
         directory.mkdir(parents=True, exist_ok=True)
-        return SqliteSink(Parameters(directory=directory, durability=self.durability), SqliteOptions())
+        return SqliteSink(Parameters(directory=directory, durability=self.durability), RowOptions())
 
     def read_numbers(self, directory: Path) -> list[int]:
         return [int(str(row[0])) for rows in read_rows(directory / FILE_NAME, "number") for row in rows]

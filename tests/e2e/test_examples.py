@@ -53,7 +53,8 @@ from crawler.serve.api.forms import CrawlForm, CrawlList
 from crawler.serve.life.news import News
 from crawler.status import Status, status_of
 from crawler.write.database.postgres import PostgresOptions, PostgresSink
-from crawler.write.database.sqlite import SqliteOptions, SqliteSink
+from crawler.write.database.rows import RowOptions
+from crawler.write.database.sqlite import SqliteSink
 from crawler.write.descriptor import Parameters
 from frontier import FrontierStats
 from tests.e2e.crawling import COMPLETE, LIMIT, ONCEOVER, USAGE, Web, environment, onceover, setting, start, started
@@ -728,7 +729,7 @@ def check_protocol(block: Block, folder: Path, shell: Shell) -> None:
 
 
 def check_sqlite_query(block: Block, folder: Path, _: Shell) -> None:
-    asyncio.run(SqliteSink(Parameters(directory=folder), SqliteOptions()).aclose())
+    asyncio.run(SqliteSink(Parameters(directory=folder), RowOptions()).aclose())
     with closing(sqlite3.connect(folder / "pages.sqlite")) as database:
         database.execute(block.text)
 

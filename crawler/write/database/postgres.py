@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
-import msgspec
 from msgspec import Meta
 
 from crawler.page import Fetched, PageRecord
@@ -20,7 +19,7 @@ _READ: Final = ("number", "url", "state", "status", "digest")
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
-class PostgresOptions(msgspec.Struct, frozen=True, kw_only=True):
+class PostgresOptions(RowOptions, frozen=True, kw_only=True):
     """The options of the sink."""
 
     dsn: Annotated[
@@ -35,8 +34,6 @@ class PostgresOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
     schema: Annotated[str, Meta(description="The schema of the tables.")] = "onceover"
     crawl: Annotated[str, Meta(description="The name of the crawl in the tables. Empty means crawl.name.")] = ""
-    headers: Annotated[bool, Meta(description="Store the headers of each response, too.")] = False
-    bodies: Annotated[bool, Meta(description="Store the body of each page, too.")] = False
 
     def __post_init__(self) -> None:
         if self.dsn and _has_secret(self.dsn):
@@ -76,7 +73,7 @@ class PostgresSink:
     """A page that is written again replaces its row. If the server does not answer, `write` raises `OSError`."""
 
     def __init__(self, parameters: Parameters, options: PostgresOptions) -> None:
-        self._options = RowOptions(headers=options.headers, bodies=options.bodies)
+        self._options = options
         self._client = _client(parameters, options)
         self._batches = Batches(self._client.store)
         self._closed = False

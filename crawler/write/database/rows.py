@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 from types import NoneType
-from typing import Any, Final, get_args, get_type_hints
+from typing import Annotated, Any, Final, get_args, get_type_hints
 
 import msgspec
+from msgspec import Meta
 
 from crawler.page import Failure, Fetched, Page, PageRecord
 from crawler.url.urls import host_of
@@ -46,10 +47,10 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class RowOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a row may have that a record has not."""
+    """The options of a sink: what its rows have beside records."""
 
-    headers: bool = False
-    bodies: bool = False
+    headers: Annotated[bool, Meta(description="Store the headers of each response, too.")] = False
+    bodies: Annotated[bool, Meta(description="Store the body of each page, too.")] = False
 
 
 _KINDS: Final = {int: Kind.INTEGER, float: Kind.REAL, str: Kind.TEXT, bool: Kind.BOOLEAN}

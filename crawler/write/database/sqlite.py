@@ -2,10 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Final
-
-import msgspec
-from msgspec import Meta
+from typing import Final
 
 from crawler.page import Fetched, PageRecord
 from crawler.write.database.batches import Batches
@@ -14,19 +11,12 @@ from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile, read_writt
 from crawler.write.descriptor import FILES, Descriptor, Parameters, Written
 
 
-class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the sink."""
-
-    headers: Annotated[bool, Meta(description="Store the headers of each response, too.")] = False
-    bodies: Annotated[bool, Meta(description="Store the body of each page, too.")] = False
-
-
 class SqliteSink:
     """A page that is written again replaces its row. One thread at a time works on the file."""
 
-    def __init__(self, parameters: Parameters, options: SqliteOptions) -> None:
+    def __init__(self, parameters: Parameters, options: RowOptions) -> None:
         assert parameters.directory is not None  # it needs one
-        self._options = RowOptions(headers=options.headers, bodies=options.bodies)
+        self._options = options
         self._file = SqliteFile(parameters.directory / FILE_NAME, durability=parameters.durability)
         self._batches = Batches(self._store)
         self._closed = False
@@ -47,12 +37,12 @@ class SqliteSink:
         await asyncio.to_thread(self._file.store, rows)
 
 
-async def _read(parameters: Parameters, _: SqliteOptions) -> AsyncIterator[Sequence[Written]]:
+async def _read(parameters: Parameters, _: RowOptions) -> AsyncIterator[Sequence[Written]]:
     assert parameters.directory is not None
     for rows in read_written(parameters.directory / FILE_NAME):
         yield rows
 
 
 DESCRIPTOR: Final = Descriptor(
-    name="sqlite", make=SqliteSink, options=SqliteOptions, needs=FILES, read=_read, from_records=True
+    name="sqlite", make=SqliteSink, options=RowOptions, needs=FILES, read=_read, from_records=True
 )

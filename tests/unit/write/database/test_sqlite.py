@@ -17,14 +17,14 @@ from crawler.testing.disks import fill, mounted
 from crawler.testing.sink.pages import write, write_failure, write_unfetched
 from crawler.write.database import sqlite_file
 from crawler.write.database.rows import COLUMNS, RowOptions, row_of
-from crawler.write.database.sqlite import SqliteOptions, SqliteSink
+from crawler.write.database.sqlite import SqliteSink
 from crawler.write.database.sqlite_file import FILE_NAME, read_rows
 from crawler.write.descriptor import Parameters
 from tests.unit.write.database.samples import named, rich_page
 
 
 def open_sink(directory: Path, *, headers: bool = False, bodies: bool = False) -> SqliteSink:
-    return SqliteSink(Parameters(directory=directory), SqliteOptions(headers=headers, bodies=bodies))
+    return SqliteSink(Parameters(directory=directory), RowOptions(headers=headers, bodies=bodies))
 
 
 @contextmanager
