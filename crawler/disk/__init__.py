@@ -14,5 +14,4 @@ syncing          brings files onto the disk
 free_space       pauses the crawl before the disk is full
 used_space       pauses the crawl when it takes more space than it may
 full_disk_retry  repeats writes that fail because the disk is full
-repeating        does something again and again while a crawl runs
 """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 
-from crawler.disk.repeating import Repeating
+from crawler.background import Repeating
 from crawler.status import size
 
 log = logging.getLogger(__name__)

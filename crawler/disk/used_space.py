@@ -9,8 +9,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
+from crawler.background import Repeating
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.repeating import Repeating
 from crawler.status import size
 
 _log = logging.getLogger(__name__)

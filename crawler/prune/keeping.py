@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
+from crawler.background import Repeating
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.pruned import Cycle, read_pruned, write_pruned
-from crawler.disk.repeating import Repeating
 from crawler.page import rfc3339
 from crawler.prune.choosing import Keep
 from crawler.prune.cycles import is_over, renumbered, with_next

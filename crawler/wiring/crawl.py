@@ -9,6 +9,7 @@ from functools import partial
 import msgspec
 
 from config import Config, ConfigError, Loaded, Problem
+from crawler.background import Repeating
 from crawler.components import Components
 from crawler.discover.quota import PageQuota, SitemapQuota
 from crawler.discover.refusal_counts import QuotaCounter, RefusalCounts, TrapCounter
@@ -16,7 +17,6 @@ from crawler.discover.scope import refusal_while_waiting
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import part_at
-from crawler.disk.repeating import Repeating
 from crawler.disk.unlocking import LockCheck
 from crawler.engine import Engine
 from crawler.fetch.robots.rules import product_token

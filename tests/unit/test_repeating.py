@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from crawler.disk.repeating import Repeating
+from crawler.background import Repeating
 
 
 async def test_an_error_of_the_crawl_comes_out_as_it_is_after_the_call_that_has_begun() -> None:
