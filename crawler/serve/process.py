@@ -183,7 +183,7 @@ def start(home: Path, configuration: str, directory: str, output: Output, *, pac
     with output.result.open("wb") as result, output.messages.open("ab") as messages:
         output.begun_at_byte = messages.tell()
         child = subprocess.Popen(
-            command("crawl", configuration, "--dir", directory, "--json"),
+            command("crawl", "--dir", directory, "--json", "--", configuration),
             cwd=home,
             env={**environment(os.environ), PACE_VARIABLE: str(pace), STAY_VARIABLE: "1"},
             stdin=subprocess.DEVNULL,

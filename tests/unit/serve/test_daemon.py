@@ -294,6 +294,17 @@ async def test_what_changes_in_a_crawl_between_its_end_and_that_of_its_process_i
             keeper.close()
 
 
+async def test_the_file_of_a_crawl_may_have_a_name_like_an_option(tmp_path: Path) -> None:
+    (tmp_path / "-a.toml").write_text("nothing")
+    with Home(tmp_path) as home:
+        output = Output(home.output, "-a")
+        process = start(tmp_path, "-a.toml", str(tmp_path / "a"), output, pace=home.pace)
+        await process.ended
+        assert process.exit_code == USAGE
+        assert "-a.toml:1" in "".join(output.last_lines(tmp_path / "none"))
+        process.close()
+
+
 async def test_a_folder_of_the_daemon_that_somebody_deletes_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("nothing")
     with Home(tmp_path) as home:
