@@ -13,7 +13,6 @@ from crawler.codes.exit_codes import REFUSED
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.diff.forms import Diff, Field, Kind
 from crawler.operate.report.forms import ListName, Report
-from crawler.page import rfc3339
 from crawler.serve.asking import Unanswered
 from crawler.serve.inspection import run_command
 
@@ -24,44 +23,46 @@ MAX_KEPT: Final = 8
 
 
 class Reporter:
-    """Makes reports, one at a time, because each keeps a processor busy."""
+    """Makes reports, one at a time, because each keeps a processor busy. Who waits gets what was made meanwhile."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self._kept: OrderedDict[_Wanted, tuple[float, Report]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], tuple[float, bytes]] = OrderedDict()
+        """What commands have printed, and until when that is given again."""
 
     async def report(self, directory: Path, section: ListName | None, *, limit: int) -> Report:
         """The report of the crawl in a directory, with one list of URLs. Raises `Unanswered`."""
         _check_begun(directory)
-        wanted = _Wanted(directory, section, limit)
-        async with self._turn:
-            until, kept = self._kept.get(wanted, (0.0, None))
-            if kept is None or time.monotonic() >= until:
-                kept = await _make(wanted)
-                self._keep(wanted, kept)
-            return kept
+        sections = ["summary", "hosts"] if section is None else ["summary", "hosts", section]
+        printed = await self._printed("report", str(directory), *sections, "--limit", str(limit), "--json")
+        return msgspec.json.decode(printed, type=Report)
 
     async def page(self, directory: Path, *, limit: int) -> bytes:
         """The report as an HTML page. Raises `Unanswered`."""
         _check_begun(directory)
-        async with self._turn:
-            return await _run("report", str(directory), "--html", "-", "--limit", str(limit))
+        return await self._printed("report", str(directory), "--html", "-", "--limit", str(limit))
 
     async def diff(self, before: Path, after: Path, wanted: "DiffWanted") -> Diff:
         """What has changed from one crawl to another; in one since a moment, if they are the same. Raises
         `Unanswered`."""
         for directory in (before, after):
             _check_begun(directory)
-        sides = [before, after] if wanted.since is None else [after]
-        since = [] if wanted.since is None else ["--since", rfc3339(wanted.since)]
+        sides = [str(before), str(after)] if wanted.since is None else [str(after), "--since", wanted.since]
         only = [] if wanted.only is None else ["--only", wanted.only]
-        async with self._turn:
-            printed = await _run("diff", *map(str, sides), *since, *only, "--limit", str(wanted.limit), "--json")
+        printed = await self._printed("diff", *sides, *only, "--limit", str(wanted.limit), "--json")
         return msgspec.json.decode(printed, type=Diff)
 
-    def _keep(self, wanted: "_Wanted", report: Report) -> None:
-        self._kept.pop(wanted, None)
-        self._kept[wanted] = time.monotonic() + KEPT_S, report
+    async def _printed(self, *command: str) -> bytes:
+        async with self._turn:
+            until, kept = self._kept.get(command, (0.0, None))
+            if kept is None or time.monotonic() >= until:
+                kept = await _run(*command)
+                self._keep(command, kept)
+            return kept
+
+    def _keep(self, command: tuple[str, ...], printed: bytes) -> None:
+        self._kept.pop(command, None)
+        self._kept[command] = time.monotonic() + KEPT_S, printed
         while len(self._kept) > MAX_KEPT:
             self._kept.popitem(last=False)
 
@@ -69,30 +70,16 @@ class Reporter:
 class DiffWanted(msgspec.Struct, frozen=True, kw_only=True):
     """What is wanted of a difference."""
 
-    since: float | None
-    """Seconds since 1970; for one crawl."""
+    since: str | None
+    """As `onceover diff` takes it; for one crawl."""
     only: Kind | Field | None
     limit: int
     """URLs of each kind."""
 
 
-class _Wanted(msgspec.Struct, frozen=True):
-    """A report."""
-
-    directory: Path
-    section: ListName | None
-    limit: int
-
-
 def _check_begun(directory: Path) -> None:
     if not CrawlDirectory(directory).lock.exists():
         raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
-
-
-async def _make(wanted: _Wanted) -> Report:
-    sections = ["summary", "hosts"] if wanted.section is None else ["summary", "hosts", wanted.section]
-    printed = await _run("report", str(wanted.directory), *sections, "--limit", str(wanted.limit), "--json")
-    return msgspec.json.decode(printed, type=Report)
 
 
 async def _run(*arguments: str) -> bytes:

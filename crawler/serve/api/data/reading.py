@@ -1,7 +1,6 @@
 """Answers from the files of a crawl, which are read in threads."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
@@ -15,6 +14,7 @@ from crawler.control.requests import InspectUrl
 from crawler.disk.directory import DirectoryRefused
 from crawler.operate.diff.forms import Diff
 from crawler.operate.report.forms import Report
+from crawler.page import rfc3339
 from crawler.serve.api.actions import Actions, query_of
 from crawler.serve.api.data import files
 from crawler.serve.api.data.forms import (
@@ -68,12 +68,17 @@ async def show_report_page(actions: Actions, request: web.Request) -> web.Respon
 
 
 async def show_diff(actions: Actions, request: web.Request) -> Diff:
-    query, now = query_of(request, DiffQuery), time.time()
+    query = query_of(request, DiffQuery)
     if (query.since is None) == (query.run is None):
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "expected one of `since` and `run`")
-    since = now + query.since if query.since is not None and query.since <= 0 else query.since
-    wanted = DiffWanted(since=since, only=query.only, limit=query.limit)
+    wanted = DiffWanted(since=_since(query.since), only=query.only, limit=query.limit)
     return await actions.diff(actions.keeper(request), query.run, wanted)
+
+
+def _since(moment: float | None) -> str | None:
+    if moment is None:
+        return None
+    return rfc3339(moment) if moment > 0 else f"{abs(moment):.3f} s"
 
 
 async def show_log(actions: Actions, request: web.Request) -> LogTail:
