@@ -339,6 +339,25 @@ def test_a_damaged_body_to_which_revisits_refer_is_archived_again(tmp_path: Path
     assert verify(crawl)["problems"] == []
 
 
+def test_revisits_whose_bodies_are_gone_are_archived_again(tmp_path: Path) -> None:
+    with running(WORLD) as port:
+        web = Web(port, WORLD)
+        ended = onceover("crawl", *web.options, *setting(*SETTINGS), "--dir", "crawl", cwd=tmp_path)
+        assert ended.code == COMPLETE, ended.err
+        [first] = (tmp_path / "crawl" / "warc").glob("*.warc.gz")
+        assert onceover("recrawl", "crawl", "--whole", cwd=tmp_path).code == COMPLETE
+        assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+        first.unlink()
+        first.with_name(f"{first.name}.cdxj").unlink()
+        ended = onceover("inspect", "crawl", "fsck", cwd=tmp_path)
+        assert ended.code == FAILED
+        assert "done in the ledger, and the archive refers to a body that it does not have" in ended.out
+        assert onceover("inspect", "crawl", "fsck", "--refetch", cwd=tmp_path).code == COMPLETE
+        assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+        assert onceover("inspect", "crawl", "fsck", cwd=tmp_path).code == COMPLETE
+    assert verify(tmp_path / "crawl")["problems"] == []
+
+
 def test_the_command_says_what_was_read_and_what_is_wrong(crawl: Path) -> None:
     ended = onceover("inspect", "crawl", "verify", cwd=crawl.parent)
     assert ended.code == COMPLETE, ended.err

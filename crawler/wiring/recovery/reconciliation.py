@@ -1,6 +1,8 @@
 """Compares the ledger of a crawl with its output: finds URLs that are settled but not written, and the reverse."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from crawler.record import FILTER_REASONS
 from crawler.status import number_of
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.depths import Depths
+from crawler.wiring.recovery.earlier_bodies import add_earlier_bodies, referred_by
+from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
@@ -28,6 +32,9 @@ DAMAGED = "damaged-output"
 """A kind of problem that is only reported. What was lost by it is a problem of its own."""
 MAIN_KINDS = ("response", "revisit")
 MOST_REDIRECTS = 10
+_BODILESS = (
+    "the archive refers to a body that it does not have; if an earlier crawl has it, name that in output.dedupe_against"
+)
 
 
 UNARCHIVED_REASONS = REPEAT_REASONS | FILTER_REASONS
@@ -42,7 +49,8 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Reconciliation:
-    """Reads ledger, records and archives once. It needs a few bits of memory for each URL.
+    """Reads ledger, records and archives once. It needs a few bits of memory for each URL, and a temporary file for
+    the digests of bodies.
 
     URLs that were in flight when a crawl crashed may be written and not settled. That is no difference, because they
     are fetched again.
@@ -67,6 +75,8 @@ class Reconciliation:
         self._archivable = NumberSet()
         """Pages that a server sent, so that the archive must have them."""
         self._archived = NumberSet()
+        self._bodiless = NumberSet()
+        """Pages that the archive has as revisits of bodies that nobody has."""
         self._sitemaps = NumberSet()
         self._depths = Depths()
         """Depths by number, as far as records or archive tell them, for URLs that are fetched again."""
@@ -123,15 +133,28 @@ class Reconciliation:
         return next((entry for entry in found if entry.number == record.number), found[0] if found else None)
 
     def _captures(self) -> Iterator[Difference]:
+        with closing(Facts()) as facts:
+            yield from self._read_captures(facts)
+            unread = [*add_earlier_bodies(facts, self._output.dedupe_against)]  # `inspect verify` tells
+            for number, _ in () if unread else facts.dangling(Source.ARCHIVE):
+                self._bodiless.add(number)
+
+    def _read_captures(self, facts: Facts) -> Iterator[Difference]:
         directories = [each.warc for each in self._outputs if each.warc.is_dir()]
-        for found in chain.from_iterable(captures(each, full_blocks=False) for each in directories):
+        found_in = partial(captures, full_blocks=False, with_exchanges=True)
+        for found in chain.from_iterable(map(found_in, directories)):
             if not isinstance(found, Capture):
                 size = number_of(found.end - found.start, "byte")
                 yield Difference(Problem(DAMAGED, str(found.path), f"damage of {size} at {found.start}"))
-            elif found.kind == "metadata":
-                facts = found.metadata_fields()
-                depth = facts.get("depth", "")
-                self._note(found.number, facts.get("kind", ""), whole_number(depth) or 0)
+                continue
+            if found.kind in MAIN_KINDS:
+                _add_body(facts, found)
+            if found.purpose is not None:
+                continue
+            if found.kind == "metadata":
+                fields = found.metadata_fields()
+                depth = fields.get("depth", "")
+                self._note(found.number, fields.get("kind", ""), whole_number(depth) or 0)
             elif found.kind in MAIN_KINDS and found.number not in self._archived:
                 self._archived.add(found.number)
                 url = self._urls.of_url(found.url, depth=1, kind=LinkKind.LINK, via=None)
@@ -166,6 +189,8 @@ class Reconciliation:
                     continue
                 problem = Problem("output", entry.canonical, f"{what}, and is not in the archive")
                 yield Difference(problem, self._again(entry))
+            elif self._must_be_archived(entry) and entry.number in self._bodiless:
+                yield Difference(Problem("output", entry.canonical, f"{what}, and {_BODILESS}"), self._again(entry))
 
     def _is_archived(self, number: int) -> bool:
         """Whether the archive has a page, or had it until its file was deleted on purpose."""
@@ -193,6 +218,17 @@ class Reconciliation:
             kind, depth = LinkKind.REDIRECT if mark.startswith("redirect-") else LinkKind.LINK, depth or 1
         found = self._urls.of_url(url, depth=depth, kind=kind, via=entry.via)
         return None if found is None else msgspec.structs.replace(found, canonical=entry.canonical)
+
+
+def _add_body(facts: Facts, found: Capture) -> None:
+    """Add what a response has, or what a revisit refers to."""
+    is_revisit = found.kind == "revisit"
+    payload = found.payload_digest if is_revisit else None
+    if found.purpose is None:
+        referred = referred_by(found) if is_revisit else None
+        facts.add(Source.ARCHIVE, [Fact(found.number, found.url, payload=payload, referred=referred)])
+    if not is_revisit and found.payload_digest is not None:
+        facts.add_payload(found.payload_digest, None)
 
 
 def _damaged_line(where: tuple[Path, int, str]) -> Difference:

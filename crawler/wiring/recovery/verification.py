@@ -3,13 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from typing import Final
 
 from config import Loaded
 from crawler.discover.links.external import MARK
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.earlier import earlier_places
+from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import digest_of_capture
 from crawler.page import LinkKind, PageRecord, body_digest
@@ -18,13 +16,12 @@ from crawler.page.number_set import NumberSet
 from crawler.seams import Sink
 from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
+from crawler.wiring.recovery.earlier_bodies import add_earlier_bodies, referred_by
 from crawler.wiring.recovery.facts import Fact, Facts, Source, Told
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, UNARCHIVED_REASONS, is_archived
 from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread
-from crawler.write.cdxj.lines import moment_of
-from crawler.write.dedupe.sources import responses_in, sources_in
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
 from frontier import Damaged, LedgerReads
@@ -172,9 +169,9 @@ class Verification:
                 self._facts.replace_digest(Source.ARCHIVE, found.number, digest_of_capture(found))
         yield from chain.from_iterable(map(index_problems, directories))
         self._facts.resolve_payloads()
-        yield from self._read_earlier()
-        is_compared = self._loaded.config.output.dedupe_against
-        nobody = f"{_ARCHIVE} and the earlier crawls do not have" if is_compared else _UNNAMED
+        earlier = self._loaded.config.output.dedupe_against
+        yield from add_earlier_bodies(self._facts, earlier)
+        nobody = f"{_ARCHIVE} and the earlier crawls do not have" if earlier else _UNNAMED
         for number, url in self._facts.dangling(Source.ARCHIVE):
             yield Problem("archive", url, f"number {number} refers to a body that {nobody}")
         is_moved = any(is_set_aside(path) for each in directories for path in each.iterdir())
@@ -184,27 +181,12 @@ class Verification:
             else:
                 yield Problem("archive", url, f"a record without number refers to a body that {nobody}")
 
-    def _read_earlier(self) -> Iterator[Problem]:
-        """Look in earlier crawls for bodies that the archive lacks."""
-        named = self._loaded.config.output.dedupe_against
-        if not named or not self._facts.lacks_payloads():
-            return
-        for name in named:
-            try:
-                sources = sources_in(earlier_places([name]))
-                for found in chain.from_iterable(responses_in(Path(each.path)) for each in sources):
-                    self._facts.add_elsewhere(digest_text(found.sha1), f"{found.moment} {found.url}")
-            except (ValueError, OSError, DirectoryRefused) as error:
-                yield Problem("damaged", name, f"this earlier crawl can't be read: {error}")
-
     def _read_capture(self, found: Capture) -> Iterator[Problem]:
         digest, payload, referred = None, None, None
         who = f"number {found.number}" if found.purpose is None else f"the record for {found.purpose}"
         if found.kind == "revisit":
             payload = found.payload_digest  # None for 304 Not Modified
-            if found.refers_to is not None:
-                url, date = found.refers_to
-                referred = f"{moment_of(date)} {url}"
+            referred = referred_by(found)
         else:
             digest = digest_of_capture(found)
             try:
