@@ -17,7 +17,7 @@ _JAVASCRIPT_TYPES: Final = frozenset({"", "module", "text/javascript", "applicat
 _STRING: Final = re.compile(
     r"""(["'`])((?:https?:)?(?:\\?/){1,2}(?>[^"'`<>\\\s{}]*(?:\\/[^"'`<>\\\s{}]*)*))\1""",
 )
-_WORTH_A_GUESS: Final = re.compile(r"(?:https?:)?//[^/]+\.[^/]+|/[\w~%.-]+[/\w~%.?=&-]*[\w/]$")
+_WORTH_A_GUESS: Final = re.compile(r"(?:https?:)?//[^/]+\.[^/]+|/[\w~%.-][/\w~%.?=&-]*[\w/]$")
 
 
 def script_urls(text: str, media_type: str, /) -> Iterator[str]:

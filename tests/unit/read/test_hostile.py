@@ -14,6 +14,7 @@ from crawler.read.elements.hostile import (
     is_hostile,
     readable_bytes,
 )
+from crawler.read.elements.speculative import MAX_SCRIPT_CHARACTERS, script_urls
 from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.turbohtml import turbohtml_extractor
@@ -217,3 +218,9 @@ def test_hostile_scripts_take_no_hostile_time(script: str) -> None:
 @pytest.mark.timeout(MAX_WAIT_S)
 def test_hostile_xhtml_takes_no_hostile_time(piece: bytes) -> None:
     xhtml_to_html(piece * 200_000)
+
+
+@pytest.mark.timeout(MAX_WAIT_S)
+def test_strings_that_are_almost_paths_take_no_hostile_time() -> None:
+    string = f"'/{'%' * 2000}'"
+    assert list(script_urls(string * (MAX_SCRIPT_CHARACTERS // len(string)), "")) == []
