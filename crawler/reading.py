@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Final, TypeVar
 
 import msgspec
@@ -36,7 +37,9 @@ SLOW_BYTES_AT_ONCE: Final = 32 * 1024
 """The same for feeds and sitemaps, which take five times as long; and if the content of pages is wanted, which takes as
 long again, or longer if a page is hostile."""
 _HEADER_BYTES_AT_ONCE: Final = 16 * 1024
-"""The same for headers, which may have thousands of links."""
+"""The same for the values of headers, which may have thousands of links."""
+_VALUE: Final = itemgetter(1)
+"""Of a header."""
 _PDF: Final = b"%PDF-"
 _PDF_WITHIN: Final = 1024
 _GZIP: Final = b"\x1f\x8b"
@@ -129,7 +132,7 @@ class ContentReader:
             return False
         if body.find(_PDF, 0, _PDF_WITHIN) >= 0 or body.startswith(_GZIP):
             return False
-        return sum(len(name) + len(value) for name, value in page.headers) <= _HEADER_BYTES_AT_ONCE
+        return sum(map(len, map(_VALUE, page.headers))) <= _HEADER_BYTES_AT_ONCE
 
     async def sha1(self, body: bytes, /) -> bytes:
         """The SHA-1 of a body of which nothing else is needed."""
