@@ -84,11 +84,19 @@ def row_of(page: Fetched | None, record: PageRecord, options: RowOptions) -> Row
     found = [_STORABLE[column.kind](getattr(record, name)) for name, column in zip(_HINTS, _FIELDS, strict=True)]
     headers = _headers(page) if options.headers else None
     body = page.body if options.bodies and isinstance(page, Page) and len(page.body) <= _LONGEST_BODY else None
-    links = None if record.references is None else [_storable(each) for each in record.references]
+    targets = _targets(record)
+    links = None if targets is None else [_storable(each) for each in targets]
     host = host_of(record.url)
     values = (*found, _text(host) if len(host) <= _LONGEST_HOST else None, headers, body)
     size = sum(len(value) for value in values if isinstance(value, str | bytes)) + sum(map(len, links or ()))
     return Row(record.number, values, links, size + 1000)
+
+
+def _targets(record: PageRecord) -> Sequence[str] | None:
+    """The canonical URLs of its links, in their order; None if the crawl does not record them."""
+    if record.references is not None or record.link_details is None:
+        return record.references
+    return [each.canonical or each.url for each in record.link_details]
 
 
 def _headers(page: Fetched | None) -> str | None:

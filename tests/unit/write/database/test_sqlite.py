@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from crawler.page import LinkDetail
 from crawler.testing.disks import fill, mounted
 from crawler.testing.sink.pages import write, write_failure, write_unfetched
 from crawler.write.database import sqlite_file
@@ -83,6 +84,23 @@ async def test_the_log_is_cut_once_a_reader_that_let_it_grow_has_gone(
         await write(sink, number)
     assert log.stat().st_size <= 100_000
     await sink.aclose()
+
+
+async def test_links_that_only_link_details_have_are_links_too(tmp_path: Path) -> None:
+    details = [
+        LinkDetail(url="http://a.test/1?s=2", canonical="http://a.test/1", kind="link"),
+        LinkDetail(url="http://b.test/", kind="link", refused="out-of-scope"),
+    ]
+    sink = open_sink(tmp_path)
+    await sink.write(*rich_page(1, references=None, link_details=details))
+    await sink.write(*rich_page(2, references=["http://a.test/3"], link_details=details))
+    await sink.aclose()
+    with database(tmp_path) as opened:
+        assert opened.execute("SELECT * FROM links").fetchall() == [
+            (1, 0, "http://a.test/1"),
+            (1, 1, "http://b.test/"),
+            (2, 0, "http://a.test/3"),
+        ]
 
 
 async def test_links_have_a_row_each_and_are_replaced_with_their_page(tmp_path: Path) -> None:
