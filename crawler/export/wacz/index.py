@@ -33,6 +33,7 @@ class Index:
             "CREATE TABLE line (id INTEGER PRIMARY KEY, line TEXT, key INTEGER, has_failed INTEGER DEFAULT 0);"
             "CREATE TABLE payload (key INTEGER PRIMARY KEY) WITHOUT ROWID;"
             "CREATE TABLE revisit (key INTEGER PRIMARY KEY, url TEXT);"
+            "CREATE TABLE captured (key INTEGER PRIMARY KEY) WITHOUT ROWID;"
         )
         self._last: tuple[str, str] | None = None
         self._last_id: int | None = None
@@ -60,6 +61,12 @@ class Index:
         row = (line.encode("utf-8", "replace").decode(), key)
         self._last_id = self._store.execute("INSERT INTO line (line, key) VALUES (?, ?)", row).lastrowid
         self._last = (head.url, head.timestamp)
+        self._store.execute("INSERT OR IGNORE INTO captured VALUES (?)", (_key(head.url),))
+
+    def has(self, url: str) -> bool:
+        """Whether there is a capture of a URL."""
+        found = self._store.execute("SELECT 1 FROM captured WHERE key = ?", (_key(url),)).fetchone()
+        return found is not None
 
     def take_back(self, head: Head) -> None:
         """The request failed that this record is about: if what was added last is its response, replay must not look

@@ -147,15 +147,20 @@ class _Packing:
         self.archives += 1
 
     def write_pages(self, snapshot: Snapshot, rewrite: Callable[[bytes], bytes] | None) -> tuple[int, _Page | None]:
-        """Write the list of pages. Returns their number, and the first seed."""
-        count, first_seed = 0, None
+        """Write the list of pages that replay. Returns their number, and the first seed."""
+        count, missing, first_seed = 0, 0, None
         with self.package.member("pages/pages.jsonl") as target:
             target.write(msgspec.json.encode({"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}) + b"\n")
             for page in _pages(snapshot, rewrite):
+                if not self.index.has(page.url):
+                    missing += 1
+                    continue
                 target.write(msgspec.json.encode(page) + b"\n")
                 count += 1
                 if page.seed and (first_seed is None or int(page.id) < int(first_seed.id)):
                     first_seed = page
+        if missing:
+            self._say(f"the list of pages leaves {missing:,} out, which the records have and the archive does not")
         return count, first_seed
 
     def _add(self, member: GzipMember, file: BinaryIO, target: Member, name: str) -> None:

@@ -140,6 +140,16 @@ async def test_the_main_page_is_the_first_seed_or_where_it_redirects_to(tmp_path
     assert opened.package["mainPageUrl"] == records[3].url
 
 
+async def test_pages_that_the_archive_does_not_have_are_not_listed(tmp_path: Path) -> None:
+    """As of a crawl that had no archive at first, or has deleted its oldest files."""
+    crawl = await archived_crawl(tmp_path / "crawl", page(2))
+    write_crawl(crawl, [record_of(page(number), number) for number in (1, 2)])
+    result = run(crawl, "wacz", tmp_path / "a.wacz")
+    assert result.stdout.startswith("1 WARC file, 1 capture, 1 page: ")
+    assert "the list of pages leaves 1 out" in result.stderr
+    assert [each["url"] for each in Opened(tmp_path / "a.wacz").pages] == [page(2).url]
+
+
 async def test_a_wacz_holds_the_archive_as_it_is_with_index_pages_and_digests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
