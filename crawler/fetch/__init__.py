@@ -13,7 +13,7 @@ limit is cut and marked, as in WARC: `length`, `time`, `disconnect`; `partial` i
 `encoding` if it could be decoded only in part.
 
 `request_limits` holds the settings that may differ between sites. `headers` makes the headers of a request. `cookies`
-and `hsts` remember what servers want to receive again; `set_cookie` reads cookies. `singleflight` merges equal requests
-at the same time. `descriptor` is what the rest of the program knows of a fetcher. No module here knows the
-configuration or queues, and only `document_end` looks into pages.
+and `hsts` remember what servers want to receive again; `set_cookie` reads cookies. `octets` escapes what is not UTF-8.
+`singleflight` merges equal requests at the same time. `descriptor` is what the rest of the program knows of a fetcher.
+No module here knows the configuration or queues, and only `document_end` looks into pages.
 """

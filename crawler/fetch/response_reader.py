@@ -18,6 +18,7 @@ from crawler.fetch.connect.failures import NoResponse, TooSlow, translate
 from crawler.fetch.connect.responses import Response
 from crawler.fetch.document_end import shows_its_end
 from crawler.fetch.headers import recorded_headers
+from crawler.fetch.octets import escape_octets
 from crawler.fetch.request_limits import RequestLimits
 from crawler.page import MULTIPLE_CHOICES, REDIRECTS, Failure, FailureKind, Fetched, NotModified, Page, Redirect
 
@@ -31,7 +32,6 @@ _SUCCESSES = range(200, 300)
 _FINAL, _LAST_STATUS = 200, 999
 _WHOLE_RANGE = re.compile(r"bytes 0-([0-9]{1,18})/([0-9]{1,18})", re.IGNORECASE)
 """A Content-Range that may name the whole document: its last byte, and the number of its bytes."""
-_NO_UTF8 = re.compile("[\udc80-\udcff]")
 _DECODE_APART_BYTES = 64 * 1024
 """Compressed bodies from this size on are decoded in a thread, so that they do not block the event loop."""
 
@@ -164,7 +164,7 @@ async def interpret(
         )
     if status in _REDIRECTS and (location := response.headers.first(b"location")):
         return Redirect(
-            location=_location(location),
+            location=escape_octets(location),
             body=decoded.body,
             raw_body=decoded.raw,
             keeps_cookies=limits.cookies,
@@ -244,11 +244,6 @@ def _is_whole(response: Response) -> bool:
         return True
     found = _WHOLE_RANGE.fullmatch(response.headers.first(b"content-range") or "")
     return found is not None and int(found[1]) + 1 == int(found[2])
-
-
-def _location(value: str) -> str:
-    """A Location as browsers and curl read it: octets that are not UTF-8 are escaped as they are."""
-    return _NO_UTF8.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", value)
 
 
 def _text(value: str) -> str:

@@ -23,6 +23,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from crawler.fetch.octets import escape_octets
 from crawler.fetch.robots.groups import Groups
 from crawler.fetch.robots.patterns import PatternIndex
 from crawler.fetch.robots.usage_rules import GroupRules, UsageRules
@@ -31,8 +32,6 @@ from crawler.preferences.signals import ROBOTS_GROUP, Refusals
 
 _BYTE_ORDER_MARK = re.compile(rb"\xef(?:\xbb\xbf?)?")
 """Perhaps incomplete."""
-_ESCAPES: Final = {0xDC00 + octet: f"%{octet:02X}" for octet in range(128, 256)}
-"""Of octets that are not UTF-8, as Python decodes them."""
 
 _URL_BYTES: Final = 60
 """What a text takes beside its characters."""
@@ -62,9 +61,7 @@ def read_robots(body: bytes, /, *, is_cut: bool = False) -> str:
     if is_cut:
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     mark = _BYTE_ORDER_MARK.match(body)
-    text = body[mark.end() if mark else 0 :].decode("utf-8", "surrogateescape")
-    # A function for each octet would take ten times as long, for files that are no text.
-    return text if text.isascii() else text.translate(_ESCAPES)
+    return escape_octets(body[mark.end() if mark else 0 :].decode("utf-8", "surrogateescape"))
 
 
 def _utf16(body: bytes) -> str | None:
