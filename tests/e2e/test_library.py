@@ -312,7 +312,7 @@ async def test_commands_reach_the_crawl_of_a_program(tmp_path: Path, web: Web) -
             if len(pages) == 5:
                 said += [await command("status", directory), await command("stop", directory, "--no-wait")]
         assert crawl.result.ending is Ending.STOPPED
-    assert all(code == COMPLETE for code, _ in said)
+    assert [code for code, _ in said] == [COMPLETE, COMPLETE], said
     assert str(directory) in said[0][1]
     assert len(pages) < len(web.pages)
     again = await pages_of(crawl_of(web, directory))

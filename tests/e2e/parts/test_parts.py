@@ -224,8 +224,9 @@ def test_a_full_disk_holds_its_part_alone_and_is_told(tmp_path: Path) -> None:
         part = crawl.directory / "part-1"
         shutil.move(part, disk / "part-1")
         part.symlink_to(disk / "part-1")
+        stored = len(crawl.records()[1])
         with crawl.started() as supervisor:
-            crawl.wait_until_all_crawl(supervisor)
+            supervisor.wait_until(lambda: len(crawl.records()[1]) > stored, "a page of the part")
             ballast = fill(disk)
             supervisor.wait_until(lambda: "part 1 is paused: " in supervisor.err, "word of it")
             row = " ".join(command_here("status", str(crawl.directory)).out.split()).rpartition("part 1 ")[2]
