@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 
@@ -76,7 +77,12 @@ def _check(place: Place, settings: Sequence[str]) -> Checked:
         return Checked(valid=False, problems=error.problems)
     return Checked(
         valid=True,
-        warnings=(*filter_warnings(loaded), *signing.warnings(loaded), *_secret_headers(loaded)),
+        warnings=(
+            *filter_warnings(loaded),
+            *signing.warnings(loaded),
+            *_secret_headers(loaded),
+            *_unfindable_patterns(loaded),
+        ),
         seeds=len(loaded.seeds),
         directory=loaded.config.crawl.directory,
         purpose=loaded.config.crawl.purpose or None,
@@ -93,3 +99,18 @@ def _secret_headers(loaded: Loaded) -> Iterator[Problem]:
                 "fetch.headers",
                 f"{name} is sent to every host that the crawl asks: give it {instead} to the hosts that need it",
             )
+
+
+def _unfindable_patterns(loaded: Loaded) -> Iterator[Problem]:
+    """Patterns with what no URL has, because it is escaped there."""
+    scope = loaded.config.scope
+    for key, patterns in (("scope.include", scope.include), ("scope.exclude", scope.exclude)):
+        for pattern in patterns:
+            strange = next((each for each in pattern if each == " " or not each.isascii()), None)
+            if strange is not None:
+                written = quote(strange, errors="replace")
+                yield loaded.problem(
+                    key,
+                    f"{pattern!r} is found in no URL: they are searched as they are sent, with {written} for "
+                    f"{strange!r} in paths, and with the form xn--… in hosts",
+                )

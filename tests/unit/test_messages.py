@@ -169,6 +169,23 @@ def test_a_setting_is_named_once_and_no_exception_of_python_is(
     assert (code, text[: len(words)]) == (USAGE, words)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("/ütf8", "warning: --set: scope.exclude: '/ütf8' is found in no URL: "),
+        ("/a b", "with %20 for ' ' in paths"),
+        ("/%C3%BCtf8", ""),
+    ],
+)
+def test_a_pattern_with_what_urls_escape_is_warned_of(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pattern: str, told: str
+) -> None:
+    (tmp_path / "site.toml").write_text('[crawl]\nseeds = ["http://a.test/"]\n')
+    arguments = ("config", "check", str(tmp_path / "site.toml"), "--set", f'scope.exclude=["{pattern}"]')
+    code, text = said(capsys, monkeypatch, *arguments)
+    assert (code, told in text, bool(text)) == (0, True, bool(told))
+
+
 def test_a_second_pause_keeps_the_reason_of_the_first(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
