@@ -42,15 +42,21 @@ class Exporter:
         """Until it is cancelled."""
         while True:
             self._wanted.clear()
+            waiting: list[StoredExport] = []
+            errors = []
             try:
                 waiting = await asyncio.to_thread(self.folders.unfinished)
-                for export in waiting:
-                    await self._make(export)
             except OSError as error:
-                log.warning("exports can't be made now: %s", error)
+                errors.append(error)
+            for export in waiting:
+                try:
+                    await self._make(export)
+                except OSError as error:  # the folder of one may be damaged; others go on
+                    errors.append(error)
+            if errors:
+                log.warning("exports can't be made now: %s", errors[0])
                 await asyncio.sleep(_AGAIN_S)
-                continue
-            if not waiting:
+            elif not waiting:
                 await self._wanted.wait()
 
     async def ask_for(self, crawl: str, directory: str, what: ExportBody) -> ExportForm:

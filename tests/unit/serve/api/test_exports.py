@@ -249,6 +249,18 @@ async def test_a_process_that_outlives_its_daemon_is_waited_for(home: Path) -> N
         await left.wait()
 
 
+async def test_an_export_whose_folder_is_damaged_holds_up_no_other(home: Path) -> None:
+    exporter = Exporter(home / "daemon" / "exports")
+    (home / "daemon").mkdir()
+    damaged, good = [await exporter.ask_for("a", str(home / "crawls" / "a"), PARQUET) for _ in range(2)]
+    (home / "daemon" / "exports" / "a" / damaged.id / "messages").mkdir()
+    running = asyncio.create_task(exporter.run())
+    assert await state_of(exporter, good.id, after="waiting") == "running"
+    assert await state_of(exporter, good.id, after="running") == "complete"
+    running.cancel()
+    await asyncio.wait({running})
+
+
 async def test_an_export_is_deleted_once_nobody_writes_it_and_whole_also_after_a_crash(home: Path) -> None:
     async with serving(home) as api:
         made = await ended(api, await begin(api, format="csv"))
