@@ -161,8 +161,9 @@ async def test_keys_may_have_any_visible_character(tmp_path: Path) -> None:
 async def test_an_answer_that_can_not_be_kept_is_given_all_the_same(tmp_path: Path) -> None:
     async with counting(tmp_path / "answers") as api:
         (tmp_path / "answers").rmdir()
+        (tmp_path / "answers").touch()
         assert await api.ask() == (202, b'{"done": 1}', False)
-        (tmp_path / "answers").mkdir()
+        (tmp_path / "answers").unlink()
         assert await api.ask() == (202, b'{"done": 2}', False)
         assert await api.ask() == (202, b'{"done": 2}', True)
 
