@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from importlib import import_module
 from typing import Any, BinaryIO, Final, Literal, Protocol
+from weakref import finalize
 
 import msgspec
 
@@ -95,6 +96,8 @@ class ParquetWriter:
             metadata={"onceover.table": table.name, "onceover.schema_version": str(table.version)},
         )
         self._writer = parquet.ParquetWriter(file, self._schema, compression="zstd")
+        # Otherwise it completes a file that was given up when it is freed, and prints that this file is closed.
+        finalize(self, setattr, self._writer, "is_open", False)
         self._rows: list[Row] = []
         self._bytes = 0
 

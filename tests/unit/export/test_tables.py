@@ -1,9 +1,11 @@
 """Tables of pages and links: what they hold, in which forms, and how an export goes on."""
 
 import csv
+import gc
 import io
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from click.testing import CliRunner, Result
 from crawler.cli import onceover
 from crawler.disk.layout import Layout, write_layout
 from crawler.export import tables, writers
-from crawler.export.aside import locked_folder
+from crawler.export.aside import locked_folder, written_aside
 from crawler.export.links import COLUMNS as LINK_COLUMNS
 from crawler.export.pages import COMMON_COLUMNS, OWN_COLUMNS, pages_table
 from crawler.export.writers import ExportRefused
@@ -345,3 +347,23 @@ def test_the_page_on_output_names_each_column(repository: Path) -> None:
     assert named == [each.name for each in (*COMMON_COLUMNS, *LINK_COLUMNS)]
     records_text = text[text.index("## Records") : text.index("### Finding dead links")]
     assert not [each.name for each in OWN_COLUMNS if f"`{each.name}`" not in records_text]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_a_file_that_is_given_up_is_freed_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: writers.Format
+) -> None:
+    told: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+
+    def give_up() -> None:
+        with written_aside(tmp_path / f"pages.{form}") as file:
+            table = pages_table(lambda url, fetched_at: None, crawl="site")
+            writer = writers.make_writer(form, table)(file)
+            raise ExportRefused(f"pruned while it was written: {writer}")
+
+    with pytest.raises(ExportRefused, match="pruned"):
+        give_up()
+    gc.collect()
+    assert told == []
+    assert list(tmp_path.iterdir()) == []
