@@ -111,6 +111,6 @@ def _unfindable_patterns(loaded: Loaded) -> Iterator[Problem]:
                 written = quote(strange, errors="replace")
                 yield loaded.problem(
                     key,
-                    f"{pattern!r} is found in no URL: they are searched as they are sent, with {written} for "
-                    f"{strange!r} in paths, and with the form xn--… in hosts",
+                    f"{pattern!r} has {strange!r}, which is in no URL: patterns are searched in URLs as they are sent, "
+                    f"with {written} in paths, and with the form xn--… in hosts",
                 )

@@ -172,8 +172,8 @@ def test_a_setting_is_named_once_and_no_exception_of_python_is(
 @pytest.mark.parametrize(
     ("pattern", "told"),
     [
-        ("/ütf8", "warning: --set: scope.exclude: '/ütf8' is found in no URL: "),
-        ("/a b", "with %20 for ' ' in paths"),
+        ("/ütf8", "warning: --set: scope.exclude: '/ütf8' has 'ü', which is in no URL: "),
+        ("/a b", "has ' ', which is in no URL: patterns are searched in URLs as they are sent, with %20 in paths"),
         ("/%C3%BCtf8", ""),
     ],
 )

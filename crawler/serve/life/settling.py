@@ -1,6 +1,8 @@
 """What time does to a crawl: rests end, schedules are due."""
 
 from datetime import UTC, datetime
+from itertools import count
+from pathlib import PurePath
 from typing import Final
 
 import msgspec
@@ -68,7 +70,10 @@ def _obey_schedule(facts: Facts, now: float) -> tuple[Facts, list[str]]:
     if not facts.is_between_runs:
         does = "is not finished" if facts.process is None else "still runs"
         return _replace(facts, record=ticked), [f"a run of the schedule is left out, because the last one {does}"]
-    place = f"{plan.directory}/{stamp(now)}"
+    taken = {PurePath(each.directory).name for each in record.runs}
+    # A run may be so short that the next one begins in the same second.
+    name = next(name for name in map(stamp, count(now)) if name not in taken)
+    place = f"{plan.directory}/{name}"
     return _replace(facts, record=_replace(ticked, place=place, rest=None)), [f"begins anew, in {place}"]
 
 

@@ -98,6 +98,17 @@ def test_to_run_begins_a_scheduled_crawl_anew_at_once() -> None:
         assert next_step(end(run_at(told, now), 0, now + 1), now + 1, timeouts=TIMEOUTS) == Wait(hourly(now))
 
 
+def test_runs_that_begin_within_one_second_have_directories_of_their_own() -> None:
+    facts, directories = scheduled(), list[str]()
+    for number in range(3):
+        now = START_S + number / 10
+        facts = run_at(changes.wished(facts, Wish.RUN, now), now)
+        assert facts.process is not None
+        directories.append(facts.process.directory)
+        facts = end(facts, 0, now + 0.05)
+    assert directories == [f"/home/crawls/a/20261122T12300{second}Z" for second in range(3)]
+
+
 @given(pauses=st.lists(st.floats(1, 10 * HOUR_S), min_size=1, max_size=30))
 def test_runs_never_overlap_and_none_is_missed_while_the_crawl_is_idle(pauses: list[float]) -> None:
     facts, now, runs = scheduled(), START_S, 0
