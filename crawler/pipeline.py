@@ -13,7 +13,6 @@ import msgspec
 
 from crawler.components import Components, PipelineOptions
 from crawler.counters import Counters, InFlight
-from crawler.duplicates import Duplicates
 from crawler.page import (
     HOST_FAILURES,
     Failure,
@@ -26,6 +25,7 @@ from crawler.page import (
     Repeat,
     Verdict,
 )
+from crawler.page.duplicates import Duplicates
 from crawler.politeness.asking import request_for, usable
 from crawler.politeness.hours import CLOSED
 from crawler.politeness.plain_http import http_instead

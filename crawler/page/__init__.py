@@ -14,8 +14,9 @@
     digests     SHA-1 digests of bodies, and hashes of texts as keys
     moments     moments as records and archives write them
     number_set  a set of record numbers, with one bit for each
+    duplicates  which bodies were met lately, and at which URL first
 
-All values but sets of numbers are frozen. Every room may import them, from here.
+All values but the last two are frozen. Every room may import them, from here.
 """
 
 from crawler.page.connections import ConnectionCounts

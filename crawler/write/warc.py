@@ -16,8 +16,8 @@ from typing import Annotated, Final, Protocol
 import msgspec
 from msgspec import Meta
 
-from crawler.duplicates import forget_oldest
 from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect
+from crawler.page.duplicates import forget_oldest
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
 from crawler.write.cdxj.making import OPEN, final_path, serial_of

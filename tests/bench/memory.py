@@ -20,12 +20,12 @@ from crawler.discover.discovery import REMEMBERED_LINKS
 from crawler.discover.links.cache import LinkJudge
 from crawler.discover.scope import Scope
 from crawler.discover.traps import Traps
-from crawler.duplicates import BODIES_REMEMBERED, Duplicates
 from crawler.fetch import cookies, hsts
 from crawler.fetch.connect.lookup.answers import Answer, Answers, NameCacheLimits
 from crawler.fetch.robots.cache import MAX_BYTES, MAX_ORIGINS, RobotsCache
 from crawler.fetch.robots.status import RobotsStatus
 from crawler.page import Link, LinkKind
+from crawler.page.duplicates import BODIES_REMEMBERED, Duplicates
 from crawler.url.hosts import HOSTS_REMEMBERED, domain_of_site, registered_domain
 from crawler.url.urls import Target, UrlReader
 from frontier.link_table.table import MAX_COUNTS, make_link_table

@@ -1,6 +1,6 @@
 """That a record names the page which it repeats."""
 
-from crawler.duplicates import Duplicates
+from crawler.page.duplicates import Duplicates
 
 
 def test_the_first_page_of_a_body_is_named_by_all_that_repeat_it() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from crawler.duplicates import forget_oldest
+from crawler.page.duplicates import forget_oldest
 
 MAX_ADDRESSES = 16
 """The most addresses of a name that are kept, so that nobody fills the memory with a name that has thousands."""
