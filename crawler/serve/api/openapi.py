@@ -30,6 +30,7 @@ _OF_RANGES: Final = (
     HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
 )
 _REPEATED: Final = (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
+"""For a key that another request has had."""
 _NAMES: Final = re.compile(r"{(\w+)}")
 _LENGTHS: Final = {"name": 100, "host": 300, "export": 40}
 _REFERENCE: Final = "#/components/schemas/{name}"
@@ -94,16 +95,25 @@ def _operation(route: Route) -> dict[str, Any]:
                 "schema": {"const": "true"},
             }
         }
-    repeated = _REPEATED if is_repeatable else ()
     refused: dict[str, Any] = {
         str(int(status)): {"description": status.phrase, "content": {MEDIA_TYPE: {"schema": _reference(Problem)}}}
-        for status in sorted({*_ALWAYS, *repeated, *route.refusals})
+        for status in sorted({*_ALWAYS, *_refusals(route)})
     }
     # What is no HTTP, or has too large headers, is refused before anybody knows which request it is.
     refused[str(int(HTTPStatus.BAD_REQUEST))]["content"]["text/plain"] = {"schema": {"type": "string"}}
     ranges = {str(int(each)): {"description": each.phrase} for each in _OF_RANGES} if route.has_ranges else {}
     operation["responses"] = {str(int(route.status)): done, **ranges, **refused}
     return operation
+
+
+def _refusals(route: Route) -> Iterator[HTTPStatus]:
+    yield from route.refusals
+    if route.method == "POST":
+        yield from _REPEATED
+    if "{name}" in route.path and not route.takes_toml:  # a crawl that is created need not be there
+        yield HTTPStatus.NOT_FOUND
+    if route.query is not None or route.body is not None or route.takes_toml:
+        yield HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def _path_parameters(path: str) -> Iterator[dict[str, Any]]:

@@ -35,8 +35,4 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     takes_toml: bool = False
     status: HTTPStatus = HTTPStatus.OK
     refusals: tuple[HTTPStatus, ...] = ()
-
-
-MISSING: Final = (HTTPStatus.NOT_FOUND,)
-CONFLICT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
-BODY: Final = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
+    """Besides those that follow from its method, path, parameters and body."""

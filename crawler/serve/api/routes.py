@@ -9,7 +9,7 @@ from crawler.serve.api.data.routes import DATA_ROUTES
 from crawler.serve.api.events.streaming import EVENT_STREAM, stream_events
 from crawler.serve.api.forms import CrawlDetails, CrawlList, PauseBody, ReloadForm
 from crawler.serve.api.measured import show_history
-from crawler.serve.api.route import BASE, BODY, CONFLICT, MISSING, NAMED, Route
+from crawler.serve.api.route import BASE, NAMED, Route
 from crawler.serve.measure.columns import History, HistoryQuery
 
 ROUTES: Final = (
@@ -28,7 +28,6 @@ ROUTES: Final = (
         meaning="A crawl with its history",
         action=Actions.show,
         reply=CrawlDetails,
-        refusals=MISSING,
     ),
     Route(
         method="GET",
@@ -38,7 +37,7 @@ ROUTES: Final = (
         action=show_history,
         reply=History,
         query=HistoryQuery,
-        refusals=(*CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
+        refusals=(HTTPStatus.CONFLICT,),
     ),
     Route(
         method="PUT",
@@ -48,7 +47,7 @@ ROUTES: Final = (
         action=Actions.create,
         reply=CrawlDetails,
         takes_toml=True,
-        refusals=(HTTPStatus.CONFLICT, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, *BODY),
+        refusals=(HTTPStatus.CONFLICT, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     ),
     Route(
         method="DELETE",
@@ -58,7 +57,7 @@ ROUTES: Final = (
         action=Actions.delete,
         reply=None,
         status=HTTPStatus.NO_CONTENT,
-        refusals=CONFLICT,
+        refusals=(HTTPStatus.CONFLICT,),
     ),
     Route(
         method="POST",
@@ -68,7 +67,6 @@ ROUTES: Final = (
         action=Actions.start,
         reply=CrawlDetails,
         status=HTTPStatus.ACCEPTED,
-        refusals=CONFLICT,
     ),
     Route(
         method="POST",
@@ -78,7 +76,6 @@ ROUTES: Final = (
         action=Actions.stop,
         reply=CrawlDetails,
         status=HTTPStatus.ACCEPTED,
-        refusals=CONFLICT,
     ),
     Route(
         method="POST",
@@ -88,7 +85,6 @@ ROUTES: Final = (
         action=Actions.pause,
         reply=CrawlDetails,
         body=PauseBody,
-        refusals=(*CONFLICT, *BODY),
     ),
     Route(
         method="POST",
@@ -97,7 +93,6 @@ ROUTES: Final = (
         meaning="End a pause",
         action=Actions.resume,
         reply=CrawlDetails,
-        refusals=CONFLICT,
     ),
     Route(
         method="POST",

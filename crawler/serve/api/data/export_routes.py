@@ -4,7 +4,7 @@ from http import HTTPStatus
 from typing import Final
 
 from crawler.serve.api.data import exports
-from crawler.serve.api.route import BODY, CONFLICT, MISSING, NAMED, Route
+from crawler.serve.api.route import NAMED, Route
 from crawler.serve.exports.forms import ExportBody, ExportForm, ExportList, FileQuery
 
 _EXPORTS: Final = f"{NAMED}/exports"
@@ -18,7 +18,6 @@ EXPORT_ROUTES: Final = (
         meaning="Its exports, the newest first, and how far each is",
         action=exports.list_exports,
         reply=ExportList,
-        refusals=MISSING,
     ),
     Route(
         method="POST",
@@ -29,7 +28,6 @@ EXPORT_ROUTES: Final = (
         reply=ExportForm,
         body=ExportBody,
         status=HTTPStatus.ACCEPTED,
-        refusals=(*CONFLICT, *BODY),
     ),
     Route(
         method="GET",
@@ -38,7 +36,6 @@ EXPORT_ROUTES: Final = (
         meaning="An export: how far it is, and its files",
         action=exports.show_export,
         reply=ExportForm,
-        refusals=MISSING,
     ),
     Route(
         method="POST",
@@ -48,7 +45,6 @@ EXPORT_ROUTES: Final = (
         action=exports.cancel_export,
         reply=ExportForm,
         status=HTTPStatus.ACCEPTED,
-        refusals=CONFLICT,
     ),
     Route(
         method="DELETE",
@@ -58,7 +54,7 @@ EXPORT_ROUTES: Final = (
         action=exports.delete_export,
         reply=None,
         status=HTTPStatus.NO_CONTENT,
-        refusals=CONFLICT,
+        refusals=(HTTPStatus.CONFLICT,),
     ),
     Route(
         method="GET",
@@ -70,6 +66,5 @@ EXPORT_ROUTES: Final = (
         streams=exports.FILE,
         has_ranges=True,
         query=FileQuery,
-        refusals=(*MISSING, HTTPStatus.UNPROCESSABLE_ENTITY),
     ),
 )

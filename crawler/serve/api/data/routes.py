@@ -42,13 +42,13 @@ from crawler.serve.api.data.forms import (
     UrlsBody,
     UrlStory,
 )
-from crawler.serve.api.route import BODY, CONFLICT, NAMED, Route
+from crawler.serve.api.route import NAMED, Route
 from visited import VisitedStats
 
-_ASKS: Final = (*CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.GATEWAY_TIMEOUT)
-"""A crawl that is asked may not have begun, or not answer."""
-_READS: Final = (*CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
-_CHANGES: Final = (*_ASKS, *BODY)
+_READS: Final = (HTTPStatus.CONFLICT,)
+"""A crawl may not have begun."""
+_ASKS: Final = (HTTPStatus.CONFLICT, HTTPStatus.GATEWAY_TIMEOUT)
+"""Nor may it answer."""
 
 DATA_ROUTES: Final = (
     Route(
@@ -97,7 +97,7 @@ DATA_ROUTES: Final = (
         action=asking.set_budget,
         reply=Changed,
         body=BudgetBody,
-        refusals=_CHANGES,
+        refusals=_ASKS,
     ),
     Route(
         method="GET",
@@ -137,7 +137,7 @@ DATA_ROUTES: Final = (
         action=asking.add_seeds,
         reply=Judged,
         body=SeedsBody,
-        refusals=_CHANGES,
+        refusals=_ASKS,
     ),
     Route(
         method="POST",
@@ -147,7 +147,7 @@ DATA_ROUTES: Final = (
         action=asking.recrawl,
         reply=Selected,
         body=RecrawlBody,
-        refusals=_CHANGES,
+        refusals=_ASKS,
     ),
     Route(
         method="POST",
@@ -157,7 +157,7 @@ DATA_ROUTES: Final = (
         action=asking.forget,
         reply=Judged,
         body=UrlsBody,
-        refusals=_CHANGES,
+        refusals=_ASKS,
     ),
     Route(
         method="POST",
@@ -167,7 +167,7 @@ DATA_ROUTES: Final = (
         action=asking.forget_selected,
         reply=Selected,
         body=ForgetBody,
-        refusals=_CHANGES,
+        refusals=_ASKS,
     ),
     Route(
         method="POST",
@@ -176,7 +176,7 @@ DATA_ROUTES: Final = (
         meaning="Bring what the crawl has done onto the disk, its output included, so that it survives a power failure",
         action=asking.take_checkpoint,
         reply=Checkpoint,
-        refusals=(*CONFLICT, HTTPStatus.GATEWAY_TIMEOUT),
+        refusals=_ASKS,
     ),
     Route(
         method="GET",
@@ -246,7 +246,7 @@ DATA_ROUTES: Final = (
         meaning="Its settings, and where each value comes from",
         action=reading.show_configuration,
         reply=Settings,
-        refusals=CONFLICT,
+        refusals=_READS,
     ),
     Route(
         method="POST",
@@ -256,7 +256,7 @@ DATA_ROUTES: Final = (
         action=settings.change_settings,
         reply=Reconfigured,
         body=SettingsBody,
-        refusals=_CHANGES,
+        refusals=_ASKS,
     ),
     Route(
         method="GET",
@@ -265,7 +265,7 @@ DATA_ROUTES: Final = (
         meaning="Its configuration, as the file has it",
         action=settings.show_text,
         reply=ConfigurationText,
-        refusals=(HTTPStatus.FORBIDDEN, *CONFLICT),
+        refusals=_READS,
     ),
     Route(
         method="POST",
@@ -275,7 +275,7 @@ DATA_ROUTES: Final = (
         action=settings.change_text,
         reply=Reconfigured,
         body=TextBody,
-        refusals=_CHANGES,
+        refusals=_ASKS,
     ),
     Route(
         method="POST",
@@ -285,6 +285,6 @@ DATA_ROUTES: Final = (
         action=settings.reload_crawl,
         reply=Reconfigured,
         body=ReloadBody,
-        refusals=_CHANGES,
+        refusals=_ASKS,
     ),
 )
