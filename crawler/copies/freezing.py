@@ -129,12 +129,9 @@ def read_frozen(listed: Path) -> list[FrozenFile]:
 def freeze_output(directory: CrawlDirectory, folder: Path) -> list[FrozenFile]:
     """Freeze a directory that only has output, or that has parts below it, in a folder. Another process may delete old
     output meanwhile. Raises `OSError`."""
-    freezing = Freezing(directory, folder=folder)
-    try:
+    with closing(Freezing(directory, folder=folder)) as freezing:
         freezing.freeze(lambda _source, _target: {})
         return read_frozen(freezing.finish())
-    finally:
-        freezing.close()
 
 
 def _folders(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:

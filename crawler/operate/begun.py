@@ -1,5 +1,6 @@
 """Finds out whether a crawl has ever begun, or only its first start was refused."""
 
+from contextlib import closing
 from pathlib import Path
 
 from config import Config, ConfigError
@@ -25,10 +26,8 @@ def is_unbegun(directory: CrawlDirectory, config: Config) -> bool:
         state = open_state(config, directory, to_rename=True)
     except (ConfigError, StoreRefused, StoreFailed):
         return False
-    try:
+    with closing(state):
         return state.describe().admitted == 0
-    finally:
-        state.close()
 
 
 def has_begun(path: Path, layout: Layout, config: Config) -> bool:
@@ -68,8 +67,6 @@ def _may_have_fetched(part: CrawlDirectory, config: Config) -> bool:
         state = open_state(config, part, to_rename=True)
     except (ConfigError, StoreRefused, StoreFailed):
         return True
-    try:
+    with closing(state):
         stats = state.describe()
         return stats.pending < stats.admitted
-    finally:
-        state.close()

@@ -11,7 +11,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -35,12 +35,11 @@ def open_stored(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlD
 
     With `to_change` it must be writable. Otherwise changes of it may be lost.
     """
-    with lock_stored(path, to_change=to_change) as (directory, loaded):
-        state = open_state(loaded.config, directory)
-        try:
-            yield directory, loaded, state
-        finally:
-            state.close()
+    with (
+        lock_stored(path, to_change=to_change) as (directory, loaded),
+        closing(open_state(loaded.config, directory)) as state,
+    ):
+        yield directory, loaded, state
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import closing
 
 from crawler.codes.exit_codes import FAILED
 from crawler.control.frozen import Frozen, FrozenState, Held
@@ -21,17 +22,16 @@ async def freeze(crawl: OperatedCrawl) -> Frozen:
             "the frontier of this crawl can't be copied: frontier.backend names one that lacks it; stop the crawl, and "
             "copy its directory"
         )
-    freezing, links = Freezing(crawl.directory), _part_links(crawl)
+    links = _part_links(crawl)
     try:
-        await asyncio.to_thread(freezing.prepare, upkeep.link_ahead)
-        freezing.freeze(upkeep.link)
-        at, stats = time.time(), crawl.status().frontier
-        holds_parcels = links is None or links.holds_parcels
-        listed = await asyncio.to_thread(freezing.finish)
+        with closing(Freezing(crawl.directory)) as freezing:
+            await asyncio.to_thread(freezing.prepare, upkeep.link_ahead)
+            freezing.freeze(upkeep.link)
+            at, stats = time.time(), crawl.status().frontier
+            holds_parcels = links is None or links.holds_parcels
+            listed = await asyncio.to_thread(freezing.finish)
     except OSError as error:
         raise Refused(f"{crawl.directory.path} can't be kept as it is for a copy: {error}", FAILED) from error
-    finally:
-        freezing.close()
     state = FrozenState(
         directory=str(crawl.directory.path.absolute()),
         at=rfc3339(at),

@@ -1,6 +1,7 @@
 """Finds what does not agree: within a state, between the parts of a crawl, and with the output."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 
 import msgspec
 from msgspec import UNSET
@@ -103,12 +104,9 @@ async def _check_visited(config: Config, directory: CrawlDirectory, state: Front
     found = frontier_backend(config).upkeep.check_visited
     if found is None:
         return []
-    visited = visited_set(config, directory, state.knows_many)
-    try:
+    async with aclosing(visited_set(config, directory, state.knows_many)) as visited:
         with reaching_server(config):
             return await found(state, visited)
-    finally:
-        await visited.aclose()
 
 
 def _check_parts(config: Config, states: Mapping[int, FrontierState], count: int) -> Sequence[Problem]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from crawler.operate.upkeep.places import Place, Places, open_states
@@ -101,8 +102,8 @@ class Repairing:
 
     def _recover(self, place: Place, state: FrontierState) -> None:
         """Recover from the output what the state has lost. Closes the state."""
-        before = state.describe().lost
-        try:
+        with closing(state):
+            before = state.describe().lost
             recovered = asyncio.run(
                 recover(
                     place.loaded,
@@ -111,8 +112,6 @@ class Repairing:
                     progress=lambda count: self._say(f"{number_of(count, 'record')} read"),
                 )
             )
-        finally:
-            state.close()
         output = place.loaded.config.output
         if place.part is not None and not recovered.unread_elsewhere and (output.records or output.warc):
             self._rebuilt.append(place.part)

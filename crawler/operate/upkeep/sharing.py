@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing, closing
 from pathlib import Path
 
 from config import Config, ConfigError, Problem
@@ -23,13 +24,10 @@ def sharers(path: Path, *, gone: Sequence[str] = ()) -> list[Sharer]:
 
 
 async def _sharers(config: Config, directory: CrawlDirectory, gone: Sequence[str]) -> list[Sharer]:
-    visited = visited_set(config, directory, _knows_none)
-    try:
+    async with aclosing(visited_set(config, directory, _knows_none)) as visited:
         kept = _kept(config, visited)
         with reaching_server(config):
             return await kept.sharers(gone=gone)
-    finally:
-        await visited.aclose()
 
 
 def refill(places: Places) -> None:
@@ -41,22 +39,13 @@ def refill(places: Places) -> None:
 
 async def _refill(place: Place) -> None:
     config = place.loaded.config
-    state = open_state(config, place.directory)
-    try:
-        visited = visited_set(config, place.directory, state.knows_many)
-        try:
+    with closing(open_state(config, place.directory)) as state:
+        async with aclosing(visited_set(config, place.directory, state.knows_many)) as visited:
             kept = _kept(config, visited)
             with reaching_server(config):
                 # It also admits what was asked right before a crash.
-                frontier = await state.open_frontier(visited)
-                try:
+                async with aclosing(await state.open_frontier(visited)):
                     await kept.register()
-                finally:
-                    await frontier.aclose()
-        finally:
-            await visited.aclose()
-    finally:
-        state.close()
 
 
 def _kept(config: Config, visited: VisitedSet) -> KeptSet:

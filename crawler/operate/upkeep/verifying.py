@@ -1,6 +1,7 @@
 """Proves that ledger, records, archive and the tables of sinks agree, of all parts of a crawl."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 import msgspec
 
@@ -36,16 +37,13 @@ async def repair(places: Places, say: Callable[[str], None]) -> None:
     with open_states(places) as (states, broken):
         if broken:
             return  # `verify` tells
-        verification = _verification(places, list(states.values()))
-        try:
+        with closing(_verification(places, list(states.values()))) as verification:
             async for _ in verification.problems():
                 pass
             for name, count in (await verification.repair_sinks()).items():
                 say(f"{name}: {number_of(count, 'page')} written again")
             if indexes := sum(repair_indexes(each.warc) for each in places.outputs if each.warc.is_dir()):
                 say(f"{number_of(indexes, 'index', 'indexes')} made anew")
-        finally:
-            verification.close()
 
 
 async def verify(places: Places, *, limit: int) -> AgreementReport:
@@ -56,8 +54,7 @@ async def verify(places: Places, *, limit: int) -> AgreementReport:
         if broken:
             # What is in the output of the others may belong to a broken part.
             return AgreementReport(told=[], problem_count=len(problems), problems=problems[:limit])
-        verification = _verification(places, list(states.values()))
-        try:
+        with closing(_verification(places, list(states.values()))) as verification:
             count = 0
             async for problem in verification.problems():
                 count += 1
@@ -73,8 +70,6 @@ async def verify(places: Places, *, limit: int) -> AgreementReport:
                 set_aside=aside,
                 bodiless=verification.bodiless,
             )
-        finally:
-            verification.close()
 
 
 def _verification(places: Places, states: Sequence[FrontierState]) -> Verification:
