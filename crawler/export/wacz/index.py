@@ -15,14 +15,6 @@ _REVISIT: Final = "warc/revisit"
 _LOOKED_UP: Final = "(NOT has_failed OR key IN (SELECT key FROM revisit))"
 
 
-class Capture(msgspec.Struct, frozen=True):
-    """Where a record is in the archive."""
-
-    filename: str
-    offset: int
-    length: int
-
-
 class Index:
     """Collects captures in a temporary file, so that an archive of any size takes little memory. As a context it
     removes that."""
@@ -38,8 +30,9 @@ class Index:
         self._last: tuple[str, str] | None = None
         self._last_id: int | None = None
 
-    def add(self, head: Head, capture: Capture) -> None:
-        """Add a record, if replay looks it up: a response, a resource or a revisit of a payload."""
+    def add(self, head: Head, *, filename: str, offset: int, length: int) -> None:
+        """Add a record, if replay looks it up: a response, a resource or a revisit of a payload. The rest is where it
+        is in the archive."""
         if head.kind in _PAYLOADS:
             self._store.executemany("INSERT OR IGNORE INTO payload VALUES (?)", [(key,) for key in payload_keys(head)])
         elif head.has_payload_elsewhere:
@@ -51,9 +44,9 @@ class Index:
             "mime": _REVISIT if head.has_payload_elsewhere else head.mime,
             "status": head.status,
             "digest": head.digest,
-            "length": str(capture.length),
-            "offset": str(capture.offset),
-            "filename": capture.filename,
+            "length": str(length),
+            "offset": str(offset),
+            "filename": filename,
         }
         content = msgspec.json.encode({name: value for name, value in entry.items() if value is not None}).decode()
         line = f"{surt_key(head.url)} {head.timestamp} {content}\n"

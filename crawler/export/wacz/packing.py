@@ -13,7 +13,7 @@ from crawler.export.aside import ensure_writable, with_databases, written_aside
 from crawler.export.snapshot import BEGINNING, OnDamage, RecordFile, Snapshot, take_snapshot
 from crawler.export.wacz.compressed_index import write_index
 from crawler.export.wacz.heads import read_head
-from crawler.export.wacz.index import Capture, Index
+from crawler.export.wacz.index import Index
 from crawler.export.wacz.package import Member, Package
 from crawler.export.wacz.unpacking import is_wacz
 from crawler.export.writers import ExportRefused
@@ -178,7 +178,7 @@ class _Packing:
         if head.tells_failure:
             self.index.take_back(head)
         else:
-            self.index.add(head, Capture(name, offset, member.end - member.start))
+            self.index.add(head, filename=name, offset=offset, length=member.end - member.start)
 
 
 def _pages(snapshot: Snapshot, rewrite: Callable[[bytes], bytes] | None) -> Iterator[_Page]:
