@@ -29,13 +29,14 @@ class StoredExport(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     crawl: str
     directory: str
-    """Of the crawl."""
+    """Of the crawl, whose output is exported."""
     what: ExportBody
-    state: ExportState = "waiting"
+    state: ExportState
     asked_at: str
-    begun_at: str | None = None
-    ended_at: str | None = None
-    message: str | None = None
+    begun_at: str | None
+    ended_at: str | None
+    message: str | None
+    """Why it has failed, or what it says at its end."""
 
 
 class ExportedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,20 +46,9 @@ class ExportedFile(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class ExportForm(msgspec.Struct, frozen=True, kw_only=True):
+class ExportForm(StoredExport, frozen=True, kw_only=True):
     """An export."""
 
-    id: str
-    crawl: str
-    directory: str
-    """Of the crawl, whose output is exported."""
-    what: ExportBody
-    state: ExportState
-    asked_at: str
-    begun_at: str | None
-    ended_at: str | None
-    message: str | None
-    """Why it has failed, or what it says at its end."""
     share: float | None
     """How much is done: 0 to 1; null if nobody knows yet."""
     rows: int | None

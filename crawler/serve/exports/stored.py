@@ -57,7 +57,17 @@ class ExportFolders:
                 (self._folder / crawl / name).mkdir(parents=True)
             except FileExistsError:
                 continue
-            export = StoredExport(id=name, crawl=crawl, directory=directory, what=what, asked_at=moment_text(now))
+            export = StoredExport(
+                id=name,
+                crawl=crawl,
+                directory=directory,
+                what=what,
+                state="waiting",
+                asked_at=moment_text(now),
+                begun_at=None,
+                ended_at=None,
+                message=None,
+            )
             self.store(export)
             return export
         raise TooMany(f"{crawl} has too many exports of one second: ask again later")
@@ -125,7 +135,7 @@ class ExportFolders:
             except (ExportRefused, OSError):
                 manifest = None
         return ExportForm(
-            **{name: getattr(export, name) for name in StoredExport.__struct_fields__},
+            **msgspec.structs.asdict(export),
             share=1.0 if export.state == "complete" else self._share(export, manifest),
             rows=None if manifest is None else manifest.rows,
             files=files,
