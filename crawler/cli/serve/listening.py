@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-import msgspec
 
 from crawler.serve.api.gate.tls import Certificate, CertificateRefused
 from crawler.serve.api.server import Listen
@@ -16,15 +15,6 @@ from crawler.serve.api.server import Listen
 _MAX_PORT: Final = 65_535
 _NAME: Final = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 _file = click.Path(path_type=Path, exists=True, dir_okay=False)
-
-
-class _Given(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line says."""
-
-    listen: str | None
-    tls_certificate: Path | None
-    tls_key: Path | None
-    allow_remote: tuple[str, ...]
 
 
 def listen_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,37 +42,36 @@ def listen_options(command: Callable[..., Any]) -> Callable[..., Any]:
         allow_remote: tuple[str, ...],
         **others: Any,
     ) -> Any:
-        given = _Given(listen=listen, tls_certificate=tls_certificate, tls_key=tls_key, allow_remote=allow_remote)
-        return command(*arguments, listen=_listen(given), **others)
+        certificate = _certificate(tls_certificate, tls_key)
+        return command(*arguments, listen=_listen(listen, certificate, allow_remote), **others)
 
     return with_listen
 
 
-def _listen(given: _Given) -> Listen | None:
+def _listen(address: str | None, certificate: Certificate | None, allow_remote: tuple[str, ...]) -> Listen | None:
     """Raises `click.UsageError`."""
-    certificate = _certificate(given)
-    names = tuple(name.lower() for name in given.allow_remote)
+    names = tuple(name.lower() for name in allow_remote)
     for name in names:
         if not _NAME.fullmatch(name):
             raise click.BadParameter(
                 f"expected the name of a host, or NAME:PORT, as clients write it, found {name!r}",
                 param_hint="--allow-remote",
             )
-    if given.listen is None:
+    if address is None:
         if certificate is not None or names:
             raise click.UsageError("--tls-certificate, --tls-key and --allow-remote need --listen HOST:PORT")
         return None
-    host, port = _address(given.listen, is_remote_allowed=certificate is not None and bool(names))
+    host, port = _address(address, is_remote_allowed=certificate is not None and bool(names))
     return Listen(host, port, certificate=certificate, remote_names=names)
 
 
-def _certificate(given: _Given) -> Certificate | None:
-    if given.tls_certificate is None or given.tls_key is None:
-        if given.tls_certificate is not given.tls_key:
+def _certificate(certificate: Path | None, key: Path | None) -> Certificate | None:
+    if certificate is None or key is None:
+        if certificate is not key:
             raise click.UsageError("--tls-certificate and --tls-key belong together: expected both, found one")
         return None
     try:
-        return Certificate(given.tls_certificate.resolve(), given.tls_key.resolve())
+        return Certificate(certificate.resolve(), key.resolve())
     except CertificateRefused as error:
         raise click.BadParameter(str(error), param_hint="--tls-certificate") from error
 
