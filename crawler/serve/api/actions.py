@@ -4,7 +4,8 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, TypeVar
@@ -74,6 +75,7 @@ class Actions:
         self._reporter = Reporter()
         self.exporter = Exporter(daemon.folder / "exports")
         self.events = Events(self._crawls)
+        self.read_folder = daemon.reload
         daemon.watchers.append(self._notice)
 
     @property
@@ -186,9 +188,6 @@ class Actions:
                 raise Refused(HTTPStatus.NOT_FOUND, f"{keeper.name} was deleted")
             await asyncio.to_thread(write)
 
-    async def read_folder(self) -> None:
-        await self._daemon.reload()
-
     async def reload(self, request: web.Request) -> ReloadForm:
         audit(request, "reads the folder again")
         found = await self._daemon.reload()
@@ -205,25 +204,18 @@ class Actions:
     ) -> _Reply:
         """The reply of a crawl, or of one part of it, whether it runs or not. `refused_as` is for requests that make no
         sense to it."""
-        directory = self.directory(keeper, part)
-        try:
-            return await self._asker.ask(directory, request, expected)
-        except Unanswered as error:
-            raise Refused(_STATUSES.get(error.exit_code, refused_as), str(error)) from error
+        with _answering(refused_as):
+            return await self._asker.ask(self.directory(keeper, part), request, expected)
 
     async def report(self, keeper: Keeper, section: ListName | None, *, limit: int, part: int | None) -> Report:
         """What a crawl, or one part of it, has found, with one list of URLs."""
-        try:
+        with _answering(HTTPStatus.CONFLICT):
             return await self._reporter.report(self.directory(keeper, part), section, limit=limit)
-        except Unanswered as error:
-            raise Refused(_STATUSES.get(error.exit_code, HTTPStatus.CONFLICT), str(error)) from error
 
     async def report_page(self, keeper: Keeper, *, limit: int, part: int | None) -> bytes:
         """The same as an HTML page, with all lists."""
-        try:
+        with _answering(HTTPStatus.CONFLICT):
             return await self._reporter.page(self.directory(keeper, part), limit=limit)
-        except Unanswered as error:
-            raise Refused(_STATUSES.get(error.exit_code, HTTPStatus.CONFLICT), str(error)) from error
 
     async def diff(self, keeper: Keeper, run: str | None, wanted: DiffWanted) -> Diff:
         """What has changed in a crawl since an earlier run of its schedule, or since a moment."""
@@ -233,10 +225,8 @@ class Actions:
         if run is not None and run not in runs:
             detail = f"{keeper.name} has no run {run!r}, or it was deleted; GET /api/v1/crawls/{keeper.name} lists some"
             raise Refused(HTTPStatus.NOT_FOUND, detail)
-        try:
+        with _answering(HTTPStatus.CONFLICT):
             return await self._reporter.diff(after if run is None else runs[run], after, wanted)
-        except Unanswered as error:
-            raise Refused(_STATUSES.get(error.exit_code, HTTPStatus.CONFLICT), str(error)) from error
 
     def configuration(self, keeper: Keeper) -> Loaded:
         """The configuration of a crawl in the folder."""
@@ -263,6 +253,15 @@ class Actions:
         if keeper is None:
             raise Refused(HTTPStatus.NOT_FOUND, f"there is no crawl {name[:100]!r}; GET /api/v1/crawls lists them")
         return keeper
+
+
+@contextmanager
+def _answering(refused_as: HTTPStatus) -> Iterator[None]:
+    """A context in which a crawl answers. `refused_as` is for what it takes for wrong usage."""
+    try:
+        yield
+    except Unanswered as error:
+        raise Refused(_STATUSES.get(error.exit_code, refused_as), str(error)) from error
 
 
 def _write_new(path: Path, text: bytes) -> None:
