@@ -51,6 +51,12 @@ class Unanswered(Exception):
         self.exit_code = exit_code
 
 
+def check_begun(directory: Path) -> None:
+    """Raise `Unanswered` if no process has ever run the crawl in a directory."""
+    if not CrawlDirectory(directory).lock.exists():
+        raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
+
+
 class _Kept(msgspec.Struct, frozen=True):
     """A reply that may be given again."""
 
@@ -134,8 +140,7 @@ class Asker:
 
     async def _ask_stored(self, directory: Path, request: AnyRequest, line: bytes, expected: type[_Reply]) -> _Reply:
         """The reply of a crawl that does not run. Commands that open one directory would wait for each other."""
-        if not CrawlDirectory(directory).lock.exists():
-            raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
+        check_begun(directory)
         async with self._turns.setdefault((directory, b""), asyncio.Lock()):
             kept = self._kept.get((directory, line))
             if kept is not None and kept.until > time.monotonic() and kept.locks == lock_changes(directory):
@@ -147,12 +152,6 @@ class Asker:
             raise Unanswered(f"the crawl in {directory} was not opened in time; try again", None)
         if code != 0:
             raise Unanswered(complaint, code)
-        return self._read(directory, request, line, printed, expected)
-
-    def _read(
-        self, directory: Path, request: AnyRequest, line: bytes, printed: bytes, expected: type[_Reply]
-    ) -> _Reply:
-        """What a process has printed."""
         replied, _, told = printed.partition(b"\n")
         reply = msgspec.json.decode(replied, type=expected)
         locks = msgspec.json.decode(told, type=_Locks | None)

@@ -9,11 +9,9 @@ from typing import Final
 
 import msgspec
 
-from crawler.codes.exit_codes import REFUSED
-from crawler.disk.directory import CrawlDirectory
 from crawler.operate.diff.forms import Diff, Field, Kind
 from crawler.operate.report.forms import ListName, Report
-from crawler.serve.asking import Unanswered
+from crawler.serve.asking import Unanswered, check_begun
 from crawler.serve.inspection import run_command
 
 WITHIN_S: Final = 600.0
@@ -32,21 +30,21 @@ class Reporter:
 
     async def report(self, directory: Path, section: ListName | None, *, limit: int) -> Report:
         """The report of the crawl in a directory, with one list of URLs. Raises `Unanswered`."""
-        _check_begun(directory)
+        check_begun(directory)
         sections = ["summary", "hosts"] if section is None else ["summary", "hosts", section]
         printed = await self._printed("report", str(directory), *sections, "--limit", str(limit), "--json")
         return msgspec.json.decode(printed, type=Report)
 
     async def page(self, directory: Path, *, limit: int) -> bytes:
         """The report as an HTML page. Raises `Unanswered`."""
-        _check_begun(directory)
+        check_begun(directory)
         return await self._printed("report", str(directory), "--html", "-", "--limit", str(limit))
 
     async def diff(self, before: Path, after: Path, wanted: "DiffWanted") -> Diff:
         """What has changed from one crawl to another; in one since a moment, if they are the same. Raises
         `Unanswered`."""
         for directory in (before, after):
-            _check_begun(directory)
+            check_begun(directory)
         sides = [str(before), str(after)] if wanted.since is None else [str(after), "--since", wanted.since]
         only = [] if wanted.only is None else ["--only", wanted.only]
         printed = await self._printed("diff", *sides, *only, "--limit", str(wanted.limit), "--json")
@@ -75,11 +73,6 @@ class DiffWanted(msgspec.Struct, frozen=True, kw_only=True):
     only: Kind | Field | None
     limit: int
     """URLs of each kind."""
-
-
-def _check_begun(directory: Path) -> None:
-    if not CrawlDirectory(directory).lock.exists():
-        raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
 
 
 async def _run(*arguments: str) -> bytes:
