@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeVar
 
 import msgspec
 
@@ -34,6 +34,9 @@ LAST_LINES: Final = 12
 _OF_DAEMON: Final = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL)
 """A crawl finishes what is in flight at the first signal, and ends at once at the second."""
+
+
+_Form = TypeVar("_Form", bound=msgspec.Struct)
 
 
 class _ReportedStatus(msgspec.Struct):
@@ -69,10 +72,7 @@ class Output:
 
     def report(self) -> _Report | None:
         """The result of the last process; None if it has not got that far."""
-        try:
-            return msgspec.json.decode(self.result.read_bytes(), type=_Report)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
+        return self._read(_Report)
 
     def printed_at_ns(self) -> int:
         """When the last process printed its result. It does so when it has unlocked the crawl. If it has not got that
@@ -84,8 +84,12 @@ class Output:
 
     def last_status(self) -> Status | None:
         """How the crawl stood when the last process ended; None if it has not got that far."""
+        found = self._read(_LastStatus)
+        return None if found is None else found.status
+
+    def _read(self, kind: type[_Form]) -> _Form | None:
         try:
-            return msgspec.json.decode(self.result.read_bytes(), type=_LastStatus).status
+            return msgspec.json.decode(self.result.read_bytes(), type=kind)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
