@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.layout import output_directories, part_at
+from crawler.disk.layout import output_directories, whole_crawl
 
 
 def earlier_places(named: Sequence[str]) -> list[Path]:
@@ -19,5 +19,4 @@ def earlier_places(named: Sequence[str]) -> list[Path]:
 
 def earlier_index(directory: CrawlDirectory) -> Path:
     """The file in which bodies of earlier crawls are looked up. The parts of a crawl share it."""
-    path = directory.original
-    return CrawlDirectory(path if part_at(path) is None else path.absolute().parent).earlier
+    return CrawlDirectory(whole_crawl(directory.original)).earlier

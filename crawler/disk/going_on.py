@@ -6,15 +6,14 @@ from pathlib import Path
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import ClusterPlace, part_at, read_layout
+from crawler.disk.layout import ClusterPlace, read_layout, whole_crawl
 
 
 def how_to_go_on(path: Path) -> str:
     """The command with which the crawl goes on."""
     try:
+        path = whole_crawl(path)
         layout = read_layout(path)
-        if layout is None and part_at(path) is not None:
-            return how_to_go_on(path.absolute().parent)
     except DirectoryRefused:
         layout = None  # the command that is named says why
     if layout is not None and layout.cluster is not None:

@@ -226,13 +226,23 @@ def part_directories(directory: Path) -> list[Path]:
 
 def part_at(directory: Path) -> Part | None:
     """The part of a crawl that has this directory; None if that is no part. Raises `DirectoryRefused`."""
-    # `resolve` would leave the crawl where a part is linked from another disk.
-    place = Path(os.path.normpath(directory.absolute()))
+    place = _place(directory)
     layout = read_layout(place.parent)
     for number, each in enumerate(() if layout is None else layout.parts):
         if layout is not None and each.directory == place.name:
             return Part(number=number, parts=len(layout.parts), lineage=each.lineage)
     return None
+
+
+def whole_crawl(directory: Path) -> Path:
+    """The directory of the crawl that a directory is a part of; the directory itself if it is no part. Raises
+    `DirectoryRefused`."""
+    return directory if part_at(directory) is None else _place(directory).parent
+
+
+def _place(directory: Path) -> Path:
+    # `resolve` would leave the crawl where a part is linked from another disk.
+    return Path(os.path.normpath(directory.absolute()))
 
 
 def output_directories(directory: Path) -> list[Path]:
@@ -247,7 +257,7 @@ def output_directories(directory: Path) -> list[Path]:
 def replaced_directories(part: Path) -> list[Path]:
     """The directories whose output belongs to the crawl of a part, from before the crawl was divided as it is now.
     Raises `DirectoryRefused`."""
-    whole = Path(os.path.normpath(part.absolute())).parent
+    whole = _place(part).parent
     parts = part_directories(whole)
     return [each for each in output_directories(whole) if each not in parts]
 

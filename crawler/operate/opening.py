@@ -18,7 +18,7 @@ from typing import Final
 from config import ConfigError, Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.free_space import free_bytes
-from crawler.disk.layout import output_directories, part_at
+from crawler.disk.layout import output_directories, part_at, whole_crawl
 from crawler.disk.permissions import why_not_lockable
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
@@ -56,10 +56,9 @@ def lock_stored(
     has_state, has_output = directory.has_state(), directory.has_output()
     is_part = part_at(path) is not None
     if has_output and not has_state and not to_repair:
-        whole = path.absolute().parent if is_part else path
         raise DirectoryRefused(
             f"the crawl in {path} has lost its frontier: expected {directory.frontier}. "
-            f"`onceover inspect {whole} fsck --repair` rebuilds it from the output"
+            f"`onceover inspect {whole_crawl(path)} fsck --repair` rebuilds it from the output"
         )
     if not configuration.exists() or not (has_state or has_output or (is_part and may_begin)):
         raise no_crawl(path)
@@ -77,7 +76,7 @@ def no_crawl(path: Path) -> DirectoryRefused:
     if part_at(path) is not None and _configuration(path).exists():
         return DirectoryRefused(
             f"the part of the crawl in {path} has no frontier: expected {frontier}. Mount its disk; if that is lost, "
-            f"`onceover inspect {shlex.quote(str(path.absolute().parent))} fsck --repair` rebuilds the part from the "
+            f"`onceover inspect {shlex.quote(str(whole_crawl(path)))} fsck --repair` rebuilds the part from the "
             "output of all parts"
         )
     return DirectoryRefused(
@@ -112,7 +111,7 @@ def stored_configuration(path: Path) -> Loaded:
 
 def _configuration(path: Path) -> Path:
     """Where that is. The parts of a crawl have one configuration."""
-    return CrawlDirectory(path if part_at(path) is None else path.absolute().parent).configuration
+    return CrawlDirectory(whole_crawl(path)).configuration
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from config import Config
 from crawler.background import in_background
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import replace_file
-from crawler.disk.layout import part_at, read_layout
+from crawler.disk.layout import read_layout, whole_crawl
 from crawler.parts.line.services import PartService
 from crawler.shared_pace.frontier import PacedFrontier
 from crawler.shared_pace.table import PaceTable
@@ -93,7 +93,7 @@ def _member_id(directory: CrawlDirectory) -> str:
 def _paces(directory: CrawlDirectory, path: str | None) -> tuple[str, ...]:
     """A file on this machine, and the division of hosts among the parts of a crawl."""
     paces = [] if not path else [f"file {_machine()} {Path(path).resolve()}"]
-    layout = read_layout(directory.original.absolute().parent) if part_at(directory.original) is not None else None
+    layout = read_layout(whole_crawl(directory.original))
     if layout is not None:
         paces.append(f"parts {layout.generation}")
     return tuple(paces)

@@ -11,7 +11,7 @@ import msgspec
 from config import Config, ConfigError, Problem, ServerAway
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.layout import part_at
+from crawler.disk.layout import part_at, whole_crawl
 from crawler.parts.ownership import Ownership
 from crawler.status import number_of
 from crawler.url.canonical import identity_of
@@ -102,7 +102,7 @@ def _parameters(
     """What the state of the configured frontier is opened with."""
     backend, frontier, part = frontier_backend(config), config.frontier, part_at(directory.original)
     if part is not None:
-        use_suffixes_of(CrawlDirectory(directory.original.absolute().parent))
+        use_suffixes_of(CrawlDirectory(whole_crawl(directory.original)))
     parameters = FrontierParameters(
         terms=Terms(
             identity={"urls.rules": identity_of(canonical_rules(config)), "frontier.queue_by": queue_identity(config)},

@@ -9,7 +9,7 @@ import msgspec
 from config import Loaded
 from crawler.cluster.notes import read_note
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
-from crawler.disk.layout import output_directories, part_at, read_layout
+from crawler.disk.layout import output_directories, part_at, read_layout, whole_crawl
 from crawler.operate.opening import lock_directory, lock_stored
 from crawler.parts.ownership import Ownership
 from crawler.wiring.backends import lacks
@@ -113,8 +113,7 @@ def lock_places(path: Path, *, to_repair: bool = False, may_begin: bool = False)
             directory, loaded = stack.enter_context(lock_stored(path, to_repair=to_repair, may_begin=may_begin))
             part = part_at(path)
             place = Place(part=None if part is None else part.number, directory=directory, loaded=loaded)
-            whole = path if part is None else path.absolute().parent
-            yield Places(path=whole, each=[place], broken={}, count=1 if part is None else part.parts)
+            yield Places(path=whole_crawl(path), each=[place], broken={}, count=1 if part is None else part.parts)
             return
         stack.enter_context(lock_directory(path, to_change=to_repair))
         use_suffixes_of(CrawlDirectory(path))

@@ -12,7 +12,7 @@ import msgspec
 from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import FreeSpaceGuard, one_on_each_disk
-from crawler.disk.layout import output_directories, part_at, part_directories
+from crawler.disk.layout import output_directories, part_directories, whole_crawl
 from crawler.disk.pruned import read_pruned
 from crawler.disk.used_space import UsedSpaceGuard, growing_folders
 from crawler.prune.choosing import Keep
@@ -56,7 +56,7 @@ def disk_space(
 ) -> DiskSpace:
     """`next_number` and `forget_before` are as in `Referring`. Raises `DirectoryRefused` if nobody can tell what was
     deleted."""
-    whole = _whole(directory.original)
+    whole = whole_crawl(directory.original)
     return DiskSpace(
         free=FreeSpaceGuard(
             one_on_each_disk(growing_folders(directory)),
@@ -89,13 +89,6 @@ def disk_space(
 def kept(config: Config) -> Keep:
     """How much output the configuration keeps."""
     return Keep(seconds=config.output.keep_s, bytes=config.output.keep_bytes)
-
-
-def _whole(directory: Path) -> Path:
-    """The directory of the whole crawl."""
-    if part_at(directory) is None:
-        return directory
-    return Path(os.path.normpath(directory.absolute())).parent
 
 
 def _directories(whole: Path) -> list[CrawlDirectory]:
