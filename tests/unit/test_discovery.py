@@ -118,6 +118,11 @@ def test_links_carry_what_must_travel_with_them() -> None:
     ]
 
 
+def test_white_space_before_a_fragment_belongs_to_the_url() -> None:
+    found = at_once(discovery().links(PAGE, links("b.html #top", "b.html", "#top"), parent=page())).urls
+    assert [each.url for each in found] == ["https://example.org/a/b.html%20", "https://example.org/a/b.html"]
+
+
 def test_links_come_in_document_order_without_repeats_and_without_the_page_itself() -> None:
     found = at_once(
         discovery().links(PAGE, links("z", "/y", "#top", "z#x", "page.html", "", "./z", "x"), parent=page())

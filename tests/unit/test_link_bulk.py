@@ -39,6 +39,15 @@ def test_links_that_differ_only_in_their_fragments_are_one_group() -> None:
     assert bulk.group_links(given) == ([given[0], given[1], given[5]], ["a", "b", ""], [4, 2, 2])
 
 
+def test_white_space_before_a_fragment_belongs_to_the_url() -> None:
+    given = links("a #x", "a", "a #y", "a?b\t#", " #x")
+    assert bulk.group_links(given) == (
+        [given[0], given[1], given[3], given[4]],
+        ["a #", "a", "a?b\t#", " #"],
+        [2, 1, 1, 1],
+    )
+
+
 def test_a_link_of_another_kind_begins_a_group_of_its_own() -> None:
     link, embed = LinkKind.LINK, LinkKind.EMBED
     kinds = [link, link, embed, link, link]
@@ -49,7 +58,7 @@ def test_a_link_of_another_kind_begins_a_group_of_its_own() -> None:
     assert counts == [2, 1, 1, 1]
 
 
-_GROUPED = st.lists(st.sampled_from(["a", "b", "é", "#", "\0", "\ud800", "abcdefgh", "x" * 2047]), max_size=3).map(
+_GROUPED = st.lists(st.sampled_from(["a", "b", "é", "#", " ", "\0", "\ud800", "abcdefgh", "x" * 2047]), max_size=3).map(
     "".join
 )
 

@@ -8,7 +8,7 @@
 #include "_bulk_groups.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 3
+#define VERSION 4
 
 /* Where links are taken, and the names of the attributes that say whether they may be. */
 typedef struct {

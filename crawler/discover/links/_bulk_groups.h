@@ -34,6 +34,13 @@ hash_of(const char *at, Py_ssize_t length)
     return hash;
 }
 
+/* White space before the `#` counts, which it would not at the end of an href: the `#` stays. */
+static int
+is_behind_space(const char *href, const char *mark)
+{
+    return mark > href && (unsigned char)mark[-1] <= ' ';
+}
+
 /* Reads an href up to the `#`. 0 if its link stays alone, because the href is long or no text; -1 with an exception. */
 static int
 read_href(PyObject *href, group *made)
@@ -54,7 +61,7 @@ read_href(PyObject *href, group *made)
         return 0;
     }
     const char *mark = memchr(made->href, '#', (size_t)size);
-    made->length = mark == NULL ? size : mark - made->href;
+    made->length = mark == NULL ? size : mark - made->href + is_behind_space(made->href, mark);
     made->may_have_fragment = mark != NULL;
     return 1;
 }
@@ -108,7 +115,11 @@ without_fragment(const group *made, PyObject *hrefs)
     if (!made->may_have_fragment)
         return Py_NewRef(href);
     Py_ssize_t end = PyUnicode_FindChar(href, '#', 0, PyUnicode_GetLength(href), 1);
-    return end == -2 ? NULL : end == -1 ? Py_NewRef(href) : PyUnicode_Substring(href, 0, end);
+    if (end < 0)
+        return end == -2 ? NULL : Py_NewRef(href);
+    if (end > 0 && PyUnicode_ReadChar(href, end - 1) <= ' ')
+        end++;
+    return PyUnicode_Substring(href, 0, end);
 }
 
 /* The groups as three lists: each group's first link, its href without fragment, its number of links. */

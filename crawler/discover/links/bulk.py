@@ -15,7 +15,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 3
+IS_COMPILED: Final = _COMPILED_VERSION == 4
 """False too if the extension was compiled from older code."""
 
 Groups = tuple[list[Link], list[str], list[int]]
@@ -27,6 +27,12 @@ Collected = tuple[dict[str, int], set[str], list[tuple[Link, Target]], list[tupl
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _LONGEST: Final = 2048
 """Characters of an href that is grouped."""
+
+
+def without_fragment(href: str, /) -> str:
+    """Keeps a `#` behind white space: there it belongs to the URL, and at the end of an href it would not."""
+    before, mark, _ = href.partition("#")
+    return f"{before}{mark}" if before and before[-1] <= " " else before
 
 
 def group_links(links: list[Link], /) -> Groups:
@@ -65,7 +71,7 @@ def group_in_python(links: list[Link], /) -> Groups:
     last_group: dict[str, int] = {}
     for link in links:
         href = link.href
-        before = href.partition("#")[0] if "#" in href else href
+        before = without_fragment(href) if "#" in href else href
         if len(href) <= _LONGEST and (href.isascii() or not _SURROGATE.search(href)):
             group = last_group.get(before)
             if group is not None and firsts[group].kind is link.kind:

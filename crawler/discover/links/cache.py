@@ -11,7 +11,7 @@ from itertools import compress, islice, repeat
 from operator import not_
 from typing import Final, cast
 
-from crawler.discover.links.bulk import Groups, group_links
+from crawler.discover.links.bulk import Groups, group_links, without_fragment
 from crawler.discover.links.judgement import ANY_DEPTH, Judgement
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Traps
@@ -161,7 +161,7 @@ class LinkJudge:
 
 def _separate(links: list[Link]) -> Groups:
     hrefs = [link.href for link in links]
-    return links, [href.partition("#")[0] if "#" in href else href for href in hrefs], [1] * len(links)
+    return links, [without_fragment(href) if "#" in href else href for href in hrefs], [1] * len(links)
 
 
 def _directory_of(base_url: str) -> str:
