@@ -25,7 +25,7 @@ def bodies_archived_last(directory: Path, count: int) -> dict[str, Original]:
         if archive.name.endswith(OPEN) or not index.exists():
             continue
         # A body that was cut off must be archived again, and not referred to.
-        for response in responses_in(index, archive_bytes=archive.stat().st_size):
+        for response in responses_in(index):
             known = found.get(response.sha1)
             if known is None or _order((serial, response)) > _order(known):
                 found[response.sha1] = serial, response

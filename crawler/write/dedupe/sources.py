@@ -36,6 +36,8 @@ class Source(msgspec.Struct, frozen=True, array_like=True):
     path: str
     size: int
     changed_ns: int
+    archive_bytes: int | None
+    """The size of the archive whose index this is."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
@@ -76,7 +78,7 @@ def sources_in(places: Sequence[Path]) -> list[Source]:
     for path in map(_now, found):
         with suppress(FileNotFoundError):
             state = path.stat()
-            sources.append(Source(str(path), state.st_size, state.st_mtime_ns))
+            sources.append(Source(str(path), state.st_size, state.st_mtime_ns, _archive_bytes(path)))
     return sources
 
 
@@ -101,15 +103,23 @@ def _now(path: Path) -> Path:
     return path if path.exists() else _index_or_archive(final_path(path))
 
 
-def responses_in(path: Path, *, archive_bytes: int | None = None) -> Iterator[Response]:
+def _archive_bytes(index: Path) -> int | None:
+    """The size of the archive that an index belongs to; None if it belongs to none, or that is elsewhere."""
+    if index.name.endswith(_OF_ONE_ARCHIVE):
+        with suppress(FileNotFoundError):
+            return index.with_name(index.name.removesuffix(SUFFIX)).stat().st_size
+    return None
+
+
+def responses_in(path: Path) -> Iterator[Response]:
     """The responses that an index or archive names, in its order, without those whose body has no SHA-1, and those that
-    an archive of that size can't have. None if it has been deleted since it was found."""
+    were cut off the archive beside an index. None if it has been deleted since it was found."""
     path = _now(path)
     if not path.exists():
         return
     if path.name.endswith(_INDEXES):
         with _lines_in(path) as lines:
-            yield from _read(path, lines, archive_bytes)
+            yield from _read(path, lines, _archive_bytes(path))
     else:
         yield from _read(path, lines_of(path))
 

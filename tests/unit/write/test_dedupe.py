@@ -79,6 +79,17 @@ async def test_a_body_of_an_earlier_crawl_becomes_a_revisit_that_says_where_it_i
         assert found[0].payload == b""
 
 
+async def test_a_body_that_was_cut_off_an_earlier_archive_is_archived_again(tmp_path: Path) -> None:
+    pages = [page(1, b"a" * 99), page(2, b"b" * 99)]
+    earlier = tmp_path / "earlier"
+    await written(earlier, *pages)
+    assert kinds(await written(tmp_path / "now", *pages, options=against(earlier))) == ["revisit"] * 2
+    [archive] = archives(earlier)
+    last = max(offset_of(line) for line in index_of(archive).read_bytes().splitlines())
+    os.truncate(archive, last + 20)
+    assert kinds(await written(tmp_path / "now", *pages, options=against(earlier)))[2:] == ["revisit", "response"]
+
+
 async def test_small_bodies_empty_ones_and_revisits_are_archived_again(tmp_path: Path) -> None:
     body = b"the same" * 50
     await written(tmp_path / "earlier", page(1, body), page(2, b"small"), page(3, b""))
