@@ -193,6 +193,8 @@ def _database(entry: os.DirEntry[str]) -> _Database | None:
         return None  # SQLite takes an empty file for a database
     import sqlite3  # noqa: PLC0415 - few crawls have such files, and it takes a megabyte
 
+    from crawler.write.database.sqlite_file import as_os_error  # noqa: PLC0415 - as above
+
     try:
         database = sqlite3.connect(entry.path, check_same_thread=False, isolation_level=None)
         try:
@@ -204,13 +206,13 @@ def _database(entry: os.DirEntry[str]) -> _Database | None:
                 return None
             raise
     except sqlite3.Error as error:
-        raise OSError(f"{entry.path}: {error}") from error
+        raise as_os_error(error, Path(entry.path)) from error
 
     def copy_to(place: Path) -> None:
         try:
             with closing(sqlite3.connect(place)) as copy:
                 database.backup(copy, pages=1000)
         except sqlite3.Error as error:
-            raise OSError(f"{place}: {error}") from error
+            raise as_os_error(error, place) from error
 
     return _Database(copy_to, database.close)

@@ -123,22 +123,25 @@ class SqliteFile:
                     f"{self._path} can't be read: {error}. Restore a copy of it, or move it away: the sink then begins "
                     "another, and `onceover inspect DIR verify --repair` adds the pages until now from the records"
                 ) from error
-            raise self._os_error(error, code) from error
-
-    def _os_error(self, error: sqlite3.DatabaseError, code: int) -> OSError:
-        # SQLite calls it an I/O error if there is no space for its index of the write-ahead log.
-        if code == sqlite3.SQLITE_FULL or _extended_code(error) == sqlite3.SQLITE_IOERR_SHMSIZE:
-            return OSError(errno.ENOSPC, "No space left on device", str(self._path))
-        if code in _LOCKED:
-            return OSError(errno.EAGAIN, "another process has locked the database for long", str(self._path))
-        return OSError(errno.EIO, str(error), str(self._path))
+            raise as_os_error(error, self._path) from error
 
 
-def _code(error: sqlite3.DatabaseError) -> int:
+def as_os_error(error: sqlite3.Error, path: Path) -> OSError:
+    """An error of SQLite with a file, as one of the system."""
+    code = _code(error)
+    # SQLite calls it an I/O error if there is no space for its index of the write-ahead log.
+    if code == sqlite3.SQLITE_FULL or _extended_code(error) == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return OSError(errno.ENOSPC, "No space left on device", str(path))
+    if code in _LOCKED:
+        return OSError(errno.EAGAIN, "another process has locked the database for long", str(path))
+    return OSError(errno.EIO, str(error), str(path))
+
+
+def _code(error: sqlite3.Error) -> int:
     return _extended_code(error) & 0xFF
 
 
-def _extended_code(error: sqlite3.DatabaseError) -> int:
+def _extended_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
 
 

@@ -33,6 +33,7 @@ from crawler.operate.upkeep.backing_up import back_up
 from crawler.operate.upkeep.restoring import check_copy, restore
 from crawler.prune.finished import output_files
 from crawler.prune.pruning import delete
+from crawler.testing.disks import fill, mounted
 from crawler.write.cdxj.making import archives, index_of
 from frontier.leveldb.linking import link_database, link_tables
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
@@ -166,9 +167,26 @@ def test_a_database_that_can_not_be_opened_is_named(tmp_path: Path, monkeypatch:
     with frozen_folder(directory):
         freezing = Freezing(directory)
         freezing.prepare(link_tables)
-        with pytest.raises(OSError, match=r"pages\.sqlite: unable to open database file"):
+        with pytest.raises(OSError, match=r"unable to open database file: .*pages\.sqlite"):
             freezing.freeze(link_database)
         freezing.close()
+
+
+def test_a_database_on_a_full_disk_is_told_as_that(tmp_path: Path) -> None:
+    with mounted("-o", "size=4m", at=tmp_path / "disk") as disk:
+        directory = CrawlDirectory(make(disk / "crawl").directory)
+        path = directory.sinks / "sqlite" / "pages.sqlite"
+        path.parent.mkdir(parents=True)
+        with closing(sqlite3.connect(path, isolation_level=None)) as sink:
+            sink.executescript("PRAGMA journal_mode = WAL; CREATE TABLE t (x)")
+        with frozen_folder(directory):
+            freezing = Freezing(directory)
+            freezing.prepare(link_tables)
+            ballast = fill(disk)
+            os.truncate(ballast, ballast.stat().st_size - 8192)  # the rest of what is frozen has room
+            with pytest.raises(OSError, match=r"No space left on device: .*pages\.sqlite"):
+                freezing.freeze(link_database)
+            freezing.close()
 
 
 def test_a_restored_crawl_that_shares_a_set_is_told_so(tmp_path: Path) -> None:
