@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from crawler.disk.durable_file import delete_folders
 from crawler.operate.upkeep.places import Place, Places, open_states
 from crawler.status import number_of
 from crawler.wiring.backends import frontier_backend
@@ -42,13 +43,20 @@ class Repairing:
             mended.state.close()
 
     def rebuild(self, place: Place) -> FrontierStats:
-        """Rebuild the frontier from the output."""
+        """Rebuild the frontier from the output. If that fails, the old one stays."""
         directory, config = place.directory, place.loaded.config
         copy = directory.move_frontier_away() if directory.has_state() else None
-        state = open_state(config, directory, may_begin=True)
-        if copy is not None:
-            self._tell_copy(place, copy)
-        self._recover(place, state)
+        try:
+            state = open_state(config, directory, may_begin=True)
+            if copy is not None:
+                self._tell_copy(place, copy)
+            self._recover(place, state)
+        except BaseException:
+            if copy is not None:
+                delete_folders((directory.frontier,))
+                copy.rename(directory.frontier)
+                self._say(f"{place.named}the old frontier was put back from {copy}")
+            raise
         state = open_state(config, directory, may_begin=True)
         stats = state.describe()
         state.close()

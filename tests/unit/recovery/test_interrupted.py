@@ -1,5 +1,7 @@
 """A recovery from the output that is killed."""
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -40,3 +42,18 @@ def test_a_crawl_whose_recovery_was_killed_is_not_complete_and_is_recovered_by_t
     assert_told(crawl.look("fsck", "--repair"), COMPLETE)
     assert known(crawl) == before
     assert_told(crawl.look("fsck"), COMPLETE)
+
+
+def test_a_rebuild_that_fails_leaves_the_old_frontier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = make(tmp_path / "crawl")
+    before = known(crawl)
+
+    def fill_disk(_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("crawler.wiring.recovery.recover._Output.links", fill_disk)
+        ended = crawl.run("frontier", "rebuild", "DIR", "--from-records")
+    assert_told(ended, FAILED, "the disk is full", "the old frontier was put back")
+    assert known(crawl) == before
+    assert not list(crawl.directory.glob("frontier.before-*"))
