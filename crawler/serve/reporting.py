@@ -46,8 +46,9 @@ class Reporter:
         for directory in (before, after):
             check_begun(directory)
         sides = [str(before), str(after)] if wanted.since is None else [str(after), "--since", wanted.since]
+        renaming = [text for pair in wanted.renaming for text in ("--map", *pair)]
         only = [] if wanted.only is None else ["--only", wanted.only]
-        printed = await self._printed("diff", *sides, *only, "--limit", str(wanted.limit), "--json")
+        printed = await self._printed("diff", *sides, *renaming, *only, "--limit", str(wanted.limit), "--json")
         return msgspec.json.decode(printed, type=Diff)
 
     async def _printed(self, *command: str) -> bytes:
@@ -70,6 +71,8 @@ class DiffWanted(msgspec.Struct, frozen=True, kw_only=True):
 
     since: str | None
     """As `onceover diff` takes it; for one crawl."""
+    renaming: tuple[tuple[str, str], ...]
+    """How URLs of the earlier crawl begin, and how those of the later one do."""
     only: Kind | Field | None
     limit: int
     """URLs of each kind."""

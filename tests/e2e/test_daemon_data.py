@@ -63,6 +63,7 @@ def assert_tells_what_it_has_found(api: Api, name: str, web: Web) -> None:
     assert (diff["before"]["pages"], diff["same"], len(diff["differences"])) == (0, 0, 1)
     assert diff["after"]["pages"] == diff["counts"]["new"] >= 1
     api.do("GET", f"/crawls/{name}/diff", status=422)
+    assert_compares_crawls(api, name, web)
     api.do("GET", f"/crawls/{name}/diff?run=..", status=404)
     seed = f"http://h00000.{web.params.domain}/"
     story = api.do("GET", f"/crawls/{name}/url?url={quote(seed, safe='')}")
@@ -75,6 +76,20 @@ def assert_tells_what_it_has_found(api: Api, name: str, web: Web) -> None:
     settings = {each["key"]: each for each in api.do("GET", f"/crawls/{name}/configuration")["settings"]}
     assert settings["politeness.min_delay_s"]["origin"].endswith(f"{name}.toml:5")
     assert [key for key, each in settings.items() if each["running"] is not None] == []
+
+
+def assert_compares_crawls(api: Api, name: str, web: Web) -> None:
+    against = f"/crawls/{name}/diff?limit=1&against="
+    diff = api.do("GET", against + name)
+    assert (diff["same"] >= 1, diff["differences"]) == (True, [])
+    domain = web.params.domain
+    moved = api.do("GET", f"{against}{name}&map=http://h00000.{domain}+http://gone.{domain}/")
+    assert moved["counts"]["new"] == moved["counts"]["gone"] == diff["same"] - moved["same"] >= 1
+    api.do("GET", f"{against}nobody", status=404)
+    api.do("GET", f"{against}..%2F{name}", status=404)
+    api.do("GET", f"{against}{name}&since=-1", status=422)
+    for pairs in ("http://a.test/", "mailto:a@b http://a.test/", "--json --json"):
+        api.do("GET", f"{against}{name}&map={quote(pairs)}", status=422)
 
 
 def assert_pages_of_queues(api: Api, name: str) -> None:

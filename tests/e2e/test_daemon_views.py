@@ -339,6 +339,7 @@ def has_ended(served: Served, run: int) -> bool:
 def test_a_person_sees_what_has_changed_since_an_earlier_run_of_a_schedule(tmp_path: Path, wide_web: Web) -> None:
     home, yearly = tmp_path / "home", 'daemon.schedule = "0 3 1 1 *"\n'
     file = write(home, "a", wide_web, f"{yearly}limits.pages = 2\npoliteness.robots = false")
+    write(home, "b", wide_web, "limits.pages = 1\npoliteness.robots = false")
     with on_port(home) as (served, _, port), browser_page(port) as page:
         api = on_socket(served)
         for run, pages in enumerate((2, 6), start=1):
@@ -361,4 +362,10 @@ def test_a_person_sees_what_has_changed_since_an_earlier_run_of_a_schedule(tmp_p
         page.get_by_label("Compare with").select_option("a week ago")
         page.get_by_label("Show").select_option("")
         expect(new).not_to_have_count(0)
+        page.get_by_label("Compare with").select_option("the crawl b")
+        expect(page.get_by_text("1 in b", exact=True)).to_be_visible()
+        assert_everybody_can_use(page)
+        page.get_by_label("Its URLs begin with, and these with").fill(f"http://h00000.{wide_web.params.domain}/")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("expected pairs of URLs")).to_be_visible()
         served.end()

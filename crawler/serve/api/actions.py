@@ -217,16 +217,10 @@ class Actions:
         with _answering(HTTPStatus.CONFLICT):
             return await self._reporter.page(self.directory(keeper, part), limit=limit)
 
-    async def diff(self, keeper: Keeper, run: str | None, wanted: DiffWanted) -> Diff:
-        """What has changed in a crawl since an earlier run of its schedule, or since a moment."""
-        after = self.directory(keeper)
-        directories = (Path(each.directory) for each in keeper.facts.record.runs)
-        runs = {each.name: each for each in directories if each.is_dir()}
-        if run is not None and run not in runs:
-            detail = f"{keeper.name} has no run {run!r}, or it was deleted; GET /api/v1/crawls/{keeper.name} lists some"
-            raise Refused(HTTPStatus.NOT_FOUND, detail)
+    async def diff(self, before: Path, after: Path, wanted: DiffWanted) -> Diff:
+        """What has changed from the crawl in one directory to that in another, or in one since a moment."""
         with _answering(HTTPStatus.CONFLICT):
-            return await self._reporter.diff(after if run is None else runs[run], after, wanted)
+            return await self._reporter.diff(before, after, wanted)
 
     def configuration(self, keeper: Keeper) -> Loaded:
         """The configuration of a crawl in the folder."""
@@ -248,7 +242,9 @@ class Actions:
 
     def keeper(self, request: web.Request) -> Keeper:
         """The crawl that the path of a request names."""
-        name = request.match_info["name"]
+        return self.named(request.match_info["name"])
+
+    def named(self, name: str) -> Keeper:
         keeper = self.keepers.get(name)
         if keeper is None:
             raise Refused(HTTPStatus.NOT_FOUND, f"there is no crawl {name[:100]!r}; GET /api/v1/crawls lists them")

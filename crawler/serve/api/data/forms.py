@@ -147,12 +147,17 @@ class ReportPageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class DiffQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """With what a crawl is compared: itself at a moment, or an earlier run of its schedule; and which URLs."""
+    """With what a crawl is compared: itself at a moment, an earlier run of its schedule, or another crawl; and which
+    URLs."""
 
     since: Annotated[float, msgspec.Meta(ge=-1e9, le=1e11)] | None = None
     """In seconds since 1970; a moment that is not positive counts from now."""
     run: Annotated[str, msgspec.Meta(max_length=MAX_MATCH)] | None = None
     """The name of its directory."""
+    against: Annotated[str, msgspec.Meta(max_length=MAX_MATCH)] | None = None
+    """The name of the other crawl, which counts as the earlier one."""
+    map: Annotated[str, msgspec.Meta(max_length=MAX_URL)] = ""
+    """Pairs of URLs, with spaces between: how URLs of the earlier crawl begin, and how those of the later one do."""
     only: Kind | Field | None = None
     """Only URLs of this kind, or pages in which this has changed."""
     limit: Limit = 50

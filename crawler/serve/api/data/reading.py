@@ -32,7 +32,9 @@ from crawler.serve.api.data.forms import (
 from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
 from crawler.serve.inspection import ask_status
+from crawler.serve.keeper import Keeper
 from crawler.serve.reporting import DiffWanted
+from crawler.url.urls import join
 
 _Found = TypeVar("_Found")
 _PAGE_HEADERS: Final = {
@@ -69,10 +71,34 @@ async def show_report_page(actions: Actions, request: web.Request) -> web.Respon
 
 async def show_diff(actions: Actions, request: web.Request) -> Diff:
     query = query_of(request, DiffQuery)
-    if (query.since is None) == (query.run is None):
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "expected one of `since` and `run`")
-    wanted = DiffWanted(since=_since(query.since), only=query.only, limit=query.limit)
-    return await actions.diff(actions.keeper(request), query.run, wanted)
+    if [query.since, query.run, query.against].count(None) != 2:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "expected one of `since`, `run` and `against`")
+    wanted = DiffWanted(since=_since(query.since), renaming=_renaming(query.map), only=query.only, limit=query.limit)
+    keeper = actions.keeper(request)
+    return await actions.diff(_compared_with(actions, keeper, query), actions.directory(keeper), wanted)
+
+
+def _compared_with(actions: Actions, keeper: Keeper, query: DiffQuery) -> Path:
+    if query.run is None:
+        return actions.directory(keeper if query.against is None else actions.named(query.against))
+    directories = (Path(each.directory) for each in keeper.facts.record.runs)
+    runs = {each.name: each for each in directories if each.is_dir()}
+    if query.run not in runs:
+        name = keeper.name
+        detail = f"{name} has no run {query.run!r}, or it was deleted; GET /api/v1/crawls/{name} lists some"
+        raise Refused(HTTPStatus.NOT_FOUND, detail)
+    return runs[query.run]
+
+
+def _renaming(text: str) -> tuple[tuple[str, str], ...]:
+    urls = [join(each, each) for each in text.split()]
+    found = tuple((old, new) for old, new in zip(urls[::2], urls[1::2], strict=False) if old and new)
+    if 2 * len(found) != len(urls):
+        detail = (
+            f"expected pairs of URLs in `map`, such as http://staging.test/ http://site.test/; found {text[:200]!r}"
+        )
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+    return found
 
 
 def _since(moment: float | None) -> str | None:

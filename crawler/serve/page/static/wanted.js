@@ -59,6 +59,12 @@ export function textFilter(label, value, change) {
   return h("label", null, label, h("input", { type: "search", value, maxlength: 300, autocomplete: "off", spellcheck: "false", oninput: typed }));
 }
 
+/** A field whose text changes what is shown, once the reader has left it or pressed Enter. */
+export function textWish(label, value, change) {
+  const done = ({ target }) => change(target.value);
+  return h("label", null, label, h("input", { type: "text", value, maxlength: 2000, autocomplete: "off", spellcheck: "false", onchange: done }));
+}
+
 /** A choice that changes what is shown. Options are values with their texts. */
 export function choice(label, value, options, change) {
   return h("label", null, label,

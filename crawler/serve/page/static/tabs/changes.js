@@ -1,5 +1,5 @@
-// What has changed since an earlier run of the schedule, or since a moment. All records are read for it, so it is made
-// when the reader asks.
+// What has changed since an earlier run of the schedule or a moment, or from another crawl to this one. All records are
+// read for it, so it is made when the reader asks.
 
 import { crawlPath, get } from "/api.js";
 import { h } from "/dom.js";
@@ -7,8 +7,10 @@ import { count, moment, size } from "/format.js";
 import { scrolling } from "/tables.js";
 import { storyLink } from "/tabs/story.js";
 import { tile } from "/views/progress.js";
-import { choice, filters, query, wanted } from "/wanted.js";
+import { choice, filters, query, textWish, wanted } from "/wanted.js";
 
+/** Before the name of a crawl; no run and no moment begins so. */
+const CRAWL = "/";
 const ROWS = 200;
 const SPANS = [["-86400", "a day ago"], ["-604800", "a week ago"], ["-2592000", "30 days ago"]];
 const ONLY = [["", "all"], ["changed", "changed pages"], ["new", "new pages"], ["gone", "pages that are gone"], ["answer", "other answers"],
@@ -18,9 +20,11 @@ export function changes(name, search) {
   const wish = wanted(search);
   let made = null;
   let runs = [];
+  let others = [];
   const since = () => wish.get("since") || (runs[0] ?? "-604800");
+  const isCrawl = () => since().startsWith(CRAWL);
   const asked = () => {
-    const side = runs.includes(since()) ? { run: since() } : { since: since() };
+    const side = runs.includes(since()) ? { run: since() } : isCrawl() ? { against: since().slice(CRAWL.length), map: wish.get("map") } : { since: since() };
     return query({ ...side, only: wish.get("only"), limit: ROWS });
   };
   let choose = () => [];
@@ -28,6 +32,7 @@ export function changes(name, search) {
     every: 10_000,
     load: async (signal) => {
       runs = earlierRuns(await get(crawlPath(name), signal));
+      others = (await get("/crawls", signal)).crawls.map((each) => each.name).filter((each) => each !== name);
       while (made?.key !== asked()) {
         const key = asked();
         made = { key, found: await get(crawlPath(name, `/diff${key}`), signal) };
@@ -41,13 +46,14 @@ export function changes(name, search) {
         again();
       };
       choose = () => filters(
-        choice("Compare with", since(), [...runs.map((run) => [run, `the run ${run}`]), ...SPANS], change("since")),
+        choice("Compare with", since(), [...runs.map((run) => [run, `the run ${run}`]), ...SPANS, ...others.map((each) => [CRAWL + each, `the crawl ${each}`])], change("since")),
+        isCrawl() && textWish("Its URLs begin with, and these with", wish.get("map"), change("map")),
         choice("Show", wish.get("only"), ONLY, change("only")));
       const renew = () => {
         made = null;
         again();
       };
-      return [choose(), h("p", { class: "actions" }, h("button", { type: "button", onclick: renew }, "Make it anew")), ...shown(name, found)];
+      return [choose(), h("p", { class: "actions" }, h("button", { type: "button", onclick: renew }, "Make it anew")), ...shown(name, found, isCrawl() ? wish.get("map") : "")];
     },
   };
 }
@@ -58,13 +64,13 @@ function earlierRuns({ directory, runs }) {
   return [...new Set(others.map((each) => each.split("/").pop()))].reverse();
 }
 
-function shown(name, { before, after, same, counts, differences, more, notes }) {
+function shown(name, { before, after, same, counts, differences, more, notes }, map) {
   const of = (kind) => differences.filter((each) => each.kind === kind);
   const url = (each) => storyLink(name, each.url);
   const table = (kind, title, columns, cells) => of(kind).length > 0 && [
     h("h2", null, title),
     scrolling(title, columns, of(kind).map(cells)),
-    more[kind] > 0 && h("p", { class: "hint" }, `${count(more[kind])} more; `, h("code", null, command(before, after)), " prints all."),
+    more[kind] > 0 && h("p", { class: "hint" }, `${count(more[kind])} more; `, h("code", null, command(before, after) + map.replaceAll("'", "%27").replaceAll(/\s*(\S+)\s+(\S+)/g, " --map '$1' '$2'")), " prints all."),
   ];
   return [
     h("dl", { class: "tiles" },
