@@ -88,6 +88,8 @@ class Answers:
     def _look(self) -> None:
         found = []
         for path in self._folder.iterdir():
+            if not path.is_file():
+                continue  # it is none of ours
             if path.suffix != _SUFFIX:
                 path.unlink()  # A kill has left it half written.
                 continue

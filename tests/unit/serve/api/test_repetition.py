@@ -203,6 +203,21 @@ def test_the_age_of_answers_outlasts_the_daemon_and_damaged_ones_are_dropped(tmp
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_what_is_no_answer_is_left_alone(tmp_path: Path) -> None:
+    for name in ("kept", "kept.json"):
+        (tmp_path / "answers" / name / "within").mkdir(parents=True)
+    (tmp_path / "answers" / "pipe.json").symlink_to("nowhere")
+    answers = Answers(tmp_path / "answers", Bounds(number=1))
+    for key in "ab":
+        answers.keep("owner", key, Answer(request="r", status=202, content_type="", body=""))
+    assert [answers.find("owner", key) is None for key in "ab"] == [True, False]
+    assert sorted(path.name for path in (tmp_path / "answers").iterdir() if len(path.name) < 20) == [
+        "kept",
+        "kept.json",
+        "pipe.json",
+    ]
+
+
 async def test_the_api_takes_keys_and_refuses_malformed_ones(tmp_path: Path) -> None:
     async with served(tmp_path) as api:
         first = await api.ask("POST", "/reload", headers={HEADER: KEY})
