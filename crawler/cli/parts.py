@@ -10,6 +10,7 @@ import msgspec
 from crawler.cli.operate.options import as_json, directory
 from crawler.cli.options import settings_option
 from crawler.codes.exit_codes import COMPLETE
+from crawler.disk.going_on import prefix_option
 from crawler.disk.layout import ClusterPlace, read_layout
 from crawler.operate.upkeep.dividing import Divided, divide
 from crawler.status import number_of
@@ -58,10 +59,10 @@ def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool)
 
 
 def _how_to_register(directory: Path, cluster: ClusterPlace) -> str:
-    prefix = "" if cluster.prefix == "onceover" else f" --set exchange.prefix={shlex.quote(cluster.prefix)}"
+    server = f"{shlex.quote(cluster.url)}{prefix_option(cluster.prefix)}"
     return (
         "The crawl is on this machine now. To run it on many machines again:\n"
-        f"    onceover cluster init --from {shlex.quote(str(directory))} --url {shlex.quote(cluster.url)}{prefix}"
+        f"    onceover cluster init --from {shlex.quote(str(directory))} --url {server}"
     )
 
 

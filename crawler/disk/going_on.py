@@ -37,5 +37,10 @@ def is_demo(path: Path) -> bool:
 
 def how_to_run_machine(path: Path, cluster: ClusterPlace) -> str:
     """The same for a machine that has parts of a crawl on many."""
-    prefix = "" if cluster.prefix == "onceover" else f" --set exchange.prefix={shlex.quote(cluster.prefix)}"
-    return f"onceover crawl --cluster {shlex.quote(cluster.url)}{prefix} --dir {shlex.quote(str(path))}"
+    server = f"{shlex.quote(cluster.url)}{prefix_option(cluster.prefix)}"
+    return f"onceover crawl --cluster {server} --dir {shlex.quote(str(path))}"
+
+
+def prefix_option(prefix: str) -> str:
+    """What names a crawl on many machines in a command, behind its server; nothing for the default prefix."""
+    return "" if prefix == "onceover" else f" --set exchange.prefix={prefix}"

@@ -14,6 +14,7 @@ from crawler.cli.operate.options import as_json
 from crawler.cli.options import settings_option
 from crawler.codes.exit_codes import COMPLETE
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.going_on import prefix_option
 from crawler.disk.layout import read_layout
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.making import make_cluster
@@ -93,5 +94,4 @@ def _text_of_registered(made: ClusterMade, directory: Path) -> str:
 
 
 def _command(made: ClusterMade) -> str:
-    prefix = "" if made.prefix == "onceover" else f" --set exchange.prefix={made.prefix}"
-    return f"onceover crawl --cluster {shlex.quote(made.url)}{prefix} --dir DIR"
+    return f"onceover crawl --cluster {shlex.quote(made.url)}{prefix_option(made.prefix)} --dir DIR"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from config.schema.exchange import Exchange
+from crawler.disk.going_on import prefix_option
 from crawler.operate.cluster.forms import ClusterStatus, Machine, PartOnMachine
 from crawler.status import number_of
 
@@ -75,8 +75,7 @@ def _silent(status: ClusterStatus) -> Iterator[str]:
 
 
 def _crawl(status: ClusterStatus) -> str:
-    prefix = "" if status.prefix == Exchange().prefix else f" --set exchange.prefix={status.prefix}"
-    return f"onceover crawl --cluster {status.url}{prefix}"
+    return f"onceover crawl --cluster {status.url}{prefix_option(status.prefix)}"
 
 
 def _of_state(status: ClusterStatus, state: str) -> list[PartOnMachine]:
