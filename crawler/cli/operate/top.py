@@ -14,7 +14,7 @@ from rich.text import Text
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, named, of_daemon, part, place
 from crawler.cli.operate.pausing import part_rows, what_it_does
 from crawler.cli.options import NumberRange
-from crawler.cli.run.terminal import results_console
+from crawler.cli.run.terminal import table_console
 from crawler.control.replies import CrawlStatus, HostList
 from crawler.control.requests import MAX_ITEMS, GetStatus, Top
 from crawler.operate.reach import CrawlEnded, ReachedCrawl
@@ -25,8 +25,6 @@ _LINES_BESIDE_HOSTS = 8
 _LONG = ("host", "why")
 _MAX_INTERVAL_S = 240.0
 """A crawl drops who says nothing for 300 s."""
-_WIDE = 1000
-"""Columns where nobody looks at a screen."""
 
 
 @click.command()
@@ -57,13 +55,12 @@ def top(
 ) -> None:
     """Show the hosts of the crawl in DIR, and why each waits. This goes on until Ctrl-C or the end of the crawl."""
     directory = place(directory, part, daemon)
-    console = results_console()
+    console = table_console()
     with crawl_at(directory, daemon) as crawl:
         if as_json:
             click.echo(msgspec.json.encode(crawl.ask(Top(match=match, limit=limit or 50), HostList)))
             return
         if once or not console.is_terminal or not crawl.is_running:
-            console = console if console.is_terminal else results_console(width=_WIDE)
             status = crawl.ask(GetStatus(), CrawlStatus)
             console.print(screen(status, crawl.ask(Top(match=match, limit=limit or 50), HostList), directory))
             return

@@ -1,10 +1,12 @@
 """Consoles: for results, and for diagnostics."""
 
-from typing import IO
+from typing import IO, Final
 
 from rich.console import Console
 
 from crawler.cli.run.streams import LastingStream
+
+_WIDE: Final = 1000
 
 
 class _Results(Console):
@@ -17,6 +19,12 @@ def results_console(*, width: int | None = None) -> Console:
     """The console for results, on stdout. What is in brackets or between colons is no markup: it may be an address of
     IPv6."""
     return _Results(width=width, markup=False, emoji=False)
+
+
+def table_console() -> Console:
+    """The same for tables, which are as wide as they need where nobody looks at a screen."""
+    console = results_console()
+    return console if console.is_terminal else results_console(width=_WIDE)
 
 
 def lasting_console(stream: LastingStream) -> Console:

@@ -1,23 +1,19 @@
 """What a daemon says of its crawls, for `onceover status`."""
 
 from pathlib import Path
-from typing import Final
 
 import click
 import msgspec
 from rich.table import Table
 
 from crawler.cli.operate.options import Daemon
-from crawler.cli.run.terminal import results_console
+from crawler.cli.run.terminal import table_console
 from crawler.control.daemon_client import DaemonClient
 from crawler.operate.reach_daemon import daemon_at
 from crawler.operate.refused import reply_or_raise
 from crawler.serve.api.forms import CrawlList
 from crawler.serve.records import FOLDER
 from crawler.status import number_of, size
-
-_WIDE: Final = 1000
-"""Columns where nobody looks at a screen."""
 
 
 def list_crawls(home: Path, daemon: Daemon | None, *, as_json: bool) -> None:
@@ -39,8 +35,7 @@ def show_crawls(daemon: str, answer: CrawlList) -> None:
         memory = "" if each.pid is None else size(each.memory_bytes)
         until = "" if each.until is None else f"; until {each.until}"
         table.add_row(each.name, each.state, f"{each.pages:,}", memory, f"{each.reason or ''}{until}")
-    console = results_console()
-    console = console if console.is_terminal else results_console(width=_WIDE)
+    console = table_console()
     verb = "runs" if running == 1 else "run"
     console.print(f"{daemon} has {number_of(len(crawls), 'crawl')}, of which {running:,} {verb}")
     console.print(table)
