@@ -13,8 +13,8 @@ from crawler.cli.operate.hosts import budget, retire, unretire
 from crawler.cli.operate.options import alias, part, place
 from crawler.cli.operate.pausing import pause, resume
 from crawler.control.replies import ExportPiece, Imported
-from crawler.control.requests import MAX_URLS, Export, Import
-from crawler.control.wire import MAX_REQUEST_BYTES
+from crawler.control.requests import Export, Import
+from crawler.control.wire import MAX_REQUEST_BYTES, in_requests
 from crawler.operate.actions.exported import read_line
 from crawler.operate.reach import reach
 from crawler.status import number_of
@@ -72,8 +72,8 @@ def import_(directory: Path, lines: BinaryIO) -> None:
     """
     read = added = 0
     with reach(directory, to_change=True) as crawl:
-        for piece in _pieces(lines):
-            added += crawl.ask(Import(lines=piece), Imported).added
+        for piece in in_requests(_checked(lines), max_size=_PIECE_BYTES):
+            added += crawl.ask(Import(lines=[msgspec.Raw(line) for line in piece]), Imported).added
             if (read + len(piece)) // _SHOWN_EACH > read // _SHOWN_EACH:
                 click.echo(f"{number_of(read + len(piece), 'line')}", err=True)
             read += len(piece)
@@ -81,22 +81,13 @@ def import_(directory: Path, lines: BinaryIO) -> None:
     click.echo(f"{number_of(added, 'URL')} added, {number_of(known, 'was', 'were')} known")
 
 
-def _pieces(lines: BinaryIO) -> Iterator[list[msgspec.Raw]]:
-    """As many lines as a request may have."""
-    piece: list[msgspec.Raw] = []
-    size = 0
+def _checked(lines: BinaryIO) -> Iterator[bytes]:
+    """The lines as the crawl takes them. Raises `UsageError` for one that it does not take."""
     for number, text in enumerate(lines, 1):
         try:
-            line = msgspec.json.encode(read_line(text))
+            yield msgspec.json.encode(read_line(text))
         except ValueError as error:
             found = str(error) if text.strip() else "found an empty line"
             raise click.UsageError(
                 f'line {number}: expected a URL as `frontier export` prints it, {{"url": "https://…/"}}; {found}'
             ) from error
-        if len(piece) == MAX_URLS or size + len(line) > _PIECE_BYTES:
-            yield piece
-            piece, size = [], 0
-        piece.append(msgspec.Raw(line))
-        size += len(line)
-    if piece:
-        yield piece

@@ -1,11 +1,12 @@
 """Requests and replies as lines of JSON. Pure."""
 
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal, TypeVar
 
 import msgspec
 
 from crawler.control.replies import Refusal
-from crawler.control.requests import AnyRequest, Request
+from crawler.control.requests import MAX_URLS, AnyRequest, Request
 
 VERSION: Final = 1
 MAX_REQUEST_BYTES: Final = 1 << 20
@@ -15,6 +16,7 @@ _SHOWN: Final = 200
 """Characters of a wrong text."""
 
 _Reply = TypeVar("_Reply")
+_Item = TypeVar("_Item", str, bytes)
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -40,6 +42,20 @@ _REQUESTS: Final = msgspec.json.Decoder(AnyRequest)
 _REPLY_LINES: Final = msgspec.json.Decoder(_ReplyLine)
 
 WORKING: Final = _encode({"version": VERSION, "working": True}) + END
+
+
+def in_requests(items: Iterable[_Item], *, max_size: int) -> Iterator[list[_Item]]:
+    """As many items at a time as a request may have, of up to so many characters or bytes together."""
+    piece: list[_Item] = []
+    size = 0
+    for item in items:
+        if len(piece) == MAX_URLS or size + len(item) > max_size:
+            yield piece
+            piece, size = [], 0
+        piece.append(item)
+        size += len(item)
+    if piece:
+        yield piece
 
 
 def encode_request(request: Request) -> bytes:

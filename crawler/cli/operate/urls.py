@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -15,9 +15,9 @@ from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of
 from crawler.cli.operate.selecting import Reach, refuse_empty, select
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.replies import Judged, JudgedUrl
-from crawler.control.requests import MAX_PRECEDENCE, MAX_URLS, Add, AnyRequest, Forget, ForgetSelected
+from crawler.control.requests import MAX_PRECEDENCE, Add, AnyRequest, Forget, ForgetSelected
 from crawler.control.selections import Selection
-from crawler.control.wire import MAX_REQUEST_BYTES
+from crawler.control.wire import MAX_REQUEST_BYTES, in_requests
 
 _PIECE_BYTES: Final = MAX_REQUEST_BYTES // 8
 """A URL as JSON may take six times its characters."""
@@ -130,7 +130,7 @@ def _send(
 ) -> int:
     counts: Counter[str] = Counter()
     with reach() as crawl:
-        for piece in _pieces(urls):
+        for piece in in_requests(urls, max_size=_PIECE_BYTES):
             judged = crawl.ask(request(piece), Judged).urls
             for each in judged:
                 counts[each.outcome] += 1
@@ -141,20 +141,6 @@ def _send(
     if not as_json and counts.total() > _SHOWN_EACH:
         click.echo(", ".join(f"{outcome}: {count:,}" for outcome, count in counts.most_common()))
     return FAILED if any(counts[outcome] for outcome in failures) else COMPLETE
-
-
-def _pieces(urls: Sequence[str]) -> Iterator[list[str]]:
-    """As many URLs as a request may have."""
-    piece: list[str] = []
-    size = 0
-    for url in urls:
-        if len(piece) == MAX_URLS or size + len(url) > _PIECE_BYTES:
-            yield piece
-            piece, size = [], 0
-        piece.append(url)
-        size += len(url)
-    if piece:
-        yield piece
 
 
 def _line(judged: JudgedUrl) -> str:
