@@ -1,7 +1,7 @@
 """The state of a crawl as one value: progress shows it, the summary tells it, and `--json` prints it. Pure."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -138,6 +138,11 @@ def host_of(queue_key: str) -> str:
 def number_of(count: int, noun: str, plural: str | None = None) -> str:
     """A count with its noun: 1 URL, 2,000 URLs."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def name_parts(numbers: Collection[int]) -> str:
+    """Parts of a crawl: part 1; parts 0, 2."""
+    return f"{'part' if len(numbers) == 1 else 'parts'} {', '.join(map(str, sorted(numbers)))}"
 
 
 def duration(seconds: float) -> str:

@@ -14,7 +14,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import ClusterPlace, Layout, PartPlace, free_names, read_layout, write_layout
 from crawler.disk.lineages import last_lineage, read_lineages, write_lineages
-from crawler.status import number_of
+from crawler.status import name_parts, number_of
 
 Choose = Callable[[Cluster, Mapping[int, int]], Iterable[Wanted]]
 """Which parts a machine would run, given those that it has directories for and their epochs."""
@@ -105,16 +105,12 @@ def _check_crawl(path: Path, layout: Layout, identity: Identity) -> ClusterPlace
         )
     if old := [number for number, each in layout.directories_here(path).items() if CrawlDirectory(each).has_state()]:
         raise DirectoryRefused(
-            f"{path} has {_named(old)} of the crawl as it was before it was divided anew (generation "
+            f"{path} has {name_parts(old)} of the crawl as it was before it was divided anew (generation "
             f"{layout.generation}), which can't be run any more: expected generation {identity.generation}, in "
             f"{number_of(identity.parts, 'part')}. Move {'it' if len(old) == 1 else 'them'} away, or name another "
             "directory by --dir"
         )
     return layout.cluster
-
-
-def _named(parts: list[int]) -> str:
-    return f"{'part' if len(parts) == 1 else 'parts'} {', '.join(map(str, parts))}"
 
 
 def _with_output(path: Path, layout: Layout) -> tuple[str, ...]:

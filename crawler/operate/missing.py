@@ -1,11 +1,12 @@
 """Finds the parts of a crawl that are not on this machine, and those whose directories have nothing of them, as when a
 disk is not mounted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import Layout, read_layout
+from crawler.status import name_parts
 
 
 def notes_of_missing(path: Path) -> list[str]:
@@ -13,14 +14,9 @@ def notes_of_missing(path: Path) -> list[str]:
     layout = read_layout(path)
     if layout is None:
         return []
-    missing = [*missing_parts(path, layout)]
+    missing = missing_parts(path, layout)
     lacks = ((layout.elsewhere(path), "on other machines"), (missing, "whose directory is missing or can't be used"))
-    return [_note(numbers, why) for numbers, why in lacks if numbers]
-
-
-def _note(numbers: Sequence[int], why: str) -> str:
-    noun = "part" if len(numbers) == 1 else "parts"
-    return f"without {noun} {', '.join(map(str, numbers))} of the crawl, {why}"
+    return [f"without {name_parts(numbers)} of the crawl, {why}" for numbers, why in lacks if numbers]
 
 
 def missing_parts(path: Path, layout: Layout) -> Mapping[int, CrawlDirectory]:

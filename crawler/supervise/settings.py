@@ -14,13 +14,13 @@ from crawler.control.replies import Reconfigured, Refusal, SettingChange
 from crawler.control.requests import Reload, Set
 from crawler.disk.layout import Layout
 from crawler.operate.actions.settings import change_settings
-from crawler.operate.parts.hosts import name_parts
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import Prepared, Read, write
 from crawler.operate.settings.plan import Plan, make_plan, next_settings
 from crawler.operate.settings.start import Start
 from crawler.parts.sharing.configuration_giver import ANSWER_S, Answers
 from crawler.parts.sharing.configuration_taker import Judged
+from crawler.status import name_parts
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.given import counts_pages
 from crawler.supervise.coordination.watched_part import lacks_of_all

@@ -12,7 +12,7 @@ from crawler.cli.options import settings_option
 from crawler.codes.exit_codes import COMPLETE
 from crawler.operate.cluster.forms import ClusterStatus, PartOnMachine
 from crawler.operate.cluster.status import read_status
-from crawler.status import number_of, row_lines
+from crawler.status import name_parts, number_of, row_lines
 
 _WIDTH = 100
 _STATES = {
@@ -88,5 +88,4 @@ def _part(part: PartOnMachine) -> str:
 
 
 def _machine(silent_s: float, directory: str, parts: list[int]) -> str:
-    has = "no part" if not parts else f"{'part' if len(parts) == 1 else 'parts'} {', '.join(map(str, parts))}"
-    return f"{directory} · {has} · heard of {silent_s:.0f} s ago"
+    return f"{directory} · {name_parts(parts) if parts else 'no part'} · heard of {silent_s:.0f} s ago"

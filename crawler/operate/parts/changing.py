@@ -8,11 +8,11 @@ from crawler.control.requests import GetStatus, Pause, Reload, Resume, Set, Stop
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.actions.settings import change_settings
 from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.hosts import name_parts
 from crawler.operate.parts.members import divide_replies
 from crawler.operate.parts.sums import same_of_all
 from crawler.operate.refused import Refused, reply_or_raise
 from crawler.operate.settings.changing import StoredSettings
+from crawler.status import name_parts
 
 
 async def pause(crawl: CrawlInParts, request: Pause) -> PauseState:

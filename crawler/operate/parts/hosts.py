@@ -1,6 +1,5 @@
 """Requests about one host, to a crawl in parts."""
 
-from collections.abc import Collection
 from typing import TypeVar
 
 import msgspec
@@ -12,6 +11,7 @@ from crawler.operate.actions.queues import is_unknown, no_queue
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import divide_replies
 from crawler.operate.refused import Refused, reply_or_raise
+from crawler.status import name_parts
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
@@ -39,8 +39,3 @@ async def change_host(crawl: CrawlInParts, request: Retire | Unretire | SetBudge
             msgspec.structs.replace(queue, part=number) for number, changed in found.items() for queue in changed.queues
         ]
     )
-
-
-def name_parts(numbers: Collection[int]) -> str:
-    """Part 1; parts 0, 2."""
-    return f"part{'s' if len(numbers) > 1 else ''} {', '.join(map(str, sorted(numbers)))}"
