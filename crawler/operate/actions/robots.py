@@ -36,7 +36,7 @@ async def _read(status: RobotsStatus, agent: str) -> RobotsForm:
     return RobotsForm(
         host="",
         robots=outlook(status, rules, time.time()),
-        asked_at=None if status.asked_at is None else moment(status.asked_at),
+        asked_at=moment(status.asked_at),
         crawl_delay_s=None if rules is None else rules.crawl_delay_s,
         message=status.message,
     )

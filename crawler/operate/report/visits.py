@@ -74,5 +74,5 @@ def ledger_visits(crawl: ReachedCrawl) -> Iterator[Visit]:
                     kind=line.kind,
                     status=line.status,
                     reason=line.reason,
-                    fetched_at=None if line.fetched_at is None else str(line.fetched_at),
+                    fetched_at=line.fetched_at,
                 )
