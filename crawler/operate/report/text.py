@@ -10,7 +10,6 @@ from rich.table import Table
 from crawler.course.text import left_text
 from crawler.operate.report.forms import (
     BrokenAnchor,
-    BrokenAnchorList,
     DeadLink,
     DeadLinkList,
     FetchedRow,
@@ -27,9 +26,7 @@ from crawler.operate.report.forms import (
 )
 from crawler.status import duration, number_of, row_lines, size
 
-_ONLY_FIRST: Final = (
-    "  Only the page is known where each was found first, because the crawl ran without output.link_details."
-)
+NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
 _ROBOTS: Final = {
     "allowed": "robots.txt allows everything",
     "partly": "robots.txt disallows a part",
@@ -127,17 +124,21 @@ def _table(title: str, rows: list[HostRow]) -> Table:
 def list_lines(report: Lists) -> Iterator[str]:
     """The lists of a report."""
     if report.dead_links is not None:
-        yield from _dead_link_lines(report.dead_links)
+        yield from titled("dead links", _dead_links(report.dead_links.links))
+        yield from _only_first(report.dead_links)
         yield from _more_lines(report, "dead-links", " links")
     if report.broken_anchors is not None:
-        yield from _broken_anchor_lines(report.broken_anchors)
+        yield from titled("broken anchors", _broken_anchors(report.broken_anchors.links))
+        if not report.broken_anchors.pages:
+            yield f"  {NO_ANCHORS}"
         yield from _more_lines(report, "broken-anchors", " links")
     if report.orphans is not None:
         unknown = unknown_orphans(report.orphans)
         yield from titled("orphans", [unknown] if unknown else map(_orphan_line, report.orphans.pages))
         yield from _more_lines(report, "orphans")
     if report.redirects is not None:
-        yield from _redirect_lines(report.redirects)
+        yield from titled("redirects", _redirects(report.redirects.links))
+        yield from _only_first(report.redirects)
         yield from _more_lines(report, "redirects", " links")
     if report.duplicates is not None:
         yield from titled("duplicates", (f"{each.url}  same {each.by} as {each.of}" for each in report.duplicates))
@@ -172,28 +173,14 @@ def printable(line: str) -> str:
     return line if line.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in line)
 
 
-def _dead_link_lines(found: DeadLinkList) -> Iterator[str]:
-    """Each URL, then the pages that link to it."""
-    yield from titled("dead links", _dead_links(found.links))
+def _only_first(found: DeadLinkList | RedirectList) -> Iterator[str]:
+    """That not all pages are known that link to these URLs."""
     if found.links and not found.is_whole:
-        yield _ONLY_FIRST
-
-
-def _redirect_lines(found: RedirectList) -> Iterator[str]:
-    """Likewise."""
-    yield from titled("redirects", _redirects(found.links))
-    if found.links and not found.is_whole:
-        yield _ONLY_FIRST
-
-
-def _broken_anchor_lines(found: BrokenAnchorList) -> Iterator[str]:
-    """Each page, then its links."""
-    yield from titled("broken anchors", _broken_anchors(found.links))
-    if not found.pages:
-        yield "  No page tells its anchors, because the crawl ran without output.check_fragments."
+        yield "  Only the page is known where each was found first, because the crawl ran without output.link_details."
 
 
 def _broken_anchors(links: Iterable[BrokenAnchor]) -> Iterator[str]:
+    """Each page, then its links."""
     page = None
     for link in links:
         if link.page != page:
@@ -218,6 +205,7 @@ def _orphan_line(row: Orphan) -> str:
 
 
 def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:
+    """Each URL, then the pages that link to it."""
     url = None
     for link in links:
         if link.url != url:
@@ -228,6 +216,7 @@ def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:
 
 
 def _redirects(links: Iterable[RedirectLink]) -> Iterator[str]:
+    """Likewise."""
     url = None
     for link in links:
         if link.url != url:

@@ -6,10 +6,9 @@ from typing import Final
 
 from crawler.operate.report.forms import DeadLink, FetchedRow, HostRow, Lists, RedirectLink, RefusedRow
 from crawler.operate.report.html.tables import Cell, number, table, text, url
-from crawler.operate.report.text import robots_text, unknown_orphans
+from crawler.operate.report.text import NO_ANCHORS, robots_text, unknown_orphans
 from crawler.status import size
 
-_NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
 _REDIRECT_COLUMNS: Final = ("Status", "URL", "Leads to", "Answer there", "On the page", "Text of the link")
 Section = tuple[str, str, str, str]
 """The name of a list, its title, its table, and what to say if it is empty."""
@@ -24,7 +23,7 @@ def sections(report: Lists) -> Iterator[Section]:
     if report.broken_anchors is not None:
         links = report.broken_anchors.links
         broken = ((url(each.page), url(each.url), each.anchor or "–") for each in links)
-        empty = "No link is known to be broken." if report.broken_anchors.pages else _NO_ANCHORS
+        empty = "No link is known to be broken." if report.broken_anchors.pages else NO_ANCHORS
         rows = table(("Page", "Leads to", "Text of the link"), broken) if links else ""
         yield "broken-anchors", "Links to missing parts of pages", rows, empty
     if report.orphans is not None:
