@@ -1,19 +1,20 @@
 """Changes settings in the configuration file of a crawl, so that they last. All of it blocks."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from config import Change, ConfigError, Loaded, Problem, differences, parse_toml, settings
+from config import ConfigError, Loaded, Problem, differences, parse_toml, settings
 from config.loading.sources import Entry, override_source
 from config.show.render import value_text
 from config.show.rewrite import rewrite_toml
 from crawler.codes.full_disk import DISK_FULL
 from crawler.control.replies import SettingChange
 from crawler.disk.durable_file import replace_file, sync_directory
+from crawler.operate.settings.plan import setting_change
 from crawler.serve.folder import SUFFIX, outside_of, read_as, read_file
 from crawler.wiring.configuration import setting_values
 
@@ -88,8 +89,8 @@ def edit(home: Path, name: str, texts: Sequence[str]) -> Edited:
         raise _full_or_unwritable(home, error) from error
     if new.problems or new.loaded is None:
         raise ConfigError([Problem(each) for each in new.problems])
-    changed = differences(old.loaded.lasting, new.loaded.lasting)
-    _refuse_unlike(path, values, new.loaded, {each.key for each in changed})
+    changes = _changes_of_next_start(old.loaded, new.loaded)
+    _refuse_unlike(path, values, new.loaded, {each.key for each in changes})
     given = {key: settings()[key].value_in(new.loaded.lasting) for key in values}
     return Edited(
         path=path,
@@ -98,7 +99,7 @@ def edit(home: Path, name: str, texts: Sequence[str]) -> Edited:
         settings=[
             f"{key}={'' if value is None else value_text(settings()[key], value)}" for key, value in given.items()
         ],
-        changes=_changes_of_next_start(changed),
+        changes=changes,
     )
 
 
@@ -132,9 +133,7 @@ def replace_text(home: Path, name: str, text: str, *, before: str) -> Edited:
         before=before.encode(),
         after=text.encode(),
         settings=[],
-        changes=[]
-        if old.loaded is None
-        else _changes_of_next_start(differences(old.loaded.lasting, new.loaded.lasting)),
+        changes=[] if old.loaded is None else _changes_of_next_start(old.loaded, new.loaded),
     )
 
 
@@ -153,11 +152,8 @@ def _file(home: Path, name: str) -> Path:
     return path
 
 
-def _changes_of_next_start(changed: Iterable[Change]) -> list[SettingChange]:
-    return [
-        SettingChange(key=each.key, was=each.was, now=each.now, text=each.text, holds="restart", reason=_NOT_BEGUN)
-        for each in changed
-    ]
+def _changes_of_next_start(before: Loaded, after: Loaded) -> list[SettingChange]:
+    return [setting_change(each, "restart", _NOT_BEGUN) for each in differences(before.lasting, after.lasting)]
 
 
 def _nested(entry: Entry) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Which settings a new configuration changes, and when each change holds. Pure."""
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 import msgspec
 
@@ -38,7 +39,10 @@ def make_plan(recorded: Loaded, running: Loaded, new: Loaded, *, lacks: Mapping[
         new, config=with_values(running.config, new.config, at_once), origins={**running.origins, **new.origins}
     )
     changes = [
-        _change(each, None if each.of in at_once else effects[each.of].reason or lacks[each.of]) for each in found
+        setting_change(each, "now")
+        if each.of in at_once
+        else setting_change(each, "restart", effects[each.of].reason or lacks[each.of])
+        for each in found
     ]
     return Plan(recorded=new, running=merged, changes=changes)
 
@@ -47,15 +51,7 @@ def next_settings(running: Loaded, recorded: Loaded) -> list[SettingChange]:
     """What the next start changes, from what holds now to what it will read. What is for a daemon holds at once."""
     found = [each for each in differences(running.lasting, recorded.lasting) if not each.key.startswith(_OF_DAEMON)]
     return [
-        SettingChange(
-            key=each.key,
-            was=each.was,
-            now=each.now,
-            text=each.text,
-            holds="restart",
-            reason=effect_of(each.of, running.config, recorded.config).reason,
-        )
-        for each in found
+        setting_change(each, "restart", effect_of(each.of, running.config, recorded.config).reason) for each in found
     ]
 
 
@@ -96,15 +92,8 @@ def _moved(before: Config, after: Config) -> list[Problem]:
     return [Problem(message, key="crawl.directory")]
 
 
-def _change(change: Change, reason: str | None) -> SettingChange:
-    return SettingChange(
-        key=change.key,
-        was=change.was,
-        now=change.now,
-        text=change.text,
-        holds="now" if reason is None else "restart",
-        reason=reason,
-    )
+def setting_change(change: Change, holds: Literal["now", "restart"], reason: str | None = None) -> SettingChange:
+    return SettingChange(key=change.key, was=change.was, now=change.now, text=change.text, holds=holds, reason=reason)
 
 
 def with_values(config: Config, source: Config, keys: Iterable[str]) -> Config:
