@@ -9,9 +9,9 @@ from crawler.control.requests import Export, Import
 from crawler.operate.actions.exported import Line, line_of, read_line
 from crawler.operate.actions.forms import digest_bytes, seconds
 from crawler.operate.actions.slices import SLICE_S
+from crawler.operate.actions.urls import read_target
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, recovering
-from crawler.wiring.components import discovering
 from frontier import CrawlUrl, Damaged, LedgerEntry, UrlState
 
 
@@ -48,10 +48,7 @@ async def import_lines(crawl: OperatedCrawl, request: Import) -> Imported:
 
 
 def _url(crawl: OperatedCrawl, line: Line) -> CrawlUrl:
-    try:
-        target = discovering.read_url(crawl.loaded.config, line.url)
-    except ValueError as error:
-        raise Refused(str(error)) from error
+    target = read_target(crawl, line.url)
     return CrawlUrl(
         url=target.url,
         canonical=line.canonical or target.canonical,

@@ -38,7 +38,7 @@ _ADDED_TOGETHER: Final = 50
 
 
 async def look_up(crawl: OperatedCrawl, url: str) -> UrlFound:
-    target = _read(crawl, url)
+    target = read_target(crawl, url)
     canonical = target.canonical
     ledger = ledger_reads(crawl)
     known = ledger.known(canonical) or ledger.known(canonical + MARK)
@@ -73,7 +73,8 @@ async def _with_current_links(crawl: OperatedCrawl, known: KnownUrl) -> KnownUrl
     return known if entry is None else msgspec.structs.replace(known, entry=entry)
 
 
-def _read(crawl: OperatedCrawl, url: str) -> Target:
+def read_target(crawl: OperatedCrawl, url: str) -> Target:
+    """A URL as a person wrote it. Raises `Refused` for one that can't be read."""
     try:
         return discovering.read_url(crawl.loaded.config, url)
     except ValueError as error:
@@ -167,7 +168,7 @@ def _settled(entry: LedgerEntry) -> str:
 
 async def forget(crawl: OperatedCrawl, texts: Sequence[str]) -> Judged:
     """Forget settled URLs."""
-    targets = [_read(crawl, text) for text in texts]
+    targets = [read_target(crawl, text) for text in texts]
     frontier = await crawl.frontier()
     before = [await frontier.status_of(target.canonical) for target in targets]
     settled = [entry.canonical for entry in before if entry is not None and entry.state is not UrlState.PENDING]
