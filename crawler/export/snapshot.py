@@ -52,6 +52,14 @@ def take_snapshot(directory: Path, part: int | None) -> list[RecordFile]:
     return [RecordFile(str(path.relative_to(directory)), path.stat().st_size) for path in paths]
 
 
+def record_file_gone(file: RecordFile, directory: Path) -> ExportRefused:
+    """Why an export can't go on."""
+    return ExportRefused(
+        f"{file.name} is gone from {directory} since this export began, as when the crawl has pruned it "
+        "(output.keep_s, output.keep_bytes); begin anew with --overwrite"
+    )
+
+
 class Snapshot:
     """Reads the records of a snapshot. `files` are those of `take_snapshot`."""
 
@@ -98,10 +106,7 @@ class Snapshot:
         try:
             return (self._directory / file.name).open("rb")
         except FileNotFoundError as error:
-            raise ExportRefused(
-                f"{file.name} is gone from {self._directory} since this export began, as when the crawl has pruned it "
-                "(output.keep_s, output.keep_bytes); begin anew with --overwrite"
-            ) from error
+            raise record_file_gone(file, self._directory) from error
 
     def _last_of_repeated(self, decoder: msgspec.json.Decoder[_Numbered]) -> dict[int, Position]:
         """Where the last copy is of each record that occurs more than once."""

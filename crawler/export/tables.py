@@ -20,7 +20,7 @@ from crawler.export.manifest import (
     write_manifest,
 )
 from crawler.export.partitions import Partitions
-from crawler.export.snapshot import BEGINNING, Line, OnDamage, Position, Snapshot, take_snapshot
+from crawler.export.snapshot import BEGINNING, Line, OnDamage, Position, Snapshot, record_file_gone, take_snapshot
 from crawler.export.writers import ExportRefused, Format, RowWriter, make_writer
 from crawler.status import number_of
 
@@ -198,10 +198,7 @@ class _Folder:
                 )
         for record_file in manifest.snapshot:
             if not manifest.complete and not (self._export.directory / record_file.name).exists():
-                raise ExportRefused(
-                    f"{record_file.name} is gone from {self._export.directory} since this export began, as when the "
-                    "crawl has pruned it (output.keep_s, output.keep_bytes); begin anew with --overwrite"
-                )
+                raise record_file_gone(record_file, self._export.directory)
         if manifest.files and not manifest.complete:
             files, rows = number_of(len(manifest.files), "file"), number_of(manifest.rows, "row")
             self._say(f"kept: {files} with {rows} of the export that was interrupted")
