@@ -10,6 +10,7 @@ from typing import Final, TextIO, TypeVar
 import click
 import msgspec
 
+from crawler.disk.going_on import how_to_go_on
 from crawler.disk.layout import part_directory
 from crawler.operate.missing import notes_of_missing
 from crawler.operate.reach import ReachedCrawl, reach
@@ -81,6 +82,11 @@ def named(directory: Path, daemon: Daemon | None) -> str:
     """What names the crawl in a command for a shell."""
     name = shlex.quote(str(directory))
     return name if daemon is None else f"{name} --url {shlex.quote(daemon.url)}"
+
+
+def go_on_command(directory: Path, daemon: Daemon | None) -> str:
+    """The command with which the crawl goes on."""
+    return how_to_go_on(directory) if daemon is None else f"onceover start {named(directory, daemon)}"
 
 
 def place(directory: Path, part: int | None, daemon: Daemon | None = None) -> Path:

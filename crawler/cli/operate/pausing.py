@@ -10,6 +10,7 @@ from crawler.cli.operate.options import (
     as_json,
     crawl_at,
     directory,
+    go_on_command,
     named,
     note_elsewhere,
     of_daemon,
@@ -83,7 +84,8 @@ def _heading(found: CrawlStatus, directory: Path, daemon: Daemon | None) -> str:
     can_tell = all(each.status is not None for each in found.parts or ())
     if can_tell and not found.frontier.pending and not found.frontier.retrying:
         return f"{directory} does not run, and has nothing left to fetch{paused}"
-    return f"{directory} does not run{paused}. To go on: {_how_to_go_on(directory, daemon, is_paused=bool(paused))}"
+    resume = f"onceover resume {named(directory, daemon)}, then " if paused else ""
+    return f"{directory} does not run{paused}. To go on: {resume}{go_on_command(directory, daemon)}"
 
 
 def what_it_does(found: CrawlStatus) -> str:
@@ -113,11 +115,6 @@ def _part(part: PartStatus) -> str:
     if paused is not None:
         texts.append(f"paused: {paused}")
     return " · ".join(texts)
-
-
-def _how_to_go_on(directory: Path, daemon: Daemon | None, *, is_paused: bool) -> str:
-    go_on = how_to_go_on(directory) if daemon is None else f"onceover start {named(directory, daemon)}"
-    return f"onceover resume {named(directory, daemon)}, then {go_on}" if is_paused else go_on
 
 
 def _check_reason(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
@@ -169,7 +166,7 @@ def resume(directory: Path, part: int | None, daemon: Daemon | None, as_json: bo
         return
     # A daemon starts a crawl that may go on.
     is_left = daemon is None and not state.running
-    start = f": `{_how_to_go_on(directory, daemon, is_paused=False)}` goes on" if is_left else ""
+    start = f": `{go_on_command(directory, daemon)}` goes on" if is_left else ""
     click.echo(f"{directory} is no longer paused{start}")
 
 
@@ -203,8 +200,8 @@ def stop(directory: Path, now: bool, no_wait: bool, daemon: Daemon | None, as_js
     elif not stopping.was_running:
         click.echo(f"{directory} does not run")
     else:
-        go_on = _how_to_go_on(directory, daemon, is_paused=False)
-        click.echo(f"{directory} {'is stopping' if no_wait else 'has stopped'}. To go on: {go_on}")
+        state = "is stopping" if no_wait else "has stopped"
+        click.echo(f"{directory} {state}. To go on: {go_on_command(directory, daemon)}")
 
 
 @click.command()

@@ -6,10 +6,9 @@ import click
 import msgspec
 
 from crawler.cli.completion import complete_setting
-from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, named, of_daemon
+from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, go_on_command, named, of_daemon
 from crawler.control.replies import Reconfigured
 from crawler.control.requests import MAX_SETTINGS, AnyRequest, Reload, Set
-from crawler.disk.going_on import how_to_go_on
 from crawler.operate.settings.lines import change_lines
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Only check it, and say what would change.")
@@ -60,6 +59,5 @@ def _ask(directory: Path, request: AnyRequest, daemon: Daemon | None, *, as_json
     if changed.dry_run:
         click.echo("Nothing was changed: this was --dry-run.")
     elif changed.running and any(each.holds == "restart" for each in changed.changes):
-        where = named(directory, daemon)
-        go_on = how_to_go_on(directory) if daemon is None else f"onceover start {where}"
-        click.echo(f"To start again: onceover stop {where}, then {go_on}")
+        stop = f"onceover stop {named(directory, daemon)}"
+        click.echo(f"To start again: {stop}, then {go_on_command(directory, daemon)}")
