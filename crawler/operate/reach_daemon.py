@@ -44,7 +44,7 @@ class DaemonCrawl:
 
     @property
     def is_running(self) -> bool:
-        return self._show().pid is not None
+        return self._answer(_Shown, "GET").pid is not None
 
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         """Raises `Refused`, also for what the API does not offer, and `NoAnswer`."""
@@ -111,9 +111,6 @@ class DaemonCrawl:
             case requests.TakeCheckpoint():
                 return self._answer(expected, "POST", "checkpoint")
         raise Refused(_NOT_OFFERED)
-
-    def _show(self) -> _Shown:
-        return self._answer(_Shown, "GET")
 
     def _answer(
         self,

@@ -67,7 +67,9 @@ def lines_of(found: ClusterStatus) -> list[str]:
     else:
         rows = [("ended", _ENDINGS.get(found.last_ending, found.last_ending))]
     rows += [(f"part {part.part}", _part(part)) for part in found.parts]
-    rows += [(machine.host, _machine(machine.silent_s, machine.directory, machine.parts)) for machine in found.machines]
+    for machine in found.machines:
+        has = name_parts(machine.parts) if machine.parts else "no part"
+        rows.append((machine.host, f"{machine.directory} · {has} · heard of {machine.silent_s:.0f} s ago"))
     rows += [("to do", text) for text in found.advice]
     return [heading, *row_lines(rows, names=max(len(name) for name, _ in rows), width=_WIDTH)]
 
@@ -85,7 +87,3 @@ def _part(part: PartOnMachine) -> str:
     elif part.state == "free" and part.last_holder is not None:
         texts.append(f"last by {part.last_holder}")
     return " · ".join(texts)
-
-
-def _machine(silent_s: float, directory: str, parts: list[int]) -> str:
-    return f"{directory} · {name_parts(parts) if parts else 'no part'} · heard of {silent_s:.0f} s ago"

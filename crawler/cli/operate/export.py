@@ -121,7 +121,8 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
         with unpacked(chosen.earlier or _compared_with(CrawlDirectory(directory)), to) as folders:
             _pack(directory, to, chosen, folders)
     elif form == "cdxj":
-        _merge_index(directory, to, chosen)
+        lines = export_index(directory, chosen.part, to, overwrite=chosen.overwrite)
+        say(f"{number_of(lines, 'capture')}: {to}")
     else:
         _export_table(directory, form, to, chosen)
 
@@ -225,11 +226,6 @@ def _pack(directory: Path, to: Path, options: _Options, places: Sequence[Path]) 
     _tell_missing(texts)
     files, captured = number_of(packed.archives, "WARC file"), number_of(packed.captures, "capture")
     say(f"{files}, {captured}, {number_of(packed.pages, 'page')}: {to}")
-
-
-def _merge_index(directory: Path, to: Path, options: _Options) -> None:
-    lines = export_index(directory, options.part, to, overwrite=options.overwrite)
-    say(f"{number_of(lines, 'capture')}: {to}")
 
 
 def _check(directory: Path, part: int | None) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from crawler.disk.going_on import prefix_option
-from crawler.operate.cluster.forms import ClusterStatus, Machine, PartOnMachine
+from crawler.operate.cluster.forms import ClusterStatus, PartOnMachine
 from crawler.status import number_of
 
 _COMPLETE = "complete"
@@ -20,7 +20,8 @@ def advice_of(status: ClusterStatus) -> list[str]:
     if status.last_ending == _COMPLETE:
         return list(_unsure(status))
     if all(machine.silent_s > _SILENT_LEASES * status.lease_s for machine in status.machines):
-        return [*_unsure(status), f"no machine runs the crawl: start `{_crawl(status)}` on each", *_silent(status)]
+        command = f"onceover crawl --cluster {status.url}{prefix_option(status.prefix)}"
+        return [*_unsure(status), f"no machine runs the crawl: start `{command}` on each", *_silent(status)]
     return [*_unsure(status), *_adopted(status), *_unmade(status), *_free(status), *_silent(status)]
 
 
@@ -49,10 +50,10 @@ def _unmade(status: ClusterStatus) -> Iterator[str]:
 
 def _free(status: ClusterStatus) -> Iterator[str]:
     for part in _of_state(status, "free"):
-        has_it = [machine for machine in status.machines if part.part in machine.parts]
+        has_it = [machine.host for machine in status.machines if part.part in machine.parts]
         if has_it:
             yield (
-                f"part {part.part} is not run, though {_machine_names(has_it)} has a directory of it: see what is said "
+                f"part {part.part} is not run, though {' and '.join(has_it)} has a directory of it: see what is said "
                 "of that part, and the log of that machine. It may be about to claim it"
             )
         else:
@@ -74,10 +75,6 @@ def _silent(status: ClusterStatus) -> Iterator[str]:
             )
 
 
-def _crawl(status: ClusterStatus) -> str:
-    return f"onceover crawl --cluster {status.url}{prefix_option(status.prefix)}"
-
-
 def _of_state(status: ClusterStatus, state: str) -> list[PartOnMachine]:
     return [part for part in status.parts if part.state == state]
 
@@ -90,7 +87,3 @@ def _names(parts: list[PartOnMachine]) -> str:
 
 def _numbers(parts: list[PartOnMachine]) -> str:
     return " ".join(str(part.part) for part in parts)
-
-
-def _machine_names(machines: list[Machine]) -> str:
-    return " and ".join(machine.host for machine in machines)

@@ -14,7 +14,7 @@ from crawler.disk.layout import record_directories
 from crawler.disk.pruned import read_pruned
 from crawler.operate.diff.comparing import Compared
 from crawler.operate.diff.forms import Crawl, Diff
-from crawler.operate.diff.sides import Renaming, Side, make_table, read_side
+from crawler.operate.diff.sides import TABLE, Renaming, Side, read_side
 from crawler.operate.missing import notes_of_missing
 from crawler.operate.reach import reach
 from crawler.operate.refused import Refused
@@ -41,7 +41,7 @@ def make_diff(before: Path, after: Path, wanted: Wanted) -> Diff:
     until = None if wanted.since is None else rfc3339(wanted.since)
     name_of = names_of(after)
     with closing(temporary_database()) as database:
-        make_table(database)
+        database.execute(TABLE)
         pages_before = read_side(
             database, Side.BEFORE, _records(before), name_of=name_of, renaming=wanted.renaming, until=until
         )

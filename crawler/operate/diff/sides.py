@@ -16,7 +16,7 @@ from crawler.operate.report.lists.temporary import Rows, temporary_database
 from crawler.page import LinkKind
 from crawler.write.records import read_written, written_now
 
-_TABLE: Final = """
+TABLE: Final = """
     CREATE TABLE urls (
         name TEXT, side INTEGER, is_page INTEGER, number INTEGER, body TEXT, answer TEXT, PRIMARY KEY (name, side)
     ) WITHOUT ROWID
@@ -65,10 +65,6 @@ class Renaming(msgspec.Struct, frozen=True):
             if url.startswith(old):
                 return new + url[len(old) :]
         return url
-
-
-def make_table(database: sqlite3.Connection) -> None:
-    database.execute(_TABLE)
 
 
 def read_side(

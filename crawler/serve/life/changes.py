@@ -94,7 +94,7 @@ def started(facts: Facts, process: Process) -> Facts:
     record = facts.record
     if not process.is_foreign and not any(_is_of(run, process) for run in record.runs):
         entry = RunEntry(pid=process.pid, directory=process.directory, began_at=process.began_at)
-        record = _with_run(record, entry)
+        record = _replace(record, runs=(*record.runs, entry)[-MAX_RUNS:])
     if not process.may_be_command:
         # A start that was refused because somebody else runs the crawl was no crash.
         record = _replace(record, rest=None, falls=() if process.is_foreign else record.falls)
@@ -207,10 +207,6 @@ def _fallen(facts: Facts, began_at: float, told: tuple[str, tuple[str, ...]], no
         delay_s = min(restarts.first_delay_s * restarts.factor ** (len(falls) - 1), restarts.max_delay_s)
         rest = Rest(why=Why.CRASHED, reason=reason, since=now, until=now + delay_s, lines=lines)
     return _replace(facts, record=_replace(facts.record, rest=rest, falls=falls))
-
-
-def _with_run(record: Record, entry: RunEntry) -> Record:
-    return _replace(record, runs=(*record.runs, entry)[-MAX_RUNS:])
 
 
 def _finished(record: Record, process: Process, how: Ended, now: float) -> Record:

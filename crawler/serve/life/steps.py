@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.serve.life.facts import Draining, EndTimeouts, Facts, Process, Wish
+from crawler.serve.life.facts import EndTimeouts, Facts, Process, Wish
 from crawler.status import size
 
 KILL: Final = 2
@@ -77,7 +77,7 @@ def _with_process(facts: Facts, process: Process, now: float, timeouts: EndTimeo
             return Wait(None)
         if now - draining.since < allowed_s:
             return Wait(draining.since + allowed_s)
-        return _once_more(draining)
+        return End(reason=draining.reason, force=draining.force + 1, is_fall=draining.is_fall)
     reason = why_end(facts)
     if reason is not None:
         return End(reason=reason, force=0, is_fall=False)
@@ -85,10 +85,6 @@ def _with_process(facts: Facts, process: Process, now: float, timeouts: EndTimeo
     if reason is not None:
         return End(reason=reason, force=0, is_fall=True)
     return Wait(_next_moment(facts))
-
-
-def _once_more(draining: Draining) -> End:
-    return End(reason=draining.reason, force=draining.force + 1, is_fall=draining.is_fall)
 
 
 def why_end(facts: Facts) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from crawler.operate.report.forms import Activity, HostRow, Report
+from crawler.operate.report.forms import Activity, Report
 from crawler.operate.report.html.svg import Line, Points, bars, legend, line_plot
 from crawler.operate.report.html.tables import text
 from crawler.status import size
@@ -35,7 +35,7 @@ def figures(report: Report) -> Iterator[str]:
         ("Failures by reason", summary.failures),
         ("Excluded by rule", summary.exclusions),
         ("Links refused by rule", summary.refused or {}),
-        ("Pages by host", _by_host(report.hosts.most_pages)),
+        ("Pages by host", {row.host: row.pages for row in report.hosts.most_pages}),
     ):
         yield from _bars(title, counts)
 
@@ -78,10 +78,6 @@ def _rates(activity: Sequence[Activity], name: str) -> Points:
 
 def _by_depth(depths: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(depths.items(), key=lambda item: (not item[0].isdecimal(), len(item[0]), item[0])))
-
-
-def _by_host(rows: Sequence[HostRow]) -> dict[str, int]:
-    return {row.host: row.pages for row in rows}
 
 
 def _moment(at: str) -> float:
