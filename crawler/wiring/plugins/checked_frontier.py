@@ -5,27 +5,12 @@ from typing import Any, Final
 
 from crawler.wiring.plugins.failures import PluginFailed
 from crawler.wiring.plugins.loading import NamedBackend
-from crawler.wiring.plugins.methods import Method, find_misfit, missing_methods
+from crawler.wiring.plugins.methods import find_misfit, methods_of, missing_methods
 from frontier import Frontier, FrontierStats
 from frontier.pauses import Pauses
 from frontier.state import FrontierState
 
-_METHODS: Final[tuple[Method, ...]] = (
-    Frontier.add,
-    Frontier.__aiter__,
-    Frontier.__anext__,
-    Frontier.begin_fetch,
-    Frontier.relocate,
-    Frontier.done,
-    Frontier.retry,
-    Frontier.release,
-    Frontier.forget,
-    Frontier.status_of,
-    Frontier.skip_numbers,
-    Frontier.describe,
-    Frontier.stop,
-    Frontier.aclose,
-)
+_METHODS: Final = methods_of(Frontier)
 
 
 def check_state(state: FrontierState, backend: NamedBackend) -> None:

@@ -12,7 +12,7 @@ from crawler.url.canonical_rules import RULES
 from crawler.url.components import UrlComponents
 from crawler.url.descriptor import Descriptor as RuleDescriptor
 from crawler.wiring.plugins.guarded_set import guarded_set
-from crawler.wiring.plugins.methods import Method
+from crawler.wiring.plugins.methods import Method, methods_of
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Need as SinkNeed
 from crawler.write.descriptor import Refers
@@ -74,16 +74,7 @@ VISITED: Final = Kind(
     noun="visited set",
     ours={**BACKENDS, **REMOTE, **PEERS},
     descriptor=VisitedDescriptor,
-    methods=(
-        LocalSet.add_many,
-        LocalSet.forget_many,
-        LocalSet.has_many,
-        LocalSet.describe,
-        LocalSet.dump,
-        LocalSet.load,
-        LocalSet.__len__,
-        LocalSet.aclose,
-    ),
+    methods=methods_of(LocalSet),
     adopt=_adopt(VisitedDescriptor),
     raises=(DiskFull, Unavailable),
     needs=frozenset(get_args(Need)),
@@ -95,13 +86,7 @@ FRONTIER: Final = Kind(
     noun="frontier",
     ours=FRONTIERS,
     descriptor=FrontierDescriptor,
-    methods=(
-        FrontierState.knows_many,
-        FrontierState.describe,
-        FrontierState.restore,
-        FrontierState.open_frontier,
-        FrontierState.close,
-    ),
+    methods=methods_of(FrontierState),
     adopt=_adopt(FrontierDescriptor),
     raises=(StoreFailed, StoreRefused),
     needs=frozenset(get_args(FrontierNeed)),
@@ -116,7 +101,7 @@ SINK: Final = Kind(
         "sqlite": "crawler.write.database.sqlite:DESCRIPTOR",
     },
     descriptor=SinkDescriptor,
-    methods=(Sink.write, Sink.aclose),
+    methods=methods_of(Sink),
     optional=(Begins.begin, TakesExchanges.write_exchange, IsTold.tell, Refers.forget_before),
     adopt=_adopt(SinkDescriptor),
     needs=frozenset(get_args(SinkNeed)),
@@ -126,7 +111,7 @@ EXTRACTOR: Final = Kind(
     noun="extractor",
     ours={name: f"crawler.read.html.{name}:DESCRIPTOR" for name in ("turbohtml", "lexbor", "lxml", "bs4")},
     descriptor=ExtractorDescriptor,
-    methods=(LinkExtractor.extract,),
+    methods=methods_of(LinkExtractor),
     adopt=_adopt(ExtractorDescriptor),
 )
 FETCHER: Final = Kind(
@@ -134,7 +119,7 @@ FETCHER: Final = Kind(
     noun="fetcher",
     ours={"http": "crawler.fetch.descriptor:HTTP"},
     descriptor=FetcherDescriptor,
-    methods=(Fetcher.fetch, Fetcher.aclose),
+    methods=methods_of(Fetcher),
     adopt=_adopt(FetcherDescriptor),
 )
 CANONICAL_RULE: Final = Kind(
@@ -142,7 +127,7 @@ CANONICAL_RULE: Final = Kind(
     noun="canonical rule",
     ours={name: f"crawler.url.canonical_rules:{rule.__name__}" for name, rule in RULES.items()},
     descriptor=RuleDescriptor,
-    methods=(_Applied.__call__,),
+    methods=methods_of(_Applied),
     adopt=lambda name, rule: RuleDescriptor(name=name, make=lambda _: rule),
 )
 KINDS: Final = {kind.name: kind for kind in (VISITED, FRONTIER, SINK, EXTRACTOR, FETCHER, CANONICAL_RULE)}

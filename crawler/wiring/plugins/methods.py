@@ -9,6 +9,12 @@ Method = Callable[..., Any]
 """A method of a protocol."""
 
 
+def methods_of(protocol: type) -> tuple[Method, ...]:
+    """The methods of a protocol, after those of protocols that it extends."""
+    written = (each for base in reversed(protocol.__mro__) for each in vars(base).values())
+    return tuple(each for each in written if isfunction(each) and each.__module__ != "typing")
+
+
 def missing_methods(component: object, methods: Iterable[Method]) -> list[str]:
     """The names of those that it lacks."""
     return [each.__name__ for each in methods if not callable(getattr(component, each.__name__, None))]
