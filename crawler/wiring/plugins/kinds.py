@@ -27,6 +27,11 @@ from visited.descriptor import CommonOptions, Need
 from visited.descriptor import Descriptor as VisitedDescriptor
 
 
+def _without_options(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A class or a function without options is called with the parameters alone."""
+    return lambda parameters, _: make(parameters)
+
+
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of backends."""
 
@@ -41,8 +46,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """What a component of this kind must have."""
     optional: tuple[Method, ...] = ()
     """What it may have beside them."""
-    adopt: Callable[[str, Callable[..., Any]], msgspec.Struct]
-    """The descriptor for a class or a function without one, with this name."""
+    maker_of: Callable[[Callable[..., Any]], Callable[..., Any]] = _without_options
+    """The maker for a descriptor, of a class or a function that has none."""
     raises: tuple[type[Exception], ...] = ()
     """What a maker may raise, in addition to errors of a full disk and of a lack of memory."""
     needs: frozenset[str] = frozenset()
@@ -64,18 +69,12 @@ class _Applied(Protocol):
     def __call__(self, url: UrlComponents, /) -> UrlComponents: ...
 
 
-def _adopt(descriptor: type[msgspec.Struct]) -> Callable[[str, Callable[..., Any]], msgspec.Struct]:
-    """A class or a function without options is called with the parameters alone."""
-    return lambda name, make: descriptor(name=name, make=lambda parameters, _: make(parameters))
-
-
 VISITED: Final = Kind(
     name="visited",
     noun="visited set",
     ours={**BACKENDS, **REMOTE, **PEERS},
     descriptor=VisitedDescriptor,
     methods=methods_of(LocalSet),
-    adopt=_adopt(VisitedDescriptor),
     raises=(DiskFull, Unavailable),
     needs=frozenset(get_args(Need)),
     common=(CommonOptions,),
@@ -87,7 +86,6 @@ FRONTIER: Final = Kind(
     ours=FRONTIERS,
     descriptor=FrontierDescriptor,
     methods=methods_of(FrontierState),
-    adopt=_adopt(FrontierDescriptor),
     raises=(StoreFailed, StoreRefused),
     needs=frozenset(get_args(FrontierNeed)),
 )
@@ -103,7 +101,6 @@ SINK: Final = Kind(
     descriptor=SinkDescriptor,
     methods=methods_of(Sink),
     optional=(Begins.begin, TakesExchanges.write_exchange, IsTold.tell, Refers.forget_before),
-    adopt=_adopt(SinkDescriptor),
     needs=frozenset(get_args(SinkNeed)),
 )
 EXTRACTOR: Final = Kind(
@@ -112,7 +109,6 @@ EXTRACTOR: Final = Kind(
     ours={name: f"crawler.read.html.{name}:DESCRIPTOR" for name in ("turbohtml", "lexbor", "lxml", "bs4")},
     descriptor=ExtractorDescriptor,
     methods=methods_of(LinkExtractor),
-    adopt=_adopt(ExtractorDescriptor),
 )
 FETCHER: Final = Kind(
     name="fetcher",
@@ -120,7 +116,6 @@ FETCHER: Final = Kind(
     ours={"http": "crawler.fetch.descriptor:HTTP"},
     descriptor=FetcherDescriptor,
     methods=methods_of(Fetcher),
-    adopt=_adopt(FetcherDescriptor),
 )
 CANONICAL_RULE: Final = Kind(
     name="canonical_rule",
@@ -128,6 +123,6 @@ CANONICAL_RULE: Final = Kind(
     ours={name: f"crawler.url.canonical_rules:{rule.__name__}" for name, rule in RULES.items()},
     descriptor=RuleDescriptor,
     methods=methods_of(_Applied),
-    adopt=lambda name, rule: RuleDescriptor(name=name, make=lambda _: rule),
+    maker_of=lambda rule: lambda _: rule,
 )
 KINDS: Final = {kind.name: kind for kind in (VISITED, FRONTIER, SINK, EXTRACTOR, FETCHER, CANONICAL_RULE)}

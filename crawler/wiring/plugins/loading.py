@@ -109,7 +109,7 @@ def _descriptor(backend: NamedBackend, thing: Any) -> Any:
         raise backend.refuse(f"expected a {expected} or a class at {backend.place}, found {type(thing).__name__}")
     beside = vars(import_module(backend.place.partition(":")[0])).values()
     found = (each for each in beside if isinstance(each, kind.descriptor) and getattr(each, "make", None) is thing)
-    return next(found, None) or kind.adopt(backend.name, thing)
+    return next(found, None) or kind.descriptor(name=backend.name, make=kind.maker_of(thing))
 
 
 def _check(kind: Kind, descriptor: Any) -> None:
