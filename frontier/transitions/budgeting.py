@@ -34,17 +34,14 @@ class Budgeting:
         else:
             await self._commit.sync()
 
-    async def reconsider(self) -> int:
-        """Serve the queues again whose budgets now allow it, and return their number. Reads every queue."""
+    async def reconsider(self) -> None:
+        """Serve the queues again whose budgets now allow it. Reads every queue."""
         keys: list[str] = []
         for number, record in enumerate(self._store.reads.queues()):
             if record.size and record.position is None:
                 keys.append(record.key)
             if number % READ_AT_ONCE == READ_AT_ONCE - 1:
                 await asyncio.sleep(0)
-        served = 0
         for key in keys:
-            served += await self._commit.run(partial(self._operator.reconsider, key))
+            await self._commit.run(partial(self._operator.reconsider, key))
         await self._commit.sync()
-        self._active.waiters.wake_all()
-        return served

@@ -84,16 +84,9 @@ class Operator:
         if queue is not None:
             self._change(queue, queue.record)
 
-    def reconsider(self, key: str) -> bool:
-        """Serve a queue again whose budget now allows it. Returns whether it did not before."""
-        active, queue = self._active, self._active.queue(key)
+    def reconsider(self, key: str) -> None:
+        """Serve a queue again whose budget did not allow it, and now does."""
+        queue = self._active.queue(key)
         record = queue.record
-        if record.position is not None or not record.size or is_retired(record, active.settings.budgets):
-            return False
-        counters = active.copy_counters(active.now())
-        update = plan_update(record, record, counters, active.settings.budgets)
-        self._store.update_queues([update], counters)
-        queue.record = update.record
-        if update.record.position is not None:
-            active.inactive.add(update.record.position)
-        return True
+        if record.position is None and record.size and not is_retired(record, self._active.settings.budgets):
+            self._change(queue, record)
