@@ -28,5 +28,4 @@ on. SIGTERM lets a part finish; if nobody has stopped the crawl, the supervisor 
     part          what the process of a part does
     part_answers  a part's answers to the question whether the crawl is complete
     part_settings the settings of a part that runs
-    part_log      the log of a part: a file, and warnings to the supervisor
 """

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from crawler.disk.layout import Layout, read_layout
 from crawler.engine import Ending
 from crawler.library.crawl_log import at_most_every, log_into, log_progress
 from crawler.library.log_form import log_form
+from crawler.library.log_handlers import FirstWarnings
 from crawler.library.opening import Run, lock_crawl_in_loop, open_run
 from crawler.parts.ending import Answer
 from crawler.parts.exchange.carrier import Carrier
@@ -39,11 +41,11 @@ from crawler.parts.line.messages import (
     Stop,
     ToPart,
     ToService,
+    Warned,
 )
 from crawler.parts.line.services import PartServices
 from crawler.parts.sharing.configuration_taker import ConfigurationTaker
 from crawler.supervise.part_answers import PartAnswers
-from crawler.supervise.part_log import warning_by
 from crawler.supervise.part_settings import PartSettings
 from crawler.supervise.preparing import wait_until_free
 from crawler.wiring.additions import Additions
@@ -81,6 +83,11 @@ async def run_part(line: PartLine, plugins: list[NamedBackend]) -> None:
     form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name, part=begin.number)
     with log_into(place.log, form, warning_by(line.send)):
         await _RunningPart(line, begin, loaded).run()
+
+
+def warning_by(send: Callable[[Warned], None]) -> FirstWarnings:
+    """Sends the supervisor the first few warnings of each kind."""
+    return FirstWarnings(lambda kind, text: send(Warned(kind=kind, text=text)))
 
 
 def _load(begin: Begin, configuration: str) -> Loaded:

@@ -16,20 +16,15 @@ from crawler.parts.line.messages import (
     Begin,
     End,
     Ended,
-    Failed,
     FromPart,
     Opened,
-    Progress,
-    Rebuilding,
     Stop,
-    Warned,
 )
-from crawler.status import number_of
 from crawler.supervise.cluster.coordinator_client import CoordinatorClient
 from crawler.supervise.cluster.versions import Versions
+from crawler.supervise.coordination.reporter import Reporter
 from crawler.supervise.coordination.watched_part import WatchedPart
 from crawler.supervise.keeping import PartFailed, PartKeeper
-from crawler.supervise.part_log import Warnings
 from crawler.supervise.preparing import Plan
 from crawler.supervise.process import PartProcess
 from crawler.supervise.restarts import Restarts
@@ -75,7 +70,7 @@ class PartsHere:
         self._version = version
         self._options = options
         self._tell = tell
-        self._warnings = Warnings(tell)
+        self._reporter = Reporter(tell)
         self._running: dict[int, _Here] = {}
         self.watched: dict[int, WatchedPart] = {}
         """All that were here in this run."""
@@ -185,26 +180,13 @@ class PartsHere:
 
     def take(self, number: int, message: FromPart, /) -> None:
         part = self.watched[number]
-        match message:
-            case Rebuilding(what=what, urls=urls):
-                self._tell(f"part {number}: rebuilding {what}: {number_of(urls, 'URL')} so far.")
-            case Opened():
-                part.open(message)
-                self.first_open.set()
-                self._client.open(number, part)
-                if self._ending is not None:
-                    part.send(self._ending)
-            case Progress(status=status):
-                if (change := part.note(status)) is not None:
-                    self._tell(f"part {number} {change}")
-            case Warned(kind=kind, text=text):
-                self._warnings.take(number, kind, text)
-            case Ended(status=status):
-                part.last_status, part.last = status, message
-            case Failed():
-                part.last = message
-            case _:
-                pass
+        self._reporter.take(number, part, message)
+        if isinstance(message, Opened):
+            part.open(message)
+            self.first_open.set()
+            self._client.open(number, part)
+            if self._ending is not None:
+                part.send(self._ending)
         self._client.take(number, message)
 
     def end(self, number: int, /) -> None:

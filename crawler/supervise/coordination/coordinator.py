@@ -11,24 +11,20 @@ from crawler.operate.parts.sums import sum_frontiers
 from crawler.parts.line.messages import (
     Answered,
     Ask,
-    Connected,
     End,
     Ended,
-    Failed,
     FromPart,
     Opened,
     Progress,
-    Rebuilding,
     Stop,
     ToService,
-    Warned,
 )
-from crawler.status import Status, number_of
+from crawler.status import Status
 from crawler.supervise.coordination.ending import EndSearch
 from crawler.supervise.coordination.given import GivenConfiguration
+from crawler.supervise.coordination.reporter import Reporter
 from crawler.supervise.coordination.run_state import RunState
 from crawler.supervise.coordination.watched_part import SendToPart, WatchedPart, status_of_all
-from crawler.supervise.part_log import Warnings
 from crawler.supervise.preparing import Plan
 from frontier import FrontierStats
 
@@ -60,7 +56,6 @@ class Coordinator:
         """`tell` gets what people should know while the crawl runs. `confirm_end` returns whether a crawl that is
         complete may end."""
         self.given = GivenConfiguration(plan, self.stop)
-        self._tell = tell
         self._on_all_open = on_all_open
         self._confirm_end = confirm_end
         self._parts = [WatchedPart() for _ in range(plan.parts)]
@@ -69,7 +64,7 @@ class Coordinator:
         self._earlier_s = 0.0
         """How long other coordinators have seen all parts open."""
         self._is_complete = False
-        self._warnings = Warnings(tell)
+        self._reporter = Reporter(tell)
         self.ending: Ending | None = None
         """Why the crawl ends, once that is known."""
         self.ends = asyncio.Event()
@@ -167,30 +162,21 @@ class Coordinator:
     def take(self, number: int, message: FromPart) -> None:
         """A part has said something."""
         part = self._parts[number]
+        self._reporter.take(number, part, message)
         match message:
-            case Rebuilding(what=what, urls=urls):
-                self._tell(f"part {number}: rebuilding {what}: {number_of(urls, 'URL')} so far.")
             case Opened():
                 self._open(number, part, message)
-            case Progress(status=status, is_idle=is_idle):
-                if (change := part.note(status)) is not None:
-                    self._tell(f"part {number} {change}")
+            case Progress(is_idle=is_idle):
                 self._search.note(number, is_idle=is_idle)
                 self._check_limits()
             case Answered(wave=wave, answer=answer):
                 self._search.take(number, wave, answer)
-            case Warned(kind=kind, text=text):
-                self._warnings.take(number, kind, text)
-            case Ended(status=status):
-                part.last_status, part.last = status, message
-                if message.ending == Ending.LIMIT:
-                    self.stop(Ending.LIMIT)
-            case Failed():
-                part.last = message
-            case Connected():
-                pass  # it was attached by that
+            case Ended(ending=Ending.LIMIT):
+                self.stop(Ending.LIMIT)
             case ToService():
                 self.given.services.receive(number, message)
+            case _:
+                pass
 
     def end(self, number: int) -> None:
         """The process of a part has ended."""

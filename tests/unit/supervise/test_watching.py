@@ -17,7 +17,7 @@ from crawler.status import Status, status_of
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.limits import CrawlLimits
 from crawler.supervise.coordination.watched_part import WatchedPart, status_of_all
-from crawler.supervise.part_log import warning_by
+from crawler.supervise.part import warning_by
 from crawler.supervise.preparing import Plan, for_parts
 from crawler.testing.loops import in_virtual_time
 from tests.unit.test_status import stats
