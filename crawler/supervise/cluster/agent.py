@@ -13,7 +13,6 @@ from config import ConfigError
 from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed, Wanted
 from crawler.cluster.register import Register
 from crawler.cluster.values import COORDINATOR, Agent, Cluster, EndingMark
-from crawler.control.replies import Reconfigured, Refusal
 from crawler.engine import Ending
 from crawler.library.result import CrawlResult, end_run
 from crawler.parts.exchange.redis import RedisExchange
@@ -88,10 +87,6 @@ class CrawlAgent:
         """The parts that were here in this run; None before one was open."""
         parts = {number: each for number, each in self.here.watched.items() if each.status() is not None}
         return status_of_all(parts, time.monotonic() - self._began) if parts else None
-
-    async def change(self, settings: list[str], *, dry_run: bool) -> Reconfigured | Refusal:
-        """Change settings of the whole crawl."""
-        return await self.client.change(settings, dry_run=dry_run)
 
     def stop(self, ending: Ending, *, now: bool = False) -> None:
         """Leave: let the parts of this machine finish what is in flight, or drop it; the second time, kill them. Other

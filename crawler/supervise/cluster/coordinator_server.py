@@ -56,7 +56,12 @@ class CoordinatorServer:
     ) -> None:
         """`run` is how far the run is, as this machine knows it. `after` is the ending mark of the run before. `end`
         ends the run for all machines: it returns False if somebody else decides by now, and then nothing has ended."""
-        self.coordinator = Coordinator(plan, tell=log.info, confirm_end=partial(self._end_for_all, Ending.COMPLETE))
+        self.coordinator = Coordinator(
+            plan,
+            tell=log.info,
+            on_begun=self._tell_run,
+            confirm_end=partial(self._end_for_all, Ending.COMPLETE),
+        )
         self.settings = settings(self.coordinator)
         self._exchange = exchange
         self._after = after
@@ -66,7 +71,6 @@ class CoordinatorServer:
         self._lines: dict[int, Line] = {}
         """The line of each attached part."""
         self._changes: set[asyncio.Task[None]] = set()
-        self.coordinator.given.watch_run(self._tell_run)
         self.coordinator.go_on(run)
 
     async def run(self) -> None:

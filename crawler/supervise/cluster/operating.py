@@ -23,7 +23,7 @@ async def answer_operator(agent: CrawlAgent, *, stop: Callable[[bool], object]) 
     async def answer(request: AnyRequest) -> msgspec.Struct | Refusal:
         match request:
             case Set(settings=settings, dry_run=dry_run):
-                return await agent.change(list(settings), dry_run=dry_run)
+                return await agent.client.change(list(settings), dry_run=dry_run)
             case Reload():
                 return Refusal(
                     "a crawl on many machines has its configuration in Redis, and no file that could be read again: "

@@ -51,11 +51,12 @@ class Coordinator:
         *,
         tell: Callable[[str], object],
         on_all_open: Callable[[], object] = lambda: None,
+        on_begun: Callable[[], object] = lambda: None,
         confirm_end: Callable[[], Awaitable[bool]] = _always,
     ) -> None:
-        """`tell` gets what people should know while the crawl runs. `confirm_end` returns whether a crawl that is
-        complete may end."""
-        self.given = GivenConfiguration(plan, self.stop)
+        """`tell` gets what people should know while the crawl runs. For `on_begun`, see `GivenConfiguration`.
+        `confirm_end` returns whether a crawl that is complete may end."""
+        self.given = GivenConfiguration(plan, self.stop, on_begun)
         self._on_all_open = on_all_open
         self._confirm_end = confirm_end
         self._parts = [WatchedPart() for _ in range(plan.parts)]

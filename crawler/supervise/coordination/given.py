@@ -18,14 +18,14 @@ from crawler.wiring.components.part_limits import supervisor_services
 class GivenConfiguration:
     """What a part gets that is started now."""
 
-    def __init__(self, plan: Plan, stop: Callable[[Ending], None]) -> None:
-        """A limit that is reached calls `stop`."""
+    def __init__(self, plan: Plan, stop: Callable[[Ending], None], on_begun: Callable[[], object]) -> None:
+        """A limit that is reached calls `stop`. `on_begun` is called when `pages_before` is known, and no page was
+        allowed yet."""
         self.plan = plan
         self.limits = CrawlLimits(plan.loaded.config.limits)
         self.giver = ConfigurationGiver()
         self.openings = Openings()
-        self._watch_run: Callable[[], object] = lambda: None
-        services = supervisor_services(plan.loaded.config, plan.parts, stop, begun=self._begin)
+        services = supervisor_services(plan.loaded.config, plan.parts, stop, begun=on_begun)
         self._bank = next((each for each in services if isinstance(each, PageBank)), None)
         self.services = SupervisorServices([*services, self.giver])
 
@@ -38,13 +38,6 @@ class GivenConfiguration:
         """The run has begun after so many pages of earlier runs, if that is known."""
         if self._bank is not None and pages_before is not None:
             self._bank.go_on(pages_before)
-
-    def watch_run(self, begun: Callable[[], object]) -> None:
-        """Calls `begun` when `pages_before` is known, and no page was allowed yet."""
-        self._watch_run = begun
-
-    def _begin(self) -> None:
-        self._watch_run()
 
     def replace(self, loaded: Loaded) -> None:
         """Let a configuration hold for parts that start from now on, and for the supervisor."""
