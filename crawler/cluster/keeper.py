@@ -211,24 +211,23 @@ class LeaseKeeper:
         self._let_end()
 
     async def _let_stand(self) -> None:
-        for part in self._leases.ripe(boottime()):
+        for part, ripe in self._leases.ripe(boottime()):
+            claim = ripe.claim
             # It may have been lost while the one before was confirmed.
-            if (claim := self._leases.claims.get(part)) is None:
+            if self._leases.find(part, claim) is None:
                 continue
-            found = self._leases.find(part, claim)
-            assert found is not None
-            if part != COORDINATOR and not await self._store(part, found):
+            if part != COORDINATOR and not await self._store(part, ripe):
                 continue
             sent_at = boottime()
             async with asyncio.timeout(self._lease_s / 2):
-                stands = await self._register.confirm(part, claim=claim, epoch=found.epoch, lease_s=self._lease_s)
+                stands = await self._register.confirm(part, claim=claim, epoch=ripe.epoch, lease_s=self._lease_s)
             if not stands:
                 self._lose(part, "Redis has lost it, or has given it to another")
                 continue
             self._leases.confirm(part, claim, sent_at=sent_at)
             if (until := self._leases.until(part)) is not None and until > boottime():
                 self._refused.pop(part, None)
-                self._changes.put_nowait(Held(part=part, epoch=found.epoch, until=until))
+                self._changes.put_nowait(Held(part=part, epoch=ripe.epoch, until=until))
 
     async def _store(self, part: int, claim: Claim) -> bool:
         """Returns whether the directory of the part is ready."""

@@ -73,9 +73,9 @@ class Leases:
         """Forget a lease. Returns what it was."""
         return self._claims.pop(part, None)
 
-    def ripe(self, now: float) -> list[int]:
-        """The parts whose claims have waited for long enough, and do not stand yet."""
-        return [part for part, claim in self._claims.items() if not claim.stands and claim.stands_at <= now]
+    def ripe(self, now: float) -> list[tuple[int, Claim]]:
+        """The claims that have waited for long enough, and do not stand yet, each with its part."""
+        return [(part, claim) for part, claim in self._claims.items() if not claim.stands and claim.stands_at <= now]
 
     def ended(self, now: float) -> list[int]:
         """The parts whose leases have ended by the clock of their holder."""
