@@ -128,11 +128,7 @@ class VerifiedSet:
             left, may_lack_known = snapshot.integer("left_in_filter"), bool(snapshot.integer("may_lack_known"))
             rescued = ExactSet()
             rescued.load(file)
-        except SnapshotRefused:
-            clear_set(self._inner)
-            raise
-        self._inner.load(file)
-        try:
+            self._inner.load(file)
             check_few(left, len(self._inner))
         except SnapshotRefused:
             clear_set(self._inner)
