@@ -91,7 +91,7 @@ class MemoryReads:
     # the ledger
 
     def known(self, canonical: str, /) -> KnownUrl | None:
-        return next((known for known in self._known([canonical])), None)
+        return next(self._known([canonical]), None)
 
     def all_known(self, after: str = "", /) -> Iterator[KnownUrl | Damaged]:
         return self._known(sorted(canonical for canonical in self.entries if canonical > after))

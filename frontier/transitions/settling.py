@@ -59,7 +59,7 @@ class Settling:
                 asked=asked,
                 ends_prerequisite=asked and held.for_prerequisite,
             ),
-            health=self._next_health(held.queue.record.health, outcome) if asked else None,
+            health=next_health(held.queue.record.health, outcome, now=self._active.now()) if asked else None,
             pace_s=cooldown_s if outcome.server_ok and asked and cooldown_s > 0 else None,
         )
         counters.pages += outcome.is_page
@@ -130,7 +130,7 @@ class Settling:
                 cost=self._cost(url, server_ok=False),
                 ends_prerequisite=held.for_prerequisite,
             ),
-            health=self._next_health(held.queue.record.health, outcome),
+            health=next_health(held.queue.record.health, outcome, now=self._active.now()),
         )
         if held.superseded:
             self._store.update_queues([update], counters)
@@ -223,9 +223,6 @@ class Settling:
             active.schedule.move(queue, None, prerequisite=Prerequisite(prerequisite, address), now=active.now())
         self._reserving.relocate(held, for_prerequisite=prerequisite is not None)
         active.waiters.wake(min(active.schedule.leasable_count, 2))
-
-    def _next_health(self, before: Health, outcome: Outcome) -> Health:
-        return next_health(before, outcome, now=self._active.now())
 
     def _cost(self, url: CrawlUrl, *, server_ok: bool) -> int:
         return url.cost if server_ok else url.cost + self._active.settings.budgets.error_penalty
