@@ -52,8 +52,8 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Purse:
     """A part's side."""
 
-    def __init__(self, *, order: Order, allowed: int, settled: int, owed: Iterable[int] = ()) -> None:
-        """What the store has when the part is opened. For `owed`, see `owe`."""
+    def __init__(self, *, order: Order, allowed: int, settled: int) -> None:
+        """What the store has when the part is opened."""
         self.order = order
         self.allowed = allowed
         self.settled = settled
@@ -61,7 +61,7 @@ class Purse:
         """Whether the bank of this run has been heard since the part was opened."""
         self.total = 0
         self._was_refused = False
-        self._owed = set(owed)
+        self._owed: set[int] = set()
         self._begun: set[int] = set()
 
     def owe(self, numbers: Iterable[int]) -> None:

@@ -32,12 +32,8 @@ class Part:
 
     def open(self) -> Purse:
         self.begun = {}
-        self.purse = Purse(
-            order=self.stored.order,
-            allowed=self.stored.allowed,
-            settled=len(self.stored.settled),
-            owed=self.output - self.stored.settled,
-        )
+        self.purse = Purse(order=self.stored.order, allowed=self.stored.allowed, settled=len(self.stored.settled))
+        self.purse.owe(self.output - self.stored.settled)
         return self.purse
 
     def waiting(self) -> list[int]:
