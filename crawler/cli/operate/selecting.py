@@ -70,6 +70,7 @@ def recrawl(  # noqa: PLR0913 - a command takes each of its options
         partial(crawl_at, directory, daemon, to_change=True),
         lambda place: Recrawl(which=which, after=place, whole=whole),
         "queued again",
+        host=host,
         as_json=as_json,
     )
 
@@ -80,9 +81,11 @@ def refuse_empty(host: str | None, matching: str | None) -> None:
         raise click.UsageError("--host and --matching can't be empty: name a host or a pattern, or leave them out")
 
 
-def select(reach: Reach, request: Callable[[str], ForgetSelected | Recrawl], done: str, *, as_json: bool) -> int:
+def select(
+    reach: Reach, request: Callable[[str], ForgetSelected | Recrawl], done: str, *, host: str | None, as_json: bool
+) -> int:
     """Send a request for piece after piece of the ledger, and print what was done. Returns how many URLs wait that
-    could not be taken."""
+    could not be taken. `host`: the only one whose URLs are selected."""
     looked_at = taken = waiting = 0
     place: str | None = ""
     with reach() as crawl:
@@ -93,6 +96,8 @@ def select(reach: Reach, request: Callable[[str], ForgetSelected | Recrawl], don
                 click.echo(f"{seen} looked at, {taken + piece.taken:,} {done}", err=True)
             looked_at, taken, waiting = looked_at + piece.looked_at, taken + piece.taken, waiting + piece.waiting
             place = piece.after
+    if host and not looked_at:
+        click.echo(f"the crawl has no URL of {host}", err=True)
     if as_json:
         click.echo(msgspec.json.encode(Selected(looked_at=looked_at, taken=taken, waiting=waiting, after=None)))
     else:

@@ -99,7 +99,9 @@ def forget(
         raise click.UsageError("expected URLs, or --host and --matching, found both: give one of them")
     refuse_empty(host, matching)
     which = Selection(host=host or "", matching=matching or "")
-    waiting = select(reach, lambda place: ForgetSelected(which=which, after=place), "forgotten", as_json=as_json)
+    waiting = select(
+        reach, lambda place: ForgetSelected(which=which, after=place), "forgotten", host=host, as_json=as_json
+    )
     return FAILED if waiting else COMPLETE
 
 

@@ -62,6 +62,14 @@ def test_a_host_is_forgotten_and_its_waiting_urls_are_kept(case: Case) -> None:
     assert crawl.do("recrawl", "--host", host, "--json").json() == selected(0, EACH - SETTLED, EACH - SETTLED)
 
 
+@pytest.mark.parametrize("command", ["recrawl", "forget"])
+def test_a_host_without_urls_is_named(tmp_path: Path, command: str) -> None:
+    crawl = make(tmp_path / "crawl", parts=1)
+    told = crawl.do(command, "--host", "mistyped.test")
+    assert (told.code, told.err) == (COMPLETE, "the crawl has no URL of mistyped.test\n")
+    assert crawl.do(command, "--host", HOSTS[0]).err == ""
+
+
 def test_a_pattern_says_what_is_forgotten(case: Case) -> None:
     crawl = case.crawl
     assert crawl.do("forget", "--matching", r"/0$", "--json").json() == selected(len(HOSTS), 0)
