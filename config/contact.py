@@ -8,6 +8,7 @@ name does not count; the default User-Agent has one.
 import re
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
+from socket import inet_aton
 from urllib.parse import urlsplit
 
 _CONTACT = re.compile(
@@ -75,4 +76,8 @@ def _is_loopback(address: str) -> bool:
     try:
         return ip_address(address).is_loopback
     except ValueError:
+        pass
+    try:
+        return ip_address(inet_aton(address)).is_loopback  # as 127.1, which URLs may have too
+    except (OSError, ValueError):
         return False

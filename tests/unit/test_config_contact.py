@@ -48,6 +48,9 @@ def test_a_long_text_is_searched_for_a_contact_in_linear_time() -> None:
     [
         "http://127.0.0.1:8080/",
         "http://127.9.9.9/",
+        "http://127.1/",
+        "http://0x7f.1:8080/",
+        "127.1:8080",
         "http://[::1]/",
         "http://localhost/",
         "http://LOCALHOST:81/x",
@@ -77,6 +80,7 @@ def test_nobody_needs_to_be_reached_for_this_machine_and_reserved_names(url: str
         "https://user:pass@library.se/",
         "http://10.0.0.1/",
         "http://192.168.1.1/",
+        "http://10.1/",
         "http://[2001:db8::1]/",
         "http://mytest/",
         "http://nottest.se/",
