@@ -29,7 +29,8 @@ _CUT: Final = {
 }
 _SUCCESSES = range(200, 300)
 """Statuses of answers that are nothing without their bodies. All others say what they say without."""
-_FINAL, _LAST_STATUS = 200, 999
+_FINAL: Final = 200
+"""The first status that is not informational. A head has three digits of status, and aiohttp refuses any other."""
 _WHOLE_RANGE = re.compile(r"bytes 0-([0-9]{1,18})/([0-9]{1,18})", re.IGNORECASE)
 """A Content-Range that may name the whole document: its last byte, and the number of its bytes."""
 _DECODE_APART_BYTES = 64 * 1024
@@ -143,7 +144,7 @@ async def interpret(
 ) -> Fetched:
     """Turn a response into a value. `raw` is the body as received, and `truncated` why it is incomplete."""
     status = response.status
-    if not 200 <= status <= 599:  # aiohttp skips the other informational responses, but not 101
+    if status < _FINAL:  # aiohttp skips the other informational responses, but not 101
         raise NoResponse(f"a status of {status}")
     if status == 304 and not request.is_conditional:
         raise NoResponse("a 304 to a request that set no condition")
@@ -180,7 +181,7 @@ def answer_before_failure(
 ) -> Page | None:
     """What a server had answered before a failure; None if it is no final response. `raw` is the body, if one was
     read."""
-    if not _FINAL <= response.status <= _LAST_STATUS:
+    if response.status < _FINAL:
         return None
     return Page(body=b"", raw_body=raw or b"", truncated=truncated, **_common_fields(request, response))
 

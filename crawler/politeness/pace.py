@@ -16,9 +16,9 @@ import msgspec
 
 from crawler.page import TOO_MANY_REQUESTS, TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Page
 
-TRANSIENT_STATUSES: Final = frozenset({408, 425, *TOO_MANY_REQUESTS, *range(500, 600)})
-"""Statuses after which another attempt may succeed: those for which RFC 9110, 6585 and 8470 say so, and all 5xx,
-registered or not."""
+TRANSIENT_STATUSES: Final = frozenset({408, 425, *TOO_MANY_REQUESTS, *range(500, 1000)})
+"""Statuses after which another attempt may succeed: those for which RFC 9110, 6585 and 8470 say so, and all from 500
+on, registered or not. Those above 599 are no statuses of HTTP, and count as 5xx (RFC 9110, section 15)."""
 
 SLOW_DOWN_STATUSES: Final = TOO_MANY_REQUESTS | {503, 529}
 """Statuses by which a server asks the crawl to slow down."""

@@ -202,6 +202,11 @@ def test_what_will_not_change_is_not_tried_again(cause: int | FailureKind) -> No
     assert not should_retry(cause, 0, max_attempts=100)
 
 
+@pytest.mark.parametrize("status", [500, 599, 600, 999])
+def test_a_status_above_those_of_http_counts_as_an_error_of_the_server(status: int) -> None:
+    assert should_retry(status, 0, max_attempts=2)
+
+
 def test_every_transient_cause_is_tried_again_and_who_asks_to_slow_down_is_among_them() -> None:
     assert all(should_retry(cause, 0, max_attempts=2) for cause in TRANSIENT_STATUSES | TRANSIENT_FAILURES)
     assert SLOW_DOWN_STATUSES <= TRANSIENT_STATUSES

@@ -211,7 +211,7 @@ HEADERS = {
     "http-3-7": Animal("failed protocol", _always(head(version=b"HTTP/3.7") + b"new", CLOSE)),
     "status-of-no-number": Animal("failed protocol", _always(b"HTTP/1.1 abc OK\r\n\r\n", CLOSE)),
     "status-of-two-digits": Animal("failed protocol", _always(b"HTTP/1.1 20 OK\r\n\r\n", CLOSE)),
-    "status-999": Animal("failed protocol", _always(page(b"x", status=b"999 Denied"))),
+    "status-999": Animal("page 999", _always(page(b"x", status=b"999 Denied"))),
     "status-000": Animal("failed protocol", _always(page(b"x", status=b"000 Nothing"))),
     "switches-protocols-unasked": Animal(
         "failed protocol", _always(head(b"Upgrade: x", status=b"101 Switching"), b"\0\1", CLOSE)
