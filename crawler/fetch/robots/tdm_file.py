@@ -16,7 +16,7 @@ from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
 from crawler.notes import NoteCache, NoteKind, Notes
-from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
+from crawler.page import TOO_MANY_REQUESTS, Failure, Fetched, Page, Redirect, Request, Verdict
 from crawler.seams import Fetches
 from crawler.url.urls import host_of, origin_of
 
@@ -150,5 +150,5 @@ def _status(response: Fetched, now: float) -> TdmStatus:
     is_cut = isinstance(response, Page) and response.truncated not in (None, "length")
     if isinstance(response, Page) and response.status == 200 and response.truncated is None:
         return TdmStatus(expires_at=now + KEEP_S, rules=read_tdm_rules(response.body))
-    may_pass = is_cut or isinstance(response, Failure) or response.status == 429 or response.status >= 500
+    may_pass = is_cut or isinstance(response, Failure) or response.status in TOO_MANY_REQUESTS or response.status >= 500
     return TdmStatus(expires_at=now + (RETRY_S if may_pass else KEEP_S))

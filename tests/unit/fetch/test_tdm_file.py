@@ -142,6 +142,7 @@ async def test_redirects_are_followed_on_the_same_host_alone_and_not_for_ever() 
     [
         (page(b"", status=404), KEEP_S),
         (page(b"", status=503), RETRY_S),
+        (page(b"", status=430), RETRY_S),
         (page(b"not JSON"), KEEP_S),
         (page(json.dumps(RULES).encode(), truncated="disconnect"), RETRY_S),
         (page(json.dumps(RULES).encode(), truncated="length"), KEEP_S),
