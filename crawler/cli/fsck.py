@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from crawler.cli.operate.options import as_json, note_elsewhere
-from crawler.cli.run.streams import say
+from crawler.cli.run.streams import say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.layout import part_at
 from crawler.operate.upkeep.checking import FoundProblem, check
@@ -55,13 +55,13 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, a
     for note in notes:
         _say(f"note: {_part(note)}{note.kind} {note.where}: {note.message}")
     if as_json:
-        say(msgspec.json.encode(report))
+        say_result(msgspec.json.encode(report))
     else:
         for problem in report.problems:
-            say(f"{_part(problem)}{problem.kind}: {problem.where}: {problem.message}")
+            say_result(f"{_part(problem)}{problem.kind}: {problem.where}: {problem.message}")
         _say_rest(report.problem_count - len(report.problems))
         problems = number_of(report.problem_count, "problem") if report.problem_count else "no problems"
-        say(
+        say_result(
             f"{number_of(report.urls, 'URL')}, {report.pending:,} pending, {report.retrying:,} to try again, "
             f"{number_of(report.queues, 'queue')}: {problems}"
         )
@@ -94,10 +94,10 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
         records = number_of(report.bodiless, "record")
         _say(f"note: {records} of what rendered pages loaded, or of robots.txt files: the body was moved aside")
     if as_json:
-        say(msgspec.json.encode(report))
+        say_result(msgspec.json.encode(report))
     else:
         for problem in report.problems:
-            say(f"{problem.kind}: {problem.where}: {problem.message}")
+            say_result(f"{problem.kind}: {problem.where}: {problem.message}")
         _say_rest(report.problem_count - len(report.problems))
         for place, told in enumerate(report.told):
             again = f", {told.repeated:,} of them more than once" if told.repeated else ""
@@ -106,14 +106,14 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
             lacks = f"; {told.unarchived:,} not archived (no answer, or left out)" if told.unarchived else ""
             # The ledger has one number for each URL, the outputs have one for each visit.
             numbers = number_of(told.numbers, "visit" if place else "URL")
-            say(f"{told.name}: {numbers}{again}{gone}{pruned}{lacks}")
-        say(number_of(report.problem_count, "problem") if report.problem_count else "no problems")
+            say_result(f"{told.name}: {numbers}{again}{gone}{pruned}{lacks}")
+        say_result(number_of(report.problem_count, "problem") if report.problem_count else "no problems")
     return FAILED if report.problem_count else COMPLETE
 
 
 def _say_rest(count: int) -> None:
     if count:
-        say(f"and {count:,} more; --limit shows them")
+        say_result(f"and {count:,} more; --limit shows them")
 
 
 def _part(problem: FoundProblem) -> str:

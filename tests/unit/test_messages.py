@@ -232,6 +232,14 @@ def test_a_full_disk_is_not_taken_for_a_crawl(buffering: dict[str, str]) -> None
     assert "ignored" not in ended.stderr
 
 
+@pytest.mark.parametrize("look", [("fsck",), ("verify", "--json")])
+def test_a_check_whose_result_has_no_room_fails(tmp_path: Path, look: tuple[str, ...]) -> None:
+    command = [str(Path(sys.executable).with_name("onceover")), "inspect", str(made(tmp_path / "crawl")), *look]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, "the disk is full" in ended.stderr) == (FAILED, True), ended
+
+
 def test_a_simulated_web_says_that_it_serves_only_once_it_does() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.cli.operate.options import as_json, directory, part, place
 from crawler.cli.run.progress import bytes_progress
-from crawler.cli.run.streams import say
+from crawler.cli.run.streams import say_result
 from crawler.operate.upkeep.backing_up import back_up
 from crawler.status import number_of, size
 
@@ -37,8 +37,8 @@ def backup(directory: Path, to: Path, part: int | None, as_json: bool) -> None:
         return
     for each in done.parts:
         named = "" if each.part is None else f"part {each.part}: "
-        say(f"{named}as of {each.at}: {number_of(each.settled, 'settled URL')}, {each.queued:,} queued")
-    say(
+        say_result(f"{named}as of {each.at}: {number_of(each.settled, 'settled URL')}, {each.queued:,} queued")
+    say_result(
         f"{to}: {number_of(done.files, 'file')} of {size(done.bytes)}; new are {done.new_files:,} of "
         f"{size(done.new_bytes)}"
     )

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from crawler.cli.operate.options import directory, note_elsewhere, part, place
-from crawler.cli.run.streams import say
+from crawler.cli.run.streams import say_result
 from crawler.disk.directory import CrawlDirectory
 from crawler.export.archived_text import ArchivedText
 from crawler.export.archives import Archive, archives_of
@@ -122,7 +122,7 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
             _pack(directory, to, chosen, folders)
     elif form == "cdxj":
         lines = export_index(directory, chosen.part, to, overwrite=chosen.overwrite)
-        say(f"{number_of(lines, 'capture')}: {to}")
+        say_result(f"{number_of(lines, 'capture')}: {to}")
     else:
         _export_table(directory, form, to, chosen)
 
@@ -225,7 +225,7 @@ def _pack(directory: Path, to: Path, options: _Options, places: Sequence[Path]) 
         packed = export_wacz(export, to, _tell, _tell_damage)
     _tell_missing(texts)
     files, captured = number_of(packed.archives, "WARC file"), number_of(packed.captures, "capture")
-    say(f"{files}, {captured}, {number_of(packed.pages, 'page')}: {to}")
+    say_result(f"{files}, {captured}, {number_of(packed.pages, 'page')}: {to}")
 
 
 def _check(directory: Path, part: int | None) -> None:
@@ -259,7 +259,7 @@ def _report(made: Exported, to: Path, table: str, *, in_folder: bool) -> None:
     if table == "links" and not made.rows:
         _tell("no record has links: crawl with output.link_details = true")
     files = f" in {number_of(made.files, 'file')}" if in_folder else ""
-    say(f"{number_of(made.rows, 'row')}{files}: {to}")
+    say_result(f"{number_of(made.rows, 'row')}{files}: {to}")
 
 
 def _tell(text: str) -> None:

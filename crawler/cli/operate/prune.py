@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.cli.operate.options import as_json, directory, note_elsewhere
 from crawler.cli.options import duration_of, size_of
-from crawler.cli.run.streams import say
+from crawler.cli.run.streams import say_result
 from crawler.disk.layout import part_at
 from crawler.operate.opening import stored_configuration
 from crawler.operate.upkeep.places import lock_places
@@ -54,16 +54,16 @@ def prune(directory: Path, keep: float | None, keep_bytes: int | None, dry_run: 
             places.check_unbroken()
             report = prune_output(places, wanted)
     if as_json:
-        say(msgspec.json.encode(report))
+        say_result(msgspec.json.encode(report))
     else:
         _tell(report)
 
 
 def _tell(report: PruneReport) -> None:
     for pruned in report.pruned:
-        say(f"{pruned.file}: {size(pruned.bytes)}, {pruned.reason}")
+        say_result(f"{pruned.file}: {size(pruned.bytes)}, {pruned.reason}")
     for needed in report.needed:
-        say(f"{needed.file}: {size(needed.bytes)} stay, because later archives refer to it")
+        say_result(f"{needed.file}: {size(needed.bytes)} stay, because later archives refer to it")
     done = "would be deleted" if report.is_dry_run else "deleted"
     files = number_of(len(report.pruned), "file")
-    say(f"{files} of {size(report.bytes_pruned)} {done}, of {size(report.bytes_before)}")
+    say_result(f"{files} of {size(report.bytes_pruned)} {done}, of {size(report.bytes_before)}")

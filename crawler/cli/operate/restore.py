@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.cli.operate.options import as_json
 from crawler.cli.run.progress import bytes_progress
-from crawler.cli.run.streams import say
+from crawler.cli.run.streams import say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.operate.upkeep.restoring import Checked, Restored, check_copy
 from crawler.operate.upkeep.restoring import restore as restore_copy
@@ -52,19 +52,21 @@ def restore(copy: Path, to: Path | None, part: int | None, checks: bool, as_json
 def _tell(restored: Restored) -> None:
     for each in restored.parts:
         named = "" if each.part is None else f"part {each.part}: "
-        say(f"{named}as of {each.at}: {number_of(each.settled, 'settled URL')}, {each.queued:,} queued")
-    say(f"{restored.directory}: {number_of(restored.files, 'file')} of {size(restored.bytes)}")
+        say_result(f"{named}as of {each.at}: {number_of(each.settled, 'settled URL')}, {each.queued:,} queued")
+    say_result(f"{restored.directory}: {number_of(restored.files, 'file')} of {size(restored.bytes)}")
     if restored.must_be_adopted:
         (part,) = restored.parts
         whole = Path(restored.directory).parent
-        say(f"then: `onceover cluster adopt {part.part} --dir {whole}` lets the part go on from here")
+        say_result(f"then: `onceover cluster adopt {part.part} --dir {whole}` lets the part go on from here")
     if restored.shares is not None:
-        say(
+        say_result(
             f"the crawl shares the visited set {restored.shares!r}, which knows what was found since the copy: no "
             "crawl would fetch that. Start it with another name: --set visited.options.share=NAME"
         )
     if not restored.is_noted:
-        say("the copy can't be written to: another crawl that is restored from it will give the same record numbers")
+        say_result(
+            "the copy can't be written to: another crawl that is restored from it will give the same record numbers"
+        )
 
 
 def _tell_checked(checked: Checked, *, as_json: bool) -> None:
@@ -72,6 +74,6 @@ def _tell_checked(checked: Checked, *, as_json: bool) -> None:
         click.echo(msgspec.json.encode(checked))
         return
     for _, why in checked.damaged:
-        say(f"{why}. Delete it: the next backup copies it anew, if the crawl still has that file as it was")
+        say_result(f"{why}. Delete it: the next backup copies it anew, if the crawl still has that file as it was")
     damaged = number_of(len(checked.damaged), "damaged file") if checked.damaged else "none is damaged"
-    say(f"{checked.copy}: {number_of(checked.files, 'file')} of {size(checked.bytes)}; {damaged}")
+    say_result(f"{checked.copy}: {number_of(checked.files, 'file')} of {size(checked.bytes)}; {damaged}")

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from crawler.cli.operate.options import as_json, directory
-from crawler.cli.run.streams import say
+from crawler.cli.run.streams import say_result
 from crawler.operate.upkeep.places import lock_places
 from crawler.operate.upkeep.sharing import refill as add_again
 from crawler.operate.upkeep.sharing import sharers
@@ -35,10 +35,10 @@ def sharing(directory: Path, refill: bool, gone: tuple[str, ...], as_json: bool)
     if gone:
         found = sharers(directory, gone=gone)
     if as_json:
-        say(msgspec.json.encode(found))
+        say_result(msgspec.json.encode(found))
         return
     for each in found:
-        say(f"{each.id}  {_state(each):9}  {each.name}")
+        say_result(f"{each.id}  {_state(each):9}  {each.name}")
 
 
 def _state(sharer: Sharer) -> str:

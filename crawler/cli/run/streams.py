@@ -9,6 +9,8 @@ from typing import TextIO
 
 import click
 
+from crawler.codes.full_disk import DISK_FULL
+
 
 def open_missing_streams() -> None:
     """Open /dev/null for each of stdin, stdout and stderr that is missing. Otherwise a file of the crawl would get its
@@ -57,6 +59,17 @@ def say(text: object, *, to_stderr: bool = False) -> None:
         click.echo(text, file=stream)
     except OSError:
         _discard(stream)
+
+
+def say_result(text: object) -> None:
+    """Print a line of what a command was asked for. Raises `OSError` if stdout is a file on a full disk: nobody must
+    take what is in it for all there is."""
+    try:
+        click.echo(text)
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            raise
+        _discard(sys.stdout)
 
 
 def drop_unprinted() -> bool:

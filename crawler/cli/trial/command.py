@@ -12,7 +12,7 @@ from crawler.cli.run.diagnostics import diagnostics
 from crawler.cli.run.interrupts import interrupts
 from crawler.cli.run.logs import warning_on
 from crawler.cli.run.running import in_event_loop
-from crawler.cli.run.streams import say
+from crawler.cli.run.streams import say, say_result
 from crawler.cli.trial.text import lines
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.library.trial.forms import Tried
@@ -46,10 +46,10 @@ def try_(configuration: str, urls: tuple[str, ...], settings: tuple[str, ...], a
         tried = in_event_loop(_try(loaded, urls))
     for number, each in enumerate(tried):
         if as_json:
-            say(msgspec.json.encode(each))
+            say_result(msgspec.json.encode(each))
         else:
             text = "\n".join(lines(each, loaded.config, all_links=all_links))
-            say(f"\n{text}" if number else text)
+            say_result(f"\n{text}" if number else text)
     return COMPLETE if all(each.fetched for each in tried) else FAILED
 
 
