@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from config import ConfigError, Loaded, Problem
+from config import Config, ConfigError, Loaded, Problem
 from crawler.serve.folder import check_kind, overlaps, read_names
 from crawler.wiring.components import signing
 from crawler.wiring.configuration import load
@@ -103,8 +103,7 @@ def _secret_headers(loaded: Loaded) -> Iterator[Problem]:
 
 def _unfindable_patterns(loaded: Loaded) -> Iterator[Problem]:
     """Patterns with what no URL has, because it is escaped there."""
-    scope = loaded.config.scope
-    for key, patterns in (("scope.include", scope.include), ("scope.exclude", scope.exclude)):
+    for key, patterns in _patterns(loaded.config):
         for pattern in patterns:
             strange = next((each for each in pattern if each == " " or not each.isascii()), None)
             if strange is not None:
@@ -114,3 +113,15 @@ def _unfindable_patterns(loaded: Loaded) -> Iterator[Problem]:
                     f"{pattern!r} has {strange!r}, which is in no URL: patterns are searched in URLs as they are sent, "
                     f"with {written} in paths, and with the form xn--… in hosts",
                 )
+
+
+def _patterns(config: Config) -> Iterator[tuple[str, Sequence[str]]]:
+    """The patterns that are searched for in URLs, by key."""
+    scope, render = config.scope, config.render
+    yield from (("scope.include", scope.include), ("scope.exclude", scope.exclude))
+    yield from (("render.patterns", render.patterns), ("render.block_urls", render.block_urls))
+    for number, site in enumerate(config.site, 1):
+        for key in site.overrides.keys() & {"scope.include", "scope.exclude"}:
+            yield f"site[{number}].{key}", site.overrides[key]
+    for number, pattern in enumerate(config.recrawl.pattern, 1):
+        yield f"recrawl.pattern[{number}].matching", (pattern.matching,)

@@ -186,6 +186,23 @@ def test_a_pattern_with_what_urls_escape_is_warned_of(
     assert (code, told in text, bool(text)) == (0, True, bool(told))
 
 
+def test_patterns_in_blocks_are_warned_of(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    configuration = tmp_path / "site.toml"
+    configuration.write_text(
+        '[crawl]\nseeds = ["https://a.org/"]\n[fetch]\nuser_agent = "tests/1.0 (us@our.site)"\n'
+        '[[site]]\nmatch = ["a.org"]\nscope.exclude = ["/ü"]\n'
+        '[[recrawl.pattern]]\nmatching = "/news ä"\ninterval_s = 60\n'
+        '[render]\npatterns = ["/ö"]\n'
+    )
+    code, text = said(capsys, monkeypatch, "config", "check", str(configuration))
+    assert code == 0, text
+    assert "site.toml:7: site[1].scope.exclude: '/ü' has 'ü', which is in no URL" in text
+    assert "site.toml:9: recrawl.pattern[1].matching: '/news ä' has ' ', which is in no URL" in text
+    assert "site.toml:12: render.patterns: '/ö' has 'ö', which is in no URL" in text
+
+
 def test_a_second_pause_keeps_the_reason_of_the_first(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
