@@ -11,6 +11,8 @@ from visited.making import cost_of_set
 
 _TOLERANCE = 1.1
 """The formulas round the number of hash functions, so a filter of the right size may err a little more often."""
+_LOST = 0.5
+"""They round bits, too: a filter for a few URLs may err much more often, and loses none of them."""
 
 
 def filter_warnings(loaded: Loaded) -> Iterator[Problem]:
@@ -20,6 +22,8 @@ def filter_warnings(loaded: Loaded) -> Iterator[Problem]:
         return
     cost = cost_of_set(descriptor(VISITED, visited.backend), visited.capacity, visited.error_rate, visited.options)
     if cost is None or cost.false_positive_rate <= visited.error_rate * _TOLERANCE:
+        return
+    if cost.expected_lost < _LOST:
         return
     first = next((f"visited.options.{name}" for name in visited.options), "visited.capacity")
     yield loaded.problem(first, _message(loaded, cost))

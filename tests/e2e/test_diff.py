@@ -149,6 +149,7 @@ def test_a_crawl_is_compared_with_itself_at_an_earlier_moment(tmp_path: Path) ->
         ("answer", "/hop"),
     }
     assert difference(directory, "--since", "2999-01-01").counts == {"new": 0, "gone": 0, "changed": 0, "answer": 0}
+    assert difference(directory, "--since", "29990101").before.pages > 0  # a day, and no number of seconds
     assert difference(directory, "--since", "7 d").before.pages == 0
 
 

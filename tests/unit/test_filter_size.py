@@ -46,6 +46,7 @@ def test_the_rate_follows_from_the_size_and_the_options(settings: tuple[str, ...
         ("backend=exact",),
         ("backend=dsbf",),
         ("backend=bloom",),
+        ("backend=bloom", "capacity=1", "error_rate=0.001"),
         ("backend=bloom", "options.bits=19170116"),
         ("backend=bloom", "options.bits_per_url=8", "error_rate=0.0216"),
         ("backend=bloom", "options.shards=7"),

@@ -33,10 +33,10 @@ def _moment_of(_context: click.Context, _parameter: click.Parameter, value: str 
 
 def _moment(text: str) -> datetime:
     """Raises `ValueError`, and `OverflowError` for one before the year 1 or after 9999."""
-    with suppress(ValueError):
-        return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
-    found = datetime.fromisoformat(text)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    with suppress(ValueError):  # first, because 20261101 is a day
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
 
 
 def _renaming_of(_context: click.Context, _parameter: click.Parameter, pairs: Sequence[tuple[str, str]]) -> Renaming:
