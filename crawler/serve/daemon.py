@@ -183,7 +183,7 @@ class Daemon:
         for known in (self.keepers, self._tasks, self._loaded):
             known.pop(name, None)
         (self._home.path / f"{name}{SUFFIX}").unlink(missing_ok=True)
-        self._home.forget(name)
+        await keeper.memory.forget()
         await self.recorder.forget(name)
         self._tell_watchers(name)
 

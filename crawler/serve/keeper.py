@@ -22,7 +22,7 @@ from crawler.serve.life.summary import Summary, summarize
 from crawler.serve.machine import Taken
 from crawler.serve.old_runs import delete_old_runs
 from crawler.serve.process import CrawlProcess, Output, how_it_ended, last_answer, start
-from crawler.serve.records import Home
+from crawler.serve.records import Home, Memory
 
 log = logging.getLogger(__name__)
 
@@ -47,13 +47,13 @@ class Keeper:
         self.name = name
         self.facts = Facts(unread="it was not read yet")
         self._home, self._options, self._commands = home, options, commands
+        self.memory = Memory(home, name)
         self._told = told
         self._output = Output(home.output, name)
         self._process: CrawlProcess | None = None
         self._woken = asyncio.Event()
         self._is_left = self._has_adopted = False
         self._looking: asyncio.Timeout | None = None
-        self._saved = self.facts.record
         self._seen_change: int | None = None
         self._last_answer: CrawlStatus | None = None
         self._reported: Summary | None = None
@@ -71,12 +71,13 @@ class Keeper:
     def remember(self) -> None:
         """Read what is remembered of the crawl, unless that was read before."""
         if self.facts.unread is not None:
-            self._saved, unread = self._home.recall(self.name)
-            self.facts = msgspec.structs.replace(self.facts, record=self._saved, unread=unread)
+            record, unread = self.memory.recall()
+            self.facts = msgspec.structs.replace(self.facts, record=record, unread=unread)
 
-    def wish(self, wish: Wish) -> None:
-        """Let the crawl run or stop, from now on."""
+    async def wish(self, wish: Wish) -> None:
+        """Let the crawl run or stop, from now on. The next daemon knows that, too, unless it can't be stored."""
         self.change(lambda facts: changes.wished(facts, wish, time.time()))
+        await self._save()
 
     async def pause(self, reason: str) -> None:
         """Let the crawl fetch nothing until `resume`, whether it runs or not. Raises `NotDone`."""
@@ -119,17 +120,17 @@ class Keeper:
                 self.facts, notes = settle(self.facts, time.time())
                 for note in notes:
                     self._log(logging.INFO, note)
-                is_saved = await self._save()
+                await self._save()
                 self._tell()
                 self._told()
                 if self._is_left or (self.facts.is_closing and self.facts.crawl_process is None):
                     return
-                await self._do_next(is_saved=is_saved)
+                await self._do_next()
         finally:
             if self._process is not None:
                 self._process.close()
 
-    async def _do_next(self, *, is_saved: bool) -> None:
+    async def _do_next(self) -> None:
         match next_step(self.facts, time.time(), timeouts=self._options.timeouts):
             case Start(directory):
                 self._start(directory)
@@ -138,7 +139,7 @@ class Keeper:
             case Look(directory):
                 await self._look(Path(directory))
             case Wait(until):
-                await self._wait(until, _LONGEST_WAIT_S if is_saved else _SAVE_AGAIN_S)
+                await self._wait(until, _LONGEST_WAIT_S if self.memory.unsaved is None else _SAVE_AGAIN_S)
 
     async def _wait(self, until: float | None, longest_s: float) -> None:
         wait_s = longest_s if until is None else min(max(until - time.time(), 0.0), longest_s)
@@ -235,18 +236,12 @@ class Keeper:
         if self._looking is not None and not self._looking.expired():
             self._looking.reschedule(asyncio.get_running_loop().time())
 
-    async def _save(self) -> bool:
-        """Whether what has to outlast the daemon is stored."""
-        record = self.facts.record
-        if record == self._saved or self.facts.unread is not None:
-            return True
-        try:
-            await asyncio.to_thread(self._home.save, self.name, record)
-        except OSError as error:
-            self._log(logging.WARNING, f"what is remembered of it can't be stored now: {error.strerror or error}")
-            return False
-        self._saved = record
-        return True
+    async def _save(self) -> None:
+        """Store what has to outlast the daemon."""
+        if self.facts.unread is None:
+            await self.memory.save(self.facts.record)
+            if self.memory.unsaved is not None:
+                self._log(logging.WARNING, self.memory.unsaved)
 
     async def watch(self, taken: Taken) -> CrawlStatus | None:
         """Look what the crawl says, and return it; if it does not run, look whether somebody has worked on it. What its

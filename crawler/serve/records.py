@@ -1,6 +1,7 @@
 """What outlasts the daemon, in `DIR/daemon/`. A file is written aside and renamed, so a kill leaves the old one or the
 new one."""
 
+import asyncio
 import fcntl
 import os
 from pathlib import Path
@@ -107,3 +108,34 @@ class Home:
         self._place_of(name).unlink(missing_ok=True)
         for suffix in ("out", "err"):
             (self.output / f"{name}.{suffix}").unlink(missing_ok=True)
+
+
+class Memory:
+    """What is remembered of one crawl. One at a time stores it: people and the crawl itself change it."""
+
+    def __init__(self, home: Home, name: str) -> None:
+        self._home, self._name = home, name
+        self._stored = Record()
+        self._turn = asyncio.Lock()
+        self.unsaved: str | None = None
+        """Why the next daemon would not know how the crawl is now."""
+
+    def recall(self) -> tuple[Record, str | None]:
+        """As `Home.recall`."""
+        self._stored, unread = self._home.recall(self._name)
+        return self._stored, unread
+
+    async def save(self, record: Record) -> None:
+        """Store it, if it has changed; `unsaved` tells why that can't be done now."""
+        async with self._turn:
+            try:
+                if record != self._stored:
+                    await asyncio.to_thread(self._home.save, self._name, record)
+                self._stored, self.unsaved = record, None
+            except OSError as error:
+                self.unsaved = f"what is remembered of it can't be stored now: {error.strerror or error}"
+
+    async def forget(self) -> None:
+        """Remove it, also what is being stored."""
+        async with self._turn:
+            self._home.forget(self._name)

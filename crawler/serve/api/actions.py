@@ -142,16 +142,16 @@ class Actions:
         await self._daemon.reload()
 
     async def start(self, request: web.Request) -> CrawlDetails:
-        return self._wish(request, Wish.RUN)
+        return await self._wish(request, Wish.RUN)
 
     async def stop(self, request: web.Request) -> CrawlDetails:
-        return self._wish(request, Wish.STOP)
+        return await self._wish(request, Wish.STOP)
 
-    def _wish(self, request: web.Request, wish: Wish) -> CrawlDetails:
+    async def _wish(self, request: web.Request, wish: Wish) -> CrawlDetails:
         keeper = self.keeper(request)
         if keeper.facts.is_removed:
             raise Refused(HTTPStatus.CONFLICT, f"the configuration file of {keeper.name} is gone")
-        keeper.wish(wish)
+        await keeper.wish(wish)
         audit(request, f"told {keeper.name} to {wish}")
         return crawl_details(keeper)
 

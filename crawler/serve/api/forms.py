@@ -28,7 +28,7 @@ class CrawlForm(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     """Why it does not fetch, or what is wrong."""
     lines: tuple[str, ...]
-    """The problems of its configuration, or the last lines of its messages."""
+    """The problems of its configuration, or the last lines of its messages; and why its state can't be stored."""
     until: str | None
     """When it goes on by itself."""
     directory: str | None
@@ -101,7 +101,7 @@ def _values(keeper: Keeper) -> dict[str, object]:
         "name": keeper.name,
         "state": now.state,
         "reason": now.reason,
-        "lines": now.lines,
+        "lines": now.lines if keeper.memory.unsaved is None else (*now.lines, keeper.memory.unsaved),
         "until": now.until,
         "directory": facts.directory_now,
         "pid": None if process is None else process.pid,

@@ -13,6 +13,7 @@ import pytest
 
 from crawler.codes.exit_codes import USAGE
 from crawler.disk.directory import CrawlDirectory
+from crawler.serve.api.forms import crawl_form
 from crawler.serve.daemon import CrawlRuns, Daemon, Options
 from crawler.serve.inspection import Answered, Commands
 from crawler.serve.keeper import Keeper
@@ -95,6 +96,37 @@ async def test_a_crawl_whose_memory_cannot_be_read_is_shown_and_does_nothing_unt
             await until(a="stopped", b="stopped")
             found.close("tests")
         assert home.recall("a")[0].wish is Wish.STOP
+
+
+async def test_what_somebody_wants_of_a_crawl_is_stored_when_that_is_answered(daemon: Daemon) -> None:
+    keeper = daemon.keepers["a"]
+    keeper.facts = msgspec.structs.replace(keeper.facts, process=None)
+    await keeper.wish(Wish.STOP)
+    assert Home(daemon.home).recall("a")[0].wish is Wish.STOP
+    await keeper.wish(Wish.RUN)
+    assert Home(daemon.home).recall("a")[0].wish is Wish.RUN
+
+
+async def test_a_crawl_tells_that_its_state_cant_be_stored(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    keeper = daemon.keepers["a"]
+    with monkeypatch.context() as disk:
+        disk.setattr("crawler.serve.records.replace_file", fill)
+        await keeper.wish(Wish.STOP)
+    assert keeper.facts.record.wish is Wish.STOP
+    assert crawl_form(keeper).lines == ("what is remembered of it can't be stored now: No space left on device",)
+    await keeper.wish(Wish.STOP)
+    assert crawl_form(keeper).lines == ()
+
+
+async def test_nothing_is_remembered_of_a_crawl_that_is_deleted_while_its_state_is_stored(daemon: Daemon) -> None:
+    keeper = daemon.keepers["a"]
+    keeper.facts = msgspec.structs.replace(keeper.facts, process=None)
+    daemon._tasks["a"] = asyncio.create_task(asyncio.sleep(0))
+    await asyncio.gather(keeper.wish(Wish.STOP), daemon.delete("a"))
+    assert Home(daemon.home).remembered() == []
 
 
 @pytest.mark.parametrize("damaged", [b"", b'{"wish": "st', b'{"wish": "fly"}', b"\xff", b"[" * 100_000])
