@@ -271,7 +271,7 @@ def test_people_read_what_came_of_each_url(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     links = "".join(f"<a href=/{number}.html>x</a>" for number in range(8)) + "<a href=http://b.test/>x</a>"
-    html = f"<meta charset=utf-8><meta name=robots content=nofollow><title>Grüße</title>{links}{' ' * 2000}"
+    html = f"<meta charset=utf-8><meta name=robots content=nofollow><title>Grüße\x1b[31m</title>{links}{' ' * 2000}"
     (root / "index.html").write_text(html)
     (root / "robots.txt").write_text("User-agent: *\nDisallow: /0\n")
     (tmp_path / "nginx").mkdir()
@@ -285,7 +285,7 @@ def test_people_read_what_came_of_each_url(tmp_path: Path) -> None:
     for expected in (
         "type  text/html",
         "encoding  utf-8, by meta",
-        "title  Grüße",
+        "title  Grüße\ufffd[31m",
         "nofollow  not obeyed: scope.nofollow is false",
         "links  7 would be enqueued, 2 not",
         "7  enqueued          http://a.test/1.html",

@@ -9,6 +9,7 @@ import msgspec
 
 from config import Config
 from crawler.library.trial.forms import Hop, Tried, TriedLink
+from crawler.operate.report.text import printable
 from crawler.page import LinkKind, PageRecord
 from crawler.status import duration, size
 
@@ -40,6 +41,10 @@ _Rows = Iterator[tuple[str, str]]
 
 def lines(tried: Tried, config: Config, *, all_links: bool) -> Iterator[str]:
     """All that a person should know of a URL."""
+    return map(printable, _lines(tried, config, all_links=all_links))
+
+
+def _lines(tried: Tried, config: Config, *, all_links: bool) -> Iterator[str]:
     for hop in tried.hops:
         yield hop.url
         yield from _laid_out(_hop_rows(hop))
