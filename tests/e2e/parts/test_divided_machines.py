@@ -115,7 +115,7 @@ def stop_when_begun(crawl: Machines) -> None:
 
 def killed_until_done(folder: Path, dice: Random, *command: str) -> int:
     """Run a command, and kill it at ever later moments until it comes to its end. Returns how often it was killed."""
-    kills, wait_s = 0, 0.5
+    kills, wait_s = 0, 0.1
     while True:
         with started(*command, cwd=folder) as running:
             with suppress(subprocess.TimeoutExpired):
