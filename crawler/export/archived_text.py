@@ -10,8 +10,8 @@ from crawler.export.captures import Captures
 from crawler.export.revisited import MAX_RECORD_BYTES, RevisitedCaptures
 from crawler.page import WITH_DOCUMENT, Page, PageRecord, Wanted
 from crawler.protocols import ContentReading
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.sniff import is_html
-from crawler.seams import LinkExtractor
 from crawler.write.warc_reader import Capture
 
 _BOTH: Final = Wanted(text=True, markdown=True)
@@ -20,12 +20,10 @@ _BOTH: Final = Wanted(text=True, markdown=True)
 class ArchivedText:
     """Reads the text of each page from the archive. One page is in memory at a time."""
 
-    def __init__(
-        self, directory: Path, captures: Captures, extractor: LinkExtractor, read_content: ContentReading
-    ) -> None:
+    def __init__(self, directory: Path, captures: Captures, read_content: ContentReading) -> None:
         self._captures = captures
         self._revisited = RevisitedCaptures(directory, captures)
-        self._extractor = extractor
+        self._extractor = lexbor_extractor()
         self._read_content = read_content
         self._decoder = msgspec.json.Decoder(PageRecord)
         self._encoder = msgspec.json.Encoder()

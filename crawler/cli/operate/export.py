@@ -27,7 +27,6 @@ from crawler.export.writers import Format
 from crawler.operate.opening import no_crawl
 from crawler.page import rfc3339
 from crawler.protocols import ContentReading
-from crawler.read.html.lexbor import lexbor_extractor
 from crawler.status import number_of
 from crawler.url.hosts import use_suffixes
 
@@ -155,7 +154,7 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
         table = pages_table(find, crawl=_name(crawl)) if options.table == "pages" else links_table()
         texts = None
         if read_content is not None:
-            texts = ArchivedText(directory, captures, lexbor_extractor(), read_content)
+            texts = ArchivedText(directory, captures, read_content)
             table = msgspec.structs.replace(table, rewrite=texts.rewrite)
         made = export_table(
             TableExport(
@@ -210,7 +209,7 @@ def _pack(directory: Path, to: Path, options: _Options, places: Sequence[Path]) 
     archives, texts = [] if read_content is None else _archives_with_text(directory, options, places), None
     with Captures(directory, archives, _tell) as captures:
         if read_content is not None:
-            texts = ArchivedText(directory, captures, lexbor_extractor(), read_content)
+            texts = ArchivedText(directory, captures, read_content)
         export = WaczExport(
             directory=directory,
             part=options.part,
