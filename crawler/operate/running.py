@@ -25,7 +25,6 @@ from crawler.protocols import Discovery
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.crawl import OpenedCrawl
 from frontier import Frontier, Pausing
-from frontier.state import FrontierState
 from visited import VisitedStats
 
 _LOAD_ANSWERS_S: Final = 10.0
@@ -51,6 +50,8 @@ class RunningCrawl:
         self.gate = gate
         self.directory = directory
         self.settings = settings
+        self.state = opened.state
+        self.operator: object = opened.frontier
         self._opened = opened
         self._course = course
         self._stop = stop
@@ -63,17 +64,10 @@ class RunningCrawl:
         return self._opened.live.loaded
 
     @property
-    def state(self) -> FrontierState:
-        return self._opened.state
-
-    @property
-    def operator(self) -> object:
-        return self._opened.frontier
-
-    @property
     def in_flight(self) -> list[InFlight]:
         return list(self._opened.engine.counters.in_flight.values())
 
+    @property
     def rules(self) -> tuple[Scope, Discovery]:
         values = self._opened.live.values
         return values.scope, values.discovery

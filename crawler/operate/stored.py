@@ -39,28 +39,16 @@ class StoredCrawl:
         self.loaded = loaded
         self.settings = StoredSettings(loaded, directory)
         self.state = state
+        self.operator: object = state
+        self.in_flight: list[InFlight] = []
+        self.gate: Gate | None = None
         self._stack = stack
         self.named = named
         self.files = FileSync(directory)
         self._frontier: Frontier | None = None
 
-    @property
-    def operator(self) -> object:
-        return self.state
-
-    @property
-    def in_flight(self) -> list[InFlight]:
-        return []
-
-    @property
-    def gate(self) -> Gate | None:
-        return None
-
-    def rules(self) -> tuple[Scope, Discovery]:
-        return self._rules
-
     @cached_property
-    def _rules(self) -> tuple[Scope, Discovery]:
+    def rules(self) -> tuple[Scope, Discovery]:
         loaded, sites = self.loaded, Sites(self.loaded)
         urls = discovering.url_reader(loaded)
         seeds = seeding.seeds(loaded, urls)

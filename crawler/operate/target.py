@@ -54,6 +54,7 @@ class OperatedCrawl(Protocol):
         """Through which URLs are added; None if the crawl is not in parts, or does not run."""
         ...
 
+    @property
     def rules(self) -> tuple[Scope, Discovery]:
         """What judges URLs by the configuration that holds now, and makes seeds of them. To make it, all seeds of the
         crawl are read, which takes seconds for a million, so it is made once."""

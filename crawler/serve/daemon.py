@@ -49,6 +49,9 @@ class Daemon:
 
     def __init__(self, home: Home, options: Options, supervisor: Supervisor) -> None:
         self._home = home
+        self.home = home.path
+        self.folder = home.folder
+        """Where the daemon's own files are."""
         self._options = options
         self._supervisor = supervisor
         self._loaded: dict[str, Loaded] = {}
@@ -67,15 +70,6 @@ class Daemon:
         self.also_reload: list[Callable[[], None]] = []
         """What is read again with the folder."""
 
-    @property
-    def home(self) -> Path:
-        return self._home.path
-
-    @property
-    def folder(self) -> Path:
-        """Where the daemon's own files are."""
-        return self._home.folder
-
     def configuration(self, name: str) -> Loaded | None:
         """The configuration of a crawl; None if it can't be used."""
         return self._loaded.get(name)
@@ -86,7 +80,7 @@ class Daemon:
             async with asyncio.TaskGroup() as crawls:
                 async with self.folder_turn:
                     names = await self._begin(crawls)
-                log.info("serves %s: %s", self._home.path, number_of(len(names), "crawl"))
+                log.info("serves %s: %s", self.home, number_of(len(names), "crawl"))
                 self._supervisor.tell("READY=1", f"STATUS={number_of(len(names), 'crawl')}")
                 async with in_background(self._watch(), self._live(), self._reload_when_wanted()) as beside:
                     await self._wait_for_end(beside)
@@ -94,7 +88,7 @@ class Daemon:
 
     async def _begin(self, crawls: asyncio.TaskGroup) -> list[str]:
         """Begin to keep all crawls. Returns their names."""
-        found = await asyncio.to_thread(read_folder, self._home.path)
+        found = await asyncio.to_thread(read_folder, self.home)
         names = sorted(found.keys() | set(self._home.remembered()))
         await self.recorder.open(names)
         if self._closing.is_set():
@@ -142,7 +136,7 @@ class Daemon:
         try:
             for each in self.also_reload:
                 each()
-            found = await asyncio.to_thread(read_folder, self._home.path)
+            found = await asyncio.to_thread(read_folder, self.home)
             if self._closing.is_set():
                 return []
             told = [changed for name in found for changed in self._take(name, found[name])]
@@ -182,7 +176,7 @@ class Daemon:
         await asyncio.wait({self._tasks[name]})
         for known in (self.keepers, self._tasks, self._loaded):
             known.pop(name, None)
-        (self._home.path / f"{name}{SUFFIX}").unlink(missing_ok=True)
+        (self.home / f"{name}{SUFFIX}").unlink(missing_ok=True)
         await keeper.memory.forget()
         await self.recorder.forget(name)
         self._tell_watchers(name)

@@ -60,7 +60,7 @@ async def look_up(crawl: OperatedCrawl, url: str) -> UrlFound:
 
 def _refusal_of_links(crawl: OperatedCrawl, target: Target) -> str | None:
     """Why the crawl does not follow an ordinary link to the URL. If it knows the host, the link is on a page nearby."""
-    _, discovery = crawl.rules()
+    _, discovery = crawl.rules
     is_near = queue_reads(crawl).queue(target.queue_key) is not None
     return discovering.refusal_of_links(discovery, target.url, queue_key=target.queue_key, is_near=is_near)
 
@@ -119,7 +119,7 @@ class _Adding:
         self._request = request
         self._config = crawl.loaded.config
         self._urls = discovering.url_reader(crawl.loaded)
-        self._scope, self._discovery = crawl.rules()
+        self._scope, self._discovery = crawl.rules
         self._part = part_at(crawl.directory.original)
         self._owner = Ownership(1 if self._part is None else self._part.parts).owner
 

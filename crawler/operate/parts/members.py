@@ -81,10 +81,7 @@ class StoredPart:
 
     def __init__(self, crawl: StoredCrawl) -> None:
         self._crawl = crawl
-
-    @property
-    def directory(self) -> Path:
-        return self._crawl.named
+        self.directory = crawl.named
 
     async def ask(self, request: AnyRequest, expected: type[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
         reply = await answer(self._crawl, request)

@@ -39,7 +39,6 @@ from crawler.serve.folder import SUFFIX, problems_of_new
 from crawler.serve.inspection import NotDone
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.facts import Wish
-from crawler.serve.measure.recorder import Recorder
 from crawler.serve.reporting import DiffWanted, Reporter
 
 log = logging.getLogger(__name__)
@@ -69,26 +68,17 @@ class Actions:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
+        self.home = daemon.home
+        self.recorder = daemon.recorder
+        self.keepers: Mapping[str, Keeper] = daemon.keepers
+        self.read_folder = daemon.reload
         self.writing = asyncio.Lock()
         """Of whoever writes configurations. Two requests for one name would write the same files."""
         self._asker = Asker()
         self._reporter = Reporter()
         self.exporter = Exporter(daemon.folder / "exports")
         self.events = Events(self._crawls)
-        self.read_folder = daemon.reload
         daemon.watchers.append(self._notice)
-
-    @property
-    def home(self) -> Path:
-        return self._daemon.home
-
-    @property
-    def recorder(self) -> Recorder:
-        return self._daemon.recorder
-
-    @property
-    def keepers(self) -> Mapping[str, Keeper]:
-        return self._daemon.keepers
 
     async def wait_for_start(self) -> None:
         """Until the daemon has read its folder, and knows its crawls."""
