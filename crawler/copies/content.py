@@ -16,7 +16,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from crawler.codes.full_disk import DISK_FULL
-from crawler.copies.folder import CopyRefused
+from crawler.copies.folder import CopyRefused, files_below
 from crawler.disk.durable_file import replace_file
 from crawler.disk.lineages import Block
 from crawler.disk.permissions import lock_now
@@ -117,8 +117,7 @@ class Folder:
 
     def contents(self) -> Iterator[Path]:
         """Everything that lies among the contents."""
-        for folder, _, names in os.walk(self.path / _CONTENT):
-            yield from (Path(folder) / name for name in names)
+        return files_below(self.path / _CONTENT)
 
     def delete_empty_folders(self) -> None:
         """Delete the folders of contents that have none."""

@@ -45,6 +45,12 @@ def check_no_file(path: Path) -> None:
         raise CopyRefused(f"expected a folder, or a new name for one; found a file: {path}")
 
 
+def files_below(directory: Path) -> Iterator[Path]:
+    """All files. Folders may be there, as those where other disks are mounted."""
+    for folder, _, names in os.walk(directory):
+        yield from (Path(folder) / name for name in names)
+
+
 def delete_leftovers(directory: CrawlDirectory) -> None:
     """Delete what a process has frozen that was killed. Its links keep deleted files on the disk."""
     with suppress(CopyRefused):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crawler.copies.content import CopiedFile, Folder, stream
-from crawler.copies.folder import CopyRefused, check_no_file
+from crawler.copies.folder import CopyRefused, check_no_file, files_below
 from crawler.copies.writing import Progress
 from crawler.disk.directory import RESTORING
 from crawler.disk.durable_file import is_open_as, naming
@@ -28,7 +28,7 @@ def restoring(directory: Path) -> Iterator[None]:
         if is_new:
             _check_that_nobody_was_faster(mark)
         sync_directory(directory)
-        for path in list(_files_below(directory)):  # of a restore that was interrupted, perhaps from another copy
+        for path in list(files_below(directory)):  # of a restore that was interrupted, perhaps from another copy
             if path != mark:
                 path.unlink()
         yield
@@ -37,7 +37,7 @@ def restoring(directory: Path) -> Iterator[None]:
 
 
 def _check_is_empty(directory: Path, *, besides: Path | None = None) -> None:
-    if any(path != besides for path in _files_below(directory)):
+    if any(path != besides for path in files_below(directory)):
         raise CopyRefused(
             f"{directory} is not empty, and was not touched: restore into a new directory, or move that one away"
         )
@@ -79,12 +79,6 @@ def _open(mark: Path) -> tuple[BinaryIO, bool]:
 
 def _just_restored(mark: Path) -> CopyRefused:
     return CopyRefused(f"another process has just restored a copy into {mark.parent}: look at that first")
-
-
-def _files_below(directory: Path) -> Iterator[Path]:
-    """All files. Folders may be there, as those where other disks are mounted."""
-    for folder, _, names in os.walk(directory):
-        yield from (Path(folder) / name for name in names)
 
 
 def restore_files(folder: Folder, files: Iterable[tuple[CopiedFile, Path]], *, progress: Progress) -> None:
