@@ -1,7 +1,6 @@
 """What the hosts of a report do now, or why they wait, and what their robots.txt files say."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 import msgspec
 
@@ -10,8 +9,7 @@ from crawler.control.requests import MAX_ITEMS, InspectRobots, Top
 from crawler.operate.reach import ReachedCrawl
 from crawler.operate.refused import Refused
 from crawler.operate.report.forms import HostRow, HostTable
-
-_OF_PORTS_AND_QUEUES: Final = ":#"
+from crawler.url.hosts import split_port
 
 
 def who_waits(crawl: ReachedCrawl) -> Mapping[str, HostForm]:
@@ -23,18 +21,13 @@ def who_waits(crawl: ReachedCrawl) -> Mapping[str, HostForm]:
         return {}
     found: dict[str, HostForm] = {}
     for each in hosts:
-        name = _name(each.host)
+        # As URLs have it. Ports, and parts of a host, are queues of their own.
+        name, _ = split_port(each.host.partition("#")[0])
         before = found.get(name)
-        # The first one is that which is served first. Ports, and parts of a host, are queues of their own.
+        # The first one is that which is served first.
         size = each.size if before is None else before.size + each.size
         found[name] = msgspec.structs.replace(before or each, size=size)
     return found
-
-
-def _name(host: str) -> str:
-    """The host as URLs have it: without a port, also where an address in brackets has colons."""
-    end = host.rfind("]") + 1
-    return host[:end] + min((host[end:].partition(mark)[0] for mark in _OF_PORTS_AND_QUEUES), key=len)
 
 
 def robots_of(crawl: ReachedCrawl, hosts: list[str]) -> Mapping[str, RobotsForm]:
