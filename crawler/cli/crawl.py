@@ -205,7 +205,7 @@ def _begins_with_a_seed(file: Path) -> bool:
 
 
 def _given_seeds(seeds: Sequence[str], files: Sequence[str]) -> GivenSeeds:
-    """Those of the options. Seeds from standard input are like single ones."""
+    """The seeds of the options. Each URL from standard input counts like one of --seed."""
     urls = list(seeds)
     if "-" in files:
         read = read_seeds(sys.stdin.buffer.read(), name="standard input")

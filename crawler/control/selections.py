@@ -27,8 +27,8 @@ class Selected(msgspec.Struct, frozen=True, kw_only=True):
     looked_at: int
     """URLs of the ledger that were looked at."""
     taken: int
-    """Those that were forgotten, or are fetched again."""
+    """URLs that were forgotten, or are fetched again."""
     waiting: int
-    """Those that would be, but are still to be fetched."""
+    """URLs that match, but are still to be fetched."""
     after: str | None
     """The place for the next request; None at the end of the ledger."""

@@ -66,7 +66,7 @@ class CopyList(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: str
     parts: tuple[CopiedPart, ...]
     lineages: Block
-    """Those that crawls may draw which are restored from this copy."""
+    """Lineages for the crawls that are restored from this copy."""
     files: tuple[CopiedFile, ...]
 
     @property

@@ -109,7 +109,7 @@ class Snapshot:
             raise record_file_gone(file, self._directory) from error
 
     def _last_of_repeated(self, decoder: msgspec.json.Decoder[_Numbered]) -> dict[int, Position]:
-        """Where the last copy is of each record that occurs more than once."""
+        """The last place of each record that occurs more than once."""
         met = NumberSet()
         last: dict[int, Position] = {}
         for line in self._lines(BEGINNING):

@@ -245,7 +245,7 @@ class _OpenFiles:
         self._writers: dict[str, RowWriter] = {}
         self._stack = ExitStack()
         self.rows: dict[str, int] = {}
-        """By name."""
+        """The number of rows of each file, by its name."""
 
     def take(self, found: _Found, *, at_most: int) -> bool:
         """Write the rows of a line. Returns False, and writes nothing, if a file that has rows would get too many."""

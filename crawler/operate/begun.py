@@ -13,8 +13,8 @@ from frontier import StoreFailed, StoreRefused
 
 
 def is_unbegun(directory: CrawlDirectory, config: Config) -> bool:
-    """Whether all that a locked directory has is the empty frontier of a first start that was refused, in one process:
-    with it, nothing is lost. In doubt it is not."""
+    """Whether a locked directory has nothing but the empty frontier of a first start in one process, which was refused.
+    Such a directory can be deleted without loss. In doubt, the answer is no."""
     has_more = directory.configuration.exists() or directory.pruned.exists() or directory.has_output()
     copies = directory.path.glob(f"{directory.frontier.name}.before-*")
     if has_more or any(copies) or read_layout(directory.path) is not None:

@@ -110,7 +110,7 @@ def stored_configuration(path: Path) -> Loaded:
 
 
 def _configuration(path: Path) -> Path:
-    """Where that is. The parts of a crawl have one configuration."""
+    """Where the configuration is. The parts of a crawl share one."""
     return CrawlDirectory(whole_crawl(path)).configuration
 
 

@@ -60,7 +60,7 @@ class Daemon:
         self._group: asyncio.TaskGroup | None = None
         self._reload_wanted = asyncio.Event()
         self.folder_turn = asyncio.Lock()
-        """Of whoever reads the folder and acts on it, or changes it."""
+        """Held while the folder is read and acted on, or changed."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.keepers: dict[str, Keeper] = {}
         self.knows_crawls = asyncio.Event()

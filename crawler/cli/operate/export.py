@@ -177,7 +177,7 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
 
 
 def _archives_with_text(directory: Path, options: _Options, places: Sequence[Path]) -> list[Archive]:
-    """Those of the crawl come last, because they count."""
+    """Of several with one page, the last one counts, so the archives of the crawl come last."""
     earlier = [each for place in places for each in earlier_archives(place)]
     return [*earlier, *archives_of(directory, options.part)]
 

@@ -69,7 +69,7 @@ def _mime(content_type: str | None) -> str | None:
 
 
 def _fields(lines: bytes) -> dict[str, str]:
-    """By name in lower case; of several, the first."""
+    """The fields by name in lower case. The first field of a name counts."""
     fields: dict[str, str] = {}
     for line in lines.split(b"\r\n"):
         name, _, value = line.decode("utf-8", "replace").partition(":")

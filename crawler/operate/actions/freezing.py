@@ -50,5 +50,5 @@ async def hold_parcels(crawl: OperatedCrawl, seconds: float) -> Held:
 
 
 def _part_links(crawl: OperatedCrawl) -> PartLinks | None:
-    """Those of a part that runs. One that does not run deletes nothing."""
+    """The links of a part that runs. A part that does not run deletes none."""
     return crawl.operator.part_links if isinstance(crawl.operator, InParts) else None

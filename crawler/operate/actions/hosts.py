@@ -34,7 +34,8 @@ def place_behind(hosts: Sequence[HostForm], *, are_all: bool) -> HostPlace | Non
 async def list_hosts(crawl: OperatedCrawl, request: Top) -> HostList:
     """The hosts that are being served, those in process first; then others that have URLs, as far as the limit goes.
 
-    To count those that are left, one has to look at each, unless all are asked for. Nobody is counted behind a place.
+    To count the hosts that are left takes a look at each one. Without a filter, the frontier knows their number. Behind
+    a place, they are not counted.
     """
     after = request.after or (-1, "", "")
     first = First[HostForm](request.limit, host_order)

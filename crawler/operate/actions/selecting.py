@@ -20,10 +20,10 @@ from visited import CannotForget
 
 CHANGED_TOGETHER: Final = 100
 """URLs that one batch of the store changes."""
-_TAKEN: Final = 1000
-"""URLs that a piece takes at most."""
-_LOOKED_AT: Final = 20_000
-"""URLs that a piece looks at, at most."""
+_MAX_TAKEN: Final = 1000
+"""The most URLs that a piece takes."""
+_MAX_LOOKED_AT: Final = 20_000
+"""The most URLs that a piece looks at."""
 _LAST: Final = "\U0010ffff"
 
 _Change = Callable[[Sequence[LedgerEntry]], Awaitable[int]]
@@ -66,7 +66,7 @@ async def _work_on(ledger: LedgerReads, chosen: "_Chosen", after: str, change: _
     """Change what is chosen in a piece of the ledger. No iterator stays open while others work."""
     looked_at = taken = waiting = 0
     position: str | None = after
-    while position is not None and taken < _TAKEN and looked_at < _LOOKED_AT:
+    while position is not None and taken < _MAX_TAKEN and looked_at < _MAX_LOOKED_AT:
         found = chosen.read(ledger, position)
         if found.settled:
             taken += await change(found.settled)

@@ -24,7 +24,7 @@ class ClusterStopping(msgspec.Struct, frozen=True, kw_only=True):
     """All machines were told to end."""
 
     machines: list[str]
-    """Those that held parts."""
+    """The machines that held parts."""
     parts: list[int]
 
 
@@ -38,7 +38,7 @@ class PartOnMachine(msgspec.Struct, frozen=True, kw_only=True):
     lineage: int
     holder: str | None = None
     left_s: float | None = None
-    """Until its lease expires, unless it is renewed."""
+    """Time until its lease expires, if nobody renews it."""
     last_holder: str | None = None
     says: str | None = None
     """How it is, by the machine that runs it."""
@@ -54,9 +54,9 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     directory: str
     silent_s: float
-    """Since it has said something last."""
+    """Time since its last message."""
     parts: list[int]
-    """That it has directories of."""
+    """The parts of which it has directories."""
 
 
 class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the server is the process in which it was made."""
     coordinator: str | None
     last_ending: str | None
-    """How the run ended that was ended last on all machines; None while one is on."""
+    """How the last run on all machines ended; None during a run."""
     parts: list[PartOnMachine]
     machines: list[Machine]
     advice: list[str] = []
@@ -88,4 +88,4 @@ class ClusterAdopted(msgspec.Struct, frozen=True, kw_only=True):
 
     parts: list[int]
     directory: str | None = None
-    """Where the directory is that was taken; None if they are made anew."""
+    """The directory that was taken; None if the parts are made anew."""

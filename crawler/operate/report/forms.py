@@ -26,11 +26,11 @@ class External(msgspec.Struct, frozen=True, kw_only=True):
 
     checked: int
     dead: int
-    """Those of them that answered with an error, or not at all."""
+    """URLs that answered with an error, or not at all."""
     excluded: int
-    """Those that were not asked."""
+    """URLs that were not asked."""
     exclusions: Mapping[str, int] = {}
-    """Likewise, by the rule that forbids it."""
+    """URLs that were not asked, by the rule that forbids it."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

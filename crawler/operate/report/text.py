@@ -174,7 +174,7 @@ def printable(line: str) -> str:
 
 
 def _only_first(found: DeadLinkList | RedirectList) -> Iterator[str]:
-    """That not all pages are known that link to these URLs."""
+    """Say that only some of the pages are known that link to these URLs."""
     if found.links and not found.is_whole:
         yield "  Only the page is known where each was found first, because the crawl ran without output.link_details."
 
@@ -216,7 +216,7 @@ def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:
 
 
 def _redirects(links: Iterable[RedirectLink]) -> Iterator[str]:
-    """Likewise."""
+    """Each redirect, then the pages that link to it."""
     url = None
     for link in links:
         if link.url != url:

@@ -57,7 +57,7 @@ class CrawlSettings(Protocol):
 
 
 class StoredSettings:
-    """Those of a crawl that does not run."""
+    """The settings of a crawl that does not run."""
 
     def __init__(self, loaded: Loaded, directory: CrawlDirectory) -> None:
         self.turn: AbstractAsyncContextManager[None] = asyncio.Lock()
@@ -81,7 +81,7 @@ class StoredSettings:
 
 
 class RunningSettings:
-    """Those of a crawl that this process runs."""
+    """The settings of a crawl that this process runs."""
 
     def __init__(self, live: LiveSettings, directory: CrawlDirectory, start: Start | None) -> None:
         self.turn: AbstractAsyncContextManager[None] = asyncio.Lock()

@@ -56,7 +56,7 @@ def next_settings(running: Loaded, recorded: Loaded) -> list[SettingChange]:
 
 
 def _differences(recorded: Loaded, new: Loaded) -> list[Change]:
-    """Those of this run, and those that only later runs have."""
+    """What is different in this run, and what only in later runs."""
     found = differences(recorded.config, new.config)
     keys = {each.key for each in found}
     found += [each for each in differences(recorded.lasting, new.lasting) if each.key not in keys]

@@ -38,7 +38,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     directory: str | None = None
     """What `--dir` has named."""
     settings: list[str] = []
-    """Those of `--set`."""
+    """The values of `--set`."""
     preset: str | None = None
     seeds: list[str] = []
     """These and the next replaced the seeds of the file."""
@@ -50,7 +50,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read_from(cls, directory: CrawlDirectory) -> Self | None:
-        """That of the last run; None if a program ran it."""
+        """How the last run was started; None if a program started it."""
         try:
             return msgspec.json.decode(directory.start.read_bytes(), type=cls)
         except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -58,7 +58,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.each[0].part is not None
 
     def directory_of(self, part: int) -> Path:
-        """That of a part, as it is named in the directory of the crawl."""
+        """The directory of a part, under its name in the directory of the crawl."""
         layout = read_layout(self.path)
         return self.path if layout is None else layout.directories(self.path)[part]
 

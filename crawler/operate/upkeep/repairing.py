@@ -84,7 +84,7 @@ class Repairing:
                     take_positions([states[number] for number in range(places.count)], part)
 
     def _places_that_lack_links(self) -> list[Place]:
-        """Those that have lost what others had sent, and were not rebuilt."""
+        """Parts that have lost links from other parts, and were not rebuilt."""
         places = self._places
         find = frontier_backend(places.loaded.config).upkeep.parts_that_lack_links
         with open_states(places) as (states, _):

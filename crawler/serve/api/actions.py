@@ -73,7 +73,7 @@ class Actions:
         self.keepers: Mapping[str, Keeper] = daemon.keepers
         self.read_folder = daemon.reload
         self.writing = asyncio.Lock()
-        """Of whoever writes configurations. Two requests for one name would write the same files."""
+        """Held while configurations are written. Two requests for one name would write the same files."""
         self._asker = Asker()
         self._reporter = Reporter()
         self.exporter = Exporter(daemon.folder / "exports")
@@ -81,7 +81,7 @@ class Actions:
         daemon.watchers.append(self._notice)
 
     async def wait_for_start(self) -> None:
-        """Until the daemon has read its folder, and knows its crawls."""
+        """Wait until the daemon has read its folder, and knows its crawls."""
         try:
             async with asyncio.timeout(STARTING_S):
                 await self._daemon.knows_crawls.wait()

@@ -58,7 +58,7 @@ class _Way(msgspec.Struct, frozen=True, kw_only=True):
     listening: socket.socket
     guards: tuple[Middleware, ...] = ()
     tokens: Tokens | None = None
-    """Those that requests need; None on the local socket."""
+    """The tokens that requests need; None on the local socket."""
     certificate: Certificate | None = None
 
     @property

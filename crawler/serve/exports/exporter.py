@@ -39,7 +39,7 @@ class Exporter:
         """Held while the state of an export is read and changed."""
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Make exports until it is cancelled."""
         while True:
             self._wanted.clear()
             waiting: list[StoredExport] = []

@@ -29,7 +29,7 @@ class StoredExport(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     crawl: str
     directory: str
-    """Of the crawl, whose output is exported."""
+    """The directory of the crawl."""
     what: ExportBody
     state: ExportState
     asked_at: str
@@ -52,9 +52,9 @@ class ExportForm(StoredExport, frozen=True, kw_only=True):
     share: float | None
     """How much is done: 0 to 1; null if nobody knows yet."""
     rows: int | None
-    """Of the files that are complete; null for wacz."""
+    """Rows of the complete files; null for wacz."""
     files: tuple[ExportedFile, ...]
-    """That are complete, and can be downloaded."""
+    """The complete files, which can be downloaded."""
 
 
 class ExportList(msgspec.Struct, frozen=True, kw_only=True):

@@ -79,9 +79,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     place: str | None = None
     """The directory of the current run of a schedule."""
     ticked_at: float | None = None
-    """Until when its schedule has been obeyed."""
+    """The moment up to which its schedule has been obeyed."""
     digest: str | None = None
-    """Of its configuration, as the daemon last saw it."""
+    """The digest of its configuration, as the daemon last saw it."""
 
 
 class Draining(msgspec.Struct, frozen=True, kw_only=True):

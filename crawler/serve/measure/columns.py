@@ -41,7 +41,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     """In seconds since 1970, as all moments."""
     end: float
     step_s: float
-    """Of each step of so many seconds, only the last sample is shown."""
+    """Seconds of a step. Only the last sample of each step is shown."""
     columns: dict[str, list[float | None]]
     """Values by name, all of one length. `time` has the moments; null stands for what is not known."""
 

@@ -90,7 +90,7 @@ def _dead_rows(links: Iterable[DeadLink]) -> Iterator[Sequence[str]]:
 
 
 def _redirect_rows(links: Iterable[RedirectLink]) -> Iterator[Sequence[str]]:
-    """Likewise."""
+    """A redirect stands before the first of its pages."""
     for _, of_one in groupby(links, key=lambda each: each.url):
         shown: Sequence[str] = ()
         for link in of_one:

@@ -65,7 +65,7 @@ class Endings:
         )
 
     def follow(self, url: str) -> Ending:
-        """Where a URL leads, which is itself if it is no redirect."""
+        """Where a URL leads. A URL that is no redirect leads to itself."""
         self._rows.write()
         name, shown = self._canonical(url), url
         seen: set[str] = set()

@@ -28,7 +28,7 @@ class Refusals:
                 known.setdefault(url if len(url) <= MAX_SHOWN else f"{url[:MAX_SHOWN]}…", listed.url)
 
     def rows(self) -> Iterator[RefusedRow]:
-        """Those with the most links first."""
+        """The rules with the most links first."""
         for rule, count in self._counts.counts().items():
             examples = [RefusedExample(url=url, page=page) for url, page in self._examples.get(rule, {}).items()]
             yield RefusedRow(rule=rule, links=count, examples=examples)

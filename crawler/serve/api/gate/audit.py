@@ -24,7 +24,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     path: str
     status: int
-    """Of the reply: below 400 if it was carried out."""
+    """The status of the reply: below 400 if the request was carried out."""
 
 
 class Audit:

@@ -56,7 +56,7 @@ class Listener:
         self._idle_since: dict[object, float] = {}
 
     async def serve(self) -> None:
-        """Until it is cancelled."""
+        """Accept connections until it is cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._sweep())
