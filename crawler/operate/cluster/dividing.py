@@ -10,7 +10,7 @@ from crawler.cluster.values import Cluster, Forgotten, Retirement
 from crawler.codes.exit_codes import FAILED
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, read_layout, write_layout
-from crawler.operate.cluster.reaching import server_of
+from crawler.operate.cluster.reaching import generation_at, register_at, server_of
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep.dividing import Divided, Progress, check_gathered, divide
@@ -40,10 +40,8 @@ class RegisterOfMachines:
         self._loaded = loaded
 
     async def learn(self) -> None:
-        from crawler.cluster.register import find_generation  # noqa: PLC0415 - needs an extra
-
         generation = self._layout.generation
-        used_by = await find_generation(self._client, self._prefix)
+        used_by = await generation_at(self._client, self._loaded)
         if used_by not in (None, generation):
             await self._check_other(str(used_by))
         register, home = self._register(generation), self._home()
@@ -94,14 +92,8 @@ class RegisterOfMachines:
         assert layout is not None
         return layout
 
-    @property
-    def _prefix(self) -> str:
-        return self._loaded.config.exchange.prefix
-
     def _home(self) -> MachineDirectory:
         return MachineDirectory(CrawlDirectory(self._path))
 
     def _register(self, generation: str) -> Any:
-        from crawler.cluster.register import Register  # noqa: PLC0415 - as above
-
-        return Register(self._client, prefix=self._prefix, generation=generation)
+        return register_at(self._client, self._loaded, generation)

@@ -9,7 +9,7 @@ from config import Loaded, render_toml
 from crawler.cluster.values import Identity
 from crawler.codes.exit_codes import FAILED
 from crawler.operate.cluster.forms import ClusterMade
-from crawler.operate.cluster.reaching import server_of
+from crawler.operate.cluster.reaching import generation_at, register_at, server_of
 from crawler.operate.refused import Refused
 from crawler.url.hosts import installed_suffixes
 from crawler.wiring.crawl import check_configuration
@@ -31,14 +31,12 @@ async def make_cluster(loaded: Loaded, *, fresh: bool = False) -> ClusterMade:
         suffixes=installed_suffixes(),
     )
     async with server_of(loaded) as client:
-        from crawler.cluster.register import Register, find_generation  # noqa: PLC0415 - needs an extra
-
-        before = await find_generation(client, exchange.prefix)
+        before = await generation_at(client, loaded)
         if before is not None:
-            await replace_crawl(Register(client, prefix=exchange.prefix, generation=before), loaded, fresh=fresh)
-        register = Register(client, prefix=exchange.prefix, generation=identity.generation)
+            await replace_crawl(register_at(client, loaded, before), loaded, fresh=fresh)
+        register = register_at(client, loaded, identity.generation)
         await register.create(identity)
-        if await find_generation(client, exchange.prefix) != identity.generation:
+        if await generation_at(client, loaded) != identity.generation:
             await register.remove()
             raise taken(loaded)
     return made_of(identity, loaded)

@@ -54,15 +54,11 @@ async def reached(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[
     because its memory is full for example. Raises `ConfigError` if the server can't be used,
     and `Refused` if it knows no such crawl, or fails."""
     async with server_of(loaded, only_reads=only_reads) as client:
-        # redis is an extra, which may not be installed; `checked_redis` has said so.
-        from crawler.cluster.register import Register, find_generation  # noqa: PLC0415
-
-        prefix = loaded.config.exchange.prefix
-        generation = await find_generation(client, prefix)
+        generation = await generation_at(client, loaded)
         if generation is None:
             raise _unknown(loaded)
         try:
-            yield Reached(client, Register(client, prefix=prefix, generation=generation))
+            yield Reached(client, register_at(client, loaded, generation))
         except Forgotten as error:
             raise _unknown(loaded) from error
 
@@ -79,6 +75,21 @@ async def server_of(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterato
             raise Refused(
                 f"Redis at {loaded.config.exchange.url} has failed: {str(error) or 'no answer'}", FAILED
             ) from error
+
+
+async def generation_at(client: Any, loaded: Loaded) -> str | None:
+    """The generation of the crawl that uses the prefix of `[exchange]`."""
+    # redis is an extra, which may not be installed; `checked_redis` has said so.
+    from crawler.cluster.register import find_generation  # noqa: PLC0415 - see above
+
+    return await find_generation(client, loaded.config.exchange.prefix)
+
+
+def register_at(client: Any, loaded: Loaded, generation: str) -> Any:
+    """The `Register` of a crawl with the prefix of `[exchange]`."""
+    from crawler.cluster.register import Register  # noqa: PLC0415 - as above
+
+    return Register(client, prefix=loaded.config.exchange.prefix, generation=generation)
 
 
 def _unknown(loaded: Loaded) -> Refused:

@@ -22,7 +22,7 @@ from crawler.disk.layout import ClusterPlace, Layout, part_at, read_division, re
 from crawler.disk.lineages import last_lineage, read_lineages
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.making import made_of, replace_crawl, taken, with_seeds
-from crawler.operate.cluster.reaching import server_of
+from crawler.operate.cluster.reaching import generation_at, register_at, server_of
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep.places import lock_all_parts
 from crawler.wiring.crawl import check_configuration
@@ -81,17 +81,14 @@ def _identity(path: Path, layout: Layout, loaded: Loaded) -> Identity:
 async def _write_register(
     client: Any, layout: Layout, loaded: Loaded, identity: Identity, *, where: str, fresh: bool
 ) -> None:
-    from crawler.cluster.register import Register, find_generation  # noqa: PLC0415 - needs an extra
-
-    prefix = loaded.config.exchange.prefix
-    register = Register(client, prefix=prefix, generation=identity.generation)
-    before = await find_generation(client, prefix)
+    register = register_at(client, loaded, identity.generation)
+    before = await generation_at(client, loaded)
     if layout.cluster is not None:
         if before != identity.generation:
             raise _is_registered(loaded, layout.cluster)
         return
     if before is not None and before != identity.generation:
-        old = Register(client, prefix=prefix, generation=before)
+        old = register_at(client, loaded, before)
         if before in identity.replaces:
             await _retire(old, Retirement(generation=identity.generation, where=where))
         else:
@@ -99,7 +96,7 @@ async def _write_register(
     await _forget_attempt(register)
     await register.create(identity)
     await register.raise_to(identity, dict.fromkeys(range(identity.parts), _EPOCH))
-    if await find_generation(client, prefix) != identity.generation:
+    if await generation_at(client, loaded) != identity.generation:
         await register.remove()
         raise taken(loaded)
 
