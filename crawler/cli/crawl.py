@@ -155,9 +155,10 @@ def _check_alone(others: Mapping[str, object]) -> None:
 def _crawl_on_machine(
     url: str, directory: str | None, settings: Sequence[str], max_parts: int | None, *, as_json: bool
 ) -> int:
-    # Redis is an extra.
-    from crawler.cli.run.machine import run_on_machine  # noqa: PLC0415 - see above
-
+    try:
+        from crawler.cli.run.machine import run_on_machine  # noqa: PLC0415 - an extra, which may not be installed
+    except ModuleNotFoundError as error:
+        raise click.UsageError("redis is not installed: pip install 'onceover-crawler[redis]'") from error
     foreign = [each for each in settings if not each.strip().startswith("exchange.")]
     if foreign:
         raise click.UsageError(

@@ -12,6 +12,8 @@ from crawler.cli.options import settings_option
 from crawler.codes.exit_codes import COMPLETE
 from crawler.disk.going_on import prefix_option
 from crawler.disk.layout import ClusterPlace, read_layout
+from crawler.operate.cluster.dividing import divide_cluster
+from crawler.operate.cluster.reaching import settings_of_machine
 from crawler.operate.upkeep.dividing import Divided, divide
 from crawler.status import number_of
 
@@ -37,9 +39,6 @@ def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool)
 
     layout = read_layout(directory)
     if layout is not None and layout.cluster is not None:
-        from crawler.operate.cluster.dividing import divide_cluster  # noqa: PLC0415 - it needs an extra
-        from crawler.operate.cluster.reaching import settings_of_machine  # noqa: PLC0415 - it needs an extra
-
         loaded = settings_of_machine(directory, settings)
         divided = asyncio.run(divide_cluster(directory, parts, loaded, progress=tell))
     elif settings:

@@ -12,7 +12,7 @@ import msgspec
 from crawler.cluster.boottime import boottime
 from crawler.cluster.leases import Claim, Leases
 from crawler.cluster.register import Register
-from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Identity, RegisterDamaged
+from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Identity, RegisterDamaged, Wanted
 from crawler.disk.directory import DirectoryRefused
 from crawler.redis.client import FAILURES, reason_of
 
@@ -20,16 +20,6 @@ log = logging.getLogger(__name__)
 
 _RENEWALS: Final = 4
 """How often a lease is renewed in its time."""
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that a machine would run."""
-
-    part: int
-    stored: int = 0
-    """The epoch that its directory stores. 0 for the coordinator, and for a part that has none here."""
-    makes: bool = False
-    """There is no directory here: the part would be made."""
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from crawler.cluster.keeper import Wanted
 from crawler.cluster.notes import Note, read_note, write_note
-from crawler.cluster.values import Cluster, Identity
+from crawler.cluster.values import Cluster, Identity, Wanted
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import ClusterPlace, Layout, PartPlace, free_names, read_layout, write_layout

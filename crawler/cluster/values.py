@@ -150,3 +150,13 @@ class Forgotten(Exception):
 
 class RegisterDamaged(Exception):
     """A value in Redis is none that this program writes there. The message says where it is, and what to do."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A part that a machine would run."""
+
+    part: int
+    stored: int = 0
+    """The epoch that its directory stores. 0 for the coordinator, and for a part that has none here."""
+    makes: bool = False
+    """There is no directory here: the part would be made."""

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import crawler
+from crawler.codes.exit_codes import USAGE
 from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
 
@@ -184,3 +185,16 @@ def loaded_by_python(directory: Path) -> set[str]:
 
 def test_the_version_is_that_of_the_package() -> None:
     assert crawler.__version__ == version("onceover-crawler")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["cluster", "status", "--url", "redis://127.0.0.1:1"], ["crawl", "--cluster", "redis://127.0.0.1:1"]]
+)
+def test_commands_about_many_machines_say_which_extra_they_need(arguments: list[str], tmp_path: Path) -> None:
+    without = "import sys; sys.modules['redis'] = None; from crawler.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", without, *arguments], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == USAGE
+    assert "redis is not installed: pip install 'onceover-crawler[redis]'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import Any
 
 from config import ConfigError
-from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed, Wanted
+from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed
 from crawler.cluster.register import Register
-from crawler.cluster.values import COORDINATOR, Agent, Cluster, EndingMark
+from crawler.cluster.values import COORDINATOR, Agent, Cluster, EndingMark, Wanted
 from crawler.engine import Ending
 from crawler.library.result import CrawlResult, end_run
 from crawler.parts.exchange.redis import RedisExchange

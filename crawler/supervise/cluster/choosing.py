@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from crawler.cluster.keeper import Wanted
-from crawler.cluster.values import COORDINATOR, Cluster
+from crawler.cluster.values import COORDINATOR, Cluster, Wanted
 
 
 def choose(cluster: Cluster, here: Mapping[int, int], *, max_parts: int, name: str) -> Iterable[Wanted]:

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from crawler.cluster.keeper import Wanted
-from crawler.cluster.values import Cluster, Identity
+from crawler.cluster.values import Cluster, Identity, Wanted
 
 IDENTITY = Identity(
     crawl="0123456789abcdef",

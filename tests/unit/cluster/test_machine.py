@@ -6,10 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.cluster.keeper import Wanted
 from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.notes import read_note
-from crawler.cluster.values import Cluster, Identity, PartState
+from crawler.cluster.values import Cluster, Identity, PartState, Wanted
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import Layout, part_directories, read_layout, write_layout
 from tests.unit.cluster.homes import IDENTITY
