@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec.structs import asdict
 
 from crawler.control import requests
 from crawler.control.daemon_client import DaemonClient
@@ -67,7 +68,7 @@ class DaemonCrawl:
         """What the API answers with the crawl as it is then."""
         match request:
             case requests.Pause():
-                self._answer(_Shown, "POST", "pause", body={"reason": request.reason})
+                self._answer(_Shown, "POST", "pause", body=asdict(request))
             case requests.Resume():
                 self._answer(_Shown, "POST", "resume")
             case requests.Stop(now=True):
@@ -86,17 +87,13 @@ class DaemonCrawl:
             case requests.Top():
                 return self._answer(expected, "GET", "hosts", query={"match": request.match, "limit": request.limit})
             case requests.Add():
-                seeds = {"urls": request.urls, "precedence": request.precedence, "force": request.force}
-                return self._answer(expected, "POST", "seeds", body=seeds)
+                return self._answer(expected, "POST", "seeds", body=asdict(request))
             case requests.Forget():
-                return self._answer(expected, "POST", "forget", body={"urls": request.urls})
+                return self._answer(expected, "POST", "forget", body=asdict(request))
             case requests.ForgetSelected():
-                return self._answer(
-                    expected, "POST", "forget-selected", body={"which": request.which, "after": request.after}
-                )
+                return self._answer(expected, "POST", "forget-selected", body=asdict(request))
             case requests.Recrawl():
-                visits = {"which": request.which, "after": request.after, "whole": request.whole}
-                return self._answer(expected, "POST", "recrawl", body=visits)
+                return self._answer(expected, "POST", "recrawl", body=asdict(request))
             case requests.Retire():
                 return self._answer(expected, "POST", "hosts", request.host, "retire")
             case requests.Unretire():
@@ -104,10 +101,9 @@ class DaemonCrawl:
             case requests.SetBudget():
                 return self._answer(expected, "POST", "hosts", request.host, "budget", body={"cost": request.cost})
             case requests.Set():
-                settings = {"settings": request.settings, "dry_run": request.dry_run}
-                return self._answer(expected, "POST", "configuration", body=settings)
+                return self._answer(expected, "POST", "configuration", body=asdict(request))
             case requests.Reload():
-                return self._answer(expected, "POST", "reload", body={"dry_run": request.dry_run})
+                return self._answer(expected, "POST", "reload", body=asdict(request))
             case requests.TakeCheckpoint():
                 return self._answer(expected, "POST", "checkpoint")
         raise Refused(_NOT_OFFERED)
