@@ -3,6 +3,8 @@
 import asyncio
 import time
 
+import msgspec
+
 from crawler.control.replies import RobotsForm, RobotsList
 from crawler.control.requests import InspectRobots
 from crawler.fetch.robots.cache import noted_statuses
@@ -46,6 +48,4 @@ def newest_robots(host: str, found: list[RobotsForm]) -> RobotsForm:
     """The robots.txt that was asked last, of several of one host, with the longest delay of all."""
     last = max(found, key=lambda each: each.asked_at or "")  # moments in this form sort as text
     delay_s = max((each.crawl_delay_s for each in found if each.crawl_delay_s is not None), default=None)
-    return RobotsForm(
-        host=host, robots=last.robots, asked_at=last.asked_at, crawl_delay_s=delay_s, message=last.message
-    )
+    return msgspec.structs.replace(last, host=host, crawl_delay_s=delay_s)
