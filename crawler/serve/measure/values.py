@@ -193,12 +193,7 @@ def _by_reason(failures: Mapping[str, int]) -> dict[str, int]:
 
 
 def machine_of(taken: Taken, free_disk_bytes: int | None) -> Machine:
-    return Machine(
-        memory_bytes=taken.memory_bytes,
-        open_files=taken.open_files,
-        cpu_s=taken.cpu_s,
-        free_disk_bytes=free_disk_bytes,
-    )
+    return Machine(**msgspec.structs.asdict(taken), free_disk_bytes=free_disk_bytes)
 
 
 def sum_counts(parts: Iterable[Counts]) -> Counts:
