@@ -40,6 +40,18 @@ def begin_machine(directory: CrawlDirectory, identity: Identity, *, url: str, pr
         write_layout(directory.path, now)
 
 
+def place_in_cluster(identity: Identity, *, url: str, prefix: str) -> ClusterPlace:
+    """What the layout says of a crawl on many machines."""
+    return ClusterPlace(
+        crawl=identity.crawl,
+        url=url,
+        prefix=prefix,
+        lease_s=identity.lease_s,
+        configuration_version=identity.configuration_version,
+        replaces=identity.replaces,
+    )
+
+
 def _begin(
     directory: CrawlDirectory, identity: Identity, *, url: str, prefix: str, before: Layout | None = None
 ) -> None:
@@ -48,14 +60,7 @@ def _begin(
     left = read_lineages(directory.path)
     if identity.last_lineage is not None and identity.last_lineage < left.last:
         write_lineages(directory.path, msgspec.structs.replace(left, last=identity.last_lineage))
-    place = ClusterPlace(
-        crawl=identity.crawl,
-        url=url,
-        prefix=prefix,
-        lease_s=identity.lease_s,
-        configuration_version=identity.configuration_version,
-        replaces=identity.replaces,
-    )
+    place = place_in_cluster(identity, url=url, prefix=prefix)
     names = free_names(directory.path, identity.parts)
     parts = tuple(PartPlace(directory=name, lineage=each) for name, each in zip(names, identity.lineages, strict=True))
     layout = Layout(

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from config import Loaded, render_toml
+from crawler.cluster.machine import place_in_cluster
 from crawler.cluster.notes import Note, write_note
 from crawler.cluster.values import Cluster, Forgotten, Identity, Retirement
 from crawler.codes.exit_codes import FAILED
@@ -140,14 +141,7 @@ def _mark(path: Path, layout: Layout, loaded: Loaded, identity: Identity) -> Non
         write_note(CrawlDirectory(place), note)
     directory.write_configuration(identity.configuration)
     exchange = loaded.config.exchange
-    cluster = ClusterPlace(
-        crawl=identity.crawl,
-        url=exchange.url,
-        prefix=exchange.prefix,
-        lease_s=identity.lease_s,
-        configuration_version=identity.configuration_version,
-        replaces=identity.replaces,
-    )
+    cluster = place_in_cluster(identity, url=exchange.url, prefix=exchange.prefix)
     write_layout(
         path,
         msgspec.structs.replace(layout, cluster=cluster, retired=None, next_lineage=identity.next_lineage),
