@@ -58,7 +58,19 @@ beside the rest, and in which form links travel; `part_links` keeps these promis
 takes to divide stored URLs anew among parts."""
 
 from frontier.descriptions import ActiveQueue, QueueStatus
-from frontier.parts.protocol import Allowance, Gate, InParts, Misrouted, Part, PartLinks, PartPages, Place, Reservations
+from frontier.parts.protocol import (
+    MAX_LINEAGE,
+    MAX_PARTS,
+    Allowance,
+    Gate,
+    InParts,
+    Misrouted,
+    Part,
+    PartLinks,
+    PartPages,
+    Place,
+    Reservations,
+)
 from frontier.pauses import Pauses
 from frontier.protocol.forwarding import ForwardingFrontier
 from frontier.protocol.look_ups import LedgerReads, Notes, Numbering, NumberReads, QueueReads
@@ -95,6 +107,8 @@ from frontier.values import (
 from frontier.visits import Earlier, Since, add_visit
 
 __all__ = [
+    "MAX_LINEAGE",
+    "MAX_PARTS",
     "ActiveQueue",
     "Allowance",
     "Budgeted",

@@ -20,7 +20,7 @@ from crawler.cluster.values import (
     RegisterDamaged,
     Retirement,
 )
-from crawler.disk.lineages import MAX_LINEAGE
+from frontier import MAX_LINEAGE
 
 _MAX_EPOCH = 1 << 53
 """Scripts count in floats."""

@@ -55,8 +55,8 @@ from crawler.cluster.values import (
     Identity,
     Retirement,
 )
-from crawler.disk.lineages import MAX_LINEAGE
 from crawler.redis.client import TIMEOUT_S
+from frontier import MAX_LINEAGE
 
 _AGENT_S: Final = 24 * 3600.0
 """How long an agent that has not said goodbye is listed."""

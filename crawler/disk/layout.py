@@ -25,11 +25,10 @@ import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import replace_file
-from crawler.disk.lineages import MAX_LINEAGE, read_lineages
-from frontier import Part
+from crawler.disk.lineages import read_lineages
+from frontier import MAX_LINEAGE, MAX_PARTS, Part
 
 VERSION: Final = 1
-MAX_PARTS: Final = 1024
 
 
 class PartPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,8 +86,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def begin(cls, parts: int) -> Self:
         """The layout of a new crawl."""
-        if not 1 <= parts <= MAX_PARTS:
-            raise ValueError(f"a crawl has 1 to {MAX_PARTS} parts, got {parts}")
+        _check_number(parts)
         places = tuple(PartPlace(directory=f"part-{number}", lineage=number + 1) for number in range(parts))
         return cls(generation=secrets.token_hex(8), parts=places, next_lineage=parts + 1)
 
@@ -96,8 +94,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     def after(cls, before: Self | None, directory: Path, parts: int) -> Self:
         """The layout of the crawl in `directory` when it has been divided anew. Raises ValueError if there are too many
         parts, or its lineages are used up."""
-        if not 1 <= parts <= MAX_PARTS:
-            raise ValueError(f"a crawl has 1 to {MAX_PARTS} parts, got {parts}")
+        _check_number(parts)
         left = read_lineages(directory)
         first = max(left.first, 1 if before is None else before.next_lineage)
         if first + parts > left.last + 1:
@@ -134,6 +131,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         """The parts that only other machines may have."""
         here = self.directories_here(directory)
         return [number for number in range(len(self.parts)) if number not in here]
+
+
+def _check_number(parts: int) -> None:
+    if not 1 <= parts <= MAX_PARTS:
+        raise ValueError(f"a crawl has 1 to {MAX_PARTS} parts, got {parts}")
 
 
 def free_names(directory: Path, parts: int) -> list[str]:

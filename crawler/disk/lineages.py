@@ -17,8 +17,8 @@ import msgspec
 
 from crawler.disk.directory import LINEAGES, DirectoryRefused
 from crawler.disk.durable_file import replace_file
+from frontier import MAX_LINEAGE
 
-MAX_LINEAGE: Final = (1 << 16) - 1
 _TIMES: Final = 4
 _SPARE: Final = 1024
 _SHARE: Final = 4

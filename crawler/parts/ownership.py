@@ -10,8 +10,8 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from crawler.url.hosts import domain_of_site, split_port
+from frontier import MAX_PARTS
 
-MAX_PARTS = 1024
 _KEYS_REMEMBERED = 65_536
 _MULTIPLIER = 2862933555777941757
 _MASK = (1 << 64) - 1

@@ -23,7 +23,7 @@ from crawler.copies.freezing import Freezing, read_frozen
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import read_layout, write_layout
-from crawler.disk.lineages import MAX_LINEAGE, read_lineages
+from crawler.disk.lineages import read_lineages
 from crawler.disk.pruned import PrunedNumbers, read_pruned
 from crawler.operate.parts.members import RunningPart
 from crawler.operate.reach import ReachedCrawl, reach
@@ -35,6 +35,7 @@ from crawler.prune.finished import output_files
 from crawler.prune.pruning import delete
 from crawler.testing.disks import fill, mounted
 from crawler.write.cdxj.making import archives, index_of
+from frontier import MAX_LINEAGE
 from frontier.leveldb.linking import link_database, link_tables
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here

@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from crawler.parts.ownership import MAX_PARTS, Ownership, jump_hash, owner_key
+from crawler.parts.ownership import Ownership, jump_hash, owner_key
+from frontier import MAX_PARTS
 
 
 @pytest.mark.parametrize(

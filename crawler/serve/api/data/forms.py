@@ -16,10 +16,10 @@ from crawler.control.requests import (
     QueueOrder,
 )
 from crawler.control.selections import Selection
-from crawler.disk.layout import MAX_PARTS
 from crawler.operate.diff.forms import Field, Kind
 from crawler.operate.report.forms import ListName
 from crawler.page import PageRecord
+from frontier import MAX_PARTS
 
 MAX_MATCH = 300
 MAX_URL = 65_536
