@@ -69,11 +69,18 @@ class PacedFrontier(ForwardingFrontier):
         self._unexpected[lease.number] = [group for group in groups if group not in begun]
 
     async def done(
-        self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
+        self,
+        lease: Lease,
+        /,
+        *,
+        cooldown_s: float,
+        group_cooldown_s: float | None = None,
+        outcome: Outcome,
+        **how: Any,
     ) -> None:
         rest_s = cooldown_s if group_cooldown_s is None else group_cooldown_s
         self._end(lease, rest_s if outcome.asked else None)
-        await super().done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
+        await super().done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome, **how)
 
     async def retry(
         self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, **how: Any
@@ -89,12 +96,12 @@ class PacedFrontier(ForwardingFrontier):
         cooldown_s: float = 0.0,
         group_cooldown_s: float | None = None,
         asked: bool = False,
-        reason: str | None = None,
+        **how: Any,
     ) -> None:
         # Without an answer we cannot know whether the server was asked: the crawl may be ending.
         rest_s = cooldown_s if group_cooldown_s is None else group_cooldown_s
         self._end(lease, rest_s if asked else 0.0)
-        super().release(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason)
+        super().release(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, **how)
 
     def _begin(self, lease: Lease, groups: Sequence[PaceGroup]) -> float:
         """Begin in all groups, or in none. Returns how long to wait."""

@@ -1,6 +1,7 @@
 """A frontier around another, for what changes only some of its calls."""
 
 from collections.abc import AsyncIterator, Iterable
+from typing import Any
 
 from frontier.pauses import Pauses
 from frontier.protocol.serving import Frontier
@@ -32,46 +33,14 @@ class ForwardingFrontier:
     def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
         self._frontier.relocate(lease, address=address, prerequisite=prerequisite)
 
-    async def done(
-        self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
-    ) -> None:
-        await self._frontier.done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
+    async def done(self, lease: Lease, /, *, cooldown_s: float, outcome: Outcome, **how: Any) -> None:
+        await self._frontier.done(lease, cooldown_s=cooldown_s, outcome=outcome, **how)
 
-    async def retry(
-        self,
-        lease: Lease,
-        /,
-        *,
-        after_s: float | None,
-        cooldown_s: float,
-        group_cooldown_s: float | None = None,
-        reason: str | None = None,
-        pressure: int = 0,
-        answered: bool = False,
-    ) -> None:
-        await self._frontier.retry(
-            lease,
-            after_s=after_s,
-            cooldown_s=cooldown_s,
-            group_cooldown_s=group_cooldown_s,
-            reason=reason,
-            pressure=pressure,
-            answered=answered,
-        )
+    async def retry(self, lease: Lease, /, *, cooldown_s: float, **how: Any) -> None:
+        await self._frontier.retry(lease, cooldown_s=cooldown_s, **how)
 
-    def release(
-        self,
-        lease: Lease,
-        /,
-        *,
-        cooldown_s: float = 0.0,
-        group_cooldown_s: float | None = None,
-        asked: bool = False,
-        reason: str | None = None,
-    ) -> None:
-        self._frontier.release(
-            lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason
-        )
+    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, **how: Any) -> None:
+        self._frontier.release(lease, cooldown_s=cooldown_s, **how)
 
     async def forget(self, canonicals: Iterable[str], /) -> int:
         return await self._frontier.forget(canonicals)

@@ -1,7 +1,7 @@
 """The frontier of a trial."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from crawler.page import LinkKind
 from crawler.politeness.hours import CLOSED
@@ -42,19 +42,10 @@ class TrialFrontier(ForwardingFrontier):
                 return lease
             await self.done(lease, cooldown_s=0.0, outcome=_WAITS)
 
-    def release(
-        self,
-        lease: Lease,
-        /,
-        *,
-        cooldown_s: float = 0.0,
-        group_cooldown_s: float | None = None,
-        asked: bool = False,
-        reason: str | None = None,
-    ) -> None:
+    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, reason: str | None = None, **how: Any) -> None:
         if reason == CLOSED:
             # A trial does not wait until tonight.
             self._closed.add(lease.number)
             self.waits_s[lease.url.canonical] = cooldown_s
             cooldown_s = 0.0
-        super().release(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason)
+        super().release(lease, cooldown_s=cooldown_s, reason=reason, **how)
