@@ -29,7 +29,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Written(msgspec.Struct, frozen=True, gc=False):
-    """What an output has of a page."""
+    """What an output has of a page. The fields are columns of the tables of sinks, too."""
 
     number: int
     url: str

@@ -15,7 +15,6 @@ from crawler.write.database.rows import Row, RowOptions, row_of
 from crawler.write.descriptor import Descriptor, Parameters, Written
 
 _SECRETS: Final = frozenset({"password", "sslpassword"})
-_READ: Final = ("number", "url", "state", "status", "digest")
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
@@ -111,7 +110,7 @@ async def _check(parameters: Parameters, options: PostgresOptions) -> None:
 
 
 async def _read(parameters: Parameters, options: PostgresOptions) -> AsyncIterator[Sequence[Written]]:
-    async with aclosing(_client(parameters, options).read(_READ)) as batches:
+    async with aclosing(_client(parameters, options).read(Written.__struct_fields__)) as batches:
         async for rows in batches:
             yield [Written(*row) for row in rows]
 

@@ -162,14 +162,13 @@ _UNREAD: Final = dict.fromkeys(_LOCKED, errno.EAGAIN) | {
     sqlite3.SQLITE_PERM: errno.EACCES,
 }
 """Errors of SQLite that do not mean damage, as errors of the system."""
-_READ: Final = ("number", "url", "state", "status", "digest")
 _READ_AT_ONCE: Final = 1000
 
 
 def read_written(path: Path) -> Iterator[list[Written]]:
     """What the file of a crawl that does not run has of all pages. Raises `OSError` if it can't be read."""
     try:
-        for rows in read_rows(path, *_READ, is_alone=True) if path.exists() else ():
+        for rows in read_rows(path, *Written.__struct_fields__, is_alone=True) if path.exists() else ():
             yield [Written(*row) for row in rows]
     except sqlite3.DatabaseError as error:
         raise OSError(_UNREAD.get(_code(error), errno.EIO), str(error), str(path)) from error
