@@ -1,17 +1,17 @@
 """Pages in tables of PostgreSQL."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from msgspec import Meta
 
 from crawler.page import Fetched, PageRecord
 from crawler.write.database.batches import Batches
-from crawler.write.database.rows import Row, RowOptions, row_of
+from crawler.write.database.rows import RowOptions, row_of
 from crawler.write.descriptor import Descriptor, Parameters, Written
 
 _SECRETS: Final = frozenset({"password", "sslpassword"})
@@ -54,20 +54,6 @@ def _has_secret(dsn: str) -> bool:
     return ":" in user or any(name in _SECRETS for name, _ in parse_qsl(parts.query, keep_blank_values=True))
 
 
-class _Client(Protocol):
-    """What stores pages; see `postgres_client`."""
-
-    async def begin(self) -> None: ...
-
-    async def check(self) -> None: ...
-
-    async def store(self, rows: Sequence[Row]) -> None: ...
-
-    def read(self, columns: Sequence[str]) -> AsyncGenerator[list[Sequence[Any]]]: ...
-
-    async def aclose(self) -> None: ...
-
-
 class PostgresSink:
     """A page that is written again replaces its row. If the server does not answer, `write` raises `OSError`."""
 
@@ -91,7 +77,8 @@ class PostgresSink:
         await self._client.aclose()
 
 
-def _client(parameters: Parameters, options: PostgresOptions) -> _Client:
+def _client(parameters: Parameters, options: PostgresOptions) -> Any:
+    """The `PostgresClient`, which stores pages. Raises ValueError without the extra."""
     try:
         from crawler.write.database.postgres_client import PostgresClient, Target  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
