@@ -9,6 +9,7 @@ import msgspec
 
 from config import Config, ConfigError, Problem, settings_of
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.durable_file import replace_file
 from crawler.status import number_of, size
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.plugins.catalog import descriptor
@@ -66,9 +67,7 @@ def choose_backend(config: Config, directory: CrawlDirectory) -> tuple[Config, C
         choice = _choice(config)
         if frontier_backend(config).is_persistent:
             file.parent.mkdir(exist_ok=True)
-            new = file.with_suffix(".new")
-            new.write_bytes(msgspec.json.encode(choice))
-            new.replace(file)
+            replace_file(file, msgspec.json.encode(choice))
     on_disk = choice.option.backend == EXACT_ON_DISK
     return (
         msgspec.structs.replace(
