@@ -81,7 +81,7 @@ class Handout:
         self._takers: deque[asyncio.Future[Turn | None]] = deque()
         self._last: WeakKeyDictionary[object, Turn] = WeakKeyDictionary()
         """The last turn of each task or thread."""
-        self._extracts = Extracts()
+        self._extracts: _Extracts | None = None
         self._is_full = False
         self._closed = False
         self._ended = False
@@ -94,7 +94,7 @@ class Handout:
     # the side of the crawl
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
-        extract = self._extracts.take(page) if isinstance(page, Page) else None
+        extract = self._extracts.take(page) if self._extracts is not None and isinstance(page, Page) else None
         if not self.is_used or not (self._all_urls or _is_page(page, record)):
             return
         if self._closed:
@@ -115,7 +115,8 @@ class Handout:
 
     def keep_extracts_of(self, extractor: LinkExtractor, /) -> LinkExtractor:
         """An extractor like this one. Its extracts are kept until their pages are handed out."""
-        return _Keeping(extractor, self._extracts)
+        self._extracts = _Extracts(extractor)
+        return self._extracts
 
     # the side of the program
 
@@ -203,32 +204,22 @@ class Handout:
             self.resume()
 
 
-class Extracts:
-    """Keeps the extracts of pages until they are handed out."""
+class _Extracts:
+    """An extractor that keeps its extracts until their pages are handed out."""
 
-    def __init__(self) -> None:
+    def __init__(self, extractor: LinkExtractor) -> None:
+        self._extractor = extractor
         self._kept: dict[int, tuple[ref[Page], Extract]] = {}
         """By the id of the page, because a page can't be hashed."""
 
-    def keep(self, page: Page, extract: Extract) -> None:
+    def extract(self, page: Page, /) -> Extract:
+        extract = self._extractor.extract(page)
         self._kept[id(page)] = (ref(page), extract)
+        return extract
 
     def take(self, page: Page) -> Extract | None:
         owner, extract = self._kept.pop(id(page), (None, None))
         return extract if owner is not None and owner() is page else None
-
-
-class _Keeping:
-    """An extractor that keeps its extracts."""
-
-    def __init__(self, extractor: LinkExtractor, extracts: Extracts) -> None:
-        self._extractor = extractor
-        self._extracts = extracts
-
-    def extract(self, page: Page, /) -> Extract:
-        extract = self._extractor.extract(page)
-        self._extracts.keep(page, extract)
-        return extract
 
 
 def _is_page(page: Fetched | None, record: PageRecord) -> bool:
