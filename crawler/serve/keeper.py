@@ -271,11 +271,12 @@ class Keeper:
 
     async def delete_old_runs(self) -> None:
         """Delete runs of the schedule beyond those to keep, if none is under way."""
-        plan, rest = self.facts.plan, self.facts.record.rest
-        if plan is None or plan.next_tick is None or plan.keep_runs is None:
+        plan, rest, place = self.facts.plan, self.facts.record.rest, self.facts.record.place
+        if plan is None or plan.next_tick is None or plan.keep_runs is None or place is None:
             return
         if self.facts.process is None and rest is not None and rest.why in FINISHED:
-            for path in await asyncio.to_thread(delete_old_runs, Path(plan.directory), keep=plan.keep_runs):
+            base, last = Path(plan.directory), Path(place)
+            for path in await asyncio.to_thread(delete_old_runs, base, keep=plan.keep_runs, last=last):
                 self._log(logging.INFO, f"deleted an old run: {path}")
 
     def _tell(self) -> None:

@@ -185,6 +185,17 @@ def test_old_runs_are_deleted_and_nothing_else(tmp_path: Path) -> None:
     assert delete_old_runs(tmp_path / "missing", keep=1) == []
 
 
+def test_runs_of_a_clock_that_was_ahead_are_deleted_before_later_ones(tmp_path: Path) -> None:
+    base = tmp_path / "a"
+    before, ahead, after, last = (
+        run(base, f"{stamp}T030000Z") for stamp in ("20261120", "20361101", "20261121", "20261122")
+    )
+    assert delete_old_runs(base, keep=1, last=last, now=START_S) == [ahead, before, after]
+    # It was set back by some minutes in the last run.
+    assert delete_old_runs(base, keep=1, last=last, now=START_S - 24 * HOUR_S) == []
+    assert last.exists()
+
+
 def test_a_folder_is_read_and_what_is_wrong_stays_with_its_crawl(tmp_path: Path) -> None:
     good = '[crawl]\nseeds = ["http://a.test/"]\n'
     (tmp_path / "a.toml").write_text(good)
