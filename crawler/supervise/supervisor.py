@@ -8,9 +8,10 @@ from typing import Final
 from crawler.control.process import why_stopped
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
-from crawler.library.result import CrawlResult, end_run
-from crawler.parts.line.messages import Begin, Ended, FromPart
+from crawler.library.result import CrawlResult
+from crawler.parts.line.messages import Begin, FromPart
 from crawler.supervise.coordination.coordinator import Coordinator
+from crawler.supervise.coordination.watched_part import result_of_all
 from crawler.supervise.keeping import PartFailed, PartKeeper
 from crawler.supervise.preparing import Plan
 from crawler.supervise.process import PartProcess
@@ -81,21 +82,11 @@ class Supervisor:
 
     def _result(self) -> CrawlResult:
         coordinator = self.coordinator
-        ending = coordinator.ending or Ending.STOPPED
-        lasts = [part.last for part in coordinator.parts if isinstance(part.last, Ended)]
-        if ending is Ending.COMPLETE and any(last.ending == Ending.INCOMPLETE for last in lasts):
-            ending = Ending.INCOMPLETE
         status = coordinator.status()
         if status is None:
             raise asyncio.CancelledError  # by a signal, before the crawl began
-        opened = [part.opened for part in coordinator.parts if part.opened is not None]
-        return end_run(
-            ending,
-            status,
-            directory=str(coordinator.plan.directory.path),
-            new_seeds=sum(each.new_seeds for each in opened),
-            resumed=coordinator.is_resumed,
-        )
+        ending = coordinator.ending or Ending.STOPPED
+        return result_of_all(coordinator.parts, ending, status, directory=coordinator.plan.directory.path)
 
     async def _kill_in_time(self) -> None:
         """A part that does not even drop what is in flight, such as one that is stopped by SIGSTOP, must not hold the

@@ -14,7 +14,7 @@ from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed
 from crawler.cluster.register import Register
 from crawler.cluster.values import COORDINATOR, Agent, Cluster, EndingMark, Wanted
 from crawler.engine import Ending
-from crawler.library.result import CrawlResult, end_run
+from crawler.library.result import CrawlResult
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.line.messages import End, Stop
 from crawler.redis.client import FAILURES
@@ -25,7 +25,7 @@ from crawler.supervise.cluster.deciding import Deciding
 from crawler.supervise.cluster.joining import Joined
 from crawler.supervise.cluster.parts_here import KILL_AFTER_S, PartsHere
 from crawler.supervise.cluster.releasing import Releasing
-from crawler.supervise.coordination.watched_part import status_of_all
+from crawler.supervise.coordination.watched_part import result_of_all, status_of_all
 from crawler.supervise.keeping import PartFailed
 from crawler.supervise.preparing import Plan
 
@@ -145,20 +145,14 @@ class CrawlAgent:
         self.stop(Ending.STOPPED)
 
     def _result(self) -> CrawlResult | None:
-        ending = self.ending or Ending.STOPPED
-        endings = [self.here.ended(number) for number in self.here.watched]
-        if ending is Ending.COMPLETE and Ending.INCOMPLETE in endings:
-            ending = Ending.INCOMPLETE
         status = self.status()
         if status is None:
             return None
-        opened = [part.opened for part in self.here.watched.values() if part.opened is not None]
-        return end_run(
-            ending,
+        return result_of_all(
+            self.here.watched.values(),
+            self.ending or Ending.STOPPED,
             status,
-            directory=str(self.plan.directory.path),
-            new_seeds=sum(each.new_seeds for each in opened),
-            resumed=any(each.resumed for each in opened),
+            directory=self.plan.directory.path,
             where="in this run on this machine",
         )
 

@@ -11,11 +11,9 @@ import msgspec
 from crawler.cluster.boottime import boottime
 from crawler.cluster.shared_lease import SharedLease
 from crawler.disk.directory import CrawlDirectory
-from crawler.engine import Ending
 from crawler.parts.line.messages import (
     Begin,
     End,
-    Ended,
     FromPart,
     Opened,
     Stop,
@@ -192,8 +190,3 @@ class PartsHere:
     def end(self, number: int, /) -> None:
         self.watched[number].end()
         self._client.end(number)
-
-    def ended(self, number: int) -> Ending | None:
-        """How the last process of a part has ended, if in order."""
-        last = self.watched[number].last
-        return Ending(last.ending) if isinstance(last, Ended) else None

@@ -1,9 +1,12 @@
 """What the coordinator knows of a part."""
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 import msgspec
 
+from crawler.engine import Ending
+from crawler.library.result import CrawlResult, end_run
 from crawler.operate.parts.sums import sum_statuses
 from crawler.parts.line.messages import Ended, Failed, Opened, ToPart
 from crawler.status import Status
@@ -84,6 +87,25 @@ class WatchedPart:
             links_wait=status.links_wait,
             recent_pages_per_s=status.recent_pages_per_s,
         )
+
+
+def result_of_all(
+    parts: Iterable[WatchedPart], ending: Ending, status: Status, *, directory: Path, where: str = "in this run"
+) -> CrawlResult:
+    """How a run has ended in these parts, which has also been logged."""
+    parts = list(parts)
+    endings = [part.last.ending for part in parts if isinstance(part.last, Ended)]
+    if ending is Ending.COMPLETE and Ending.INCOMPLETE in endings:
+        ending = Ending.INCOMPLETE
+    opened = [part.opened for part in parts if part.opened is not None]
+    return end_run(
+        ending,
+        status,
+        directory=str(directory),
+        new_seeds=sum(each.new_seeds for each in opened),
+        resumed=any(each.resumed for each in opened),
+        where=where,
+    )
 
 
 def lacks_of_all(parts: Iterable[WatchedPart]) -> dict[str, str]:
