@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from crawler.codes.exit_codes import FAILED, REFUSED
 from crawler.disk.directory import DirectoryRefused
@@ -16,6 +16,9 @@ from crawler.supervise.process import PartProcess, check_still_there, last_lines
 from crawler.supervise.restarts import Restarts
 
 log = logging.getLogger(__name__)
+
+KILL_AFTER_S: Final = 30.0
+"""How long a part may take to drop what is in flight."""
 
 
 class PartFailed(Exception):

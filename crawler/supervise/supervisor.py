@@ -12,7 +12,7 @@ from crawler.library.result import CrawlResult
 from crawler.parts.line.messages import Begin, FromPart
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.watched_part import result_of_all
-from crawler.supervise.keeping import PartFailed, PartKeeper
+from crawler.supervise.keeping import KILL_AFTER_S, PartFailed, PartKeeper
 from crawler.supervise.preparing import Plan
 from crawler.supervise.process import PartProcess
 from crawler.supervise.restarts import Restarts
@@ -20,8 +20,6 @@ from crawler.wiring.components.exchanging import check_exchange
 
 log = logging.getLogger(__name__)
 
-KILL_AFTER_S: Final = 30.0
-"""How long a part may take to drop what is in flight."""
 TELL_AFTER_S: Final = 5.0
 """When to say that a part is stopped, after the crawl was."""
 

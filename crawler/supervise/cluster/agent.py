@@ -23,10 +23,10 @@ from crawler.supervise.cluster.choosing import choose
 from crawler.supervise.cluster.coordinator_client import CoordinatorClient
 from crawler.supervise.cluster.deciding import Deciding
 from crawler.supervise.cluster.joining import Joined
-from crawler.supervise.cluster.parts_here import KILL_AFTER_S, PartsHere
+from crawler.supervise.cluster.parts_here import PartsHere
 from crawler.supervise.cluster.releasing import Releasing
 from crawler.supervise.coordination.watched_part import result_of_all, status_of_all
-from crawler.supervise.keeping import PartFailed
+from crawler.supervise.keeping import KILL_AFTER_S, PartFailed
 from crawler.supervise.preparing import Plan
 
 log = logging.getLogger(__name__)

@@ -29,8 +29,6 @@ from crawler.supervise.restarts import Restarts
 
 log = logging.getLogger(__name__)
 
-KILL_AFTER_S: Final = 30.0
-"""How long a part may take to drop what is in flight."""
 _LOOK_S: Final = 0.5
 """Between two looks at a lease that has ended."""
 
