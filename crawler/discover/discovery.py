@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Final
 
 from crawler.discover.focus import Focus
-from crawler.discover.links.details import link_details
+from crawler.discover.links.details import link_details, stays_on
 from crawler.discover.links.external import ExternalLinks, external_redirect, name_of_page
 from crawler.discover.links.filter import LinkFilter, LinkRefusal, LinkRules
 from crawler.discover.links.followed import FollowedLinks
@@ -111,10 +111,12 @@ class ScopedDiscovery:
             if step:
                 yield
             for link, href, _, judgement in zip(*judged(), strict=True):
-                if not href or (unwanted_reason and unwanted_reason(link)):
-                    continue
                 target = judgement.target
-                if not isinstance(target, Target) or (is_repeat := is_repeat_of.get(target.canonical)) is None:
+                if not isinstance(target, Target) or (not href and stays_on(parent, target, base_url)):
+                    continue
+                if (unwanted_reason and unwanted_reason(link)) or (
+                    is_repeat := is_repeat_of.get(target.canonical)
+                ) is None:
                     continue
                 if is_repeat:
                     if repeats_left == 0:

@@ -491,6 +491,19 @@ _HREFS = [
 ]
 
 
+def test_links_to_a_mere_fragment_are_told_if_a_base_lets_them_lead_to_another_page() -> None:
+    base, stood, made = "https://example.org/b", links("#part", "c", ""), discovery()
+    for base_url, expected in (
+        (base, [base, "https://example.org/c", base]),
+        (f"{PAGE}?utm_source=x", [f"{PAGE[:-9]}c"]),
+    ):
+        found = at_once(made.links(base_url, stood, parent=page()))
+        details = at_once(made.link_details(base_url, stood, found, parent=page()))
+        assert [each.url for each in details] == expected
+        assert at_once(made.references(base_url, stood, found, parent=page())) == expected
+        assert details[0].fragment == ("part" if base_url == base else None)
+
+
 @given(
     st.lists(st.tuples(st.sampled_from(_HREFS), st.sampled_from(["", "nofollow"]), st.sampled_from(["LINK", "EMBED"]))),
     st.booleans(),

@@ -6,8 +6,13 @@ from crawler.discover.links.filter import LinkFilter
 from crawler.page import Link, LinkDetail
 from crawler.protocols import Discovered
 from crawler.steps import Steps
-from crawler.url.urls import BadUrl
+from crawler.url.urls import BadUrl, Target
 from frontier import CrawlUrl, canonicals_of
+
+
+def stays_on(page: CrawlUrl, target: Target, base_url: str) -> bool:
+    """Whether a link to a mere fragment leads to the page itself. A <base> may say that it leads to another one."""
+    return base_url == page.url or target.canonical == page.canonical
 
 
 def link_details(
@@ -33,7 +38,7 @@ def link_details(
             yield
         for link, href, _, judgement in zip(*judged(), strict=True):
             target = judgement.target
-            if not href or isinstance(target, BadUrl):
+            if isinstance(target, BadUrl) or (not href and stays_on(parent, target, base_url)):
                 continue
             canonical = target.canonical
             refused: str | None = unwanted_reason(link) if unwanted_reason else None
