@@ -19,14 +19,14 @@ def pid_of(connection: socket.socket) -> int | None:
     return pid or None
 
 
-def why_stopped(pid: int | None, *, is_sent: bool = False) -> str | None:
+def why_stopped(pid: int | None, *, is_sent: bool | None = False) -> str | None:
     """What a person should know and do about a process that somebody has stopped; None if it is not stopped.
 
-    The socket keeps a request that was sent (`is_sent`), so the process carries it out later.
+    The socket keeps a request that was sent (`is_sent`), so the process carries it out later. None if there is none.
     """
     if pid is None or not is_stopped(pid):
         return None
-    then = ", and it then carries out the request" if is_sent else "; then try again"
+    then = {None: "", True: ", and it then carries out the request", False: "; then try again"}[is_sent]
     return (
         f"process {pid}, which runs the crawl, is stopped (by Ctrl-Z, SIGSTOP or a debugger): `kill -CONT {pid}` lets "
         f"it go on{then}"

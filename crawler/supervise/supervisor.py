@@ -21,7 +21,7 @@ from crawler.wiring.components.exchanging import check_exchange
 log = logging.getLogger(__name__)
 
 TELL_AFTER_S: Final = 5.0
-"""When to say that a part is stopped, after the crawl was."""
+"""How often it looks whether a part is stopped."""
 
 
 class Supervisor:
@@ -67,7 +67,7 @@ class Supervisor:
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = [group.create_task(self._keep(keeper)) for keeper in self._keepers]
-                works = (self.coordinator.run(), self._kill_in_time(), self._tell_who_stays())
+                works = (self.coordinator.run(), self._kill_in_time(), self._tell_who_is_stopped())
                 beside = [group.create_task(each) for each in works]
                 await asyncio.wait(keeping)
                 for each in beside:
@@ -93,14 +93,19 @@ class Supervisor:
         await asyncio.sleep(KILL_AFTER_S)
         self.kill()
 
-    async def _tell_who_stays(self) -> None:
-        """A part that is stopped can't finish what is in flight. The others have ended by then, or are about to."""
-        await self.coordinator.ends.wait()
-        await asyncio.sleep(TELL_AFTER_S)
-        for number, part in enumerate(self.coordinator.parts):
-            if (why := why_stopped(part.pid, is_sent=True)) is not None:
-                self._tell(f"part {number} can't end yet: {why}.")
-                log.warning("part %d can't end yet: %s", number, why)
+    async def _tell_who_is_stopped(self) -> None:
+        """A part that is stopped does nothing, and can't finish what is in flight. It can't say so itself."""
+        told: dict[int, str] = {}
+        while True:
+            await asyncio.sleep(TELL_AFTER_S)
+            does = "can't end yet" if self.coordinator.is_stopping else "does nothing"
+            for number, part in enumerate(self.coordinator.parts):
+                if (why := why_stopped(part.pid, is_sent=None)) is None:
+                    told.pop(number, None)
+                elif told.get(number) != does:
+                    told[number] = does
+                    self._tell(f"part {number} {does}: {why}.")
+                    log.warning("part %d %s: %s", number, does, why)
 
     async def _keep(self, keeper: PartKeeper) -> None:
         """If a part can't go on, the others finish what is in flight."""

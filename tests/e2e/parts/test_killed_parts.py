@@ -125,12 +125,15 @@ def test_the_next_supervisor_names_the_parts_that_are_stopped(tmp_path: Path) ->
         assert_fetched_once(crawl.records(), crawl.web.pages)
 
 
-def test_a_part_that_is_stopped_by_a_signal_is_named_when_the_crawl_ends_and_does_not_run_on(tmp_path: Path) -> None:
+def test_a_part_that_is_stopped_by_a_signal_is_named_also_when_the_crawl_ends_and_does_not_run_on(
+    tmp_path: Path,
+) -> None:
     with in_parts(tmp_path, *UNHURRIED) as crawl, crawl.started() as supervisor:
         crawl.wait_until_all_crawl(supervisor)
         stopped = crawl.pid(1)
         assert stopped is not None
         send(stopped, signal.SIGSTOP)
+        supervisor.wait_until(lambda: f"part 1 does nothing: process {stopped}, " in supervisor.err, "word of it")
         supervisor.signal(signal.SIGINT)
         supervisor.wait_until(lambda: f"part 1 can't end yet: process {stopped}, " in supervisor.err, "word of it")
         send(stopped, signal.SIGCONT)
