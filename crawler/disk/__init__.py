@@ -6,6 +6,7 @@ unlocking        when a directory becomes free, and whether it is still there
 permissions      why a folder can't be written to, or a file can't be locked
 going_on         the command by which a crawl goes on
 layout           the directories of the parts of a crawl
+clearing         deletes a crawl
 lineages         which record numbers are left to a crawl
 pruned           what was deleted of its output
 earlier          where earlier crawls have their archives

@@ -16,7 +16,6 @@ Each machine of a crawl on many has such a directory, with a layout of all parts
 
 import os
 import secrets
-from contextlib import ExitStack, suppress
 from itertools import chain, count
 from pathlib import Path
 from typing import Final, Self
@@ -282,29 +281,3 @@ def part_directory(directory: Path, part: int) -> Path:
     if not 0 <= part < len(layout.parts):
         raise ValueError(f"the crawl in {directory} has parts 0 to {len(layout.parts) - 1}, and no part {part}")
     return directory / layout.parts[part].directory
-
-
-def clear_crawl(directory: CrawlDirectory) -> None:
-    """Delete state and output of the crawl in a locked directory, those of its parts included, and nothing else.
-
-    Raises `DirectoryInUse`, before anything is deleted, if a process still runs a part.
-    """
-    for path in (directory.division, directory.parts):
-        if (layout := _read(path)) is not None:
-            _clear_parts(directory, layout)
-            path.unlink()
-    directory.suffixes.unlink(missing_ok=True)
-    directory.clear()
-
-
-def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
-    names = [*(place.directory for place in layout.parts), *(name for name in layout.earlier if name != ".")]
-    with ExitStack() as stack:
-        paths = [path for path in (directory.path / name for name in names) if path.exists()]
-        for part in [stack.enter_context(CrawlDirectory(path)) for path in paths]:
-            part.clear()
-            for socket in filter(Path.is_socket, list(part.path.iterdir())):
-                socket.unlink()  # a process that was killed has left it
-            part.lock.unlink()
-            with suppress(OSError):
-                part.path.rmdir()  # unless somebody has put files there

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from crawler.control.address import NAME, listen
+from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.earlier import earlier_places
 from crawler.disk.layout import (
     Layout,
-    clear_crawl,
     output_directories,
     part_at,
     part_directories,

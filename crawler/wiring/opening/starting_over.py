@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from config import Config, ConfigError, Loaded
+from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import clear_crawl, output_directories
+from crawler.disk.layout import output_directories
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.auto_backend import choose_backend
 from crawler.wiring.components.exchanging import checked_redis

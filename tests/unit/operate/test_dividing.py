@@ -8,8 +8,9 @@ import plyvel
 import pytest
 
 from config import load
+from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.layout import clear_crawl, part_directories, read_division, read_layout, record_directories
+from crawler.disk.layout import part_directories, read_division, read_layout, record_directories
 from crawler.operate.upkeep import dividing
 from crawler.parts.ownership import Ownership
 from crawler.repeats.stored import StoredFingerprints, read_fingerprints
