@@ -86,12 +86,11 @@ class SupervisorServices:
     def __init__(self, services: Iterable[SupervisorService]) -> None:
         self._services = {each.name: each for each in services}
         self._decoders = {name: _decoder(each.messages) for name, each in self._services.items()}
-        self._connected: set[int] = set()
-        self._lost: set[int] = set()
+        self._is_lost: dict[int, bool] = {}
+        """Of each part with a process: whether it can't be reached."""
 
     def connect(self, part: int, send: Callable[[ToService], None]) -> None:
-        self._connected.add(part)
-        self._lost.discard(part)
+        self._is_lost[part] = False
         for name, service in self._services.items():
             service.connect(part, _sender(name, send))
 
@@ -100,17 +99,14 @@ class SupervisorServices:
 
     def lose(self, part: int) -> None:
         """Harmless for a part that was not connected."""
-        if part in self._connected:
-            self._connected.remove(part)
-            self._lost.add(part)
+        if self._is_lost.get(part) is False:
+            self._is_lost[part] = True
             for service in self._services.values():
                 service.lose(part)
 
     def disconnect(self, part: int) -> None:
         """Harmless for a part that was neither connected nor lost."""
-        if part in self._connected or part in self._lost:
-            self._connected.discard(part)
-            self._lost.discard(part)
+        if self._is_lost.pop(part, None) is not None:
             for service in self._services.values():
                 service.disconnect(part)
 
