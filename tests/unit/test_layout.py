@@ -16,6 +16,7 @@ from crawler.disk.layout import (
     part_directories,
     read_layout,
     record_directories,
+    whole_crawl,
     write_layout,
 )
 from crawler.parts.exchange.local import NAME as LINKS
@@ -70,6 +71,18 @@ def test_a_directory_tells_which_part_it_is(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "part-0").mkdir()
     monkeypatch.chdir(tmp_path / "part-0")
     assert part_at(Path()) == Part(number=0, parts=2, lineage=1)
+
+
+def test_a_part_is_in_the_directory_of_its_crawl_however_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_layout(tmp_path, Layout.begin(2))
+    (tmp_path / "part-0" / "records").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "part-0" / "records")
+    for part in (tmp_path / "part-1", tmp_path / "part-0" / ".." / "part-1", Path(".."), Path("../../part-1")):
+        assert whole_crawl(part) == tmp_path
+    assert whole_crawl(tmp_path) == tmp_path
+    assert whole_crawl(Path()) == Path()
 
 
 def test_records_of_a_part_are_in_its_directory_or_from_before(tmp_path: Path) -> None:
