@@ -142,11 +142,17 @@ def _folders(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:
     output, and the record numbers of what is listed come after the list."""
     output = (directory.records, directory.warc, directory.sinks, directory.fingerprints, directory.log.parent)
     for top in (*output, directory.path, directory.pruned_numbers):
-        for path, below, _ in os.walk(top):
+        for path, below, _ in os.walk(top, onerror=_raise_unless_missing):
             if top == directory.path:
                 below.clear()
             name = str(Path(path).relative_to(directory.path))
             yield Path(path), "" if name == "." else name
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    """`os.walk` would pass over a folder that may not be read, and the copy would lack it."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _files_in(folder: Path) -> list[os.DirEntry[str]]:

@@ -173,6 +173,23 @@ def test_a_database_that_can_not_be_opened_is_named(tmp_path: Path, monkeypatch:
         freezing.close()
 
 
+def test_a_folder_that_may_not_be_read_is_not_left_out_of_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    scan = os.scandir
+
+    def refuse(path: str | Path | int) -> Any:
+        if not isinstance(path, int) and Path(path).name == "records":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    ended = command_here("backup", str(crawl), "--to", str(tmp_path / "copy"))
+    assert_told(ended, FAILED, "Permission denied", str(crawl / "records"))
+    assert not (tmp_path / "copy" / "copy.json").exists()
+
+
 def test_a_database_on_a_full_disk_is_told_as_that(tmp_path: Path) -> None:
     with mounted("-o", "size=4m", at=tmp_path / "disk") as disk:
         directory = CrawlDirectory(make(disk / "crawl").directory)
