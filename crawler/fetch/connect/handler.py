@@ -124,8 +124,8 @@ class TolerantHandler(ResponseHandler):
                 return
             self._body = payload
             self._last_bytes = b"" if message.chunked else None
-            if message.code == 101:
-                # We asked for no other protocol. The final response may still come, and would answer the next request.
+            if message.code == 101 or (message.chunked and message.version < (1, 1)):
+                # After a 101, and after chunks by HTTP/1.0 (RFC 9112, 6.1), what comes may answer an earlier request.
                 self.force_close()
             if self.requests == 1 and self.transport is not None:
                 tls = self.transport.get_extra_info("ssl_object")

@@ -205,6 +205,11 @@ async def test_chunks_count_and_not_a_length_beside_them_but_their_connection_is
         assert await connections_of_two(fetchers(), [head(*each) + WHOLE]) == [0, 1]
 
 
+async def test_chunks_of_http_1_0_are_read_but_their_connection_is_closed(fetchers: Fetchers) -> None:
+    old = head(b"Connection: keep-alive", b"Transfer-Encoding: chunked", version=b"HTTP/1.0")
+    assert await connections_of_two(fetchers(), [old + WHOLE]) == [0, 1]
+
+
 @pytest.mark.parametrize("end", [CLOSE, RESET])
 @pytest.mark.parametrize("tail", [b"0\r\n", b"0\n", b"0\r\n\r", b"0\r\nX: y\r\n", b"0\r\nX: half"])
 async def test_a_body_is_complete_with_its_last_chunk_though_no_empty_line_follows(
