@@ -12,6 +12,8 @@ import msgspec
 WACZ_VERSION: Final = "1.1.1"
 DIGEST_FILE: Final = "datapackage-digest.json"
 PACKAGE_FILE: Final = "datapackage.json"
+_FIRST: Final = (1980, 1, 1, 0, 0, 0)
+_LAST: Final = (2107, 12, 31, 23, 59, 58)
 _EMPTY_FIELD: Final = b"\xfe\xca\x00\x00"
 """The extra field 0xCAFE, which marks JAR files and which all readers skip."""
 
@@ -50,7 +52,8 @@ class Package:
         """`is_large` allows members of 2 GiB and more."""
         self._is_large = is_large
         self._zip = zipfile.ZipFile(file, "w", allowZip64=True)
-        self._made = time.gmtime()[:6]
+        # ZIP knows no other years. The clock of a machine without a battery may begin in 1970.
+        self._made = min(max(time.gmtime()[:6], _FIRST), _LAST)
         self.resources: list[Resource] = []
 
     @contextmanager

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shutil
+import time
 import zipfile
 from asyncio.subprocess import PIPE
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from warcio.archiveiterator import ArchiveIterator
 from crawler.disk.layout import Layout, write_layout
 from crawler.export import tables
 from crawler.export.wacz import compressed_index, packing
+from crawler.export.wacz.package import Package
 from crawler.export.writers import ExportRefused
 from crawler.page import NotModified, Page, PageRecord
 from crawler.write.cdxj.surt_key import surt_key
@@ -296,6 +298,18 @@ async def test_the_table_of_pages_tells_where_an_archive_has_them_with_an_index_
     assert csv_rows(tmp_path / "pages.csv") == rows
     run(crawl, "csv", tmp_path / "pages.csv", "--no-locations", "--overwrite")
     assert {row["warc_filename"] for row in csv_rows(tmp_path / "pages.csv")} == {""}
+
+
+@pytest.mark.parametrize(("at", "year"), [(0.0, 1980), (-1e9, 1980), (5e9, 2107)])
+def test_a_package_is_written_whatever_the_clock_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: float, year: int
+) -> None:
+    now = time.gmtime(at)
+    monkeypatch.setattr(time, "gmtime", lambda: now)
+    with (tmp_path / "a.wacz").open("wb") as file, Package(file, is_large=False) as package:
+        package.finish({})
+    with zipfile.ZipFile(tmp_path / "a.wacz") as opened:
+        assert {each.date_time[0] for each in opened.infolist()} == {year}
 
 
 async def test_replay_does_not_look_up_that_a_page_has_not_changed(tmp_path: Path) -> None:
