@@ -54,6 +54,8 @@ class Listener:
         self._beginning: Counter[str] = Counter()
         """The connections of each client that are not yet the server's."""
         self._idle_since: dict[object, float] = {}
+        self._unsent: dict[object, int] = {}
+        """How much of its answer each connection had not read at the last look."""
 
     async def serve(self) -> None:
         """Accept connections until it is cancelled."""
@@ -121,22 +123,32 @@ class Listener:
             self._close_revoked()
 
     def close_idle(self, now: float) -> None:
-        """Close the connections that have had no answer for long, and get none now."""
+        """Close the connections that have had no answer for long, and get none now, or do not read it."""
         running, used = self._traffic.running, self._traffic.take_used()
         idle = [each for each in self._server.connections if each not in running]
+        unsent: dict[object, int] = {
+            each: each.transport.get_write_buffer_size() for each in idle if each.transport is not None
+        }
+        used |= {
+            each
+            for each, size in unsent.items()
+            if size != self._unsent.get(each, 0) or (size == 0 and self._traffic.sends_file(each))
+        }
+        self._unsent = unsent
         self._idle_since = {each: now if each in used else self._idle_since.get(each, now) for each in idle}
         for each in idle:
             if now - self._idle_since[each] >= self._limits.idle_s and each.transport is not None:
                 each.transport.abort()
 
     def _close_revoked(self) -> None:
-        if self._tokens is None or not self._traffic.running:
+        lasting = self._traffic.lasting()
+        if self._tokens is None or not lasting:
             return
         try:
             known = self._tokens.known()
         except TokenRefused:
             known = []
-        for request in self._traffic.running.values():
+        for request in lasting:
             token = caller_of(request).token
             if token is not None and token not in known and request.transport is not None:
                 request.transport.abort()

@@ -17,18 +17,34 @@ class Traffic:
     def __init__(self) -> None:
         self.running: dict[object, web.Request] = {}
         self._ended: set[object] = set()
+        self._files: dict[object, tuple[web.Request, web.FileResponse]] = {}
+        """The last answer of a connection, if it is a file, which is sent after `running` has ended."""
+
+    def sends_file(self, connection: object) -> bool:
+        _, response = self._files.get(connection, (None, None))
+        return response is not None and response.body_length == 0  # it is known at the end
+
+    def lasting(self) -> list[web.Request]:
+        """The requests that have not got their whole answer."""
+        sending = [request for connection, (request, _) in self._files.items() if self.sends_file(connection)]
+        return [*self.running.values(), *sending]
 
     def take_used(self) -> set[object]:
         """The connections that have had an answer since the last call."""
         used, self._ended = self._ended, set()
+        self._files = {each: file for each, file in self._files.items() if file[0].transport is not None}
         return used
 
     def middleware(self) -> Middleware:
         @web.middleware
         async def note(request: web.Request, handler: Handler) -> web.StreamResponse:
             self.running[request.protocol] = request
+            self._files.pop(request.protocol, None)
             try:
-                return await handler(request)
+                response = await handler(request)
+                if isinstance(response, web.FileResponse):
+                    self._files[request.protocol] = request, response
+                return response
             finally:
                 del self.running[request.protocol]
                 self._ended.add(request.protocol)

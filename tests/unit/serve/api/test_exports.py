@@ -5,6 +5,8 @@ import fcntl
 import os
 import shutil
 import signal
+import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,7 +28,7 @@ from crawler.serve.life.facts import KeeperOptions, Plan
 from crawler.serve.records import Home
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.export.written import record, write_crawl
-from tests.unit.serve.api.serving import Answer, Api, served
+from tests.unit.serve.api.serving import BASE, IDLE_S, Answer, Api, served
 
 EXPORTS = "/crawls/a/exports"
 PARQUET = ExportBody(format="parquet")
@@ -41,8 +43,8 @@ def home(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def serving(home: Path) -> AsyncIterator[Api]:
-    async with served(home) as api:
+async def serving(home: Path, **limits: Any) -> AsyncIterator[Api]:
+    async with served(home, **limits) as api:
         keeper = Keeper("a", Home(home), KeeperOptions(), commands=Commands())
         plan = Plan(directory=str(home / "crawls" / "a"), digest="")
         keeper.change(lambda facts: msgspec.structs.replace(facts, plan=plan))
@@ -319,3 +321,56 @@ def test_a_crawl_has_a_bounded_number_of_exports(tmp_path: Path, monkeypatch: py
     assert [each.id for each in folders.unfinished()] == [each.id for each in made]
     with pytest.raises(stored.TooMany, match="delete some"):
         folders.add("a", "/x", PARQUET)
+
+
+class Download:
+    """A client that reads a file of an export as slowly as it likes."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self.read = 0
+
+    async def take(self, size: int) -> bool:
+        """False at the end of the connection."""
+        try:
+            got = await self._reader.read(size)
+        except ConnectionError:
+            return False
+        self.read += len(got)
+        return got != b""
+
+
+@asynccontextmanager
+async def downloading(api: Api, path: str) -> AsyncIterator[Download]:
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    connection.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", api.port))
+    reader, writer = await asyncio.open_connection(sock=connection)
+    try:
+        head = f"GET {BASE}{path} HTTP/1.1\r\nHost: 127.0.0.1:{api.port}\r\nAuthorization: Bearer {api.token}\r\n\r\n"
+        writer.write(head.encode())
+        yield Download(reader)
+    finally:
+        writer.transport.abort()
+
+
+async def test_a_download_may_last_as_long_as_its_client_reads(home: Path) -> None:
+    async with serving(home, idle_s=IDLE_S) as api:
+        made = await ended(api, await begin(api, format="jsonl"))
+        (file,) = made.files
+        with (home / "daemon" / "exports" / "a" / made.id / "files" / file.name).open("r+b") as stored:
+            stored.truncate(256 << 20)
+        path = f"{EXPORTS}/{made.id}/file?file={file.name}"
+        async with downloading(api, path) as slow, downloading(api, path) as stalled:
+            async with asyncio.timeout(MAX_WAIT_S):
+                assert await stalled.take(100)
+                began = time.monotonic()
+                while time.monotonic() < began + 3 * IDLE_S:
+                    assert await slow.take(1 << 20)
+                    await asyncio.sleep(0.05)
+                while await stalled.take(1 << 20):
+                    pass
+        assert stalled.read < 256 << 20
+        for _ in range(10):  # connections with the numbers of those that were aborted
+            assert (await api.ask("GET", EXPORTS)).status == 200
