@@ -4,7 +4,7 @@ import asyncio
 from http import HTTPStatus
 from urllib.parse import quote
 
-from aiohttp import hdrs, web, web_fileresponse
+from aiohttp import hdrs, web
 
 from crawler.serve.api.actions import Actions, audit, body_of, query_of
 from crawler.serve.api.problems import Refused
@@ -37,10 +37,6 @@ def _check(what: ExportBody) -> None:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "partition_by is for the table of pages")
     if len({*what.partition_by}) < len(what.partition_by):
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "partition_by names a column twice")
-
-
-# If a connection is aborted while asyncio lets the system send a file, the next one with its number is never answered.
-web_fileresponse.NOSENDFILE = True  # type: ignore[misc]
 
 
 async def list_exports(actions: Actions, request: web.Request) -> ExportList:
@@ -87,7 +83,11 @@ async def download_file(actions: Actions, request: web.Request) -> web.FileRespo
         hdrs.CONTENT_DISPOSITION: f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "X-Content-Type-Options": "nosniff",
     }
-    return web.FileResponse(path, headers=headers)
+    response = web.FileResponse(path, headers=headers)
+    # With this, aiohttp reads the file itself, and compresses nothing. If a connection is aborted while asyncio lets
+    # the system send a file, the next connection with its number is never answered.
+    response.enable_compression(web.ContentCoding.identity)
+    return response
 
 
 async def _find(actions: Actions, request: web.Request) -> StoredExport:
