@@ -47,13 +47,13 @@ class Repairing:
         directory, config = place.directory, place.loaded.config
         copy = directory.move_frontier_away() if directory.has_state() else None
         try:
-            state = open_state(config, directory, may_begin=True)
             if copy is not None:
                 self._tell_copy(place, copy)
-            self._recover(place, state)
+            self._recover(place, open_state(config, directory, may_begin=True))
         except BaseException:
             if copy is not None:
-                delete_folders((directory.frontier,))
+                # A visited set of the new frontier may look like one of the old, which is made anew from that.
+                delete_folders((directory.frontier, directory.visited))
                 copy.rename(directory.frontier)
                 self._say(f"{place.named}the old frontier was put back from {copy}")
             raise
