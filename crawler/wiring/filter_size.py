@@ -11,8 +11,6 @@ from visited.making import cost_of_set
 
 _TOLERANCE = 1.1
 """The formulas round the number of hash functions, so a filter of the right size may err a little more often."""
-_LOST = 0.5
-"""They round bits, too: a filter for a few URLs may err much more often, and loses none of them."""
 
 
 def filter_warnings(loaded: Loaded) -> Iterator[Problem]:
@@ -21,18 +19,18 @@ def filter_warnings(loaded: Loaded) -> Iterator[Problem]:
     if visited.backend == "auto":
         return
     cost = cost_of_set(descriptor(VISITED, visited.backend), visited.capacity, visited.error_rate, visited.options)
-    if cost is None or cost.false_positive_rate <= visited.error_rate * _TOLERANCE:
-        return
-    if cost.expected_lost < _LOST:
+    bloom = cost_of_set(descriptor(VISITED, "bloom"), visited.capacity, visited.error_rate, {})
+    assert bloom is not None
+    # The formulas round bits, too: for a few URLs, a filter of the right size may err much more often.
+    right = max(visited.error_rate, bloom.false_positive_rate)
+    if cost is None or cost.false_positive_rate <= right * _TOLERANCE:
         return
     first = next((f"visited.options.{name}" for name in visited.options), "visited.capacity")
-    yield loaded.problem(first, _message(loaded, cost))
+    yield loaded.problem(first, _message(loaded, cost, bloom))
 
 
-def _message(loaded: Loaded, cost: Cost) -> str:
+def _message(loaded: Loaded, cost: Cost, bloom: Cost) -> str:
     visited = loaded.config.visited
-    needed = cost_of_set(descriptor(VISITED, "bloom"), visited.capacity, visited.error_rate, {})
-    assert needed is not None
     rescue = (
         "visited.verify rescues these, which takes time"
         if visited.verify
@@ -42,5 +40,5 @@ def _message(loaded: Loaded, cost: Cost) -> str:
         f"{visited.backend} with {round(cost.memory_bytes * 8):,} bits is too small for {visited.capacity:,} URLs: its "
         f"false-positive rate will reach {cost.false_positive_rate:.3g}, not {visited.error_rate:g}, and it will take "
         f"about {cost.expected_lost:,.0f} new URLs for known ones; {rescue}. A Bloom filter for this capacity and rate "
-        f"has {round(needed.memory_bytes * 8):,} bits ({size(needed.memory_bytes)})"
+        f"has {round(bloom.memory_bytes * 8):,} bits ({size(bloom.memory_bytes)})"
     )

@@ -29,6 +29,10 @@ def test_a_filter_of_64_bits_for_a_million_urls_is_told_with_its_rate_and_the_ri
         (("backend=bloom", "options.bits_per_url=8"), "rate will reach 0.0216, not 0.0001"),
         (("backend=bloom", "options.bits_per_url=20", "options.hashes=1"), "rate will reach 0.0488, not 0.0001"),
         (("backend=bloom", "options.bits=5000000", "options.shards=2"), "bloom with 10,000,000 bits is too small"),
+        (
+            ("backend=bloom", "capacity=1000", "error_rate=0.000001", "options.bits=15000"),
+            "bloom with 15,000 bits is too small",
+        ),
         (("backend=six-seeds", "capacity=10000000"), "six-seeds with 33,554,432 bits is too small for 10,000,000 URLs"),
         (("backend=six-seeds", "capacity=10000000"), "rate will reach 0.333, not 0.0001"),
         (("backend=bloom", "options.bits=64", "verify=false"), "their pages are lost, because visited.verify is false"),
