@@ -121,7 +121,7 @@ def _patterns(config: Config) -> Iterator[tuple[str, Sequence[str]]]:
     yield from (("scope.include", scope.include), ("scope.exclude", scope.exclude))
     yield from (("render.patterns", render.patterns), ("render.block_urls", render.block_urls))
     for number, site in enumerate(config.site, 1):
-        for key in site.overrides.keys() & {"scope.include", "scope.exclude"}:
-            yield f"site[{number}].{key}", site.overrides[key]
+        for key in ("scope.include", "scope.exclude"):
+            yield f"site[{number}].{key}", site.overrides.get(key, ())
     for number, pattern in enumerate(config.recrawl.pattern, 1):
         yield f"recrawl.pattern[{number}].matching", (pattern.matching,)
