@@ -20,8 +20,8 @@ from crawler.wiring.components.exchanging import check_exchange
 
 log = logging.getLogger(__name__)
 
-TELL_AFTER_S: Final = 5.0
-"""How often it looks whether a part is stopped."""
+LOOK_EACH_S: Final = 5.0
+"""Between two looks whether a part is stopped. Nobody tells that, least of all the part."""
 
 
 class Supervisor:
@@ -94,10 +94,10 @@ class Supervisor:
         self.kill()
 
     async def _tell_who_is_stopped(self) -> None:
-        """A part that is stopped does nothing, and can't finish what is in flight. It can't say so itself."""
+        """A part that is stopped does nothing, and can't finish what is in flight."""
         told: dict[int, str] = {}
         while True:
-            await asyncio.sleep(TELL_AFTER_S)
+            await asyncio.sleep(LOOK_EACH_S)
             does = "can't end yet" if self.coordinator.is_stopping else "does nothing"
             for number, part in enumerate(self.coordinator.parts):
                 if (why := why_stopped(part.pid, is_sent=None)) is None:

@@ -2,7 +2,7 @@
 
 coordinator   hears all parts, and ends them together
 watched_part  what it knows of a part, over all its processes
-reporter      tells people what parts say of themselves
+reporter      notes what parts say of themselves, and tells people
 ending        asks the parts whether the crawl is complete
 limits        bytes and seconds, which are limits of the crawl and not of a part
 given         the configuration that parts get, and what the coordinator does by it

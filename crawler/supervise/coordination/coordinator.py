@@ -11,13 +11,17 @@ from crawler.operate.parts.sums import sum_frontiers
 from crawler.parts.line.messages import (
     Answered,
     Ask,
+    Connected,
     End,
     Ended,
+    Failed,
     FromPart,
     Opened,
     Progress,
+    Rebuilding,
     Stop,
     ToService,
+    Warned,
 )
 from crawler.status import Status
 from crawler.supervise.coordination.ending import EndSearch
@@ -176,7 +180,7 @@ class Coordinator:
                 self.stop(Ending.LIMIT)
             case ToService():
                 self.given.services.receive(number, message)
-            case _:
+            case Rebuilding() | Connected() | Warned() | Ended() | Failed():
                 pass
 
     def end(self, number: int) -> None:

@@ -1,11 +1,22 @@
-"""Tells people what parts say of themselves."""
+"""Notes what parts say of themselves, and tells people."""
 
 import logging
 from collections import Counter
 from collections.abc import Callable
 
 from crawler.library.log_handlers import PER_KIND
-from crawler.parts.line.messages import Ended, Failed, FromPart, Progress, Rebuilding, Warned
+from crawler.parts.line.messages import (
+    Answered,
+    Connected,
+    Ended,
+    Failed,
+    FromPart,
+    Opened,
+    Progress,
+    Rebuilding,
+    ToService,
+    Warned,
+)
 from crawler.status import number_of
 from crawler.supervise.coordination.watched_part import WatchedPart
 
@@ -13,8 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """Notes what a part has said, and tells people. Of warnings, they hear the first few of each kind, whichever parts
-    these come from."""
+    """People hear the first few warnings of each kind, whichever parts these come from."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         self._tell = tell
@@ -37,5 +47,5 @@ class Reporter:
                 part.last_status, part.last = status, message
             case Failed():
                 part.last = message
-            case _:
+            case Opened() | Connected() | Answered() | ToService():
                 pass
