@@ -8,8 +8,8 @@ from crawler.codes import exit_codes
 from crawler.serve.life.facts import Process, Rest, Why
 
 STOPPED_GRACE_S: Final = 10.0
-"""When the machine shuts down, a crawl may end by a signal before the daemon gets its own. So a crawl that was stopped
-only stays stopped if the daemon still runs after this time."""
+"""When the machine shuts down, a crawl may end by a signal before the daemon gets its own. So a crawl that a signal
+has stopped only stays stopped if the daemon still runs after this time."""
 TRY_AGAIN_S: Final = 60.0
 """After which a crawl is tried again that has ended because the disk is full, or for want of a server."""
 _UNKNOWN: Final = "ended; how is not known"
