@@ -1,5 +1,6 @@
 """A report for people."""
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
@@ -27,6 +28,8 @@ from crawler.operate.report.forms import (
 from crawler.status import duration, number_of, row_lines, size
 
 NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
+_JOINERS: Final = "\u00ad\u200c\u200d"
+"""Soft hyphens and joiners, which words of some languages have, and emoji."""
 _ROBOTS: Final = {
     "allowed": "robots.txt allows everything",
     "partly": "robots.txt disallows a part",
@@ -169,8 +172,12 @@ def titled(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def printable(line: str) -> str:
-    """What strangers have written must not control the terminal."""
-    return line if line.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in line)
+    """What strangers have written must not control the terminal, or turn the text around it."""
+    return line if line.isprintable() else "".join(each if _is_shown(each) else "\ufffd" for each in line)
+
+
+def _is_shown(character: str) -> bool:
+    return character.isprintable() or character in _JOINERS or unicodedata.category(character) == "Zs"
 
 
 def _only_first(found: DeadLinkList | RedirectList) -> Iterator[str]:

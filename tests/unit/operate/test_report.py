@@ -16,7 +16,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
 from crawler.operate.report.counting import MAX_NAMES, OTHERS, Checks, Hosts, Names, Totals
 from crawler.operate.report.forms import External, Report
-from crawler.operate.report.text import host_tables
+from crawler.operate.report.text import host_tables, printable
 from crawler.operate.report.visits import Visit
 from crawler.write.records import record_files
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make
@@ -210,3 +210,9 @@ def test_hosts_tell_their_answers_and_exclusions_and_why_they_wait(tmp_path: Pat
     (row,) = hosts.table(10, has_bytes=True).most_pages
     assert row.excluded == {"robots": 2}
     assert (len(row.statuses), row.statuses[OTHERS]) == (21, 10)
+
+
+def test_words_keep_their_joiners_and_spaces_and_turn_nothing_around_them() -> None:
+    kept = "\u0645\u06cc\u200c\u062e \U0001f468\u200d\U0001f469 so\u00adft a\u00a0b\u3000c"
+    assert printable(kept) == kept
+    assert printable("a\x1b[31m\u202eb\u2066c\ud800\u2028d\x00") == "a\ufffd[31m\ufffdb\ufffdc\ufffd\ufffdd\ufffd"

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
+from crawler.operate.report.text import printable
+
 _MAX_TEXT: Final = 300
 """Characters of a text that are shown."""
 
@@ -17,11 +19,7 @@ class Cell(str):
 def text(value: str) -> str:
     """A text of strangers, without what could turn or hide the text around it."""
     shown = value if len(value) <= _MAX_TEXT else f"{value[:_MAX_TEXT]}…"
-    return escape(_printable(shown))
-
-
-def _printable(value: str) -> str:
-    return "".join(each if each.isprintable() else "\ufffd" for each in value)
+    return escape(printable(shown))
 
 
 def url(value: str | None) -> Cell:
@@ -30,7 +28,7 @@ def url(value: str | None) -> Cell:
         return Cell("–")
     if not value.lower().startswith(("http://", "https://")):
         return Cell(text(value))
-    return Cell(f'<a href="{escape(_printable(value))}" rel="noreferrer nofollow">{text(value)}</a>')
+    return Cell(f'<a href="{escape(printable(value))}" rel="noreferrer nofollow">{text(value)}</a>')
 
 
 def number(value: int | None) -> Cell:
