@@ -6,6 +6,7 @@ aiohttp would accept any number, and wait for the headers of a request for ever.
 import asyncio
 import logging
 import socket
+import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,6 +29,8 @@ _PAUSE_S: Final = 1.0
 _GOODBYE_S: Final = 2.0
 """How long the end of a TLS connection may take."""
 _MAX_SWEEP_S: Final = 5.0
+_ACKNOWLEDGED: Final = slice(120, 128)
+"""Where Linux has `tcpi_bytes_acked` in `struct tcp_info` (linux/tcp.h)."""
 
 
 class Listener:
@@ -54,8 +57,8 @@ class Listener:
         self._beginning: Counter[str] = Counter()
         """The connections of each client that are not yet the server's."""
         self._idle_since: dict[object, float] = {}
-        self._unsent: dict[object, int] = {}
-        """How much of its answer each connection had not read at the last look."""
+        self._received: dict[object, tuple[int, int]] = {}
+        """For each connection, how much its client had received at the last look, and how much waited here."""
 
     async def serve(self) -> None:
         """Accept connections until it is cancelled."""
@@ -126,15 +129,18 @@ class Listener:
         """Close the connections that have had no answer for long, and get none now, or do not read it."""
         running, used = self._traffic.running, self._traffic.take_used()
         idle = [each for each in self._server.connections if each not in running]
-        unsent: dict[object, int] = {
-            each: each.transport.get_write_buffer_size() for each in idle if each.transport is not None
+        received: dict[object, tuple[int, int]] = {
+            each: (_acknowledged(each.transport), each.transport.get_write_buffer_size())
+            for each in idle
+            if each.transport is not None
         }
         used |= {
             each
-            for each, size in unsent.items()
-            if size != self._unsent.get(each, 0) or (size == 0 and self._traffic.sends_file(each))
+            for each, now_received in received.items()
+            if now_received != self._received.get(each, now_received)
+            or (now_received[1] == 0 and self._traffic.sends_file(each))
         }
-        self._unsent = unsent
+        self._received = received
         self._idle_since = {each: now if each in used else self._idle_since.get(each, now) for each in idle}
         for each in idle:
             if now - self._idle_since[each] >= self._limits.idle_s and each.transport is not None:
@@ -152,6 +158,21 @@ class Listener:
             token = caller_of(request).token
             if token is not None and token not in known and request.transport is not None:
                 request.transport.abort()
+
+
+def _acknowledged(transport: asyncio.BaseTransport) -> int:
+    """Bytes that the client of a TCP connection has confirmed; 0 if the system does not tell.
+
+    The size of our buffer may stay the same while the client reads, because TLS and the system have their own.
+    """
+    connection = transport.get_extra_info("socket")
+    if connection is None or connection.family == socket.AF_UNIX or not hasattr(socket, "TCP_INFO"):
+        return 0
+    try:
+        info: bytes = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _ACKNOWLEDGED.stop)
+    except OSError:
+        return 0  # the connection has just ended
+    return int.from_bytes(info[_ACKNOWLEDGED], sys.byteorder)
 
 
 def _too_many() -> bytes:

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ import msgspec
 import pytest
 
 from crawler.serve.api.gate.tokens import Rights, Tokens
+from crawler.serve.api.server import Listen
 from crawler.serve.exports import stored
 from crawler.serve.exports.exporter import Exporter
 from crawler.serve.exports.forms import ExportBody, ExportForm, StoredExport
@@ -28,7 +30,8 @@ from crawler.serve.life.facts import KeeperOptions, Plan
 from crawler.serve.records import Home
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.export.written import record, write_crawl
-from tests.unit.serve.api.serving import BASE, IDLE_S, Answer, Api, served
+from tests.unit.serve.api.serving import BASE, IDLE_S, LOOPBACK, Answer, Api, served
+from tests.unit.serve.api.test_api_tls import Files
 
 EXPORTS = "/crawls/a/exports"
 PARQUET = ExportBody(format="parquet")
@@ -43,8 +46,8 @@ def home(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def serving(home: Path, **limits: Any) -> AsyncIterator[Api]:
-    async with served(home, **limits) as api:
+async def serving(home: Path, listen: Listen = LOOPBACK, **limits: Any) -> AsyncIterator[Api]:
+    async with served(home, listen, **limits) as api:
         keeper = Keeper("a", Home(home), KeeperOptions(), commands=Commands())
         plan = Plan(directory=str(home / "crawls" / "a"), digest="")
         keeper.change(lambda facts: msgspec.structs.replace(facts, plan=plan))
@@ -341,12 +344,13 @@ class Download:
 
 
 @asynccontextmanager
-async def downloading(api: Api, path: str) -> AsyncIterator[Download]:
+async def downloading(api: Api, path: str, tls: ssl.SSLContext | None) -> AsyncIterator[Download]:
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
     connection.setblocking(False)
     await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", api.port))
-    reader, writer = await asyncio.open_connection(sock=connection)
+    name = None if tls is None else "crawls.test"
+    reader, writer = await asyncio.open_connection(sock=connection, ssl=tls, server_hostname=name)
     try:
         head = f"GET {BASE}{path} HTTP/1.1\r\nHost: 127.0.0.1:{api.port}\r\nAuthorization: Bearer {api.token}\r\n\r\n"
         writer.write(head.encode())
@@ -355,22 +359,29 @@ async def downloading(api: Api, path: str) -> AsyncIterator[Download]:
         writer.transport.abort()
 
 
-async def test_a_download_may_last_as_long_as_its_client_reads(home: Path) -> None:
-    async with serving(home, idle_s=IDLE_S) as api:
+@pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "tls"])
+async def test_a_download_may_last_as_long_as_its_client_reads(home: Path, tmp_path: Path, *, is_tls: bool) -> None:
+    async with serving(home) as api:
         made = await ended(api, await begin(api, format="jsonl"))
-        (file,) = made.files
-        with (home / "daemon" / "exports" / "a" / made.id / "files" / file.name).open("r+b") as stored:
-            stored.truncate(256 << 20)
-        path = f"{EXPORTS}/{made.id}/file?file={file.name}"
-        async with downloading(api, path) as slow, downloading(api, path) as stalled:
+    (file,) = made.files
+    size = 32 << 20
+    with (home / "daemon" / "exports" / "a" / made.id / "files" / file.name).open("r+b") as stored:
+        stored.truncate(size)
+    path = f"{EXPORTS}/{made.id}/file?file={file.name}"
+    files = Files(tmp_path)
+    listen, tls = (files.listen(), files.trusting()) if is_tls else (LOOPBACK, None)
+    async with serving(home, listen, idle_s=IDLE_S) as api:
+        async with downloading(api, path, tls) as slow, downloading(api, path, tls) as stalled:
             async with asyncio.timeout(MAX_WAIT_S):
                 assert await stalled.take(100)
                 began = time.monotonic()
                 while time.monotonic() < began + 3 * IDLE_S:
-                    assert await slow.take(1 << 20)
-                    await asyncio.sleep(0.05)
-                while await stalled.take(1 << 20):
-                    pass
-        assert stalled.read < 256 << 20
+                    assert await slow.take(32_768)
+                    await asyncio.sleep(0.1)
+                for each in (slow, stalled):
+                    while await each.take(1 << 20):
+                        pass
+        assert stalled.read < size <= slow.read
         for _ in range(10):  # connections with the numbers of those that were aborted
-            assert (await api.ask("GET", EXPORTS)).status == 200
+            answer = await (api.ask_locally if is_tls else api.ask)("GET", EXPORTS)
+            assert answer.status == 200
