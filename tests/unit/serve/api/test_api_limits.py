@@ -179,6 +179,9 @@ class OfServer:
 
     def __init__(self, count: int) -> None:
         self.connections = [Mock() for _ in range(count)]
+        for each in self.connections:
+            each.transport.get_extra_info.return_value = None
+            each.transport.get_write_buffer_size.return_value = 0
 
     def aborted(self) -> list[bool]:
         return [each.transport.abort.called for each in self.connections]
