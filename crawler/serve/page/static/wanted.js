@@ -59,10 +59,10 @@ export function textFilter(label, value, change) {
   return h("label", null, label, h("input", { type: "search", value, maxlength: 300, autocomplete: "off", spellcheck: "false", oninput: typed }));
 }
 
-/** A field whose text changes what is shown, once the reader has left it or pressed Enter. */
-export function textWish(label, value, change) {
+/** A field whose text changes what is shown, once the reader has left it or pressed Enter. It shows an example while it is empty. */
+export function textWish(label, example, value, change) {
   const done = ({ target }) => change(target.value);
-  return h("label", null, label, h("input", { type: "text", value, maxlength: 2000, autocomplete: "off", spellcheck: "false", onchange: done }));
+  return h("label", null, label, h("input", { type: "text", value, placeholder: example, size: 38, maxlength: 2000, autocomplete: "off", spellcheck: "false", onchange: done }));
 }
 
 /** A choice that changes what is shown. Options are values with their texts. */

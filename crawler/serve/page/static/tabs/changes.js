@@ -47,7 +47,7 @@ export function changes(name, search) {
       };
       choose = () => filters(
         choice("Compare with", since(), [...runs.map((run) => [run, `the run ${run}`]), ...SPANS, ...others.map((each) => [CRAWL + each, `the crawl ${each}`])], change("since")),
-        isCrawl() && textWish("Its URLs begin with, and these with", wish.get("map"), change("map")),
+        isCrawl() && textWish("How URLs of that crawl begin, and URLs of this one", "http://staging.test/ http://site.test/", wish.get("map"), change("map")),
         choice("Show", wish.get("only"), ONLY, change("only")));
       const renew = () => {
         made = null;
