@@ -365,7 +365,9 @@ def test_a_person_sees_what_has_changed_since_an_earlier_run_of_a_schedule(tmp_p
         page.get_by_label("Compare with").select_option("the crawl b")
         expect(page.get_by_text("1 in b", exact=True)).to_be_visible()
         assert_everybody_can_use(page)
-        page.get_by_label("How URLs of that crawl begin, and URLs of this one").fill(f"http://h00000.{wide_web.params.domain}/")
+        page.get_by_label("How URLs of that crawl begin, and URLs of this one").fill(
+            f"http://h00000.{wide_web.params.domain}/"
+        )
         page.keyboard.press("Enter")
         expect(page.get_by_text("expected pairs of URLs")).to_be_visible()
         served.end()
