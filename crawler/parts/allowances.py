@@ -120,7 +120,7 @@ class Purse:
             allowed=self.allowed,
             used=self.used,
             pages=self.pages,
-            wants=self.wants,
+            wants=self.wants and not is_idle,
             is_idle=is_idle,
         )
 

@@ -202,6 +202,23 @@ def run(seeds: range) -> None:
         crawl.finish()
 
 
+def test_a_part_that_has_fetched_an_owed_page_last_wants_no_more() -> None:
+    """A URL was refused before it, and is gone since then."""
+    purse = Purse(order=Order(3, 7), allowed=1, settled=0)
+    purse.owe([1])
+    purse.obey(Instruction(order=Order(3, 8)))
+    assert not purse.begin(2)
+    assert purse.state(is_idle=False).wants
+    assert purse.begin(1)
+    purse.settle(1, is_page=True)
+    assert not purse.state(is_idle=True).wants
+
+
+@pytest.mark.parametrize("seed", [13492])
+def test_a_limit_is_met_exactly_in_histories_that_once_failed(seed: int) -> None:
+    run(range(seed, seed + 1))
+
+
 def test_a_bank_gives_nothing_before_it_has_heard_all_parts() -> None:
     bank, first, second = Bank(limit=10, parts=2), Part(0, 9), Part(1, 9)
     first.lease(0)
