@@ -35,7 +35,7 @@ def encoding_of(
     body: bytes, /, *, http_charset: str | None, is_xml: bool = False, is_json: bool = False, is_xhtml: bool = False
 ) -> Encoding:
     """The encoding of a body. `is_xml`: XML that is not a page. `is_json`: JSON, which is UTF-8 (RFC 8259). `is_xhtml`:
-    a page in XML, whose XML declaration counts before any <meta>."""
+    a page in XML, where a <meta> counts only if the page can't be UTF-8."""
     for mark, name in _BOMS:
         if body.startswith(mark):
             return Encoding(name, "bom", len(mark))
@@ -43,8 +43,10 @@ def encoding_of(
         return Encoding(in_header, "http")
     if (is_xml or is_xhtml) and (in_xml := find_xml_encoding(body)):
         return Encoding(in_xml, "xml")
+    if (is_xml or is_json or is_xhtml) and is_mostly_utf8(body):
+        return Encoding("utf-8", "default")
     if is_xml or is_json:
-        return Encoding("utf-8", "default") if is_mostly_utf8(body) else _detected_encoding(body)
+        return _detected_encoding(body)
     if in_html := find_html_encoding(body):
         return Encoding(*in_html)
     return _detected_encoding(body)

@@ -209,7 +209,14 @@ def test_xml_is_utf8_unless_it_says_otherwise_or_cannot_be() -> None:
 def test_a_page_in_xml_says_so_before_any_meta() -> None:
     body = b'<?xml version="1.0" encoding="iso-8859-5"?><html><meta charset=koi8-r>'
     assert encoding_of(body, http_charset=None, is_xhtml=True) == Encoding("iso-8859-5", "xml")
-    assert encoding_of(body[44:], http_charset=None, is_xhtml=True) == Encoding("koi8-r", "meta")
+
+
+def test_a_page_in_xml_is_utf8_whatever_its_meta_says_unless_it_cannot_be() -> None:
+    html = '<html xmlns="http://www.w3.org/1999/xhtml"><meta charset="koi8-r"/><a href="?q=Обычный&#1078;"/></html>'
+    found = lexbor_extractor().extract(page(html.encode(), headers=(("Content-Type", "application/xhtml+xml"),)))
+    assert (found.charset, found.charset_source) == ("utf-8", "default")
+    assert [link.href for link in found.links] == ["?q=Обычныйж"]
+    assert encoding_of(html.encode("koi8-r"), http_charset=None, is_xhtml=True) == Encoding("koi8-r", "meta")
 
 
 def test_one_broken_character_does_not_make_a_utf8_page_another() -> None:
