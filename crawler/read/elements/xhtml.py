@@ -1,7 +1,8 @@
 """Rewrites XHTML so that an HTML parser reads it as an XML parser would.
 
-The two differ in two points. `<script src="x"/>` is closed in XML, but open until `</script>` in HTML. A CDATA section
-is text in XML, but a comment in HTML. We do not use an XML parser, because much XHTML is broken XML, which browsers
+The two differ in three points. `<script src="x"/>` is closed in XML, but open until `</script>` in HTML. A CDATA
+section is text in XML, but a comment in HTML. A line break or tab in an attribute is a space in XML, which stays in a
+URL as `%20`; a URL of HTML loses it. We do not use an XML parser, because much XHTML is broken XML, which browsers
 refuse but a crawler should read.
 """
 
@@ -16,14 +17,22 @@ _TOKEN: Final = re.compile(
     rb"|<(?P<name>[a-zA-Z][^\t\n\f\r <>/]*+)(?P<attributes>[^<>]*+)(?<=/)>",
     re.DOTALL,
 )
+_BROKEN_VALUE: Final = re.compile(rb"""=[\t\n\r ]*(?:"[^"<\t\n\r]*[\t\n\r][^"<]*"|'[^'<\t\n\r]*[\t\n\r][^'<]*')""")
+"""The value of an attribute with line breaks or tabs."""
+_BREAK: Final = re.compile(rb"\r\n|[\t\n\r]")
 _VOID: Final = frozenset(
     b"area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr".split()
 )
 
 
 def xhtml_to_html(xhtml: bytes, /) -> bytes:
-    """Add an end tag to each empty element that needs one, and turn CDATA into text. `xhtml` is in UTF-8."""
-    return _TOKEN.sub(_rewrite_token, xhtml)
+    """Add an end tag to each empty element that needs one, and turn CDATA into text, and line breaks of attributes into
+    spaces. `xhtml` is in UTF-8."""
+    return _TOKEN.sub(_rewrite_token, _BROKEN_VALUE.sub(_join_lines, xhtml))
+
+
+def _join_lines(value: re.Match[bytes]) -> bytes:
+    return _BREAK.sub(b" ", value[0])
 
 
 def _rewrite_token(token: re.Match[bytes]) -> bytes:

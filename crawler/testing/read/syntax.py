@@ -79,6 +79,11 @@ class SyntaxTests(HtmlExtractorSuite):
             assert found.content_type == "application/xhtml+xml"
             assert (found.title, hrefs(found)) == ("T", ["x?a=1&b=2"])
 
+    def test_line_breaks_and_tabs_in_attributes_of_xhtml_are_spaces(self) -> None:
+        body = b"<html><a href='\na\r\nb\t'/><a \n href = \n\"c\n\td\"/><a href='e&#10;f'/>='\n<a\nhref='g'/></html>"
+        found = self.make_extractor().extract(page(body, headers=(("Content-Type", "application/xhtml+xml"),)))
+        assert hrefs(found) == ["a b", "c  d", "e\nf", "g"]
+
     def test_elements_that_xhtml_closes_at_once_hold_nothing(self) -> None:
         found = self.make_extractor().extract(page(XHTML, headers=(("Content-Type", "application/xhtml+xml"),)))
         assert [(link.href, link.text) for link in found.links] == [
