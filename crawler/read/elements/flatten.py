@@ -86,7 +86,8 @@ def _flat_element(name: bytes, attributes: bytes, content: bytes, met: set[bytes
     if name not in _READ or (name in _ROOTS and name in met) or (name == b"p" and b"a" in met):
         # We read some attributes of every element. <wbr> has no other meaning, and needs no end tag.
         lower = attributes.lower()
-        return b"<wbr%b >" % attributes if b"url(" in lower or b"data-" in lower else b""
+        has_url = b"url(" in lower or b"image-set(" in lower or b"data-" in lower
+        return b"<wbr%b >" % attributes if has_url else b""
     if name == b"title" and b"svg" in met:
         return content.replace(b"<", b"&lt;")
     if name == b"a" and b"svg" in met:

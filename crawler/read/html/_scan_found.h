@@ -112,6 +112,8 @@ holds_url(const byte *at, const byte *end)
     while ((at = memchr(at, '(', end - at)) != NULL) {
         if (at - from >= 3 && (at[-1] | 0x20) == 'l' && (at[-2] | 0x20) == 'r' && (at[-3] | 0x20) == 'u')
             return 1;
+        if (at - from >= 9 && (at[-1] | 0x20) == 't' && equals_lower((span){at - 9, 9}, "image-set"))
+            return 1;
         at++;
     }
     return 0;

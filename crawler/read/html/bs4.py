@@ -19,7 +19,7 @@ from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import PageReader
 
 _MAX_PARAGRAPHS: Final = 20
-_HOLDS_URL = re.compile(r"url\(", re.IGNORECASE)
+_HOLDS_URL = re.compile(r"(?:url|image-set)\(", re.IGNORECASE)
 
 
 def bs4_extractor(*, agent: str = "", options: Options = DEFAULT_OPTIONS) -> PageReader:

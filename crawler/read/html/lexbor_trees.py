@@ -22,6 +22,7 @@ _SELECTOR: Final = (
 )
 """Selects the elements with URLs or metadata. Selecting by attribute is faster than by element name, and in a large
 page far faster than a walk over all elements; but each document pays for parsing the selector."""
+_STYLED: Final = ':is([style*="url(" i],[style*="image-set(" i])'
 _SMALL_BYTES: Final = 16_384
 _LAST_KNOWN: Final = 10_000
 """Lexbor numbers the elements that it knows from 1 on. Others, such as <use>, get another number in each document."""
@@ -64,8 +65,8 @@ class LexborTrees:
             if read_element is not None and (address := node.mem_id) != last:
                 last = address
                 read_element(reader, node.attributes, node)
-        if b"url(" in lower:
-            for node in tree.css('[style*="url(" i]'):
+        if b"url(" in lower or b"image-set(" in lower:
+            for node in tree.css(_STYLED):
                 reader.inline_style(node.attributes.get("style"))
         if b"data-bg" in lower:
             for node in tree.css("[data-bg]"):

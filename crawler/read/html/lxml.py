@@ -22,6 +22,7 @@ _END_OF_DOCUMENT = re.compile(rb"</(?:html|body)\b[^>]*>", re.IGNORECASE)
 _ENDS_MATTER: Final = frozenset(
     b"html head body template a p script style title textarea iframe noembed noframes xmp plaintext".split()
 )
+_HOLDS_URL: Final = re.compile(r"(?:url|image-set)\(", re.IGNORECASE)
 _LONGEST_NAME: Final = max(map(len, _ENDS_MATTER)) + 1
 _MARKED_AS_CLOSED = re.compile(
     rb"<(?:(?P<foreign>/?(?:svg|math)(?=[\t\n\f\r />])[^<>]*+)"
@@ -57,9 +58,9 @@ def _read(document: Document) -> ElementReader[lxml.etree._Element]:
     for element in root.iter(*readers):
         readers[element.tag](reader, cast(Attributes, element.attrib), element)
     lower = document.html.lower()
-    if b"url(" in lower:
+    if b"url(" in lower or b"image-set(" in lower:
         for style in cast(list[str], root.xpath("//@style")):
-            if "url(" in style.lower():
+            if _HOLDS_URL.search(style):
                 reader.inline_style(style)
     if b"data-bg" in lower:
         for value in cast(list[str], root.xpath("//@data-bg")):

@@ -50,3 +50,6 @@ class StyleTests(HtmlExtractorSuite):
         upper = "<p STYLE='background: URL(a)'>x<p style='b: Url(\"b\")'>"
         for found in (self.read(upper), self.read(upper + "<p>text" * 3000), self.read(upper + MANY_OPEN)):
             assert hrefs(found, LinkKind.CSS) == ["a", "b"]
+        sets = "<p style=\"a: image-set('a' 1x, 'b' 2x)\">x<p style=\"b:Image-Set('c' 1x, url(d) 2x)\"><p style=e:f>"
+        for found in (self.read(sets), self.read(sets + "<p>text" * 3000), self.read(sets + MANY_OPEN)):
+            assert hrefs(found, LinkKind.CSS) == ["a", "b", "c", "d"]
