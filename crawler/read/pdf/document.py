@@ -89,9 +89,11 @@ def _add_links(page: PageObject, links: list[Link], left: int) -> int:
 def _links(page: PageObject) -> Iterator[Link]:
     annotations = page.get("/Annots")
     for reference in annotations.get_object() if annotations is not None else ():
-        action = reference.get_object().get("/A")
-        uri = action.get_object().get("/URI") if action is not None else None
-        href = uri.get_object() if uri is not None else None
+        href = None
+        with suppress(*_BROKEN):
+            action = reference.get_object().get("/A")
+            uri = action.get_object().get("/URI") if action is not None else None
+            href = uri.get_object() if uri is not None else None
         if isinstance(href, bytes):
             href = href.decode("latin-1")
         if isinstance(href, str) and href.strip():

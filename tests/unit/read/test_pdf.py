@@ -4,7 +4,7 @@ import io
 
 import pytest
 from pypdf import PdfWriter, annotations
-from pypdf.generic import ArrayObject, NameObject
+from pypdf.generic import ArrayObject, DictionaryObject, NameObject, NullObject, NumberObject
 
 from crawler.page import LinkKind
 from crawler.read.options import Options
@@ -42,6 +42,17 @@ def test_links_of_pdf_documents_are_read_where_wanted(make: Make) -> None:
     ]
     for broken in (body[: len(body) // 2], b"%PDF-1.7 nothing", body.replace(b"/Annots", b"/Annotz")):
         assert reader.extract(page(broken, headers=())).content_type == "application/pdf"
+
+
+def test_a_broken_annotation_loses_only_its_own_link() -> None:
+    writer = PdfWriter()
+    writer.add_blank_page(100, 100)
+    whole = [annotations.Link(rect=(0, 0, 9, 9), url=f"https://e.org/{name}") for name in "ab"]
+    broken = [NullObject(), NumberObject(1), DictionaryObject({NameObject("/A"): NumberObject(1)})]
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([whole[0], *broken, whole[1]])
+    file = io.BytesIO()
+    writer.write(file)
+    assert [each.href for each in read_pdf(file.getvalue()).links] == ["https://e.org/a", "https://e.org/b"]
 
 
 def test_links_that_share_a_long_uri_take_no_more_memory_than_links_may(monkeypatch: pytest.MonkeyPatch) -> None:
