@@ -11,6 +11,7 @@ from typing import Final
 
 from pypdf import PageObject, PdfReader
 from pypdf.errors import PyPdfError
+from pypdf.generic import ByteStringObject, TextStringObject
 
 from crawler.page import Link, LinkKind
 from crawler.read.elements.attributes import collapse_space
@@ -93,11 +94,20 @@ def _links(page: PageObject) -> Iterator[Link]:
         with suppress(*_BROKEN):
             action = reference.get_object().get("/A")
             uri = action.get_object().get("/URI") if action is not None else None
-            href = uri.get_object() if uri is not None else None
-        if isinstance(href, bytes):
-            href = href.decode("latin-1")
-        if isinstance(href, str) and href.strip():
-            yield Link(href.strip(), LinkKind.LINK)
+            href = _href(uri.get_object()) if uri is not None else None
+        if href:
+            yield Link(href, LinkKind.LINK)
+
+
+def _href(uri: object) -> str | None:
+    """The URI as its author meant it. It should be ASCII, but some are UTF-8, as browsers know."""
+    if isinstance(uri, TextStringObject) and (uri.isascii() or uri.autodetect_utf16):
+        return uri.strip()
+    if not isinstance(uri, TextStringObject | ByteStringObject):
+        return None
+    with suppress(UnicodeDecodeError):
+        return uri.original_bytes.decode("utf-8").strip()
+    return (uri if isinstance(uri, str) else uri.decode("latin-1")).strip()
 
 
 def _text(found: object) -> str | None:

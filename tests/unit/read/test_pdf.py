@@ -55,6 +55,22 @@ def test_a_broken_annotation_loses_only_its_own_link() -> None:
     assert [each.href for each in read_pdf(file.getvalue()).links] == ["https://e.org/a", "https://e.org/b"]
 
 
+@pytest.mark.parametrize(
+    ("written", "href"),
+    [
+        ("https://e.org/café".encode(), "https://e.org/café"),
+        ("https://e.org/Straße".encode(), "https://e.org/Straße"),
+        ("https://e.org/caf\xe9".encode("latin-1"), "https://e.org/café"),
+        ("https://e.org/Stra\xdfe\x9f".encode("latin-1"), "https://e.org/Straße\x9f"),
+        (b"\xfe\xff" + "https://e.org/é".encode("utf-16-be"), "https://e.org/é"),
+        (b" https://e.org/a ", "https://e.org/a"),
+    ],
+)
+def test_a_uri_beyond_ascii_is_utf8_if_it_can_be(written: bytes, href: str) -> None:
+    body = _pdf("x").replace(b"/URI (x)", b"/URI <%b>" % written.hex().encode())
+    assert [each.href for each in read_pdf(body).links] == [href]
+
+
 def test_links_that_share_a_long_uri_take_no_more_memory_than_links_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "MAX_HREF_CHARACTERS", 1000)
     writer = PdfWriter()
