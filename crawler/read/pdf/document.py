@@ -96,7 +96,9 @@ def _links(page: PageObject) -> Iterator[Link]:
             uri = action.get_object().get("/URI") if action is not None else None
             href = _href(uri.get_object()) if uri is not None else None
         if href:
-            yield Link(href, LinkKind.LINK)
+            # As viewers do: authors omit the scheme, and `www.pdf` is a document.
+            has_host = href.startswith("www.") and href.count(".") > 1
+            yield Link(f"http://{href}" if has_host else href, LinkKind.LINK)
 
 
 def _href(uri: object) -> str | None:

@@ -71,6 +71,16 @@ def test_a_uri_beyond_ascii_is_utf8_if_it_can_be(written: bytes, href: str) -> N
     assert [each.href for each in read_pdf(body).links] == [href]
 
 
+def test_links_that_begin_with_www_lack_only_the_scheme() -> None:
+    found = read_pdf(_pdf("www.example.org/a", "www.pdf", "example.org", "https://www.e.org/"))
+    assert [each.href for each in found.links] == [
+        "http://www.example.org/a",
+        "www.pdf",
+        "example.org",
+        "https://www.e.org/",
+    ]
+
+
 def test_links_that_share_a_long_uri_take_no_more_memory_than_links_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "MAX_HREF_CHARACTERS", 1000)
     writer = PdfWriter()
