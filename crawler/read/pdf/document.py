@@ -17,6 +17,7 @@ from crawler.page import Link, LinkKind
 from crawler.read.elements.attributes import collapse_space
 from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS
 from crawler.read.options import PdfContent
+from crawler.url.urls import MAX_URL_LENGTH, join
 
 MAX_PAGES: Final = 2_000
 """Limit per document; further pages are ignored."""
@@ -47,6 +48,7 @@ def read_pdf(
     texts: list[str] = []
     left, hrefs_left = text_bytes, MAX_HREF_CHARACTERS
     count = len(reader.pages)
+    base = _base(reader)
     read = 0
     for number in range(min(count, MAX_PAGES)):
         wants_links = with_links and len(links) < MAX_LINKS and hrefs_left >= 0
@@ -56,7 +58,7 @@ def read_pdf(
         with suppress(*_BROKEN):
             page = reader.pages[number]
             if wants_links:
-                hrefs_left = _add_links(page, links, hrefs_left)
+                hrefs_left = _add_links(page, links, hrefs_left, base=base)
             if left > 0 and (text := page.extract_text().strip()):
                 texts.append(text)
                 left -= len(text.encode("utf-8", "replace"))
@@ -75,11 +77,11 @@ def read_pdf(
     )
 
 
-def _add_links(page: PageObject, links: list[Link], left: int) -> int:
+def _add_links(page: PageObject, links: list[Link], left: int, *, base: str | None) -> int:
     """Add the links of a page, of so many characters at most. Returns how many are left; negative if a link did not
     fit."""
     with suppress(*_BROKEN):
-        for link in _links(page):
+        for link in _links(page, base):
             left -= len(link.href)
             if left < 0:
                 break
@@ -87,7 +89,7 @@ def _add_links(page: PageObject, links: list[Link], left: int) -> int:
     return left
 
 
-def _links(page: PageObject) -> Iterator[Link]:
+def _links(page: PageObject, base: str | None) -> Iterator[Link]:
     annotations = page.get("/Annots")
     for reference in annotations.get_object() if annotations is not None else ():
         href = None
@@ -98,7 +100,16 @@ def _links(page: PageObject) -> Iterator[Link]:
         if href:
             # As viewers do: authors omit the scheme, and `www.pdf` is a document.
             has_host = href.startswith("www.") and href.count(".") > 1
-            yield Link(f"http://{href}" if has_host else href, LinkKind.LINK)
+            href = f"http://{href}" if has_host else href
+            yield Link(href if base is None else join(base, href) or href, LinkKind.LINK)
+
+
+def _base(reader: PdfReader) -> str | None:
+    """The base of relative links, if the document names one that is not too long."""
+    with suppress(*_BROKEN):
+        base = _href(reader.trailer["/Root"]["/URI"]["/Base"])  # type: ignore[index]
+        return base if base and len(base) <= MAX_URL_LENGTH else None
+    return None
 
 
 def _href(uri: object) -> str | None:

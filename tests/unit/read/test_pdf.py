@@ -4,7 +4,7 @@ import io
 
 import pytest
 from pypdf import PdfWriter, annotations
-from pypdf.generic import ArrayObject, DictionaryObject, NameObject, NullObject, NumberObject
+from pypdf.generic import ArrayObject, DictionaryObject, NameObject, NullObject, NumberObject, TextStringObject
 
 from crawler.page import LinkKind
 from crawler.read.options import Options
@@ -79,6 +79,25 @@ def test_links_that_begin_with_www_lack_only_the_scheme() -> None:
         "example.org",
         "https://www.e.org/",
     ]
+
+
+def test_a_document_may_name_the_base_of_its_links() -> None:
+    writer = PdfWriter(io.BytesIO(_pdf("a.pdf", "https://e.org/b", "www.e.org/c", "mailto:d@e.org", "#e")))
+    for base, hrefs in (
+        ("https://b.example/x/y.pdf", ["https://b.example/x/a.pdf", "https://b.example/x/y.pdf#e"]),
+        ("https://b.example/" + "x" * 3000 + "/", ["a.pdf", "#e"]),
+        ("/no/base", ["a.pdf", "#e"]),
+    ):
+        writer.root_object[NameObject("/URI")] = DictionaryObject({NameObject("/Base"): TextStringObject(base)})
+        file = io.BytesIO()
+        writer.write(file)
+        assert [each.href for each in read_pdf(file.getvalue()).links] == [
+            hrefs[0],
+            "https://e.org/b",
+            "http://www.e.org/c",
+            "mailto:d@e.org",
+            hrefs[1],
+        ]
 
 
 def test_links_that_share_a_long_uri_take_no_more_memory_than_links_may(monkeypatch: pytest.MonkeyPatch) -> None:
