@@ -26,7 +26,7 @@ _RAW: Final = frozenset(
 _RAW_AND_READ: Final = frozenset({b"script", b"style", b"title", b"noframes"})
 _SHADOW_ROOT = re.compile(rb"shadowrootmode[\t\n\f\r ]*=[\t\n\f\r \"']*(?:open|closed)", re.IGNORECASE)
 """The attribute of a template that browsers show."""
-_TABLES: Final = frozenset({b"table", b"td", b"th"})
+_TABLES: Final = frozenset({b"table", b"tbody", b"td", b"tfoot", b"th", b"thead", b"tr"})
 """They have no meaning outside of each other."""
 _READ: Final = frozenset(name.encode() for name in ELEMENTS) - _TABLES | {b"p"}
 _UNPAIRED: Final = frozenset({b"a", b"p"})

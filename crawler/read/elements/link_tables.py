@@ -14,8 +14,12 @@ URL_ATTRIBUTES: Final[dict[str, tuple[tuple[str, LinkKind], ...]]] = {
     "track": (("src", LinkKind.EMBED),),
     "body": (("background", LinkKind.EMBED),),
     "table": (("background", LinkKind.EMBED),),
+    "tbody": (("background", LinkKind.EMBED),),
     "td": (("background", LinkKind.EMBED),),
+    "tfoot": (("background", LinkKind.EMBED),),
     "th": (("background", LinkKind.EMBED),),
+    "thead": (("background", LinkKind.EMBED),),
+    "tr": (("background", LinkKind.EMBED),),
 }
 """Elements from which we read URL attributes only. `ElementReader` has a method for each other element."""
 

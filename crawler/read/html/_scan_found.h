@@ -70,6 +70,8 @@ note_element(scan *self, const tag *given, PyObject *text)
     int has_url = 0, element = given->kind->element;
     if (given->is_laden)
         return GIVES_UP;
+    if (given->count == 0 && !(given->kind->properties & READ_ALWAYS) && element != SCRIPT)
+        return GOES_ON;
     /* Most elements are these. element_reader.py reads the others. */
     if (element == IMG && !has_references(attribute_of(given, "srcset")) &&
         !has_references(attribute_of(given, "data-srcset")) &&

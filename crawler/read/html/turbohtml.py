@@ -16,7 +16,7 @@ from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import PageReader
 
 _MAX_PARAGRAPHS: Final = 20
-_WITH_BACKGROUND: Final = frozenset({"body", "table", "td", "th"})
+_WITH_BACKGROUND: Final = frozenset({"body", "table", "tbody", "td", "tfoot", "th", "thead", "tr"})
 _ANYWHERE: Final = '[style*="url(" i],[style*="image-set(" i],[data-bg],[background]'
 """Selects elements by attributes that any of them may have, and few have."""
 

@@ -102,6 +102,14 @@ class LinkTests(HtmlExtractorSuite):
             ]
             assert hrefs(found, LinkKind.FRAME) == ["h", "q"]
 
+    def test_each_part_of_a_table_may_have_a_background(self) -> None:
+        html = (
+            "<table background=a><thead background=b><tr background='c&amp;d'><th background=e>x</table>"
+            "<table><tfoot background=f><tr><td background=g>x<tbody background=h><tr lang=en><td><tr></table>"
+        )
+        for found in (self.read(html), self.read(html + "<p>text" * 3000)):
+            assert hrefs(found, LinkKind.EMBED) == ["a", "b", "c&d", "e", "f", "g", "h"]
+
     def test_backgrounds_that_scripts_show_later_are_links(self) -> None:
         html = (
             "<div data-bg=' a.png?x&amp;y '><p DATA-BG=\"url('b.png'), url(c.png)\">"
