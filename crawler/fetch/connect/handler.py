@@ -92,14 +92,14 @@ class TolerantHandler(ResponseHandler):
         return now - self.asked_at
 
     def set_response_params(self, **params: Any) -> None:
-        # aiohttp asks a proxy for a tunnel.
-        self.begin_request(may_be_plain=False)
+        # aiohttp asks a proxy for a tunnel. It has written the request, so the answer may be there already.
+        self.begin_request(may_be_plain=False, is_written=True)
         super().set_response_params(**params)
 
-    def begin_request(self, *, may_be_plain: bool) -> None:
+    def begin_request(self, *, may_be_plain: bool, is_written: bool = False) -> None:
         """Prepare for a response. One that can't be plain has no body, whatever its head says. The request must be
-        written next, without a pause."""
-        if self.requests == 0 and has_unread(self.transport):
+        written next, without a pause, unless it is."""
+        if self.requests == 0 and not is_written and has_unread(self.transport):
             self._distrust()
         self.body_end, self.overhead = BodyEnd(), Overhead()
         self.requests += 1

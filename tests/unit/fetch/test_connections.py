@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -162,6 +163,23 @@ async def test_what_a_server_says_before_the_request_leaves_is_no_answer(fetcher
         answer = await fetcher.fetch(Request(url="http://early.test/"))
     assert kind(answer) is FailureKind.PROTOCOL
     assert "before it was asked" in getattr(answer, "message", "")
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_proxy_may_answer_before_the_client_looks_for_its_answer(loop: str) -> None:
+    async def main() -> int:
+        here, there = socket.socketpair()
+        with there:
+            handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
+            transport, _ = await asyncio.get_running_loop().create_connection(lambda: handler, sock=here)
+            there.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            handler.set_response_params(read_until_eof=True)  # when aiohttp has asked for a tunnel
+            message, _ = await handler.read()
+            transport.abort()
+        return message.code
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
+        assert runner.run(main()) == 200
 
 
 # what is kept
