@@ -183,8 +183,7 @@ class RobotsTxt:
             target = target_of(response, hop.url)
             if target is not None:
                 return self._follow(origin, hop, target, response, pause_s)
-        if isinstance(response, Page) and response.challenged and hop.redirects < MAX_REDIRECTS:
-            # The same request, signed, is one more turn of the host.
+        if must_repeat(response) and hop.redirects < MAX_REDIRECTS:
             return self._follow(origin, hop, hop.url, response, pause_s)
         self._hops.pop(origin, None)
         before = self._cache.find(origin)
@@ -205,7 +204,7 @@ class RobotsTxt:
         reached, duration_s = has_reached(response), response.duration_s
         return self._cache.put(origin, status, rules=rules, reached=reached, duration_s=duration_s, pause_s=pause_s)
 
-    def _follow(self, origin: str, hop: Hop, target: str, answer: Redirect | Page, pause_s: float | None) -> Verdict:
+    def _follow(self, origin: str, hop: Hop, target: str, answer: Fetched, pause_s: float | None) -> Verdict:
         """Remember where the next request goes."""
         unknown = msgspec.structs.replace(
             hop.verdict, asked=has_reached(answer), duration_s=answer.duration_s, pause_s=pause_s
@@ -240,6 +239,14 @@ def target_of(redirect: Redirect, url: str, /) -> str | None:
     that is no URL to crawl."""
     target = _URLS.read(redirect.location, url)
     return target.url if isinstance(target, Target) else None
+
+
+def must_repeat(response: Fetched, /) -> bool:
+    """Whether the same request must be sent once more, which is one more turn of the host: signed, or because the
+    server may have closed a kept connection before it got it."""
+    return (isinstance(response, Page) and response.challenged) or (
+        isinstance(response, Failure) and response.kept_closed
+    )
 
 
 def _is_long(status: RobotsStatus | None) -> bool:

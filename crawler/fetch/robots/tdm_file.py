@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.fetch.robots.robots_txt import ReadRetryAfter, Robots, has_reached, host_name, target_of
+from crawler.fetch.robots.robots_txt import ReadRetryAfter, Robots, has_reached, host_name, must_repeat, target_of
 from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
@@ -122,6 +122,8 @@ class TdmFiles:
             await self._archive(response)
         now = self._clock()
         target = target_of(response, url) if isinstance(response, Redirect) else None
+        if must_repeat(response):
+            target = url
         if target is not None and redirects < MAX_REDIRECTS and host_name(target) == host_name(url):
             self._hops[origin] = target, redirects + 1
             if len(self._hops) > MAX_ORIGINS:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.crawl_delays import CrawlDelays
-from crawler.fetch.robots.robots_txt import LONG_CHARACTERS, RobotsAtOnce, RobotsTxt
+from crawler.fetch.robots.robots_txt import LONG_CHARACTERS, MAX_REDIRECTS, RobotsAtOnce, RobotsTxt
 from crawler.fetch.robots.rules import (
     MAX_ROBOTS_BYTES,
     RobotsRules,
@@ -567,6 +567,23 @@ async def test_a_redirect_that_we_make_ourselves_is_no_request() -> None:
     world = World(known)
     verdict = await world.robots.allows("http://a.test/")
     assert (verdict.known, verdict.asked) == (False, False)
+
+
+@pytest.mark.parametrize("answers_then", [True, False])
+async def test_a_request_over_a_kept_connection_that_was_closed_is_sent_again_after_a_rest(answers_then: bool) -> None:
+    closed = msgspec.structs.replace(failure(FailureKind.DISCONNECTED), kept_closed=True)
+    world = World(redirect("/there"))
+    world.web.answers["http://a.test/there"] = closed
+
+    async def rest(delay_s: float) -> None:
+        world.slept.append(delay_s)
+        if len(world.slept) == 2 and answers_then:
+            world.web.answers["http://a.test/there"] = page(RULES)
+
+    verdict = await RobotsAtOnce(world.robots, rest_s=2.0, sleep=rest).allows("http://a.test/private")
+    assert verdict.reason == ("robots" if answers_then else "unreachable")
+    assert world.web.asked[1:] == ["http://a.test/there"] * (2 if answers_then else MAX_REDIRECTS)
+    assert world.slept == [2.0] * (len(world.web.asked) - 1)
 
 
 async def test_a_restart_follows_the_redirects_from_the_first_again() -> None:

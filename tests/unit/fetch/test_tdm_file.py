@@ -137,6 +137,19 @@ async def test_redirects_are_followed_on_the_same_host_alone_and_not_for_ever() 
     assert len(circle.asked) == MAX_REDIRECTS + 1
 
 
+async def test_a_request_over_a_kept_connection_that_was_closed_is_sent_again() -> None:
+    closed = Failure(
+        url=FILE, kind=FailureKind.DISCONNECTED, message="-", fetched_at=START, duration_s=0, kept_closed=True
+    )
+    world = World({FILE: closed})
+    for _ in range(2):  # the one for robots.txt, and this one
+        assert (await world.files.allows("http://a.test/exact")).asked
+    assert world.asked == [FILE]
+    world.answers[FILE] = page(json.dumps(RULES).encode())
+    assert await world.said("/exact") == [RESERVED]
+    assert world.asked == [FILE] * 2
+
+
 @pytest.mark.parametrize(
     ("answer", "keep_s"),
     [
