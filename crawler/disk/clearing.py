@@ -3,12 +3,14 @@
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import COPYING, LINEAGES, CrawlDirectory
+from crawler.disk.durable_file import delete_folders
 from crawler.disk.layout import Layout, read_division, read_layout
 
 
 def clear_crawl(directory: CrawlDirectory) -> None:
-    """Delete state and output of the crawl in a locked directory, those of its parts included, and nothing else.
+    """Delete state and output of the crawl in a locked directory, those of its parts included, and nothing else. Its
+    settings stay until those of the next crawl are written, because that may be killed or refused before.
 
     Raises `DirectoryInUse`, before anything is deleted, if a process still runs a part.
     """
@@ -17,7 +19,14 @@ def clear_crawl(directory: CrawlDirectory) -> None:
             _clear_parts(directory, layout)
             path.unlink()
     directory.suffixes.unlink(missing_ok=True)
-    directory.clear()
+    _clear(directory)
+
+
+def delete_crawl(directory: CrawlDirectory) -> None:
+    """Delete the crawl in a locked directory, and the directory, unless it has files of others. Raises `DirectoryInUse`
+    as `clear_crawl` does."""
+    clear_crawl(directory)
+    _delete_rest(directory)
 
 
 def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
@@ -25,9 +34,25 @@ def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
     with ExitStack() as stack:
         paths = [path for path in (directory.path / name for name in names) if path.exists()]
         for part in [stack.enter_context(CrawlDirectory(path)) for path in paths]:
-            part.clear()
-            for socket in filter(Path.is_socket, list(part.path.iterdir())):
-                socket.unlink()  # a process that was killed has left it
-            part.lock.unlink()
-            with suppress(OSError):
-                part.path.rmdir()  # unless somebody has put files there
+            _clear(part)
+            _delete_rest(part)
+
+
+def _clear(directory: CrawlDirectory) -> None:
+    """The state goes first: so no crawl is resumed whose output is gone."""
+    path = directory.path
+    copies = path.glob(f"{directory.frontier.name}.before-*")
+    delete_folders((directory.frontier, *copies, directory.visited, *directory.output, path / COPYING))
+    for file in (*path.glob(f"{directory.earlier.name}*"), directory.pruned, directory.claim, path / LINEAGES):
+        file.unlink(missing_ok=True)
+    if directory.configuration.exists():
+        directory.configuration.replace(directory.earlier_settings)
+
+
+def _delete_rest(directory: CrawlDirectory) -> None:
+    """Delete what is left of a crawl that was cleared: a process that was killed may have left its socket."""
+    sockets = filter(Path.is_socket, list(directory.path.iterdir()))
+    for file in (directory.earlier_settings, directory.start, *sockets, directory.lock):
+        file.unlink(missing_ok=True)
+    with suppress(OSError):
+        directory.path.rmdir()  # unless somebody has put files there

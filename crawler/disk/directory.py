@@ -2,6 +2,7 @@
 
 crawl.toml         the configuration of the last run
 start.json         from which file and options that was read
+crawl.toml.before  that of a crawl that was deleted, until the one that begins in its place has its own
 lock               held by the running process, with its pid; by a command with what it does, too
 control            the socket by which a running crawl is controlled
 parts.json         the parts of the crawl, if it has any; see `layout`
@@ -31,7 +32,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal, Self
 
-from crawler.disk.durable_file import BESIDE_SQLITE, delete_folders, has_rows, replace_file
+from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
 from crawler.disk.holders import typed_for
 from crawler.disk.permissions import why_missing, why_not_lockable, why_not_readable, why_not_writable, write_holder
 
@@ -136,9 +137,15 @@ class CrawlDirectory:
 
     @property
     def earlier_configuration(self) -> Path | None:
-        """The configuration of the crawl in this directory; None if there is no crawl. Raises `DirectoryRefused`."""
+        """The configuration of the crawl in this directory, or of the one in whose place it has begun, but not come so
+        far; None if there is no crawl. Raises `DirectoryRefused`."""
         self.check_place()
-        return self.configuration if self.configuration.exists() and not self._is_foreign() else None
+        found = next((each for each in (self.configuration, self.earlier_settings) if each.exists()), None)
+        return None if found is None or self._is_foreign() else found
+
+    @property
+    def earlier_settings(self) -> Path:
+        return self.path / "crawl.toml.before"
 
     @property
     def lock(self) -> Path:
@@ -161,7 +168,7 @@ class CrawlDirectory:
         return self.path / "claim.json"
 
     @property
-    def _output(self) -> tuple[Path, ...]:
+    def output(self) -> tuple[Path, ...]:
         return (self.records, self.warc, self.sinks, self.pruned_numbers, self.fingerprints, self.log.parent)
 
     def has_state(self) -> bool:
@@ -196,7 +203,7 @@ class CrawlDirectory:
         """Raise `DirectoryRefused` if the directory, or a folder of it, is a link to a missing disk, or belongs to
         somebody else."""
         try:
-            for path in (self.path, self.frontier, self.visited, *self._output):
+            for path in (self.path, self.frontier, self.visited, *self.output):
                 if why := why_missing(path):
                     raise DirectoryRefused(why)
             if (self.path / RESTORING).exists():
@@ -290,11 +297,4 @@ class CrawlDirectory:
         if start is not None:
             replace_file(self.start, start)
         replace_file(self.configuration, text.encode())
-
-    def clear(self) -> None:
-        """Delete state and output alone, the state first: so no crawl is resumed whose output is gone."""
-        copies = self.path.glob(f"{self.frontier.name}.before-*")
-        delete_folders((self.frontier, *copies, self.visited, *self._output, self.path / COPYING))
-        notes = (self.configuration, self.start, self.pruned, self.claim, self.path / LINEAGES)
-        for file in (*self.path.glob(f"{self.earlier.name}*"), *notes):
-            file.unlink(missing_ok=True)
+        self.earlier_settings.unlink(missing_ok=True)

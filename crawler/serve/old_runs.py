@@ -3,9 +3,9 @@
 import logging
 import re
 import time
-from contextlib import suppress
 from pathlib import Path
 
+from crawler.disk.clearing import delete_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.serve.life.settling import stamp
 
@@ -39,8 +39,4 @@ def _delete(path: Path) -> None:
     if path.is_symlink():
         return
     with CrawlDirectory(path) as run:
-        run.clear()
-        (path / "control").unlink(missing_ok=True)
-        run.lock.unlink()
-    with suppress(OSError):  # other people's files are in it
-        path.rmdir()
+        delete_crawl(run)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from crawler.compare.measure.folder import Folder
+from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused, Purpose
 from crawler.disk.unlocking import locked_to_run
 from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile
@@ -186,9 +187,12 @@ def test_clearing_deletes_state_and_output_and_nothing_else(tmp_path: Path) -> N
         directory.write_configuration("[crawl]\n")
         (tmp_path / "notes.txt").write_text("mine")
         assert directory.has_output()
-        directory.clear()
-        assert set(tree(tmp_path)) == {"lock", "notes.txt"}
-        directory.clear()
+        clear_crawl(directory)
+        assert set(tree(tmp_path)) == {"lock", "notes.txt", "crawl.toml.before"}
+        clear_crawl(directory)
+        assert directory.earlier_configuration == tmp_path / "crawl.toml.before"
+        directory.write_configuration("[crawl]\n")
+        assert set(tree(tmp_path)) == {"lock", "notes.txt", "crawl.toml"}
 
 
 def test_a_configuration_that_cannot_be_written_leaves_the_earlier_one(

@@ -124,6 +124,27 @@ async def test_nothing_is_deleted_if_links_between_the_new_parts_need_a_server_t
         assert everything(tmp_path / "mine") == before
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_new_crawl_that_is_killed_before_it_has_begun_leaves_the_settings(tmp_path: Path, parts: int) -> None:
+    settings = [f'crawl.directory="{tmp_path}/mine"', 'crawl.seeds=["http://a.example/"]']
+    with lock_crawl(load(None, overrides=settings)) as directory:
+        directory.write_configuration("[crawl]\n", start=b"{}")
+        directory.records.mkdir()
+    changed = load(None, overrides=[*settings, f"crawl.parts={parts}"])
+    for _ in range(2):
+        if parts == 1:
+            with lock_crawl(changed, fresh=True):
+                pass
+        else:
+            with lock_parts(changed, version="1", fresh=True, on_wait=print) as plan:
+                assert {each.name for part in plan.directories for each in part.iterdir()} == {"lock"}
+                CrawlDirectory(plan.directories[0]).write_configuration("[of]\na = 'part'\n", start=b"")
+        assert not directory.configuration.exists()
+        assert directory.earlier_configuration is not None
+        assert directory.earlier_configuration.read_text() == "[crawl]\n"
+        assert directory.start.read_bytes() == b"{}"
+
+
 async def test_nothing_is_deleted_if_the_database_of_a_sink_refuses_the_new_crawl(tmp_path: Path) -> None:
     mine = [f'crawl.directory="{tmp_path}/mine"', 'crawl.seeds=["http://a.example/"]']
     with lock_crawl(load(None, overrides=mine)) as directory:

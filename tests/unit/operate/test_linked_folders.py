@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.testing.disks import mounted
 from tests.e2e.crawling import COMPLETE, REFUSED, assert_told
@@ -64,7 +65,7 @@ def test_a_crawl_begins_anew_on_the_disks_that_it_had(crawl: StoredCrawl, tmp_pa
     directory = CrawlDirectory(crawl.directory)
     (directory.records / "folder").mkdir()
     with directory:
-        directory.clear()
+        clear_crawl(directory)
     assert not directory.has_output()
     assert [name for name in FOLDERS if (crawl.directory / name).is_symlink()] == list(FOLDERS)
     assert not any(path for name in FOLDERS for path in (tmp_path / name).iterdir())

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from config import ConfigError
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import Layout, write_layout
 from crawler.serve.folder import read_folder
 from crawler.serve.life import changes
 from crawler.serve.life.endings import Ended
@@ -183,6 +184,21 @@ def test_old_runs_are_deleted_and_nothing_else(tmp_path: Path) -> None:
     assert not any(name.startswith(("20261122", "20261123")) for name in left)
     assert {"other", *(f"{path.name}/frontier/CURRENT" for path in (runs[1], runs[4], runs[5]))} <= left
     assert delete_old_runs(tmp_path / "missing", keep=1) == []
+
+
+def test_old_runs_in_parts_are_deleted_with_their_parts(tmp_path: Path) -> None:
+    runs = [run(tmp_path, f"2026112{day}T030000Z") for day in range(3)]
+    layout = Layout.begin(2)
+    for path in runs:
+        for part in layout.directories(path):
+            run(path, part.name)
+        write_layout(path, layout)
+    with CrawlDirectory(runs[0] / "part-1"):
+        assert delete_old_runs(tmp_path, keep=1) == [runs[1]]
+    assert not runs[1].exists()
+    assert (runs[0] / "part-0" / "frontier" / "CURRENT").exists()
+    assert delete_old_runs(tmp_path, keep=1) == [runs[0]]
+    assert list(tmp_path.iterdir()) == [runs[2]]
 
 
 def test_runs_of_a_clock_that_was_ahead_are_deleted_before_later_ones(tmp_path: Path) -> None:
