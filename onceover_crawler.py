@@ -19,6 +19,10 @@ from types import FrameType
 _FAILED = 1
 _USAGE = 2
 _STOPPED = 4
+MIN_OPEN_FILES = 64
+"""Which a crawl of a few hosts needs."""
+_MANY_OPEN_FILES = 1 << 16
+"""More than a crawl of the largest concurrency has."""
 MIN_ADDRESS_SPACE_BYTES = 512 * 1024 * 1024
 """A crawl of a few pages needs 330 MB."""
 _STOPPED_MESSAGE = b"onceover: stopped before it began\n"
@@ -33,6 +37,7 @@ def main() -> None:
     gc.disable()
     _refuse_hidden_packages()
     _refuse_small_address_space()
+    _allow_many_open_files()
     _need_no_threads_for_matrices()
     from crawler.cli import main as command  # noqa: PLC0415 - see above
 
@@ -73,6 +78,20 @@ def _refuse_small_address_space() -> None:
             f"the address space is limited to {limit >> 20} MiB (ulimit -v): expected at least "
             f"{MIN_ADDRESS_SPACE_BYTES >> 20} MiB, and more for a large crawl, because LevelDB maps its files into "
             "memory. Raise that limit, and limit the memory by a control group, as with systemd-run -p MemoryMax=1G",
+            _FAILED,
+        )
+
+
+def _allow_many_open_files() -> None:
+    """Most systems allow 1,024 at first, because old programs can't deal with more, and many more to who asks."""
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY_OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _MANY_OPEN_FILES)
+    if limit < wanted and limit != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    if wanted < MIN_OPEN_FILES:
+        _refuse(
+            f"this process may have {most} open files (ulimit -n): expected at least {MIN_OPEN_FILES}, and more for a "
+            "crawl of many hosts. Raise that limit",
             _FAILED,
         )
 

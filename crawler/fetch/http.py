@@ -14,6 +14,7 @@ from crawler.fetch.connect.failures import (
     NoContact,
     PortRefused,
     Trouble,
+    lack_of_files,
     translate,
 )
 from crawler.fetch.connect.network import Network
@@ -43,7 +44,8 @@ class HttpFetcher:
     whether the user agent names a contact, if it must. `signing` signs requests.
 
     Each request is sent once. If it meets a kept connection that the server has closed, that is a failure like any
-    other: the caller tries again, because he knows how long the host must rest.
+    other: the caller tries again, because he knows how long the host must rest. `OSError` is raised if the system lets
+    it open no more files.
     """
 
     def __init__(
@@ -109,7 +111,9 @@ class HttpFetcher:
             if self._signing is not None and b"accept-signature" in response.headers:
                 fetched = await self._learn_challenge(url.whole, headers, signed, response, fetched)
             return fetched
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
+            if (lack := lack_of_files(error)) is not None:
+                raise lack from error
             trouble = _translate(error, request.url)
             if raw is None:
                 truncated = "time" if trouble.kind is FailureKind.TIMEOUT else "disconnect"

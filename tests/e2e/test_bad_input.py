@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import os
+import resource
 import shlex
 import subprocess
 import sys
@@ -376,12 +377,24 @@ def test_a_crawl_waits_for_room_before_the_disk_is_full_and_says_so(tmp_path: Pa
 def test_a_limit_of_the_address_space_is_told_before_it_can_abort_the_crawl(
     tmp_path: Path, web: Web, limit: int, code: int, words: str
 ) -> None:
-    program = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2); "
-    limited = [sys.executable, "-c", program + "os.execv(sys.argv[2], sys.argv[2:])", str(limit), str(ONCEOVER)]
-    crawl = [*limited, "crawl", *web.options, "--dir", "crawl"]
-    done = subprocess.run(crawl, cwd=tmp_path, env=environment(), capture_output=True, timeout=TIMEOUT_S, check=False)
-    ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+    ended = limited(tmp_path, web, resource.RLIMIT_AS, (limit, limit))
     assert_told(ended, code, "address space", "ulimit -v", words)
+
+
+def test_a_crawl_takes_as_many_open_files_as_it_can_have_and_says_that_it_needs_more(tmp_path: Path, web: Web) -> None:
+    assert_told(limited(tmp_path, web, resource.RLIMIT_NOFILE, (20, 20)), FAILED, "20 open files", "at least 64")
+    assert not (tmp_path / "crawl").exists()
+    assert_told(limited(tmp_path, web, resource.RLIMIT_NOFILE, (20, 300)), COMPLETE)
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
+def limited(folder: Path, web: Web, what: int, limits: tuple[int, int]) -> Ended:
+    """The end of a crawl whose process is limited so."""
+    program = "import os, resource, sys; what, *limits = map(int, sys.argv[1:4]); resource.setrlimit(what, limits); "
+    limiting = [sys.executable, "-c", program + "os.execv(sys.argv[4], sys.argv[4:])", *map(str, (what, *limits))]
+    crawl = [*limiting, str(ONCEOVER), "crawl", *web.options, "--dir", "crawl"]
+    done = subprocess.run(crawl, cwd=folder, env=environment(), capture_output=True, timeout=TIMEOUT_S, check=False)
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 # looking into a crawl

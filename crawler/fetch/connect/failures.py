@@ -2,10 +2,11 @@
 
 import asyncio
 import re
+import resource
 import socket
 import ssl
 from collections.abc import Callable
-from errno import errorcode
+from errno import EMFILE, ENFILE, errorcode
 from os import strerror
 from typing import Any
 
@@ -237,6 +238,19 @@ def translate(error: BaseException, /) -> Trouble | None:
                 named, message, named not in _NEVER_REACHED, no_connection=_has_no_connection(error, named, message)
             )
     return None
+
+
+def lack_of_files(error: BaseException, /) -> OSError | None:
+    """What to raise if an exception means that nothing can be opened any more. No server is to blame for that, and no
+    other could be asked."""
+    causes = (error, getattr(error, "os_error", None), error.__cause__)
+    found = next((each for each in causes if isinstance(each, OSError) and each.errno in (EMFILE, ENFILE)), None)
+    if found is None or found.errno is None:
+        return None
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    whose = f"this process may have {most:,} (ulimit -n)" if found.errno == EMFILE else "of all processes (fs.file-max)"
+    then = "raise that limit, or lower fetch.concurrency and fetch.spare, then run the same command again"
+    return OSError(found.errno, f"{strerror(found.errno)}: {whose}; {then}. What was saved is kept")
 
 
 def _has_no_connection(error: BaseException, kind: FailureKind, message: str) -> bool:

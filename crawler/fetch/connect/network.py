@@ -3,6 +3,7 @@ here."""
 
 import asyncio
 import re
+import resource
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
@@ -275,8 +276,11 @@ class Network:
 
 
 def connections_for(concurrency: int, spare: int) -> int:
-    """How many connections may stay open, if that many requests usually run at once, and `spare` more at most."""
-    return max(4 * concurrency, MIN_CONNECTIONS) + spare
+    """How many connections may stay open, if that many requests usually run at once, and `spare` more at most.
+
+    A quarter of the files that the process may open is left to others."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(max(4 * concurrency, MIN_CONNECTIONS) + spare, files - files // 4)
 
 
 def _is_literal(host: str) -> bool:

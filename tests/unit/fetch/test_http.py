@@ -1,6 +1,8 @@
 import asyncio
 import gzip
 import itertools
+import os
+import resource
 import socket
 import ssl
 import threading
@@ -17,6 +19,7 @@ import uvloop
 from backports import zstd
 
 from crawler.fetch.connect.connections import ConnectionLimits
+from crawler.fetch.connect.network import connections_for
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
@@ -619,6 +622,23 @@ async def test_a_server_that_is_down_is_a_failure(fetchers: Fetchers) -> None:
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.CONNECT
     assert "127.0.0.1" not in failure.message
+
+
+async def test_no_server_is_to_blame_if_no_more_files_can_be_opened(fetchers: Fetchers) -> None:
+    """Its URLs would be given up, and its host would count as dead."""
+    async with raw_server({"/": [page(b"")]}) as server:
+        fetcher = fetchers()
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+        try:
+            assert connections_for(64, spare=500) == free - free // 4
+            with pytest.raises(OSError, match=rf"Too many open files: this process may have {free} .ulimit -n.; raise"):
+                await fetch(fetcher, server.url())
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert isinstance(await fetch(fetcher, server.url()), Page)
 
 
 @pytest.mark.parametrize("url", ["ftp://example.org/", "http://", "/relative", "", "http://a:b/", "http://a:70000/"])
