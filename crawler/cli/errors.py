@@ -16,7 +16,7 @@ from crawler.control.client import NoAnswer
 from crawler.copies.folder import CopyRefused
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.free_space import DISK_IS_FULL
-from crawler.disk.permissions import instead_of_denied
+from crawler.disk.permissions import instead_of_a_file, instead_of_denied
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from crawler.operate.refused import Refused
@@ -91,6 +91,8 @@ def error_text(error: BaseException) -> str:
         return "there is not enough memory; what was written is kept. Run the same command again with more memory"
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror + (f": {error.filename}" if error.filename else "")
+        if isinstance(error, IsADirectoryError | NotADirectoryError) and isinstance(error.filename, str):
+            text = instead_of_a_file(Path(error.filename))
         if isinstance(error, PermissionError) and isinstance(error.filename, str):
             text += instead_of_denied(Path(error.filename))
     if any(os.strerror(number) in text for number in DISK_FULL):

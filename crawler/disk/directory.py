@@ -34,7 +34,7 @@ from typing import Literal, Self
 
 from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
 from crawler.disk.holders import typed_for
-from crawler.disk.permissions import why_missing, why_not_lockable, why_not_readable, why_not_writable, write_holder
+from crawler.disk.permissions import why_no_place, why_not_lockable, why_not_readable, why_not_writable, write_holder
 
 Purpose = Literal["run", "read", "change"]
 COPYING, LINEAGES, RESTORING, READS = "copying", "lineages.json", "restoring", "reads"
@@ -200,12 +200,12 @@ class CrawlDirectory:
         )
 
     def check_place(self) -> None:
-        """Raise `DirectoryRefused` if the directory, or a folder of it, is a link to a missing disk, or belongs to
-        somebody else."""
+        """Raise `DirectoryRefused` if the directory, or a folder of it, is a link to a missing disk, belongs to
+        somebody else, or is a file."""
         try:
-            for path in (self.path, self.frontier, self.visited, *self.output):
-                if why := why_missing(path):
-                    raise DirectoryRefused(why)
+            folders = [self.frontier, self.visited, *self.output]
+            if why := why_no_place(self.path, folders, is_foreign=self.path.is_dir() and self._is_foreign()):
+                raise DirectoryRefused(why)
             if (self.path / RESTORING).exists():
                 raise DirectoryRefused(f"{self.path} was restored in part: run the same `onceover restore` again")
             folders = [folder for folder in (self.path, self.frontier) if folder.is_dir()]

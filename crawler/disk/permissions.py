@@ -4,7 +4,7 @@ lock."""
 import fcntl
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -12,7 +12,17 @@ from typing import IO
 from crawler.codes.full_disk import DISK_FULL
 
 
-def why_missing(folder: Path) -> str | None:
+def why_no_place(directory: Path, folders: Sequence[Path], *, is_foreign: bool) -> str | None:
+    """Say why a directory can't be a crawl's, with folders in it that need not exist; None if it can. What is in one
+    that `is_foreign` may be anything."""
+    if missing := next(filter(None, map(_why_missing, (directory, *folders))), None):
+        return missing
+    files = [path for path in folders if not is_foreign and path.exists() and not path.is_dir()]
+    then = "move it away, then run the same command again"
+    return f"expected a folder, found a file: {files[0]}; {then}" if files else None
+
+
+def _why_missing(folder: Path) -> str | None:
     """For people; None unless it is a link to another disk, which is not there."""
     if not folder.is_symlink() or folder.exists():
         return None
@@ -20,6 +30,14 @@ def why_missing(folder: Path) -> str | None:
         f"{folder} is a link to {folder.readlink()}, which is missing: mount its disk, or restore a copy there; if all "
         "of that is lost, delete the link"
     )
+
+
+def instead_of_a_file(path: Path) -> str:
+    """What to say where a file was expected, or a folder, and the other one was found."""
+    if path.is_dir():
+        return f"expected a file, found a folder: {path}; move it away, or name another one"
+    found = next((each for each in (path, *path.parents) if each.exists() and not each.is_dir()), path)
+    return f"expected a folder, found a file: {found}; move it away, or name another one"
 
 
 def why_not_writable(folder: Path) -> str | None:

@@ -159,6 +159,21 @@ def test_a_path_that_is_no_directory_is_refused_with_the_reason(tmp_path: Path, 
     assert tree(tmp_path) == {"file": b"mine"}
 
 
+@pytest.mark.parametrize("name", ["frontier", "visited", "records", "warc", "sinks", "fingerprints", "logs", "pruned"])
+def test_a_file_in_place_of_a_folder_of_a_crawl_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "lock").touch()
+    (tmp_path / name).write_text("mine")
+    told = rf"expected a folder, found a file: .*/{name}; move it away"
+    with pytest.raises(DirectoryRefused, match=told):
+        CrawlDirectory(tmp_path).__enter__()
+    with pytest.raises(DirectoryRefused, match=told):
+        CrawlDirectory(tmp_path).check_place()
+    (tmp_path / "lock").unlink()
+    with pytest.raises(DirectoryRefused, match="holds files, but no crawl"):
+        CrawlDirectory(tmp_path).__enter__()
+    assert tree(tmp_path) == {name: b"mine"}
+
+
 def test_a_full_disk_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
