@@ -41,7 +41,8 @@ def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
 def _clear(directory: CrawlDirectory) -> None:
     """The state goes first: so no crawl is resumed whose output is gone."""
     path = directory.path
-    copies = path.glob(f"{directory.frontier.name}.before-*")
+    name = directory.frontier.name
+    copies = [*path.glob(f"{name}.before-*"), path / f"{name}.repairing"]
     delete_folders((directory.frontier, *copies, directory.visited, *directory.output, path / COPYING))
     for file in (*path.glob(f"{directory.earlier.name}*"), directory.pruned, directory.claim, path / LINEAGES):
         file.unlink(missing_ok=True)

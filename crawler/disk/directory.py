@@ -11,7 +11,7 @@ lineages.json      which record numbers are left, once the crawl was copied; see
 public_suffix_list.dat  the list by which its parts divide the crawl, if it has any
 claim.json         of a part of a crawl on many machines: when it was last opened, and in which crawl
 frontier/          the frontier's state
-frontier.before-*  copies from before a repair
+frontier.before-*  copies from before a repair; frontier.repairing, while it is repaired
 visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages

@@ -7,10 +7,9 @@ the table files, and needs no space for them until LevelDB replaces them.
 
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import plyvel
 
@@ -33,6 +32,8 @@ def repair_directory(
 ) -> tuple[LevelDBStore, Repaired]:
     """Repair the store of a directory. Returns the open store and what was repaired. If nothing can be salvaged, the
     store starts empty. What was there before is in `copy` afterwards, unless nothing had to be repaired."""
+    with _scratch(directory):
+        pass
     is_there = has_database(directory)
     salvaged: Salvaged | None = None
     if is_there:
@@ -92,13 +93,13 @@ def _drop_damaged_logs(directory: Path) -> bool:
 def _is_readable_without_logs(directory: Path) -> bool:
     if not (directory / "CURRENT").exists():
         return False
-    with TemporaryDirectory(prefix=f"{directory.name}.tables-", dir=directory.parent) as scratch:
+    with _scratch(directory) as scratch:
         for path in _files(directory):
             if path.suffix in TABLE_SUFFIXES:
-                _link_or_copy(path, Path(scratch) / path.name)
+                _link_or_copy(path, scratch / path.name)
             elif path.name == "CURRENT" or path.name.startswith("MANIFEST-"):
-                shutil.copyfile(path, Path(scratch) / path.name)
-        return is_readable(Path(scratch))
+                shutil.copyfile(path, scratch / path.name)
+        return is_readable(scratch)
 
 
 def _rebuild_from_tables(directory: Path) -> bool:
@@ -111,8 +112,8 @@ def _rebuild_from_tables(directory: Path) -> bool:
 def _move_logs_into_tables(directory: Path) -> None:
     """Convert the logs to tables, because `repair_db` does not check the checksums of logs."""
     for log in sorted(path for path in _files(directory) if path.suffix == ".log"):
-        with TemporaryDirectory(prefix=f"{directory.name}.log-", dir=directory.parent) as scratch:
-            for table in _tables_of(log, Path(scratch)):
+        with _scratch(directory) as scratch:
+            for table in _tables_of(log, scratch):
                 shutil.move(table, directory / f"{_next_number(directory):06d}.ldb")
         log.unlink()
 
@@ -125,6 +126,19 @@ def _tables_of(log: Path, scratch: Path) -> list[Path]:
     shutil.copyfile(log, scratch / "000100.log")
     run_leveldb("open", scratch, write_buffer_bytes=buffer_bytes)
     return [path for path in _files(scratch) if path.suffix in TABLE_SUFFIXES]
+
+
+@contextmanager
+def _scratch(directory: Path) -> Iterator[Path]:
+    """A folder beside a database, for as long as the context lasts. One that a killed process has left is deleted: it
+    has a copy of the log, and its links keep deleted tables on the disk."""
+    path = directory.with_name(f"{directory.name}.repairing")
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir()
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
 
 
 def _link_or_copy(path: Path, target: Path) -> None:

@@ -1,7 +1,6 @@
 """Takes the WARC files out of WACZ files."""
 
 import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from crawler.export.aside import locked_folder
 from crawler.export.writers import ExportRefused
 
 SUFFIX: Final = ".wacz"
@@ -18,17 +18,23 @@ _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
 @contextmanager
 def unpacked(places: Sequence[Path], beside: Path) -> Iterator[tuple[Path, ...]]:
     """Places with WARC files, with a temporary folder for each WACZ file. It lies beside that path, and takes as much
-    space. Raises `ExportRefused` and `OSError`."""
+    space. One that a process has left that was killed is deleted. Raises `ExportRefused` and `OSError`."""
     if not any(is_wacz(place) for place in places):
         yield tuple(places)
         return
-    folder = beside if beside.is_dir() else beside.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".wacz-", dir=folder) as name:
-        found = []
-        for number, place in enumerate(places):
-            found.append(_unpack(place, Path(name) / str(number)) if is_wacz(place) else place)
-        yield tuple(found)
+    name = f".{beside.name}.unpacked"
+    scratch = beside / name if beside.is_mount() else beside.with_name(name)
+    scratch.mkdir(parents=True, exist_ok=True)
+    with locked_folder(scratch):
+        for path in scratch.iterdir():
+            shutil.rmtree(path)
+        try:
+            found = []
+            for number, place in enumerate(places):
+                found.append(_unpack(place, scratch / str(number)) if is_wacz(place) else place)
+            yield tuple(found)
+        finally:
+            shutil.rmtree(scratch)
 
 
 def is_wacz(place: Path) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from crawler.cli import onceover
+from crawler.export.aside import locked_folder
 from crawler.export.writers import ExportRefused
 from crawler.write.dedupe.sources import responses_in, sources_in
 from tests.unit.export.test_tables import run
@@ -31,7 +32,17 @@ async def test_what_refers_to_a_wacz_is_packed_whole_and_read_from_there(tmp_pat
     assert opened.pages[0]["text"].startswith("the same")
     opened.close()
     run(crawl, "wacz", tmp_path / "b.wacz", "--earlier", str(wacz))
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.wacz", "b.wacz", "crawl", "earlier", "earlier.wacz"]
+    left = tmp_path / ".c.wacz.unpacked"  # by a process that was killed
+    left.mkdir()
+    (left / "0").mkdir()
+    (left / "0" / "a.warc.gz").touch()
+    with locked_folder(left):
+        command = ["export", str(crawl), "--format", "wacz", "--to", str(tmp_path / "c.wacz"), "--earlier", str(wacz)]
+        with pytest.raises(ExportRefused, match="another export"):
+            CliRunner().invoke(onceover, command, standalone_mode=False, catch_exceptions=False)
+    run(crawl, "wacz", tmp_path / "c.wacz", "--earlier", str(wacz))
+    left_over = {each.name for each in tmp_path.iterdir()}
+    assert left_over == {"a.wacz", "b.wacz", "c.wacz", "crawl", "earlier", "earlier.wacz"}
 
 
 @pytest.mark.parametrize("keep", [30, -40])

@@ -233,10 +233,14 @@ async def test_a_leveldb_that_cannot_be_opened_is_brought_back(tmp_path: Path, l
     with pytest.raises(StoreFailed, match="fsck --repair"):
         leveldb(left.directory)
     before = len(list(tmp_path.glob("left/frontier.before-*")))
+    scratch = left.directory / "frontier.repairing"
+    (scratch / "by a process that was killed").mkdir(parents=True)
     done = mended(left.directory)
     assert done.salvaged
     assert len(list(tmp_path.glob("left/frontier.before-*"))) == before + 1
+    scratch.mkdir()
     assert mended(left.directory) == Repaired()
+    assert not scratch.exists()
     async with left.opened() as again:
         await drain(again)
     assert states(left.directory)[UrlState.DONE] == 480 - done.lost
