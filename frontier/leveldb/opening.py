@@ -52,7 +52,7 @@ def open_leveldb(
         )
     except plyvel.CorruptionError as error:
         raise damage_error(directory, message_of(error)) from error
-    except plyvel.IOError as error:
+    except plyvel.Error as error:
         # "LOCK", the name of the lock file, occurs in other messages too.
         if "error: lock " in message_of(error):
             raise StoreRefused(

@@ -215,7 +215,7 @@ async def test_urls_of_which_nothing_is_left_are_counted_by_the_store_for_good(t
     assert states(left.directory)[UrlState.DONE] == 480 - done.lost
 
 
-@pytest.mark.parametrize("lost", ["CURRENT", "MANIFEST", "table", "CURRENT and MANIFEST"])
+@pytest.mark.parametrize("lost", ["CURRENT", "MANIFEST", "table", "CURRENT and MANIFEST", "log"])
 @in_virtual_time
 async def test_a_leveldb_that_cannot_be_opened_is_brought_back(tmp_path: Path, lost: str) -> None:
     left = await killed(tmp_path)
@@ -230,6 +230,10 @@ async def test_a_leveldb_that_cannot_be_opened_is_brought_back(tmp_path: Path, l
                 path.unlink()
     if lost == "table":
         next(place.glob("*.ldb")).unlink()
+    if lost == "log":
+        log = log_of(left.directory)
+        log.unlink()
+        log.symlink_to("a disk that is gone")
     with pytest.raises(StoreFailed, match="fsck --repair"):
         leveldb(left.directory)
     before = len(list(tmp_path.glob("left/frontier.before-*")))
