@@ -9,6 +9,7 @@
     audit      a line for each change
     repetition carries out a request with a key once
     answers    what such requests were answered
+    half_closed answers clients that have closed their side of a connection
     listener   accepts connections, and closes those of slow clients
 
 The Unix socket needs no token: only its owner may open it. A port needs one for each request.

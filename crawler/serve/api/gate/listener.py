@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from ssl import SSLContext
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 from aiohttp import web
 
 from crawler.serve.api.gate.caller import caller_of
+from crawler.serve.api.gate.half_closed import AnswersHalfClosed
 from crawler.serve.api.gate.limits import Limits, client_of
 from crawler.serve.api.gate.tokens import TokenRefused, Tokens
 from crawler.serve.api.gate.traffic import Traffic
@@ -83,7 +84,7 @@ class Listener:
             if self._is_full(client):
                 self._refuse(connection)
             else:
-                group.create_task(self._begin(connection, client))
+                group.create_task(self._begin(connection, client, group))
 
     def _is_full(self, client: str) -> bool:
         clients = self._beginning + Counter(
@@ -99,12 +100,12 @@ class Listener:
             if self._tls is None:
                 connection.send(_TOO_MANY)
 
-    async def _begin(self, connection: socket.socket, client: str) -> None:
+    async def _begin(self, connection: socket.socket, client: str, group: asyncio.TaskGroup) -> None:
         tls = None if self._tls is None else self._tls()
         self._beginning[client] += 1
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                self._server,
+                lambda: cast(asyncio.Protocol, AnswersHalfClosed(self._server(), group.create_task)),
                 connection,
                 ssl=tls,
                 ssl_handshake_timeout=None if tls is None else self._limits.idle_s,

@@ -112,6 +112,26 @@ async def is_answered(api: Api) -> bool:
             return False
 
 
+@pytest.mark.parametrize("is_local", [False, True])
+async def test_a_client_that_has_closed_its_side_gets_its_answer_and_the_end(is_local: bool, tmp_path: Path) -> None:
+    async with served(tmp_path) as api:
+        if is_local:
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "daemon" / "api")
+        else:
+            reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+        with closing(writer):
+            body = b'{"reason": "x"}'
+            writer.write(head(api, f"POST {BASE}/crawls/a/pause", f"Content-Length: {len(body)}") + body)
+            writer.write_eof()
+            assert (await until_it_ends(reader)).startswith(b"HTTP/1.1 404 ")
+
+
+async def test_a_client_that_closes_its_side_without_a_request_is_left(tmp_path: Path) -> None:
+    async with served(tmp_path, idle_s=MAX_WAIT_S * 10) as api, connected(api) as (reader, writer):
+        writer.write_eof()
+        assert await until_it_ends(reader) == b""
+
+
 async def test_of_a_thousand_requests_at_once_only_as_many_as_allowed_are_answered(tmp_path: Path) -> None:
     async with served(tmp_path, client_requests_per_s=1e-4, max_client_requests_at_once=100) as api:
         answers = [await api.ask("GET", "/crawls") for _ in range(200)]
