@@ -284,8 +284,8 @@ def test_what_an_operator_does_to_a_crawl_holds_for_the_daemon_too(tmp_path: Pat
     with serving(home) as served:
         served.wait_for_pid("a")
         assert_told(command_here("stop", str(served.directory("a"))), COMPLETE)
-        served.wait(lambda: served.record("a").wish is Wish.STOP, "obedience")
-        assert "a: stays stopped, because somebody else has stopped it" in served.daemon.err
+        served.wait(lambda: "a: stopped: somebody has stopped it" in served.daemon.err, "obedience")
+        assert served.record("a").wish is Wish.STOP
         # A URL that is added to a crawl that is complete is fetched, unless the crawl is paused.
         served.wait_until_complete("b")
         b = str(served.directory("b"))

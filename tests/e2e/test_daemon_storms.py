@@ -152,7 +152,6 @@ def tell(served: Served) -> None:
     """One crawl to stop, and one to pause."""
     served.wait_for_pid("halted")
     assert_told(command_here("stop", str(served.directory("halted"))), COMPLETE)
-    served.wait(lambda: served.record("halted").wish is Wish.STOP, "obedience")
     served.wait_for_pid("waiting")
     assert_told(command_here("pause", str(served.directory("waiting")), "--reason", "by night"), COMPLETE)
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from crawler.codes.exit_codes import STOPPED
+from crawler.engine import Ending
 from crawler.status import number_of
 
 log = logging.getLogger(__name__)
@@ -81,12 +82,14 @@ class Stopping:
         tell: Callable[[str], object],
         *,
         in_flight: Callable[[], int],
-        drain: Callable[[], object],
-        drop: Callable[[], object],
+        drain: Callable[[Ending], object],
+        drop: Callable[[Ending], object],
         verb: str = "stopping",
         announcement: str = "Stopping when {}.",
     ) -> None:
-        """`verb` is for the log, and the `announcement` for people."""
+        """`drain` and `drop` get the `ending`. `verb` is for the log, and the `announcement` for people."""
+        self.ending = Ending.SIGNAL
+        """Why the run ends: `STOPPED` when it was told so by a command."""
         self._acting = acting
         self._tell = tell
         self._in_flight = in_flight
@@ -97,18 +100,19 @@ class Stopping:
         acting.act = self._finish
 
     def by_command(self, now: bool) -> None:
+        self.ending = Ending.STOPPED
         (self._end if now else self._finish)("onceover stop")
 
     def _finish(self, name: str) -> None:
         urls = number_of(self._in_flight(), "URL in flight is done", "URLs in flight are done")
         log.info("%s: %s when %s", name, self._verb, urls)
         self._tell(f"{self._announcement.format(urls)} Ctrl-C again stops at once.")
-        self._drain()
+        self._drain(self.ending)
         self._acting.act = self._end
 
     def _end(self, name: str) -> None:
         log.info("%s: stopping at once", name)
-        self._drop()
+        self._drop(self.ending)
 
 
 class Closing:

@@ -70,8 +70,8 @@ async def _work(
             acting,
             console.tell,
             in_flight=lambda: in_flight(agent.status()),
-            drain=partial(agent.stop, Ending.SIGNAL),
-            drop=partial(agent.stop, Ending.SIGNAL, now=True),
+            drain=agent.stop,
+            drop=partial(agent.stop, now=True),
             verb="leaving",
             announcement="This machine leaves when {}. Other machines go on.",
         )

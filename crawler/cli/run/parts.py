@@ -14,7 +14,6 @@ from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import print_resumed, warn_of_address_space
 from crawler.cli.run.running import in_event_loop, in_flight, print_result, show_progress
 from crawler.control.requests import Reload
-from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.lines import log_reload
@@ -61,8 +60,8 @@ async def _run(plan: Plan, console: Diagnostics) -> CrawlResult:
             acting,
             console.tell,
             in_flight=lambda: in_flight(supervisor.coordinator.status()),
-            drain=partial(supervisor.stop, Ending.SIGNAL),
-            drop=partial(supervisor.stop, Ending.SIGNAL, now=True),
+            drain=supervisor.stop,
+            drop=partial(supervisor.stop, now=True),
         )
         settings, reload_wanted = SettingsOfParts(supervisor.coordinator), asyncio.Event()
         acting.reload = reload_wanted.set

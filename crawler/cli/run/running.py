@@ -111,7 +111,7 @@ async def _run_engine(run: Run, console: Diagnostics, acting: Interrupts) -> End
     async with asyncio.TaskGroup() as group:
         running = group.create_task(crawl.engine.run())
 
-        def drop() -> None:
+        def drop(_ending: Ending) -> None:
             running.cancel()
             Closing(acting, console.tell)
 
@@ -119,7 +119,7 @@ async def _run_engine(run: Run, console: Diagnostics, acting: Interrupts) -> End
             acting,
             console.tell,
             in_flight=lambda: len(crawl.engine.counters.in_flight),
-            drain=lambda: crawl.engine.stop(Ending.SIGNAL),
+            drain=crawl.engine.stop,
             drop=drop,
         )
         acting.reload = lambda: group.create_task(run.reload())
@@ -131,7 +131,7 @@ async def _run_engine(run: Run, console: Diagnostics, acting: Interrupts) -> End
         ]
         running.add_done_callback(lambda _: [each.cancel() for each in beside])
         running.add_done_callback(lambda _: acting.ignore_reloads())
-    return Ending.SIGNAL if running.cancelled() else running.result()
+    return stopping.ending if running.cancelled() else running.result()
 
 
 def in_flight(status: Status | None) -> int:

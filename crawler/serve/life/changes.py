@@ -6,7 +6,7 @@ import msgspec
 
 from crawler.codes.exit_codes import REFUSED
 from crawler.codes.full_disk import DISK_FULL
-from crawler.serve.life.endings import Ended, how_text, rest_after, short
+from crawler.serve.life.endings import BY_COMMAND, Ended, how_text, rest_after, short
 from crawler.serve.life.facts import (
     FINISHED,
     MAX_RUNS,
@@ -176,6 +176,8 @@ def ended(facts: Facts, how: Ended, now: float, *, restarts: Restarts) -> Facts:
     record = _finished(facts.record, process, how, now)
     facts = _replace(facts, process=None, excess=None, record=record)
     rest = rest_after(how, now)
+    if rest is not None and how.ending == BY_COMMAND:
+        return _replace(facts, record=_replace(record, wish=Wish.STOP, rest=rest))
     if rest is not None and rest.why is Why.COMPLETE and process.is_foreign and _comes_back(facts):
         return _replace(facts, record=record)  # a process of somebody else does not wait for the next visit
     if rest is not None and (process.draining is None or rest.why is not Why.STOPPED):
@@ -230,8 +232,8 @@ def not_started(facts: Facts, error: OSError, now: float, *, restarts: Restarts)
 
 def missed_end(facts: Facts, how: Ended | None, now: float) -> Facts:
     """No process runs it when the daemon starts. If the history has a process that ran, it ended meanwhile; `how` is
-    what it reported. A crawl that was stopped meanwhile is started, because the whole machine may have been."""
-    runs, rest = facts.record.runs, facts.record.rest
+    what it reported. If a signal has stopped it, it is started, because the whole machine may have been stopped."""
+    runs, rest, wish = facts.record.runs, facts.record.rest, facts.record.wish
     if not runs or runs[-1].how is not None:
         return facts
     ending, pages, code = (None, None, None) if how is None else (how.ending, how.pages, how.exit_code)
@@ -240,4 +242,6 @@ def missed_end(facts: Facts, how: Ended | None, now: float) -> Facts:
     runs = tuple(run if run.how is not None else _replace(run, **end) for run in runs)
     if how is not None and (ending == "limit" or (ending in ("complete", "incomplete") and not _comes_back(facts))):
         rest = rest_after(how, now)
-    return _replace(facts, record=_replace(facts.record, runs=runs, rest=rest))
+    elif how is not None and ending == BY_COMMAND:
+        rest, wish = rest_after(how, now), Wish.STOP
+    return _replace(facts, record=_replace(facts.record, runs=runs, rest=rest, wish=wish))

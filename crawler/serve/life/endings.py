@@ -7,9 +7,11 @@ import msgspec
 from crawler.codes import exit_codes
 from crawler.serve.life.facts import Process, Rest, Why
 
+BY_COMMAND: Final = "stopped"
+"""The ending of a crawl that `onceover stop` has stopped."""
 STOPPED_GRACE_S: Final = 10.0
 """When the machine shuts down, a crawl may end by a signal before the daemon gets its own. So a crawl that a signal
-has stopped only stays stopped if the daemon still runs after this time."""
+has stopped only stays stopped if the daemon still runs after this time. One that a command has stopped always does."""
 TRY_AGAIN_S: Final = 60.0
 """After which a crawl is tried again that has ended because the disk is full, or for want of a server."""
 _UNKNOWN: Final = "ended; how is not known"
@@ -46,7 +48,8 @@ def rest_after(how: Ended, now: float) -> Rest | None:
             return Rest(why=Why.LIMIT, reason="its run has reached a limit", since=now)
         case exit_codes.STOPPED:
             reason = "somebody has stopped it"
-            return Rest(why=Why.STOPPED, reason=reason, since=now, until=now + STOPPED_GRACE_S)
+            until = None if how.ending == BY_COMMAND else now + STOPPED_GRACE_S
+            return Rest(why=Why.STOPPED, reason=reason, since=now, until=until)
         case exit_codes.AWAY:
             reason = "a server that it needs can't be reached"
             return Rest(why=Why.SHORT, reason=reason, since=now, until=now + TRY_AGAIN_S, lines=how.lines)

@@ -518,6 +518,22 @@ def test_who_is_stopped_by_somebody_else_stays_stopped_but_not_if_the_daemon_end
     assert isinstance(step(again, START_S + 60), Start)
 
 
+@pytest.mark.parametrize("is_ending", [False, True])
+def test_what_a_command_has_stopped_stays_stopped_also_if_the_daemon_ends_or_is_killed_in_that_moment(
+    is_ending: bool,
+) -> None:
+    facts = running()
+    if is_ending:
+        facts = changes.told_to_end(facts, "the daemon ends", force=0, is_fall=False, now=START_S)
+    stopped = changes.ended(facts, reported("stopped", 4), START_S, restarts=RESTARTS)
+    missed = changes.missed_end(changes.configured(Facts(record=running().record), PLAN), reported("stopped", 4), 0.0)
+    for each in (closed(stopped, START_S + 1), missed):
+        again = changes.configured(Facts(record=each.record), PLAN)
+        assert step(again, START_S + 60) == Wait(None)
+        assert (summarize(again).state, summarize(again).reason) == ("stopped", "somebody has stopped it")
+        assert isinstance(step(changes.wished(again, Wish.RUN, START_S), START_S), Start)
+
+
 @pytest.mark.parametrize("what", ["stop", "shortage", "close", "remove"])
 def test_a_process_is_told_to_end_for_a_reason_and_again_with_more_force(what: str) -> None:
     facts = running()
