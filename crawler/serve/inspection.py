@@ -15,12 +15,15 @@ from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import CrawlStatus, Reconfigured, Refusal
 from crawler.control.requests import GetStatus, Reload
 from crawler.serve.life.changes import Looked
+from crawler.serve.life.turns import Turns
 from crawler.serve.process import command, environment, lock_holder
 
 log = logging.getLogger(__name__)
 
 MOST_PROCESSES: Final = 2
 """The most processes of one kind at once."""
+MOST_STARTS: Final = 8
+"""The most crawls that start at once, for each processor. The daemon notices within seconds that one has started."""
 _LOOKING_S: Final = 120.0
 """A frontier that was not closed in order takes a while to open."""
 _AGAIN_S: Final = 5.0
@@ -89,6 +92,7 @@ class Commands:
     def __init__(self) -> None:
         self._looks = asyncio.Semaphore(MOST_PROCESSES)
         self._operations = asyncio.Semaphore(MOST_PROCESSES)
+        self.starts = Turns(MOST_STARTS * len(os.sched_getaffinity(0)))
 
     async def look_into(self, directory: Path) -> Looked:
         """What is stored of a crawl that does not run. Another process looks, because opening a frontier takes memory

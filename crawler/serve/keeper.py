@@ -127,11 +127,14 @@ class Keeper:
                     return
                 await self._do_next()
         finally:
+            self._commands.starts.leave(self.name)
             if self._process is not None:
                 self._process.close()
 
     async def _do_next(self) -> None:
-        match next_step(self.facts, time.time(), timeouts=self._options.timeouts):
+        now = time.time()
+        step = next_step(self.facts, now, timeouts=self._options.timeouts)
+        match self._commands.starts.in_turn(self.name, self.facts, step, now, wake=self._woken.set):
             case Start(directory):
                 self._start(directory)
             case End() as end:
@@ -175,6 +178,7 @@ class Keeper:
             began_at=time.time() if known is None else known.began_at,
             is_foreign=known is None,
             may_be_command=known is None and status is None,
+            has_answered=status is not None,
             paused=None if status is None else status.paused,
         )
         self.facts = changes.started(self.facts, process)

@@ -6,6 +6,7 @@ What is known of a crawl is a value, `Facts`. Three kinds of functions work on i
     settling     time has passed: new facts, and notes    a rest is over, a schedule is due
     endings      how a process ended, and the rest that follows
     steps        what to do now                           start it, end its process, look at it, or wait
+    turns        which crawls may start now
 
 `summary` says what a crawl does now, for people and programs; `news`, what of that the operator's program is told.
 

@@ -113,6 +113,7 @@ def used(facts: Facts, pid: int, usage: Usage) -> Facts:
         return facts
     process = _replace(
         facts.process,
+        has_answered=facts.process.has_answered or usage.answers,
         paused=usage.paused,
         waiting=usage.waiting,
         pages=usage.pages,

@@ -108,6 +108,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it may be a command that works on the directory, such as `onceover add`: it has the lock, and has not
     answered as a crawl does. It is not told to end, and the crawl does not start before it has ended."""
     draining: Draining | None = None
+    has_answered: bool = False
     paused: str | None = None
     waiting: str | None = None
     """Why nothing happens, as the crawl says."""
