@@ -37,6 +37,10 @@ class Unsaved(Exception):
     """Raised by `dump` and `load` of a set that has no snapshots. A crawl can't use such a set."""
 
 
+class WrongValue(Exception):
+    """What a set is made of has returned a value that it must not return. The message says which."""
+
+
 class SnapshotRefused(Exception):
     """A snapshot is torn or damaged, or has another backend, version or parameters. The message says which."""
 

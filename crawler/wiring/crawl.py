@@ -46,7 +46,10 @@ from crawler.wiring.opening.fetchers import open_fetchers
 from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept
 from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import blaming, plugins_of
+from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.guarded_frontier import guarded_frontier
+from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
@@ -54,7 +57,7 @@ from crawler.wiring.sharing import PACE_VARIABLE, Shared, membership, share, sha
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl, Frontier, InParts, Numbering, PartLinks, Recrawling, Since, StoreRefused
 from frontier.state import FrontierState
-from visited import SharedSet
+from visited import SharedSet, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -107,16 +110,17 @@ async def open_crawl(
         kept = await open_kept(loaded.config, directory, recanonicalizer, on_rebuild, additions, stack)
         frontier, latest = kept.frontier, Latest(values)
         pace = os.environ.get(PACE_VARIABLE)
-        paced = share_pace(loaded.config, frontier, pace, stack)
+        guarded = guarded_frontier(frontier, find(FRONTIER, loaded.config.frontier.backend))
+        paced = share_pace(loaded.config, guarded, pace, stack)
         with storage.reaching_server(loaded.config):
-            members = membership(kept.visited, frontier, directory, None if paced is frontier else pace)
+            members = membership(kept.visited, frontier, directory, None if paced is guarded else pace)
             await stack.enter_async_context(members)
         shared = await share(loaded.config, frontier, paced, stack)
         adjusted = await _components(loaded, directory, urls, latest, kept, shared, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
             await agree_with_output(loaded.config, directory, kept, urls, shared)
         links = _part_links(frontier, directory)
-        new_seeds = await _add_seeds(own_seeds(frontier, values), kept)
+        new_seeds = await _add_seeds(own_seeds(frontier, values), shared.frontier, kept.visited)
         live = LiveSettings(
             loaded,
             adjusted,
@@ -138,11 +142,10 @@ async def open_crawl(
         )
 
 
-async def _add_seeds(seeds: Sequence[CrawlUrl], kept: Kept) -> int:
+async def _add_seeds(seeds: Sequence[CrawlUrl], frontier: Frontier, visited: VisitedSet) -> int:
     """The count of new ones."""
-    frontier = kept.frontier
     new = await frontier.add(seeds)
-    if seeds and not new and not frontier.describe().admitted and isinstance(kept.visited, SharedSet):
+    if seeds and not new and not frontier.describe().admitted and isinstance(visited, SharedSet):
         log.warning(
             "all seeds are known to the visited set: another crawl that shares it fetches them, or this one did "
             "before --fresh"

@@ -1,13 +1,16 @@
 """Makes a visited set of a filter that takes one URL at a time, as most libraries have it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol, runtime_checkable
 
 from visited.batch import check_batch
-from visited.protocol import SnapshotRefused, VisitedStats
+from visited.protocol import SnapshotRefused, VisitedStats, WrongValue
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
+_PLAIN: Final = frozenset({bool})
 
+
+@runtime_checkable
 class SimpleFilter(Protocol):
     """Remembers URLs, and may take a new URL for a known one. It never takes a known one for new."""
 
@@ -39,7 +42,8 @@ class SimpleFilter(Protocol):
 
 
 class SimpleSet:
-    """Counts URLs, estimates losses by the rate, and writes snapshots that are checked."""
+    """Counts URLs, estimates losses by the rate, and writes snapshots that are checked. Raises `WrongValue` for what no
+    filter may return."""
 
     is_prompt: Final = True
 
@@ -62,7 +66,7 @@ class SimpleSet:
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)
         before = self._filter.rate()
-        answers = [self._filter.add(url) for url in urls]
+        answers = _truths([self._filter.add(url) for url in urls], "add")
         new = sum(answers)
         rate = (before + self._filter.rate()) / 2
         self._count += new
@@ -76,7 +80,7 @@ class SimpleSet:
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         check_batch(urls)
-        forgotten = sum([self._filter.discard(url) for url in urls])
+        forgotten = sum(_truths([self._filter.discard(url) for url in urls], "discard"))
         self._count -= forgotten
         return forgotten
 
@@ -93,7 +97,11 @@ class SimpleSet:
 
     def dump(self, file: BinaryIO, /) -> None:
         state: dict[str, Value] = {"count": self._count, "lost": self._lost}
-        parts = [self._filter.dump()]
+        dumped: Any = self._filter.dump()
+        try:
+            parts = [memoryview(dumped)]
+        except TypeError:
+            raise WrongValue(f"expected bytes from dump of the filter, found {type(dumped).__name__}") from None
         write_snapshot(file, backend=self._backend, parameters=self._parameters, state=state, parts=parts)
 
     def load(self, file: BinaryIO, /) -> None:
@@ -116,6 +124,19 @@ class SimpleSet:
         """Nothing to close."""
 
     def _clear(self) -> None:
-        self._filter = self._make()
+        made: Any = self._make()
+        if not isinstance(made, SimpleFilter):
+            methods = [name for name in vars(SimpleFilter) if not name.startswith("_")]
+            raise TypeError(f"expected a filter with {', '.join(methods)}, found {type(made).__name__}")
+        self._filter: SimpleFilter = made
         self._count = 0
         self._lost = 0.0
+
+
+def _truths(answers: list[Any], method: str) -> list[bool]:
+    if set(map(type, answers)) <= _PLAIN:
+        return answers
+    for answer in answers:
+        if answer not in (True, False):
+            raise WrongValue(f"expected True or False from {method} of the filter, found {type(answer).__name__}")
+    return answers

@@ -2,12 +2,15 @@
 fetched."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
 from crawler.wiring.plugins.failures import PluginFailed
-from visited import LocalSet, SharedSet, VisitedStats, is_prompt, list_urls
+from visited import LocalSet, SharedSet, VisitedStats, WrongValue, is_prompt, list_urls
+
+_PLAIN: Final = frozenset({bool})
 
 
 def guarded_set(visited: LocalSet, title: str) -> LocalSet:
@@ -27,13 +30,15 @@ class GuardedSet:
         return is_prompt(self._visited)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        return self._checked(await self._visited.add_many(urls), len(urls), "add_many")
+        with self._named():
+            return self._checked(await self._visited.add_many(urls), len(urls), "add_many")
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         return self._checked(self._visited.has_many(urls), len(urls), "has_many")
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
-        forgotten: Any = await self._visited.forget_many(urls)
+        with self._named():
+            forgotten: Any = await self._visited.forget_many(urls)
         if not isinstance(forgotten, int):
             raise self._failed(f"expected a count from forget_many, found {type(forgotten).__name__}")
         return forgotten
@@ -51,7 +56,8 @@ class GuardedSet:
             raise self._failed(f"wrong VisitedStats from describe: {error}") from error
 
     def dump(self, file: BinaryIO, /) -> None:
-        self._visited.dump(file)
+        with self._named():
+            self._visited.dump(file)
 
     def load(self, file: BinaryIO, /) -> None:
         self._visited.load(file)
@@ -74,7 +80,18 @@ class GuardedSet:
             ) from None
         if len(found) != count:
             raise self._failed(f"expected an answer from {method} for each of {count} URLs, found {len(found)}")
+        if not set(map(type, found)) <= _PLAIN:
+            for answer in found:
+                if answer not in (True, False):
+                    raise self._failed(f"expected True or False from {method}, found {type(answer).__name__}")
         return found
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except WrongValue as error:
+            raise self._failed(str(error)) from error
 
     def _failed(self, why: str) -> PluginFailed:
         return PluginFailed(f"{self._title} failed: {why}")

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,7 @@ ANSWERS = {
     "[True] * (len(urls) - 1)": "expected an answer from add_many for each of 3 URLs, found 2",
     "[True] * 4": "expected an answer from add_many for each of 3 URLs, found 4",
     "None": "expected a list from add_many, an answer for each URL, found NoneType",
+    "[None] * len(urls)": "expected True or False from add_many, found NoneType",
 }
 
 
@@ -189,6 +191,50 @@ async def test_a_set_that_does_not_answer_for_each_url_has_failed_and_is_named(
     expected = f'the visited set "few" of few-sets 1.0 failed: {ANSWERS[answer]}'
     assert str(failed.value) == expected or options  # a shard has less of them
     assert str(failed.value)[:60] == expected[:60]
+
+
+FILTERS = """
+    from visited.descriptor import Descriptor
+    from visited.wrappers.simple import SimpleSet
+
+    class Filter:
+        def __init__(self): self.met = set()
+
+        def add(self, url, /): return self.met.add(url)
+
+        def has(self, url, /): return url in self.met
+
+        def discard(self, url, /): return self.met.discard(url)
+
+        def rate(self): return 0.0
+
+        def memory_bytes(self): return 100
+
+        def dump(self): return sorted(self.met)
+
+        def load(self, data, /): self.met = set()
+
+    DESCRIPTOR = Descriptor(name="wrong", make=lambda *_: SimpleSet("wrong", Filter, parameters={}))
+"""
+
+
+async def test_a_set_whose_filter_returns_something_wrong_has_failed(site: Site) -> None:
+    site.add("wrong-sets", "wrong_sets", FILTERS, entries={"visited.wrong": "wrong_sets:DESCRIPTOR"})
+    made = make_set(descriptor(VISITED, "wrong"), PARAMETERS, {})
+    named = '^the visited set "wrong" of wrong-sets 1.0 failed: expected'
+    with pytest.raises(PluginFailed, match=f"{named} True or False from add of the filter, found NoneType$"):
+        await made.add_many(["a"])
+    with pytest.raises(PluginFailed, match=f"{named} True or False from discard of the filter, found NoneType$"):
+        await made.forget_many(["a"])
+    with pytest.raises(PluginFailed, match=f"{named} bytes from dump of the filter, found list$"):
+        made.dump(BytesIO())
+
+
+async def test_a_set_whose_filter_lacks_a_method_is_not_made(site: Site, tmp_path: Path) -> None:
+    code = FILTERS.replace("def discard", "def delete")
+    site.add("wrong-sets", "wrong_sets", code, entries={"visited.wrong": "wrong_sets:DESCRIPTOR"})
+    with pytest.raises(ConfigError, match=r"TypeError: expected a filter with add, has, discard, .*, found Filter"):
+        visited_set(loaded("visited.backend=wrong").config, CrawlDirectory(tmp_path), known_to_none)
 
 
 async def test_a_set_that_has_or_tells_something_wrong_has_failed(site: Site) -> None:

@@ -1,6 +1,7 @@
 """A visited set that is made of a filter for one URL at a time. The contract suite runs over it, too."""
 
 import io
+from typing import Any
 
 import pytest
 
@@ -44,3 +45,15 @@ async def test_what_the_filter_itself_refuses_leaves_the_set_empty() -> None:
         visited.load(file)
     assert len(visited) == 0
     assert not any(visited.has_many(["a", "b"]))
+
+
+async def test_a_filter_may_answer_by_numbers_that_are_equal_to_truth_values() -> None:
+    class Counting(ShortHashes):
+        def add(self, url: str, /) -> bool:
+            new: Any = int(super().add(url))
+            answer: bool = new
+            return answer
+
+    visited = SimpleSet("short-hashes", lambda: Counting(8), parameters={})
+    assert await visited.add_many(["a", "b", "a"]) == [True, True, False]
+    assert len(visited) == 2
