@@ -22,7 +22,7 @@ from crawler.shared_pace.frontier import PacedFrontier
 from crawler.shared_pace.table import PaceTable
 from crawler.wiring.queue_settings import pace_groups
 from frontier import Frontier, InParts, Tended
-from visited import Member, MembersSet, VisitedSet
+from visited import Member, SharedSet, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ async def membership(
     server has lost them, because others may wait for that. `path` is that of the file by which crawls of this machine
     keep the pace of hosts together. Raises `Unavailable` if another crawl that shares the set could ask a host at the
     same time."""
-    if not isinstance(visited, MembersSet):
+    if not isinstance(visited, SharedSet):
         yield
         return
     await visited.enter(

@@ -242,7 +242,7 @@ class Foreseeing(Protocol):
 
 @runtime_checkable
 class Tended(Protocol):
-    """Has a visited set that others may wait for (`visited.KeptSet`)."""
+    """Has a visited set that others may wait for (`visited.SharedSet`)."""
 
     async def tend(self) -> None:
         """Add to the server of the visited set what it has forgotten, if it answers, as the next question would. To be

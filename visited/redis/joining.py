@@ -156,7 +156,7 @@ class Joining:
             ) from error
 
     async def enter(self, member: Member) -> None:
-        """See `MembersSet.enter`."""
+        """See `SharedSet.enter`."""
         await self.connect()
         await self._enter(member)
         self._member = member
@@ -168,7 +168,7 @@ class Joining:
             raise Unreachable(str(error)) from error  # to enter twice does no harm
 
     async def leave(self) -> None:
-        """See `MembersSet.leave`."""
+        """See `SharedSet.leave`."""
         member, self._member = self._member, None
         if member is not None and self._channel.is_connected:
             with suppress(Unanswered, Unreachable):  # it replaces its entry when it starts again

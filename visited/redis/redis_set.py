@@ -21,7 +21,7 @@ _MEASURE_AFTER: Final = 1.02
 
 
 class RedisSet:
-    """A `VisitedSet` that is a `SharedSet`. It closes the channel.
+    """A `SharedSet`. It closes the channel.
 
     Without `trust` it asks any memory: for callers that keep no ledger from which they could fill it."""
 

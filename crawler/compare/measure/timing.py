@@ -30,7 +30,7 @@ from crawler.compare.measure.work import (
     new_batches,
 )
 from crawler.compare.statistics import percentile
-from visited import CannotForget, LocalSet, MeteredSet, Unsaved
+from visited import CannotForget, LocalSet, SharedSet, Unsaved
 
 READ_AHEAD = 4096
 """Links that are read before they are timed. They are few, because they count in the memory of the process."""
@@ -200,7 +200,7 @@ async def _snapshot(
 
 
 async def _server_cpu_s(visited: LocalSet) -> float | None:
-    return await visited.server_cpu_s() if isinstance(visited, MeteredSet) else None
+    return await visited.server_cpu_s() if isinstance(visited, SharedSet) else None
 
 
 async def _forget(visited: LocalSet, work: Work) -> float | None:

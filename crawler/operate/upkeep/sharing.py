@@ -11,7 +11,7 @@ from crawler.disk.layout import read_layout
 from crawler.operate.opening import stored_configuration
 from crawler.operate.upkeep.places import Place, Places
 from crawler.wiring.storage import open_state, reaching_server, visited_set
-from visited import KeptSet, Sharer, VisitedSet
+from visited import SharedSet, Sharer, VisitedSet
 
 
 def sharers(path: Path, *, gone: Sequence[str] = ()) -> list[Sharer]:
@@ -25,9 +25,9 @@ def sharers(path: Path, *, gone: Sequence[str] = ()) -> list[Sharer]:
 
 async def _sharers(config: Config, directory: CrawlDirectory, gone: Sequence[str]) -> list[Sharer]:
     async with aclosing(visited_set(config, directory, _knows_none)) as visited:
-        kept = _kept(config, visited)
+        shared = _shared(config, visited)
         with reaching_server(config):
-            return await kept.sharers(gone=gone)
+            return await shared.sharers(gone=gone)
 
 
 def refill(places: Places) -> None:
@@ -41,15 +41,15 @@ async def _refill(place: Place) -> None:
     config = place.loaded.config
     with closing(open_state(config, place.directory)) as state:
         async with aclosing(visited_set(config, place.directory, state.knows_many)) as visited:
-            kept = _kept(config, visited)
+            shared = _shared(config, visited)
             with reaching_server(config):
                 # It also admits what was asked right before a crash.
                 async with aclosing(await state.open_frontier(visited)):
-                    await kept.register()
+                    await shared.register()
 
 
-def _kept(config: Config, visited: VisitedSet) -> KeptSet:
-    if not isinstance(visited, KeptSet) or config.visited.options.get("share") is None:
+def _shared(config: Config, visited: VisitedSet) -> SharedSet:
+    if not isinstance(visited, SharedSet) or config.visited.options.get("share") is None:
         problem = "expected a visited set that crawls share by visited.options.share, found one of this crawl alone"
         raise ConfigError([Problem(problem, key="visited.options")])
     return visited

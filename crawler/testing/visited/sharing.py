@@ -45,30 +45,30 @@ class SharingTests(VisitedSetSuite):
         memory = await first.connect()
         assert await second.connect() == memory
         first.trust(memory)
-        assert await _set(first).add_many(urls_of(0, 20)) == [True] * 20
+        assert await first.add_many(urls_of(0, 20)) == [True] * 20
         self.lose_memory()
         with pytest.raises(Forgotten, match=r".+"):
-            await _set(first).add_many(urls_of(20, 30))
+            await first.add_many(urls_of(20, 30))
         changed = await first.connect()
         assert changed != memory
         with pytest.raises(Forgotten, match=r".+"):
-            await _set(first).add_many(urls_of(20, 30))
+            await first.add_many(urls_of(20, 30))
         await first.fill([*urls_of(0, 20), *urls_of(0, 5)])
         first.trust(changed)
-        assert await _set(first).add_many(urls_of(20, 30)) == [True] * 10  # it had remembered none of them
-        assert await _set(second).add_many(urls_of(0, 31)) == [False] * 30 + [True]  # it trusts none in particular
+        assert await first.add_many(urls_of(20, 30)) == [True] * 10  # it had remembered none of them
+        assert await second.add_many(urls_of(0, 31)) == [False] * 30 + [True]  # it trusts none in particular
         assert await second.connect() == changed
         for each in (first, second):
-            await _set(each).aclose()
+            await each.aclose()
 
     @in_event_loop
     async def test_it_asks_only_about_urls_that_it_does_not_know_itself(self) -> None:
         visited = _shared(self.make_sharing())
         one, two = urls_of(0, 2)
         assert visited.asks([one, two, one]) == [one, two]
-        await _set(visited).add_many([one])
+        await visited.add_many([one])
         assert two in visited.asks([one, two])
-        await _set(visited).aclose()
+        await visited.aclose()
 
     @in_event_loop
     async def test_it_has_no_snapshots_and_says_so(self) -> None:
@@ -83,8 +83,3 @@ class SharingTests(VisitedSetSuite):
 def _shared(visited: VisitedSet) -> SharedSet:
     assert isinstance(visited, SharedSet)
     return visited
-
-
-def _set(shared: SharedSet) -> VisitedSet:
-    assert hasattr(shared, "add_many")
-    return shared  # type: ignore[return-value]

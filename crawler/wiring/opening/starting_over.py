@@ -17,7 +17,7 @@ from crawler.wiring.components.processing import check_servers_of_sinks
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import number_of_parts
 from crawler.wiring.storage import chosen_set, is_on_server, make_chosen, reaching_server
-from visited import OwnedSet, SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
+from visited import SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ async def _delete_all(found: list[tuple[Path, VisitedSet]]) -> None:
 
 async def _delete(path: Path, visited: VisitedSet) -> None:
     try:
-        if isinstance(visited, OwnedSet):
+        if isinstance(visited, SharedSet):
             await visited.delete()
     except (Unanswered, Unavailable, Unreachable) as error:
         log.warning("the server keeps the visited set of the crawl in %s, which is deleted: %s", path, error)

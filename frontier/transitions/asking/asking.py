@@ -61,5 +61,5 @@ class LocalAsking:
 def asking(store: Store, visited: VisitedSet, commit: Commit) -> Asking:
     """What asks this visited set."""
     if isinstance(visited, SharedSet):
-        return SharedAsking(store, visited, visited, commit)
+        return SharedAsking(store, visited, commit)
     return LocalAsking(store, visited, commit)

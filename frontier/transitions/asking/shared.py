@@ -10,7 +10,7 @@ from frontier.snapshots.filling import fill
 from frontier.store import Store
 from frontier.transitions.commit import Commit
 from frontier.values import CrawlUrl, StoreFailed, StoreFull
-from visited import Forgotten, SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
+from visited import Forgotten, SharedSet, Unanswered, Unavailable, Unreachable
 
 log = logging.getLogger(__name__)
 
@@ -25,18 +25,16 @@ class SharedAsking:
 
     is_prompt = False
 
-    def __init__(self, store: Store, visited: VisitedSet, shared: SharedSet, commit: Commit) -> None:
-        """`shared` is `visited`, with what it promises in addition."""
+    def __init__(self, store: Store, visited: SharedSet, commit: Commit) -> None:
         self._store = store
         self._visited = visited
-        self._shared = shared
         self._commit = commit
         self._is_certain = True
         """Whether nothing was remembered whose answer was lost."""
 
     async def ask(self, batch: Sequence[CrawlUrl], canonicals: Sequence[str], /) -> Sequence[bool]:
         self._commit.check()
-        asked = set(self._shared.asks(canonicals))
+        asked = set(self._visited.asks(canonicals))
         if not asked:
             return await self._commit.ask_visited(partial(self._visited.add_many, canonicals))
         claimed = {url.canonical: url for url in reversed(batch) if url.canonical in asked}
@@ -60,7 +58,7 @@ class SharedAsking:
     async def claimed(self) -> list[CrawlUrl]:
         claimed = self._store.claims.urls()
         canonicals = [url.canonical for url in claimed]
-        await self._wait(partial(self._shared.fill, canonicals), repeats=True)
+        await self._wait(partial(self._visited.fill, canonicals), repeats=True)
         known = self._store.reads.knows_many(canonicals)
         return [url for url, is_known in zip(claimed, known, strict=True) if not is_known]
 
@@ -127,9 +125,9 @@ class SharedAsking:
         wait_s = _FIRST_WAIT_S
         while True:
             try:
-                await fill(self._store, self._shared)
+                await fill(self._store, self._visited)
                 if not self._is_certain:
-                    await self._shared.fill([url.canonical for url in self._store.claims.urls()])
+                    await self._visited.fill([url.canonical for url in self._store.claims.urls()])
             except (Forgotten, Unanswered, Unreachable) as error:
                 await wait(f"the visited set can't be asked: {error}", wait_s)
                 wait_s = min(2 * wait_s, _LAST_WAIT_S)

@@ -9,7 +9,7 @@ from frontier.snapshots.filling import fill
 from frontier.store import Store
 from frontier.transitions.commit import Commit
 from frontier.values import StoreFailed, StoreFull
-from visited import Forgotten, KeptSet, SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
+from visited import Forgotten, SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -20,20 +20,20 @@ _LEFT_TO_THE_NEXT_QUESTION: Final = (Forgotten, StoreFull, Unanswered, Unavailab
 async def tend(store: Store, visited: VisitedSet, commit: Commit, lock: asyncio.Lock) -> None:
     """See `frontier.Tended.tend`. For a crawl that asks nothing for long, because it is paused or its hosts rest, while
     others wait for it. `lock` is that of admission, so that nothing is asked meanwhile."""
-    if not isinstance(visited, KeptSet) or not isinstance(visited, SharedSet):
+    if not isinstance(visited, SharedSet):
         return
     async with lock:
         if commit.stopped or commit.closed:
             return
         with suppress(StoreFailed), commit.fail_on_error, suppress(*_LEFT_TO_THE_NEXT_QUESTION):
-            await _tell(store, visited, visited)
+            await _tell(store, visited)
 
 
-async def _tell(store: Store, visited: SharedSet, kept: KeptSet) -> None:
+async def _tell(store: Store, visited: SharedSet) -> None:
     try:
-        await kept.register()
+        await visited.register()
     except Forgotten as error:
         log.warning("the server of the visited set may have forgotten URLs: %s; it is told them again", error)
         await fill(store, visited)
         await visited.fill([url.canonical for url in store.claims.urls()])
-        await kept.register()
+        await visited.register()

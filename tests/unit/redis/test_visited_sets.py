@@ -15,7 +15,7 @@ from tests.timeouts import MAX_WAIT_S
 from tests.unit.frontier.test_shared_faults import FORMS
 from tests.unit.frontier.test_shared_visited_set import Crawler, pages
 from tests.unit.redis.test_checks import Secure
-from visited import OwnedSet
+from visited import SharedSet
 
 
 @in_event_loop
@@ -53,7 +53,7 @@ async def test_every_set_lies_on_one_node_of_a_cluster_and_is_deleted_there(name
     alone = make(name, nodes.url, {})
     await alone.add_many(urls_of(0, 10))
     assert held(nodes) != before
-    assert isinstance(alone, OwnedSet)
+    assert isinstance(alone, SharedSet)
     await alone.delete()
     await alone.aclose()
     assert held(nodes) == before

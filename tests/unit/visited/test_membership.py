@@ -7,10 +7,10 @@ import pytest
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.wiring.sharing import membership
-from visited import Member
+from visited import Member, SharedSet
 
 
-class MembersSet:
+class MembersSet(SharedSet):
     def __init__(self) -> None:
         self.entered: list[str] = []
 
@@ -22,13 +22,14 @@ class MembersSet:
 
 
 async def become_member(visited: MembersSet, directory: Path) -> None:
-    async with membership(cast("Any", visited), cast("Any", None), CrawlDirectory(directory), None):
+    async with membership(visited, cast("Any", None), CrawlDirectory(directory), None):
         pass
 
 
 @pytest.mark.parametrize("damage", [None, b"\xff"])
 async def test_a_member_keeps_its_id_unless_the_file_is_gone_or_damaged(tmp_path: Path, damage: bytes | None) -> None:
-    visited, file = MembersSet(), tmp_path / "visited" / "member"
+    visited = MembersSet()  # type: ignore[abstract]
+    file = tmp_path / "visited" / "member"
     await become_member(visited, tmp_path)
     await become_member(visited, tmp_path)
     file.unlink()
