@@ -64,13 +64,18 @@ class Home(Protocol):
     def epochs(self) -> Mapping[int, int]:
         """The stored epochs of all directories of parts that are here, and were opened."""
 
-    def want(self, cluster: Cluster) -> Iterable[Wanted]:
-        """The parts that this machine would run, among them those that it runs. What is missing here and held is
-        kept; `release` gives it up."""
+    def learn(self, cluster: Cluster) -> Mapping[int, int]:
+        """Store what other machines have changed. Returns the epochs of the parts that this machine could run from its
+        directories."""
 
     def store(self, part: int, *, epoch: int, lineage: int) -> None:
         """Store the epoch in the directory of a part, synced; make the directory if there is none. Called in a thread.
         Raises `OSError` or `DirectoryRefused`."""
+
+
+Choose = Callable[[Cluster, Mapping[int, int]], Iterable[Wanted]]
+"""Which parts a machine would run, among them those that it runs, given those that it has directories for and their
+epochs. What is not chosen and held is kept; `LeaseKeeper.release` gives it up."""
 
 
 class LeaseKeeper:
@@ -82,12 +87,14 @@ class LeaseKeeper:
         home: Home,
         holder: str,
         *,
+        choose: Choose,
         lease_s: float,
     ) -> None:
         """`holder` names this process for people, and differs from that of any other. `lease_s` is that of the
         register: all machines must agree on it."""
         self._register = register
         self._home = home
+        self._choose = choose
         self.holder = f"{holder}:{secrets.token_hex(4)}"
         self._lease_s = lease_s
         self._leases = Leases(lease_s=lease_s)
@@ -253,7 +260,7 @@ class LeaseKeeper:
         self._wake.set()
 
     async def _claim(self, cluster: Cluster) -> None:
-        for wanted in self._home.want(cluster):
+        for wanted in self._choose(cluster, self._home.learn(cluster)):
             part = wanted.part
             if part in self._leases:
                 continue

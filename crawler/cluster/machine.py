@@ -1,6 +1,6 @@
 """What one machine has of a crawl: a directory with the layout of all parts, and the parts that are here."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -8,15 +8,12 @@ from typing import Any
 import msgspec
 
 from crawler.cluster.notes import Note, read_note, write_note
-from crawler.cluster.values import Cluster, Identity, Wanted
+from crawler.cluster.values import Cluster, Identity
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import ClusterPlace, Layout, PartPlace, free_names, read_layout, write_layout
 from crawler.disk.lineages import last_lineage, read_lineages, write_lineages
 from crawler.status import name_parts, number_of
-
-Choose = Callable[[Cluster, Mapping[int, int]], Iterable[Wanted]]
-"""Which parts a machine would run, given those that it has directories for and their epochs."""
 
 
 def begin_machine(directory: CrawlDirectory, identity: Identity, *, url: str, prefix: str) -> None:
@@ -126,14 +123,12 @@ def _with_output(path: Path, layout: Layout) -> tuple[str, ...]:
 class MachineDirectory:
     """The locked directory of a machine; a `Home`. Files are read once, because nobody else changes them."""
 
-    def __init__(self, directory: CrawlDirectory, choose: Choose = lambda _cluster, _epochs: ()) -> None:
-        """Without `choose`, the machine runs nothing. Raises `DirectoryRefused` if the directory is not that of a
-        machine, or a note can't be used."""
+    def __init__(self, directory: CrawlDirectory) -> None:
+        """Raises `DirectoryRefused` if the directory is not that of a machine, or a note can't be used."""
         layout = read_layout(directory.path)
         if layout is None or layout.cluster is None:
             raise DirectoryRefused(f"{directory.path} has no crawl that is on many machines")
         self._directory = directory
-        self._choose = choose
         self._layout = layout
         try:
             self._configuration = directory.configuration.read_text(encoding="utf-8")
@@ -175,11 +170,11 @@ class MachineDirectory:
         )
         return {part: note.epoch for part, note in notes if note.lineage == self._layout.parts[part].lineage}
 
-    def want(self, cluster: Cluster) -> Iterable[Wanted]:
-        self._learn(cluster.identity)
+    def learn(self, cluster: Cluster) -> Mapping[int, int]:
+        self._store_changes(cluster.identity)
         # One that was never opened is the part nevertheless if Redis has confirmed its claim.
         confirmed = {part: epoch for part, epoch in self._claimed().items() if epoch == cluster.parts[part].opened}
-        return self._choose(cluster, confirmed | dict(self.epochs()))
+        return confirmed | dict(self.epochs())
 
     def store(self, part: int, *, epoch: int, lineage: int) -> None:
         if self._layout.parts[part].lineage != lineage:
@@ -256,8 +251,7 @@ class MachineDirectory:
             )
         return note
 
-    def _learn(self, identity: Identity) -> None:
-        """Store what other machines have changed."""
+    def _store_changes(self, identity: Identity) -> None:
         place = self._place
         if identity.configuration_version > place.configuration_version:
             self._directory.write_configuration(identity.configuration)

@@ -52,7 +52,7 @@ class RegisterOfMachines:
             cluster: Cluster = await register.read()
         except Forgotten:
             return  # another crawl uses the prefix now, and no machine can run this one
-        _ = list(home.want(cluster))
+        home.learn(cluster)
 
     async def retire(self, generation: str) -> None:
         layout, home = self._layout, self._home()

@@ -47,8 +47,7 @@ class CrawlAgent:
         self._cluster = joined.cluster
         self._after: str = "" if joined.cluster.ending is None else joined.cluster.ending.mark
         lease_s = joined.cluster.identity.lease_s
-        home = joined.home(self._choose)
-        self._leases = LeaseKeeper(self._register, home, joined.name, lease_s=lease_s)
+        self._leases = LeaseKeeper(self._register, joined.home, joined.name, choose=self._choose, lease_s=lease_s)
         self.client = CoordinatorClient(
             self._leases.holder, exchange, look_again=self._leases.look_again, adopted=self._hear_adopted
         )

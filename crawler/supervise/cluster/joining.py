@@ -12,7 +12,7 @@ import msgspec
 
 from config import Loaded, ServerUnusable
 from crawler.cluster.decoding import why_retired
-from crawler.cluster.machine import Choose, MachineDirectory, begin_machine
+from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import Cluster, Forgotten
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
@@ -44,8 +44,8 @@ class Joined:
         self.exchange_prefix = f"{reached.config.exchange.prefix}:{cluster.identity.generation}"
         self._directory = directory
         self._program = version
-        self._home = MachineDirectory(directory)
-        _ = list(self._home.want(cluster))  # learns what others have changed
+        self.home = MachineDirectory(directory)
+        self.home.learn(cluster)
         self.version = 0
         """Of the configuration that this machine has taken over."""
         self._plan = self._make_plan(cluster)
@@ -53,16 +53,11 @@ class Joined:
     @property
     def plan(self) -> Plan:
         """With the directories that parts have now: one that was adopted gets another."""
-        return msgspec.structs.replace(self._plan, layout=self._home.layout)
-
-    def home(self, choose: Choose) -> MachineDirectory:
-        """What the keeper of leases asks."""
-        self._home = MachineDirectory(self._directory, choose)
-        return self._home
+        return msgspec.structs.replace(self._plan, layout=self.home.layout)
 
     def parts_here(self) -> Mapping[int, Path]:
         """The directories of parts that are on this machine."""
-        return self._home.layout.directories_here(self._directory.path)
+        return self.home.layout.directories_here(self._directory.path)
 
     def learn(self, cluster: Cluster) -> None:
         """Take over a newer configuration, if there is one. Raises `ConfigError` if it can't be used here; then the one
@@ -74,7 +69,7 @@ class Joined:
         loaded = load(self._directory.configuration)
         check_configuration(loaded)
         self.version = cluster.identity.configuration_version
-        return Plan(loaded=loaded, directory=self._directory, layout=self._home.layout, version=self._program)
+        return Plan(loaded=loaded, directory=self._directory, layout=self.home.layout, version=self._program)
 
 
 def _options(reached: Loaded) -> dict[str, str | None]:

@@ -16,7 +16,7 @@ IDENTITY = Identity(
 
 
 class MemoryHome:
-    """Directories of parts that exist in memory, and a wish for all of them and `makes`."""
+    """Directories of parts that exist in memory. `choose` takes all of them, and `makes`."""
 
     def __init__(self, epochs: dict[int, int] | None = None, *, makes: Iterable[int] = ()) -> None:
         self.stored = dict(epochs or {})
@@ -28,9 +28,12 @@ class MemoryHome:
     def epochs(self) -> Mapping[int, int]:
         return dict(self.stored)
 
-    def want(self, cluster: Cluster) -> Iterable[Wanted]:
-        yield from (Wanted(part=part, stored=epoch) for part, epoch in self.stored.items())
-        yield from (Wanted(part=part, makes=True) for part in sorted(self.makes) if part not in self.stored)
+    def learn(self, _cluster: Cluster) -> Mapping[int, int]:
+        return dict(self.stored)
+
+    def choose(self, _cluster: Cluster, here: Mapping[int, int]) -> Iterable[Wanted]:
+        yield from (Wanted(part=part, stored=epoch) for part, epoch in here.items())
+        yield from (Wanted(part=part, makes=True) for part in sorted(self.makes) if part not in here)
 
     def store(self, part: int, *, epoch: int, lineage: int) -> None:
         assert lineage == part + 1

@@ -139,7 +139,7 @@ async def test_a_machine_keeps_its_part_while_the_register_is_damaged_and_writes
     async with connected(Server(url=server.url)) as client, asyncio.timeout(MAX_WAIT_S):
         register = Register(client, prefix="test", generation=IDENTITY.generation)
         await register.create(IDENTITY)
-        keeper = LeaseKeeper(register, home, "a", lease_s=LEASE_S)
+        keeper = LeaseKeeper(register, home, "a", choose=home.choose, lease_s=LEASE_S)
         async with asyncio.TaskGroup() as group:
             work = group.create_task(keeper.run())
             while not isinstance(await keeper.next_change(), Held):

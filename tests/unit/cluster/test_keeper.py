@@ -51,7 +51,7 @@ async def kept(
 ) -> AsyncIterator[LeaseKeeper]:
     """A keeper that works. It gives nothing up in the end, as after a crash. If it fails, so does the test."""
     async with open_register(server, kind) as register, asyncio.TaskGroup() as group:
-        keeper = LeaseKeeper(register, home, name, lease_s=LEASE_S)
+        keeper = LeaseKeeper(register, home, name, choose=home.choose, lease_s=LEASE_S)
         work = group.create_task(keeper.run())
         try:
             yield keeper

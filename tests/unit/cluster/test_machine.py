@@ -1,6 +1,6 @@
 """The directory that a machine has of a crawl."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -8,7 +8,7 @@ import pytest
 
 from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.notes import read_note
-from crawler.cluster.values import Cluster, Identity, PartState, Wanted
+from crawler.cluster.values import Cluster, Identity, PartState
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import Layout, part_directories, read_layout, write_layout
 from tests.unit.cluster.homes import IDENTITY
@@ -64,35 +64,19 @@ def test_a_stored_epoch_is_known_to_the_next_process(directory: CrawlDirectory) 
 def test_a_directory_that_was_made_and_never_opened_counts_only_if_redis_has_confirmed_it(
     directory: CrawlDirectory,
 ) -> None:
-    offered: list[dict[int, int]] = []
-    begin(directory)
-
-    def choose(_: Cluster, epochs: Mapping[int, int]) -> Iterable[Wanted]:
-        offered.append(dict(epochs))
-        return ()
-
-    machine = MachineDirectory(directory, choose)
+    machine = begin(directory)
     machine.store(1, epoch=4, lineage=2)
     assert machine.epochs() == {}
-    machine.want(cluster_of(IDENTITY, opened=3))
-    machine.want(cluster_of(IDENTITY, opened=4))
-    assert offered == [{}, {1: 4}]
+    assert machine.learn(cluster_of(IDENTITY, opened=3)) == {}
+    assert machine.learn(cluster_of(IDENTITY, opened=4)) == {1: 4}
 
 
 def test_a_part_that_was_moved_away_meanwhile_is_neither_wanted_nor_made_again(directory: CrawlDirectory) -> None:
-    begin(directory)
-    offered: list[dict[int, int]] = []
-
-    def choose(_: Cluster, epochs: Mapping[int, int]) -> Iterable[Wanted]:
-        offered.append(dict(epochs))
-        return ()
-
-    machine = MachineDirectory(directory, choose)
+    machine = begin(directory)
     machine.store(1, epoch=4, lineage=2)
     open_part(directory, "part-1")
     (directory.path / "part-1").rename(directory.path.with_name("elsewhere"))
-    machine.want(cluster_of(IDENTITY, opened=4))
-    assert (machine.epochs(), offered) == ({}, [{}])
+    assert machine.learn(cluster_of(IDENTITY, opened=4)) == machine.epochs() == {}
     with pytest.raises(DirectoryRefused, match="not here any more"):
         machine.store(1, epoch=5, lineage=2)
     assert not (directory.path / "part-1").exists()
@@ -143,7 +127,7 @@ def test_a_part_that_another_machine_has_adopted_is_not_this_ones_any_more(direc
     open_part(directory, "part-0")
     assert machine.epochs() == {0: 3}
     adopted = msgspec.structs.replace(IDENTITY, lineages=(4, 2, 3), next_lineage=5, configuration_version=2)
-    list(machine.want(cluster_of(adopted)))
+    machine.learn(cluster_of(adopted))
     assert machine.epochs() == {}
     assert begin(directory, adopted).identity() == adopted
 
@@ -151,7 +135,7 @@ def test_a_part_that_another_machine_has_adopted_is_not_this_ones_any_more(direc
 def test_a_part_that_is_adopted_where_it_was_gets_a_new_directory(directory: CrawlDirectory) -> None:
     machine = begin(directory)
     machine.store(0, epoch=3, lineage=1)
-    list(machine.want(cluster_of(msgspec.structs.replace(IDENTITY, lineages=(4, 2, 3), next_lineage=5))))
+    machine.learn(cluster_of(msgspec.structs.replace(IDENTITY, lineages=(4, 2, 3), next_lineage=5)))
     machine.store(0, epoch=5, lineage=4)
     layout = read_layout(directory.path)
     assert layout is not None

@@ -41,7 +41,7 @@ def joined(tmp_path: Path) -> Iterator[Joined]:
 def _read(joined: Joined, configuration: str, version: int) -> None:
     """As an agent that has read the register."""
     cluster = _configured(configuration, version)
-    _ = list(joined.home(lambda _cluster, _here: ()).want(cluster))
+    joined.home.learn(cluster)
     joined.learn(cluster)
 
 
@@ -59,11 +59,10 @@ def test_a_machine_keeps_its_settings_while_it_can_t_use_those_that_hold(joined:
 
 
 def test_a_part_that_was_adopted_here_runs_in_its_new_directory_at_once(joined: Joined) -> None:
-    home = joined.home(lambda _cluster, _here: ())
-    home.store(0, epoch=3, lineage=1)
+    joined.home.store(0, epoch=3, lineage=1)
     adopted = msgspec.structs.replace(IDENTITY, configuration=GOOD, lineages=(4, 2, 3), next_lineage=5)
-    _ = list(home.want(cluster_of(adopted)))
-    home.store(0, epoch=5, lineage=4)
+    joined.home.learn(cluster_of(adopted))
+    joined.home.store(0, epoch=5, lineage=4)
     assert joined.plan.directories[0].name == "part-0.2"
 
 
