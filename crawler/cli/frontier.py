@@ -12,7 +12,6 @@ from crawler.cli.fsck import rebuild
 from crawler.cli.operate.hosts import budget, retire, unretire
 from crawler.cli.operate.options import alias, part, place
 from crawler.cli.operate.pausing import pause, resume
-from crawler.control.replies import ExportPiece, Imported
 from crawler.control.requests import Export, Import
 from crawler.control.wire import MAX_REQUEST_BYTES, in_requests
 from crawler.operate.actions.exported import read_line
@@ -51,7 +50,7 @@ def export(directory: Path, after: str, pending: bool, part: int | None) -> None
     reported: set[str] = set()
     with reach(place(directory, part)) as crawl:
         while position is not None:
-            piece = crawl.ask(Export(after=position, pending=pending), ExportPiece)
+            piece = crawl.ask(Export(after=position, pending=pending))
             # Pieces of a crawl in parts overlap where a key is damaged.
             for key in dict.fromkeys(key for key in piece.damaged if key not in reported):
                 reported.add(key)
@@ -73,7 +72,7 @@ def import_(directory: Path, lines: BinaryIO) -> None:
     read = added = 0
     with reach(directory, to_change=True) as crawl:
         for piece in in_requests(_checked(lines), max_size=_PIECE_BYTES):
-            added += crawl.ask(Import(lines=[msgspec.Raw(line) for line in piece]), Imported).added
+            added += crawl.ask(Import(lines=[msgspec.Raw(line) for line in piece])).added
             if (read + len(piece)) // _SHOWN_EACH > read // _SHOWN_EACH:
                 click.echo(f"{number_of(read + len(piece), 'line')}", err=True)
             read += len(piece)

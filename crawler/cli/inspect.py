@@ -14,8 +14,8 @@ from crawler.cli.fsck import fsck, verify
 from crawler.cli.operate.options import as_json, part, place
 from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
-from crawler.control.known_urls import UrlForm, UrlFound, UrlVisits
-from crawler.control.replies import HealthForm, NextList, QueueForm, QueueList, RefusedList
+from crawler.control.known_urls import UrlForm, UrlVisits
+from crawler.control.replies import HealthForm, QueueForm
 from crawler.control.requests import (
     MAX_ITEMS,
     InspectNext,
@@ -31,7 +31,7 @@ from crawler.operate.stored import open_crawl
 from crawler.page import rfc3339
 from crawler.status import duration, size
 from crawler.write.records import find_record
-from visited import CannotList, VisitedStats, list_urls
+from visited import CannotList, list_urls
 
 _as_json_lines = click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
 
@@ -90,7 +90,7 @@ def _list_queues(path: Path, request: InspectQueues, *, limit: int) -> tuple[lis
     with reach(path) as crawl:
         while True:
             piece = msgspec.structs.replace(request, limit=min(MAX_ITEMS, limit - len(shown)))
-            found = crawl.ask(piece, QueueList)
+            found = crawl.ask(piece)
             shown += found.queues
             if not found.left or not found.queues or len(shown) >= limit:
                 return shown, found.left
@@ -113,7 +113,7 @@ def _trouble(health: HealthForm) -> str:
 def next_urls(path: Path, host: str, limit: int, as_json: bool) -> None:
     """List the URLs of HOST that come next."""
     with reach(path) as crawl:
-        found = crawl.ask(InspectNext(host=host, limit=limit), NextList)
+        found = crawl.ask(InspectNext(host=host, limit=limit))
     for each in found.urls:
         click.echo(msgspec.json.encode(each) if as_json else each.url)
     if found.left:
@@ -127,7 +127,7 @@ def next_urls(path: Path, host: str, limit: int, as_json: bool) -> None:
 def url(path: Path, url: str, as_json: bool) -> int:
     """Show what the crawl knows about URL."""
     with reach(path) as crawl:
-        answer = crawl.ask(InspectUrl(url=url), UrlFound)
+        answer = crawl.ask(InspectUrl(url=url))
     known = None if answer.found is None else _with_record(answer.found, path)
     if as_json:
         click.echo(msgspec.json.encode(known))
@@ -189,7 +189,7 @@ def _visit_lines(visits: UrlVisits) -> Iterator[tuple[str, object]]:
 def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
     """List what traps and quotas have refused. It is listed by rule and host, with examples."""
     with reach(path) as crawl:
-        found = crawl.ask(InspectRefused(match=match, limit=limit), RefusedList)
+        found = crawl.ask(InspectRefused(match=match, limit=limit))
     if as_json:
         for each in found.refused:
             click.echo(msgspec.json.encode(each))
@@ -210,7 +210,7 @@ def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
 def visited(path: Path, as_json: bool) -> None:
     """Show the size, fill and losses of the visited set."""
     with reach(path) as crawl:
-        stats = crawl.ask(InspectVisited(), VisitedStats)
+        stats = crawl.ask(InspectVisited())
     if as_json:
         click.echo(msgspec.json.encode(stats))
         return

@@ -12,7 +12,7 @@ from crawler.control import address
 from crawler.control.client import SILENCE_S, ConnectionLost, NoAnswer
 from crawler.control.process import pid_of, why_silent, why_stopped
 from crawler.control.replies import Refusal
-from crawler.control.requests import Request
+from crawler.control.requests import Request, reply_type
 from crawler.control.wire import END, MAX_REPLY_BYTES, BadReply, decode_reply, encode_request
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
@@ -28,7 +28,7 @@ class Channel:
         self._turn = asyncio.Lock()
         self.pid = pid_of(writer.get_extra_info("socket"))
 
-    async def ask(self, request: Request, expected: type[_Reply]) -> _Reply | Refusal:
+    async def ask(self, request: Request[_Reply]) -> _Reply | Refusal:
         """The reply to a request. Raises `NoAnswer` and `ConnectionLost`, after which the channel is useless, and
         `ValueError` if the request is too long. So it is when the caller was cancelled. A process that is stopped is
         sent nothing."""
@@ -36,7 +36,7 @@ class Channel:
         async with self._turn:
             done = False
             try:
-                reply = await self._ask(line, expected)
+                reply = await self._ask(line, reply_type(request))
                 done = True
             finally:
                 if not done:

@@ -11,7 +11,7 @@ import msgspec
 from crawler.control import address
 from crawler.control.process import pid_of, why_silent, why_stopped
 from crawler.control.replies import Refusal
-from crawler.control.requests import Request
+from crawler.control.requests import Request, reply_type
 from crawler.control.wire import END, MAX_REPLY_BYTES, BadReply, decode_reply, encode_request
 
 SILENCE_S: Final = 10.0
@@ -38,7 +38,7 @@ class Connection:
         self._buffer = bytearray()
         self.pid = pid_of(connection)
 
-    def ask(self, request: Request, expected: type[_Reply]) -> _Reply | Refusal:
+    def ask(self, request: Request[_Reply]) -> _Reply | Refusal:
         """The reply to a request. Raises `NoAnswer` and `ConnectionLost`, after which the connection is useless, and
         `ValueError` if the request is too long. A process that is stopped is sent nothing, so that it does not carry
         out later what was refused."""
@@ -51,7 +51,7 @@ class Connection:
             self._connection.sendall(line)
             is_sent = True
             while True:
-                reply = decode_reply(self._read_line(), expected)
+                reply = decode_reply(self._read_line(), reply_type(request))
                 if reply is not None:
                     return reply
         except (TimeoutError, BlockingIOError) as error:

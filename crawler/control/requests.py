@@ -1,10 +1,32 @@
 """What can be asked of a crawl."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Generic, Literal, TypeVar, get_args
 
 import msgspec
 
-from crawler.control.selections import Selection
+from crawler.control.frozen import Frozen, Held
+from crawler.control.known_urls import UrlFound
+from crawler.control.replies import (
+    Changed,
+    Checkpoint,
+    CrawlStatus,
+    ExportPiece,
+    HostList,
+    Imported,
+    Judged,
+    NextList,
+    PauseState,
+    QueueList,
+    Reconfigured,
+    RefusedList,
+    RobotsList,
+    Stopping,
+)
+from crawler.control.selections import Selected, Selection
+from visited import VisitedStats
+
+_Reply = TypeVar("_Reply", bound=msgspec.Struct)
+_Reply_co = TypeVar("_Reply_co", bound=msgspec.Struct, covariant=True)
 
 MAX_URLS: Final = 1000
 """URLs or lines in one request."""
@@ -41,49 +63,58 @@ def checked_reason(text: str, /) -> Reason:
         raise ValueError(f"expected 1 to {MAX_REASON:,} characters without control characters, found {shown}") from None
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to a crawl."""
+class Request(msgspec.Struct, Generic[_Reply_co], frozen=True, kw_only=True):
+    """A request to a crawl, and the form of its reply."""
 
 
-class GetStatus(Request, frozen=True, tag="status"):
-    """The state of the crawl: a `CrawlStatus`."""
+class Query(Request[_Reply_co], frozen=True, kw_only=True):
+    """A request that changes nothing."""
 
 
-class Pause(Request, frozen=True, tag="pause"):
-    """Lease nothing until `Resume`, also after a restart. URLs in flight are finished. The reply is a `PauseState`."""
+def reply_type(request: Request[_Reply]) -> type[_Reply]:
+    (form,) = vars(type(request))["__orig_bases__"]  # such as `Query[CrawlStatus]`
+    reply: type[_Reply] = get_args(form)[0]
+    return reply
+
+
+class GetStatus(Query[CrawlStatus], frozen=True, tag="status"):
+    """The state of the crawl."""
+
+
+class Pause(Request[PauseState], frozen=True, tag="pause"):
+    """Lease nothing until `Resume`, also after a restart. URLs in flight are finished."""
 
     reason: Reason
 
 
-class Resume(Request, frozen=True, tag="resume"):
-    """End a pause. The reply is a `PauseState`."""
+class Resume(Request[PauseState], frozen=True, tag="resume"):
+    """End a pause."""
 
 
-class Stop(Request, frozen=True, tag="stop"):
-    """Finish the URLs in flight and end the process; with `now`, drop them. The reply is a `Stopping`, or none if
-    that happens at once."""
+class Stop(Request[Stopping], frozen=True, tag="stop"):
+    """Finish the URLs in flight and end the process; with `now`, drop them. If that happens at once, there is no
+    reply."""
 
     now: bool = False
 
 
-class TakeCheckpoint(Request, frozen=True, tag="checkpoint"):
-    """Bring onto the disk what the crawl has done until now, its output included. The reply is a `Checkpoint`."""
+class TakeCheckpoint(Request[Checkpoint], frozen=True, tag="checkpoint"):
+    """Bring onto the disk what the crawl has done until now, its output included."""
 
 
-class Freeze(Request, frozen=True, tag="freeze"):
+class Freeze(Request[Frozen], frozen=True, tag="freeze"):
     """Keep all files of the crawl as they are at this moment, in the folder `copying` of its directory, until somebody
-    deletes that. The reply is `Frozen`. For `onceover backup`, which makes and deletes the folder."""
+    deletes that. For `onceover backup`, which makes and deletes the folder."""
 
 
-class HoldParcels(Request, frozen=True, tag="hold-parcels"):
-    """Delete no links that are safe at other parts of the crawl, for so long, or go on if that is 0. The reply is
-    `Held`."""
+class HoldParcels(Request[Held], frozen=True, tag="hold-parcels"):
+    """Delete no links that are safe at other parts of the crawl, for so long, or go on if that is 0."""
 
     seconds: Annotated[float, msgspec.Meta(ge=0, le=_MAX_HOLD_S)]
 
 
-class Add(Request, frozen=True, tag="add"):
-    """Enqueue URLs. The reply is `Judged`.
+class Add(Request[Judged], frozen=True, tag="add"):
+    """Enqueue URLs.
 
     A URL that the crawl knows or that is out of scope is not enqueued, unless with `force`.
     """
@@ -93,23 +124,23 @@ class Add(Request, frozen=True, tag="add"):
     force: bool = False
 
 
-class Forget(Request, frozen=True, tag="forget"):
-    """Remove settled URLs from ledger and visited set, so that they are new again. The reply is `Judged`."""
+class Forget(Request[Judged], frozen=True, tag="forget"):
+    """Remove settled URLs from ledger and visited set, so that they are new again."""
 
     urls: Urls
 
 
-class ForgetSelected(Request, frozen=True, tag="forget-selected"):
-    """Forget all URLs of a selection, a piece at a time. The reply is `Selected`."""
+class ForgetSelected(Request[Selected], frozen=True, tag="forget-selected"):
+    """Forget all URLs of a selection, a piece at a time."""
 
     which: Selection
     after: str = ""
     """Begin behind this place, which an earlier reply gives."""
 
 
-class Recrawl(Request, frozen=True, tag="recrawl"):
+class Recrawl(Request[Selected], frozen=True, tag="recrawl"):
     """Fetch all URLs of a selection again, a piece at a time, except for those that rules have excluded, unless it is
-    these that are selected. The reply is `Selected`."""
+    these that are selected."""
 
     which: Selection = Selection()
     after: str = ""
@@ -118,27 +149,27 @@ class Recrawl(Request, frozen=True, tag="recrawl"):
     """Whether servers must send whole pages, also of copies that are still current."""
 
 
-class Retire(Request, frozen=True, tag="retire"):
-    """Stop serving a host. The reply is `Changed`."""
+class Retire(Request[Changed], frozen=True, tag="retire"):
+    """Stop serving a host."""
 
     host: str
 
 
-class Unretire(Request, frozen=True, tag="unretire"):
-    """Serve a host again. The reply is `Changed`."""
+class Unretire(Request[Changed], frozen=True, tag="unretire"):
+    """Serve a host again."""
 
     host: str
 
 
-class SetBudget(Request, frozen=True, tag="budget"):
-    """Set the total budget of a host; None restores the general one. The reply is `Changed`."""
+class SetBudget(Request[Changed], frozen=True, tag="budget"):
+    """Set the total budget of a host; None restores the general one."""
 
     host: str
     cost: Annotated[int, msgspec.Meta(ge=0, le=MAX_BUDGET)] | None
 
 
-class Set(Request, frozen=True, tag="set"):
-    """Change settings, all of them or none. The reply is `Reconfigured`.
+class Set(Request[Reconfigured], frozen=True, tag="set"):
+    """Change settings, all of them or none.
 
     With `dry_run` they are checked as ever, and nothing changes. Whoever has several crawls to change asks all of them
     that first.
@@ -148,15 +179,15 @@ class Set(Request, frozen=True, tag="set"):
     dry_run: bool = False
 
 
-class Reload(Request, frozen=True, tag="reload"):
+class Reload(Request[Reconfigured], frozen=True, tag="reload"):
     """Read the configuration again with which the crawl was started, and change what is different, all of it or
-    nothing. The reply is `Reconfigured`."""
+    nothing."""
 
     dry_run: bool = False
 
 
-class InspectUrl(Request, frozen=True, tag="inspect-url"):
-    """What the crawl knows about a URL: an `UrlFound`."""
+class InspectUrl(Query[UrlFound], frozen=True, tag="inspect-url"):
+    """What the crawl knows about a URL."""
 
     url: str
 
@@ -164,8 +195,8 @@ class InspectUrl(Request, frozen=True, tag="inspect-url"):
 QueueOrder = Literal["size", "wake", "errors", "key"]
 
 
-class InspectQueues(Request, frozen=True, tag="inspect-queues"):
-    """The queues that have URLs: a `QueueList`."""
+class InspectQueues(Query[QueueList], frozen=True, tag="inspect-queues"):
+    """The queues that have URLs."""
 
     sort: QueueOrder = "size"
     match: str = ""
@@ -177,26 +208,26 @@ class InspectQueues(Request, frozen=True, tag="inspect-queues"):
     limit: Limit = 50
 
 
-class InspectNext(Request, frozen=True, tag="inspect-next"):
-    """The URLs of a host that come next, those in flight included: a `NextList`."""
+class InspectNext(Query[NextList], frozen=True, tag="inspect-next"):
+    """The URLs of a host that come next, those in flight included."""
 
     host: str
     limit: Limit = 50
 
 
-class InspectVisited(Request, frozen=True, tag="inspect-visited"):
-    """What the visited set costs and loses: a `VisitedStats`."""
+class InspectVisited(Query[VisitedStats], frozen=True, tag="inspect-visited"):
+    """What the visited set costs and loses."""
 
 
-class InspectRefused(Request, frozen=True, tag="inspect-refused"):
-    """What traps and quotas have refused, most first: a `RefusedList`."""
+class InspectRefused(Query[RefusedList], frozen=True, tag="inspect-refused"):
+    """What traps and quotas have refused, most first."""
 
     match: str = ""
     limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_REFUSALS)] = 50
 
 
-class InspectRobots(Request, frozen=True, tag="inspect-robots"):
-    """What the robots.txt of hosts said when they were asked last: a `RobotsList`."""
+class InspectRobots(Query[RobotsList], frozen=True, tag="inspect-robots"):
+    """What the robots.txt of hosts said when they were asked last."""
 
     hosts: Annotated[list[str], msgspec.Meta(max_length=MAX_ITEMS)]
     """As URLs have them, without ports."""
@@ -207,8 +238,8 @@ HostPlace = tuple[int, str, str]
 """Where a host stands in the list."""
 
 
-class Top(Request, frozen=True, tag="top"):
-    """The hosts that are being served, and why each waits: a `HostList`."""
+class Top(Query[HostList], frozen=True, tag="top"):
+    """The hosts that are being served, and why each waits."""
 
     match: str = ""
     state: HostState | None = None
@@ -218,8 +249,8 @@ class Top(Request, frozen=True, tag="top"):
     limit: Limit = 50
 
 
-class Export(Request, frozen=True, tag="export"):
-    """A piece of the ledger, in the order of canonical URLs: an `ExportPiece`."""
+class Export(Query[ExportPiece], frozen=True, tag="export"):
+    """A piece of the ledger, in the order of canonical URLs."""
 
     after: str = ""
     pending: bool = False
@@ -227,8 +258,8 @@ class Export(Request, frozen=True, tag="export"):
     """A piece with so much has no further lines."""
 
 
-class Import(Request, frozen=True, tag="import"):
-    """Enter URLs of another crawl, as lines of its export. The reply is an `Imported`."""
+class Import(Request[Imported], frozen=True, tag="import"):
+    """Enter URLs of another crawl, as lines of its export."""
 
     lines: Annotated[list[msgspec.Raw], msgspec.Meta(max_length=MAX_URLS)]
 

@@ -58,7 +58,7 @@ def in_requests(items: Iterable[_Item], *, max_size: int) -> Iterator[list[_Item
         yield piece
 
 
-def encode_request(request: Request) -> bytes:
+def encode_request(request: Request[msgspec.Struct]) -> bytes:
     """The line of a request. Raises `ValueError` if it is longer than a crawl accepts, or a text has no UTF-8."""
     try:
         line = _encode({"version": VERSION, "request": request}) + END

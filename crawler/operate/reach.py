@@ -15,7 +15,7 @@ from crawler.control import client
 from crawler.control.address import SocketOfOther
 from crawler.control.client import Connection, ConnectionLost, NoAnswer
 from crawler.control.process import why_stopped
-from crawler.control.requests import AnyRequest
+from crawler.control.requests import Request
 from crawler.disk.directory import DirectoryInUse, DirectoryRefused
 from crawler.operate.refused import check_request, reply_or_raise
 
@@ -36,7 +36,7 @@ class ReachedCrawl(Protocol):
     @property
     def is_running(self) -> bool: ...
 
-    def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+    def ask(self, request: Request[_Reply]) -> _Reply:
         """Raises `Refused`, and `NoAnswer`."""
         ...
 
@@ -112,10 +112,10 @@ class _Running:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+    def ask(self, request: Request[_Reply]) -> _Reply:
         check_request(request)
         try:
-            return reply_or_raise(self._connection.ask(request, expected))
+            return reply_or_raise(self._connection.ask(request))
         except ConnectionLost as error:
             raise CrawlEnded(
                 "the crawl ended before it answered, or dropped the connection; look with `onceover status`, then try "

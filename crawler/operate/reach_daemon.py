@@ -10,8 +10,8 @@ from msgspec.structs import asdict
 
 from crawler.control import requests
 from crawler.control.daemon_client import DaemonClient
-from crawler.control.replies import CrawlStatus, PauseState, Stopping
-from crawler.control.requests import AnyRequest
+from crawler.control.replies import PauseState, Stopping
+from crawler.control.requests import Request, reply_type
 from crawler.operate.refused import Refused, check_request, reply_or_raise
 
 _LOOK_AGAIN_S: Final = 0.5
@@ -47,9 +47,10 @@ class DaemonCrawl:
     def is_running(self) -> bool:
         return self._answer(_Shown, "GET").pid is not None
 
-    def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+    def ask(self, request: Request[_Reply]) -> _Reply:
         """Raises `Refused`, also for what the API does not offer, and `NoAnswer`."""
         check_request(request)
+        expected = reply_type(request)
         if isinstance(request, requests.Pause | requests.Resume | requests.Stop):
             return msgspec.convert(self._tell(request), expected, from_attributes=True)
         return self._carry_out(request, expected)
@@ -77,10 +78,10 @@ class DaemonCrawl:
                 was_running = self.is_running
                 self._answer(_Shown, "POST", "stop")
                 return Stopping(was_running=was_running)
-        status = self.ask(requests.GetStatus(), CrawlStatus)
+        status = self.ask(requests.GetStatus())
         return PauseState(paused=status.paused, running=status.running)
 
-    def _carry_out(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+    def _carry_out(self, request: Request[_Reply], expected: type[_Reply]) -> _Reply:
         match request:
             case requests.GetStatus():
                 return self._answer(expected, "GET", "status")

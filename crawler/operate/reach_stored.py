@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from crawler.control.replies import Refusal
-from crawler.control.requests import AnyRequest
+from crawler.control.requests import AnyRequest, Request, reply_type
 from crawler.disk.layout import read_layout
 from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.answers import answer
@@ -41,8 +41,10 @@ class StoredReached:
     def is_running(self) -> bool:
         return self._parts is not None and self._parts.is_running
 
-    def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+    def ask(self, request: Request[_Reply]) -> _Reply:
         check_request(request)
+        expected = reply_type(request)
+        assert isinstance(request, AnyRequest)
         reply = reply_or_raise(self._runner.run(self._answer(request)))
         assert isinstance(reply, expected)
         return reply

@@ -2,6 +2,8 @@
 
 from typing import TypeVar
 
+import msgspec
+
 from crawler.codes.exit_codes import USAGE
 from crawler.control.replies import Refusal
 from crawler.control.requests import Request
@@ -18,7 +20,7 @@ class Refused(Exception):
         self.exit_code = exit_code
 
 
-def check_request(request: Request) -> None:
+def check_request(request: Request[msgspec.Struct]) -> None:
     """Raise `Refused` for what can't be sent to a running crawl, so that one that does not run takes the same."""
     try:
         encode_request(request)

@@ -22,8 +22,7 @@ from crawler.control.address import SocketRefused
 from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import Refusal
-from crawler.control.reply_types import READS
-from crawler.control.requests import AnyRequest, InspectQueues, Top
+from crawler.control.requests import InspectQueues, Query, Request, Top, reply_type
 from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.unlocking import lock_changes
@@ -66,7 +65,7 @@ class _Kept(msgspec.Struct, frozen=True):
     until: float
 
 
-def _looks_at_every_queue(request: AnyRequest) -> bool:
+def _looks_at_every_queue(request: Request[msgspec.Struct]) -> bool:
     match request:
         case InspectQueues():
             return True
@@ -85,11 +84,11 @@ class Asker:
         """How often each crawl was asked to change something."""
         self._kept: OrderedDict[tuple[Path, bytes], _Kept] = OrderedDict()
 
-    async def ask(self, directory: Path, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+    async def ask(self, directory: Path, request: Request[_Reply]) -> _Reply:
         """The reply of the crawl in a directory. Raises `Unanswered`."""
         try:
             line = encode_request(request)
-            reply = await self._ask(directory, request, line, expected)
+            reply = await self._ask(directory, request, line)
         except NoAnswer as error:
             raise Unanswered(str(error), None) from error
         except SocketRefused as error:
@@ -102,49 +101,48 @@ class Asker:
             raise Unanswered(reply.message, reply.exit_code)
         return reply
 
-    async def _ask(self, directory: Path, request: AnyRequest, line: bytes, expected: type[_Reply]) -> _Reply | Refusal:
-        if not isinstance(request, READS):
+    async def _ask(self, directory: Path, request: Request[_Reply], line: bytes) -> _Reply | Refusal:
+        expected = reply_type(request)
+        if not isinstance(request, Query):
             try:
-                return await self._ask_anew(directory, request, line, expected)
+                return await self._ask_anew(directory, request, line)
             finally:
                 self._changes[directory] += 1
                 self._drop_running(directory)
         if not _looks_at_every_queue(request):
-            return await self._ask_anew(directory, request, line, expected)
+            return await self._ask_anew(directory, request, line)
         # Who asks for the same at the same time gets the same reply.
         async with self._turns.setdefault((directory, line), asyncio.Lock()):
             kept = self._kept.get((directory, line))
             if kept is not None and kept.locks is None and kept.until > time.monotonic():
                 assert isinstance(kept.reply, expected)
                 return kept.reply
-            return await self._ask_anew(directory, request, line, expected)
+            return await self._ask_anew(directory, request, line)
 
-    async def _ask_anew(
-        self, directory: Path, request: AnyRequest, line: bytes, expected: type[_Reply]
-    ) -> _Reply | Refusal:
+    async def _ask_anew(self, directory: Path, request: Request[_Reply], line: bytes) -> _Reply | Refusal:
         began, changes = time.monotonic(), self._changes[directory]
         async with open_channel(directory) as channel:
             if channel is not None:
-                reply = await channel.ask(request, expected)
+                reply = await channel.ask(request)
                 took_s = time.monotonic() - began
                 is_newest = changes == self._changes[directory] and not isinstance(reply, Refusal)
                 if is_newest and took_s > SLOW_S and _looks_at_every_queue(request):
                     until = time.monotonic() + min(KEPT_TIMES * took_s, MAX_KEPT_RUNNING_S)
                     self._keep((directory, line), _Kept(reply, None, until))
                 return reply
-        return await self._ask_stored(directory, request, line, expected)
+        return await self._ask_stored(directory, request, line)
 
     def _drop_running(self, directory: Path) -> None:
         for key in [key for key, kept in self._kept.items() if key[0] == directory and kept.locks is None]:
             del self._kept[key]
 
-    async def _ask_stored(self, directory: Path, request: AnyRequest, line: bytes, expected: type[_Reply]) -> _Reply:
+    async def _ask_stored(self, directory: Path, request: Request[_Reply], line: bytes) -> _Reply:
         """The reply of a crawl that does not run. Commands that open one directory would wait for each other."""
         check_begun(directory)
         async with self._turns.setdefault((directory, b""), asyncio.Lock()):
             kept = self._kept.get((directory, line))
             if kept is not None and kept.until > time.monotonic() and kept.locks == lock_changes(directory):
-                assert isinstance(kept.reply, expected)
+                assert isinstance(kept.reply, reply_type(request))
                 return kept.reply
             async with self._processes:
                 code, printed, complaint = await run_command("ask", str(directory), given=line)
@@ -153,9 +151,9 @@ class Asker:
         if code != 0:
             raise Unanswered(complaint, code)
         replied, _, told = printed.partition(b"\n")
-        reply = msgspec.json.decode(replied, type=expected)
+        reply = msgspec.json.decode(replied, type=reply_type(request))
         locks = msgspec.json.decode(told, type=_Locks | None)
-        if locks is not None and isinstance(request, READS) and len(replied) <= MAX_KEPT_BYTES:
+        if locks is not None and isinstance(request, Query) and len(replied) <= MAX_KEPT_BYTES:
             self._keep((directory, line), _Kept(reply, locks, time.monotonic() + KEPT_S))
         return reply
 

@@ -47,7 +47,7 @@ async def ask_status(directory: Path) -> Answered | None:
         async with open_channel(directory) as channel:
             if channel is None or channel.pid is None:
                 return None
-            status = await channel.ask(GetStatus(), CrawlStatus)
+            status = await channel.ask(GetStatus())
             return Answered(pid=channel.pid, status=status) if isinstance(status, CrawlStatus) else None
     except (SocketRefused, NoAnswer, ConnectionLost, OSError):
         return None
@@ -57,7 +57,7 @@ async def reload_settings(directory: Path) -> Reconfigured | Refusal | None:
     """Let the crawl in a directory read its configuration again; None if it does not run, or does not answer."""
     try:
         async with open_channel(directory) as channel:
-            return None if channel is None else await channel.ask(Reload(), Reconfigured)
+            return None if channel is None else await channel.ask(Reload())
     except (SocketRefused, NoAnswer, ConnectionLost, OSError):
         return None
 

@@ -8,7 +8,7 @@ import msgspec
 
 from crawler.cli.operate.options import directory
 from crawler.control.replies import Refusal
-from crawler.control.reply_types import READS, REPLY_TYPES
+from crawler.control.requests import Query
 from crawler.control.wire import decode_request
 from crawler.disk.unlocking import lock_changes
 from crawler.operate.reach import reach
@@ -23,8 +23,8 @@ def ask(directory: Path) -> None:
     request = decode_request(sys.stdin.buffer.read())
     if isinstance(request, Refusal):
         raise Refused(request.message, request.exit_code)
-    with reach(directory, to_change=not isinstance(request, READS)) as crawl:
-        reply = crawl.ask(request, REPLY_TYPES[type(request)])
+    with reach(directory, to_change=not isinstance(request, Query)) as crawl:
+        reply = crawl.ask(request)
         # While it has the locks: who takes them next may change what the reply tells.
         changes = None if crawl.is_running else lock_changes(directory)
     click.echo(msgspec.json.encode(reply))

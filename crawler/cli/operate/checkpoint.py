@@ -6,7 +6,6 @@ import click
 import msgspec
 
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon, part, place
-from crawler.control.replies import Checkpoint
 from crawler.control.requests import TakeCheckpoint
 from crawler.status import number_of, size
 
@@ -23,7 +22,7 @@ def checkpoint(directory: Path, part: int | None, daemon: Daemon | None, as_json
     """
     directory = place(directory, part, daemon)
     with crawl_at(directory, daemon, to_change=True) as crawl:
-        taken = crawl.ask(TakeCheckpoint(), Checkpoint)
+        taken = crawl.ask(TakeCheckpoint())
     if as_json:
         click.echo(msgspec.json.encode(taken))
         return

@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon
 from crawler.control.replies import Changed, QueueForm
-from crawler.control.requests import MAX_BUDGET, AnyRequest, Retire, SetBudget, Unretire
+from crawler.control.requests import MAX_BUDGET, Request, Retire, SetBudget, Unretire
 from crawler.status import number_of
 
 _SHOWN = 100
@@ -62,14 +62,14 @@ def budget(directory: Path, host: str, cost: int | None, daemon: Daemon | None, 
     _change(directory, daemon, SetBudget(host=host, cost=cost), as_json)
 
 
-def _change(directory: Path, daemon: Daemon | None, request: AnyRequest, as_json: bool) -> None:
+def _change(directory: Path, daemon: Daemon | None, request: Request[Changed], as_json: bool) -> None:
     with crawl_at(directory, daemon, to_change=True) as crawl:
-        changed = crawl.ask(request, Changed)
+        changed = crawl.ask(request)
     for queue in changed.queues:
         click.echo(msgspec.json.encode(queue) if as_json else f"{queue.host} {_describe(queue, request)}")
 
 
-def _describe(queue: QueueForm, request: AnyRequest) -> str:
+def _describe(queue: QueueForm, request: Request[Changed]) -> str:
     kept = number_of(queue.size, "URL is kept", "URLs are kept")
     if isinstance(request, Retire):
         return f"is retired: {kept}, and not fetched"

@@ -17,7 +17,7 @@ from crawler.cli.operate.options import (
     part,
     place,
 )
-from crawler.control.replies import CrawlStatus, PartStatus, PauseState, Stopping
+from crawler.control.replies import CrawlStatus, PartStatus, Stopping
 from crawler.control.requests import GetStatus, Pause, Resume, Stop, checked_reason
 from crawler.course.text import course_rows, left_text
 from crawler.disk.going_on import how_to_go_on
@@ -51,7 +51,7 @@ def status(directory: Path | None, part: int | None, daemon: Daemon | None, as_j
     if daemon is None:
         note_elsewhere(directory)
     with crawl_at(directory, daemon) as crawl:
-        found = crawl.ask(GetStatus(), CrawlStatus)
+        found = crawl.ask(GetStatus())
     if daemon is None:
         found = msgspec.structs.replace(found, course=course_of(directory, found))
     if as_json:
@@ -143,7 +143,7 @@ def pause(directory: Path, reason: str, part: int | None, daemon: Daemon | None,
     """
     directory = place(directory, part, daemon)
     with crawl_at(directory, daemon, to_change=True) as crawl:
-        state = crawl.ask(Pause(reason=reason), PauseState)
+        state = crawl.ask(Pause(reason=reason))
     if as_json:
         click.echo(msgspec.json.encode(state))
         return
@@ -160,7 +160,7 @@ def resume(directory: Path, part: int | None, daemon: Daemon | None, as_json: bo
     """End a pause of the crawl in DIR."""
     directory = place(directory, part, daemon)
     with crawl_at(directory, daemon, to_change=True) as crawl:
-        state = crawl.ask(Resume(), PauseState)
+        state = crawl.ask(Resume())
     if as_json:
         click.echo(msgspec.json.encode(state))
         return
@@ -183,7 +183,7 @@ def stop(directory: Path, now: bool, no_wait: bool, daemon: Daemon | None, as_js
     """
     with crawl_at(directory, daemon) as crawl:
         try:
-            stopping = crawl.ask(Stop(now=now), Stopping)
+            stopping = crawl.ask(Stop(now=now))
         except CrawlEnded:
             stopping = Stopping(was_running=True)
         if stopping.was_running and not no_wait:

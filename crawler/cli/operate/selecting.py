@@ -90,7 +90,7 @@ def select(
     place: str | None = ""
     with reach() as crawl:
         while place is not None:
-            piece = crawl.ask(request(place), Selected)
+            piece = crawl.ask(request(place))
             if (looked_at + piece.looked_at) // _SHOWN_EACH > looked_at // _SHOWN_EACH:
                 seen = number_of(looked_at + piece.looked_at, "URL")
                 click.echo(f"{seen} looked at, {taken + piece.taken:,} {done}", err=True)

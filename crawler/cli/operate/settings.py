@@ -8,7 +8,7 @@ import msgspec
 from crawler.cli.completion import complete_setting
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, go_on_command, named, of_daemon
 from crawler.control.replies import Reconfigured
-from crawler.control.requests import MAX_SETTINGS, AnyRequest, Reload, Set
+from crawler.control.requests import MAX_SETTINGS, Reload, Request, Set
 from crawler.operate.settings.lines import change_lines
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Only check it, and say what would change.")
@@ -48,9 +48,9 @@ def reload(directory: Path, dry_run: bool, daemon: Daemon | None, as_json: bool)
     _ask(directory, Reload(dry_run=dry_run), daemon, as_json=as_json)
 
 
-def _ask(directory: Path, request: AnyRequest, daemon: Daemon | None, *, as_json: bool) -> None:
+def _ask(directory: Path, request: Request[Reconfigured], daemon: Daemon | None, *, as_json: bool) -> None:
     with crawl_at(directory, daemon, to_change=True) as crawl:
-        changed = crawl.ask(request, Reconfigured)
+        changed = crawl.ask(request)
     if as_json:
         click.echo(msgspec.json.encode(changed))
         return

@@ -58,11 +58,11 @@ def top(
     console = table_console()
     with crawl_at(directory, daemon) as crawl:
         if as_json:
-            click.echo(msgspec.json.encode(crawl.ask(Top(match=match, limit=limit or 50), HostList)))
+            click.echo(msgspec.json.encode(crawl.ask(Top(match=match, limit=limit or 50))))
             return
         if once or not console.is_terminal or not crawl.is_running:
-            status = crawl.ask(GetStatus(), CrawlStatus)
-            console.print(screen(status, crawl.ask(Top(match=match, limit=limit or 50), HostList), directory))
+            status = crawl.ask(GetStatus())
+            console.print(screen(status, crawl.ask(Top(match=match, limit=limit or 50)), directory))
             return
         with suppress(KeyboardInterrupt):  # Ctrl-C is how people end this
             try:
@@ -77,11 +77,11 @@ def _watch(
 ) -> None:
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
-            status = crawl.ask(GetStatus(), CrawlStatus)
+            status = crawl.ask(GetStatus())
             if not status.running:  # only a daemon answers for a crawl that has ended
                 raise CrawlEnded
             shown = limit or max(1, console.height - _LINES_BESIDE_HOSTS - len(part_rows(status)))
-            hosts = crawl.ask(Top(match=match, limit=shown), HostList)
+            hosts = crawl.ask(Top(match=match, limit=shown))
             live.update(screen(status, hosts, directory), refresh=True)
             time.sleep(interval_s)
 

@@ -15,7 +15,7 @@ from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of
 from crawler.cli.operate.selecting import Reach, refuse_empty, select
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.replies import Judged, JudgedUrl
-from crawler.control.requests import MAX_PRECEDENCE, Add, AnyRequest, Forget, ForgetSelected
+from crawler.control.requests import MAX_PRECEDENCE, Add, Forget, ForgetSelected, Request
 from crawler.control.selections import Selection
 from crawler.control.wire import MAX_REQUEST_BYTES, in_requests
 
@@ -125,7 +125,7 @@ def _given(urls: Sequence[str], file: BinaryIO | None) -> list[str]:
 def _send(
     reach: Reach,
     urls: Sequence[str],
-    request: Callable[[list[str]], AnyRequest],
+    request: Callable[[list[str]], Request[Judged]],
     *,
     as_json: bool,
     failures: frozenset[str],
@@ -133,7 +133,7 @@ def _send(
     counts: Counter[str] = Counter()
     with reach() as crawl:
         for piece in in_requests(urls, max_size=_PIECE_BYTES):
-            judged = crawl.ask(request(piece), Judged).urls
+            judged = crawl.ask(request(piece)).urls
             for each in judged:
                 counts[each.outcome] += 1
                 if as_json:

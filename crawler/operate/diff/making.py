@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 
 from crawler.codes.exit_codes import REFUSED
-from crawler.control.replies import CrawlStatus
 from crawler.control.requests import GetStatus
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
@@ -94,7 +93,7 @@ def _notes(before: Path, after: Path) -> Iterator[str]:
         if pruned:
             yield f"{directory}: {number_of(pruned, 'record was', 'records were')} deleted; what they told is missing"
         with reach(directory) as crawl:
-            queued = crawl.ask(GetStatus(), CrawlStatus).frontier.queued
+            queued = crawl.ask(GetStatus()).frontier.queued
         if queued:
             wait = number_of(queued, "URL waits", "URLs wait")
             what = "gone" if directory == after else "new"

@@ -24,7 +24,7 @@ async def judge(crawl: CrawlInParts, request: Add | Forget) -> Judged:
     judged: list[JudgedUrl | None] = [None] * len(owners)
     for number, places in _by_owner(owners, range(len(owners))).items():
         urls = [request.urls[place] for place in places]
-        reply = await crawl.parts.try_one(number, msgspec.structs.replace(request, urls=urls), Judged)
+        reply = await crawl.parts.try_one(number, msgspec.structs.replace(request, urls=urls))
         if isinstance(reply, Refusal) and reply.exit_code == USAGE:
             raise Refused(reply.message, reply.exit_code)
         for place, each in zip(places, _judgements(urls, reply), strict=True):
@@ -47,7 +47,7 @@ async def import_lines(crawl: CrawlInParts, request: Import) -> Imported:
         except ValueError as error:
             raise Refused(f"expected URLs as `frontier export` prints them: {error}") from error
     replies = {
-        number: await crawl.parts.try_one(number, Import(lines=lines), Imported)
+        number: await crawl.parts.try_one(number, Import(lines=lines))
         for number, lines in _by_owner(owners, request.lines).items()
     }
     imported, refusals = divide_replies(replies)

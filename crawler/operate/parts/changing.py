@@ -3,7 +3,7 @@
 import msgspec
 
 from crawler.codes.exit_codes import FAILED
-from crawler.control.replies import Checkpoint, CrawlStatus, PauseState, Reconfigured, Stopping
+from crawler.control.replies import Checkpoint, PauseState, Reconfigured, Stopping
 from crawler.control.requests import GetStatus, Pause, Reload, Resume, Set, Stop, TakeCheckpoint
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.actions.settings import change_settings
@@ -33,14 +33,14 @@ async def resume(crawl: CrawlInParts) -> PauseState:
 async def _pauses(crawl: CrawlInParts) -> tuple[dict[int, str | None], set[int]]:
     """Why each part is paused, and the parts of a running crawl that can't tell: a part that hangs must not keep the
     others from being paused. Raises `Refused` if a part of another crawl can't tell."""
-    statuses, refusals = divide_replies(await crawl.parts.each(GetStatus(), CrawlStatus))
+    statuses, refusals = divide_replies(await crawl.parts.each(GetStatus()))
     if refusals and crawl.pid is None:
         reply_or_raise(next(iter(refusals.values())))
     return {number: status.paused for number, status in statuses.items()}, set(refusals)
 
 
 async def _change(crawl: CrawlInParts, request: Pause | Resume, numbers: set[int]) -> PauseState:
-    states, refusals = divide_replies(await crawl.parts.each(request, PauseState, of=sorted(numbers)))
+    states, refusals = divide_replies(await crawl.parts.each(request, of=sorted(numbers)))
     if refusals:
         changed = f"only {name_parts(states)} took this" if states else "nothing was changed"
         reasons = "; ".join(refusal.message for refusal in refusals.values())
@@ -54,7 +54,7 @@ async def _change(crawl: CrawlInParts, request: Pause | Resume, numbers: set[int
 
 async def stop(crawl: CrawlInParts, request: Stop) -> Stopping:
     """Stop all parts that run. One that ends before it has answered has stopped."""
-    stopping, _ = divide_replies(await crawl.parts.each(request, Stopping, wait_s=0.0))
+    stopping, _ = divide_replies(await crawl.parts.each(request, wait_s=0.0))
     return Stopping(
         was_running=crawl.parts.is_running,
         in_flight=sum(each.in_flight for each in stopping.values()),
@@ -63,7 +63,7 @@ async def stop(crawl: CrawlInParts, request: Stop) -> Stopping:
 
 async def take_checkpoint(crawl: CrawlInParts) -> Checkpoint:
     """Ask all parts at the same time for a checkpoint. Repeating it is safe."""
-    taken, refusals = divide_replies(await crawl.parts.each(TakeCheckpoint(), Checkpoint))
+    taken, refusals = divide_replies(await crawl.parts.each(TakeCheckpoint()))
     if refusals:
         reasons = "; ".join(refusal.message for refusal in refusals.values())
         raise Refused(f"not all parts are on the disk: {reasons}. Run the same command again", FAILED)

@@ -22,9 +22,9 @@ _HOLD_S: Final = 1800.0
 async def freeze(crawl: CrawlInParts) -> Frozen:
     await hold_parcels(crawl, HoldParcels(seconds=_HOLD_S))
     try:
-        frozen = await crawl.parts.all(Freeze(), Frozen)
+        frozen = await crawl.parts.all(Freeze())
     finally:
-        await crawl.parts.each(HoldParcels(seconds=0), Held)
+        await crawl.parts.each(HoldParcels(seconds=0))
     states = [msgspec.structs.replace(state, part=number) for number, each in frozen.items() for state in each.states]
     restarted = [str(state.part) for state in states if not state.holds_parcels]
     if restarted:
@@ -35,5 +35,5 @@ async def freeze(crawl: CrawlInParts) -> Frozen:
 
 
 async def hold_parcels(crawl: CrawlInParts, request: HoldParcels) -> Held:
-    await crawl.parts.all(request, Held)
+    await crawl.parts.all(request)
     return Held(seconds=request.seconds)

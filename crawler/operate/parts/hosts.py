@@ -6,7 +6,7 @@ import msgspec
 
 from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.control.replies import Changed
-from crawler.control.requests import AnyRequest, Retire, SetBudget, Unretire
+from crawler.control.requests import Request, Retire, SetBudget, Unretire
 from crawler.operate.actions.queues import is_unknown, no_queue
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import divide_replies
@@ -16,10 +16,10 @@ from crawler.status import name_parts
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
 
-async def ask_of_host(crawl: CrawlInParts, host: str, request: AnyRequest, expected: type[_Reply]) -> dict[int, _Reply]:
+async def ask_of_host(crawl: CrawlInParts, host: str, request: Request[_Reply]) -> dict[int, _Reply]:
     """The replies of the parts that have queues of a host: of its owner, or of several if its queues are spread over
     them. Raises `Refused` if there is none, or one of them fails."""
-    replies = await crawl.parts.each(request, expected, of=crawl.parts_of_host(host))
+    replies = await crawl.parts.each(request, of=crawl.parts_of_host(host))
     found, refusals = divide_replies(replies)
     if not found:
         if all(is_unknown(refusal.message, host) for refusal in refusals.values()):
@@ -33,7 +33,7 @@ async def ask_of_host(crawl: CrawlInParts, host: str, request: AnyRequest, expec
 
 
 async def change_host(crawl: CrawlInParts, request: Retire | Unretire | SetBudget) -> Changed:
-    found = await ask_of_host(crawl, request.host, request, Changed)
+    found = await ask_of_host(crawl, request.host, request)
     return Changed(
         queues=[
             msgspec.structs.replace(queue, part=number) for number, changed in found.items() for queue in changed.queues

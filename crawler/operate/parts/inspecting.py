@@ -43,7 +43,7 @@ from visited import VisitedStats
 
 async def sum_up(crawl: CrawlInParts) -> CrawlStatus:
     """The status of all parts that can tell. Raises `Refused` if none can."""
-    replies = await crawl.parts.any(GetStatus(), CrawlStatus)
+    replies = await crawl.parts.any(GetStatus())
     statuses, refusals = divide_replies(replies)
     runs = {number: each.run for number, each in statuses.items() if each.run is not None}
     frontier = sum_frontiers({number: each.frontier for number, each in statuses.items()})
@@ -72,7 +72,7 @@ def _part_status(crawl: CrawlInParts, number: int, reply: CrawlStatus | Refusal)
 
 async def look_up(crawl: CrawlInParts, request: InspectUrl) -> UrlFound:
     owner = crawl.part_of(request.url)
-    reply = await crawl.parts.one(owner, request, UrlFound)
+    reply = await crawl.parts.one(owner, request)
     if reply.found is None:
         return reply
     return msgspec.structs.replace(reply, found=msgspec.structs.replace(reply.found, part=owner))
@@ -84,7 +84,7 @@ async def list_queues(crawl: CrawlInParts, request: InspectQueues) -> QueueList:
     while True:
         limit = min(MAX_ITEMS, offset or request.limit)
         asked = msgspec.structs.replace(request, offset=0, after=after, limit=limit)
-        found = merge_queues(await crawl.parts.all(asked, QueueList), limit)
+        found = merge_queues(await crawl.parts.all(asked), limit)
         if not offset or not found.queues:
             return found
         offset -= len(found.queues)
@@ -92,24 +92,24 @@ async def list_queues(crawl: CrawlInParts, request: InspectQueues) -> QueueList:
 
 
 async def list_next(crawl: CrawlInParts, request: InspectNext) -> NextList:
-    found = list((await ask_of_host(crawl, request.host, request, NextList)).values())
+    found = list((await ask_of_host(crawl, request.host, request)).values())
     urls = [url for each in found for url in each.urls]
     left = max(0, len(urls) - request.limit) + sum(each.left for each in found)
     return NextList(urls=urls[: request.limit], left=left)
 
 
 async def sum_visited_sets(crawl: CrawlInParts) -> VisitedStats:
-    return sum_visited(list((await crawl.parts.all(InspectVisited(), VisitedStats)).values()))
+    return sum_visited(list((await crawl.parts.all(InspectVisited())).values()))
 
 
 async def list_refused(crawl: CrawlInParts, request: InspectRefused) -> RefusedList:
     all_of_a_part = msgspec.structs.replace(request, limit=MAX_REFUSALS)
-    return merge_refused(await crawl.parts.all(all_of_a_part, RefusedList), request.limit)
+    return merge_refused(await crawl.parts.all(all_of_a_part), request.limit)
 
 
 async def list_robots(crawl: CrawlInParts, request: InspectRobots) -> RobotsList:
     """Ask all parts, because another part than the owner of a host may have asked for its robots.txt."""
-    found, _ = divide_replies(await crawl.parts.each(request, RobotsList, wait_s=0.0))
+    found, _ = divide_replies(await crawl.parts.each(request, wait_s=0.0))
     of_hosts: dict[str, list[RobotsForm]] = {}
     for each in (form for reply in found.values() for form in reply.hosts):
         of_hosts.setdefault(each.host, []).append(each)
@@ -118,13 +118,13 @@ async def list_robots(crawl: CrawlInParts, request: InspectRobots) -> RobotsList
 
 async def list_hosts(crawl: CrawlInParts, request: Top) -> HostList:
     """The hosts of all parts that can tell. Raises `Refused` if none can."""
-    found, refusals = divide_replies(await crawl.parts.any(request, HostList))
+    found, refusals = divide_replies(await crawl.parts.any(request))
     broken = [_part_status(crawl, number, refusal) for number, refusal in refusals.items()]
     return msgspec.structs.replace(merge_hosts(found, request.limit), broken=broken)
 
 
 async def export_piece(crawl: CrawlInParts, request: Export) -> ExportPiece:
     async def read(number: int, piece: Export) -> ExportPiece:
-        return await crawl.parts.one(number, piece, ExportPiece)
+        return await crawl.parts.one(number, piece)
 
     return await merge_exports([partial(read, number) for number in crawl.parts.numbers], request)

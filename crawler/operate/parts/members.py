@@ -14,7 +14,7 @@ from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.process import why_stopped
 from crawler.control.replies import Refusal
-from crawler.control.requests import AnyRequest
+from crawler.control.requests import AnyRequest, Request, reply_type
 from crawler.operate.answers import answer
 from crawler.operate.refused import reply_or_raise
 from crawler.operate.stored import StoredCrawl
@@ -35,7 +35,7 @@ class Member(Protocol):
     @property
     def is_running(self) -> bool: ...
 
-    async def ask(self, request: AnyRequest, expected: type[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
+    async def ask(self, request: Request[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
         """Wait for up to `wait_s` for a part that is being opened."""
         ...
 
@@ -51,9 +51,9 @@ class RunningPart:
         self.directory = directory
         self._pid = pid
 
-    async def ask(self, request: AnyRequest, expected: type[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
+    async def ask(self, request: Request[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
         give_up_at = time.monotonic() + wait_s
-        while (reply := await self._ask(request, expected)) is None:
+        while (reply := await self._ask(request)) is None:
             if (stopped := why_stopped(self._pid())) is not None:
                 return Refusal(stopped, FAILED)
             if time.monotonic() >= give_up_at:
@@ -61,11 +61,11 @@ class RunningPart:
             await asyncio.sleep(_LOOK_AGAIN_S)
         return reply
 
-    async def _ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply | Refusal | None:
+    async def _ask(self, request: Request[_Reply]) -> _Reply | Refusal | None:
         """None if nobody listens."""
         try:
             async with open_channel(self.directory) as channel:
-                return None if channel is None else await channel.ask(request, expected)
+                return None if channel is None else await channel.ask(request)
         except ConnectionLost:
             return Refusal("it ended before it answered; try again", FAILED)
         except (NoAnswer, SocketRefused) as error:
@@ -83,7 +83,9 @@ class StoredPart:
         self._crawl = crawl
         self.directory = crawl.named
 
-    async def ask(self, request: AnyRequest, expected: type[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
+    async def ask(self, request: Request[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
+        expected = reply_type(request)
+        assert isinstance(request, AnyRequest)
         reply = await answer(self._crawl, request)
         assert isinstance(reply, (expected, Refusal))
         return reply
@@ -98,7 +100,7 @@ class BrokenPart:
         self.directory = directory
         self._refusal = Refusal(why, exit_code)
 
-    async def ask(self, _request: AnyRequest, _expected: type[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
+    async def ask(self, _request: Request[_Reply], /, *, wait_s: float) -> _Reply | Refusal:
         return self._refusal
 
 
@@ -124,48 +126,45 @@ class Parts:
     def directory(self, number: int) -> Path:
         return self._parts[number].directory
 
-    async def try_one(
-        self, number: int, request: AnyRequest, expected: type[_Reply], *, wait_s: float = WAIT_S
-    ) -> _Reply | Refusal:
+    async def try_one(self, number: int, request: Request[_Reply], *, wait_s: float = WAIT_S) -> _Reply | Refusal:
         """The reply of a part; a refusal names it. One that is being opened is waited for."""
         part = self._parts.get(number)
         if part is None:
             return Refusal(f"part {number} is on another machine: run this command there", FAILED)
-        reply = await part.ask(request, expected, wait_s=wait_s)
+        reply = await part.ask(request, wait_s=wait_s)
         if not isinstance(reply, Refusal):
             return reply
         place = "" if str(part.directory) in reply.message else f" ({part.directory})"
         return Refusal(f"part {number}{place}: {reply.message}", reply.exit_code)
 
-    async def one(self, number: int, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+    async def one(self, number: int, request: Request[_Reply]) -> _Reply:
         """The reply of a part. Raises `Refused`."""
-        return reply_or_raise(await self.try_one(number, request, expected))
+        return reply_or_raise(await self.try_one(number, request))
 
     async def each(
         self,
-        request: AnyRequest,
-        expected: type[_Reply],
+        request: Request[_Reply],
         *,
         of: Iterable[int] | None = None,
         wait_s: float = WAIT_S,
     ) -> dict[int, _Reply | Refusal]:
         """The replies of all parts, or of some, which are asked at the same time."""
         numbers = self.numbers if of is None else list(of)
-        asked = (self.try_one(number, request, expected, wait_s=wait_s) for number in numbers)
+        asked = (self.try_one(number, request, wait_s=wait_s) for number in numbers)
         return dict(zip(numbers, await asyncio.gather(*asked), strict=True))
 
-    async def any(self, request: AnyRequest, expected: type[_Reply]) -> dict[int, _Reply | Refusal]:
+    async def any(self, request: Request[_Reply]) -> dict[int, _Reply | Refusal]:
         """The replies of all parts. Waits only if none can tell. Raises `Refused` if none can in time."""
-        replies = await self.each(request, expected, wait_s=0.0)
+        replies = await self.each(request, wait_s=0.0)
         if not divide_replies(replies)[0]:
-            replies = await self.each(request, expected)
+            replies = await self.each(request)
             if not divide_replies(replies)[0]:
                 reply_or_raise(next(iter(replies.values())))
         return replies
 
-    async def all(self, request: AnyRequest, expected: type[_Reply]) -> dict[int, _Reply]:
+    async def all(self, request: Request[_Reply]) -> dict[int, _Reply]:
         """The replies of all parts. Raises `Refused` if one of them refuses."""
-        return {number: reply_or_raise(reply) for number, reply in (await self.each(request, expected)).items()}
+        return {number: reply_or_raise(reply) for number, reply in (await self.each(request)).items()}
 
 
 def divide_replies(replies: Mapping[int, _Reply | Refusal]) -> tuple[dict[int, _Reply], dict[int, Refusal]]:

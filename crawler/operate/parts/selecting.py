@@ -2,7 +2,6 @@
 
 import msgspec
 
-from crawler.control.replies import CrawlStatus
 from crawler.control.requests import ForgetSelected, GetStatus, Recrawl
 from crawler.control.selections import Selected
 from crawler.operate.parts.crawl import CrawlInParts
@@ -18,8 +17,8 @@ async def work_on_next(crawl: CrawlInParts, request: ForgetSelected | Recrawl) -
         raise Refused(f"expected the place `after` of an earlier reply, found {request.after!r}")
     if not named:
         # Nothing may be changed if some part can't be.
-        await crawl.parts.all(GetStatus(), CrawlStatus)
-    found = await crawl.parts.one(number, msgspec.structs.replace(request, after=after), Selected)
+        await crawl.parts.all(GetStatus())
+    found = await crawl.parts.one(number, msgspec.structs.replace(request, after=after))
     if found.after is not None:
         return msgspec.structs.replace(found, after=f"{number} {found.after}")
     following = numbers[numbers.index(number) + 1 :]

@@ -53,7 +53,7 @@ def make_report(
                 "output.records to true before the next crawl",
                 REFUSED,
             )
-        status = crawl.ask(GetStatus(), CrawlStatus)
+        status = crawl.ask(GetStatus())
         counted, waiting = Counted(), who_waits(crawl)
         if not directories:
             counted.add(ledger_visits(crawl))

@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from crawler.control.replies import ExportPiece
 from crawler.control.requests import Export
 from crawler.operate.actions.exported import Line
 from crawler.operate.reach import ReachedCrawl
@@ -62,7 +61,7 @@ def ledger_visits(crawl: ReachedCrawl) -> Iterator[Visit]:
     `NoAnswer`."""
     after: str | None = ""
     while after is not None:
-        piece = crawl.ask(Export(after=after), ExportPiece)
+        piece = crawl.ask(Export(after=after))
         after = piece.after
         for text in piece.lines:
             line = msgspec.json.decode(text, type=Line)

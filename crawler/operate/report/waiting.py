@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from crawler.control.replies import HostForm, HostList, RobotsForm, RobotsList
+from crawler.control.replies import HostForm, RobotsForm
 from crawler.control.requests import MAX_ITEMS, InspectRobots, Top
 from crawler.operate.reach import ReachedCrawl
 from crawler.operate.refused import Refused
@@ -16,7 +16,7 @@ def who_waits(crawl: ReachedCrawl) -> Mapping[str, HostForm]:
     """The hosts that a crawl serves now, and those that come next, as far as one request tells. A frontier of others
     may be unable to tell."""
     try:
-        hosts = crawl.ask(Top(limit=MAX_ITEMS), HostList).hosts
+        hosts = crawl.ask(Top(limit=MAX_ITEMS)).hosts
     except Refused:
         return {}
     found: dict[str, HostForm] = {}
@@ -34,7 +34,7 @@ def robots_of(crawl: ReachedCrawl, hosts: list[str]) -> Mapping[str, RobotsForm]
     """What the robots.txt files of hosts say; nothing if the crawl can't tell."""
     pieces = [InspectRobots(hosts=hosts[at : at + MAX_ITEMS]) for at in range(0, len(hosts), MAX_ITEMS)]
     try:
-        return {each.host: each for piece in pieces for each in crawl.ask(piece, RobotsList).hosts}
+        return {each.host: each for piece in pieces for each in crawl.ask(piece).hosts}
     except Refused:
         return {}
 

@@ -128,7 +128,7 @@ def _freeze(place: Path) -> Frozen:
     while True:
         with reach(place, to_change=True) as reached:
             try:
-                return reached.ask(Freeze(), Frozen)
+                return reached.ask(Freeze())
             except (Refused, CrawlEnded) as error:
                 may_pass = isinstance(error, CrawlEnded) or (reached.is_running and error.exit_code == FAILED)
                 if not may_pass or time.monotonic() >= give_up_at:

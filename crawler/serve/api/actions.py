@@ -14,7 +14,7 @@ import msgspec
 from aiohttp import web
 
 from config import Loaded
-from crawler.control.requests import AnyRequest
+from crawler.control.requests import Request
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.durable_file import replace_file, sync_directory
 from crawler.disk.layout import part_directory
@@ -186,8 +186,7 @@ class Actions:
     async def ask_crawl(
         self,
         keeper: Keeper,
-        request: AnyRequest,
-        expected: type[_Reply],
+        request: Request[_Reply],
         *,
         part: int | None = None,
         refused_as: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -195,7 +194,7 @@ class Actions:
         """The reply of a crawl, or of one part of it, whether it runs or not. `refused_as` is for requests that make no
         sense to it."""
         with _answering(refused_as):
-            return await self._asker.ask(self.directory(keeper, part), request, expected)
+            return await self._asker.ask(self.directory(keeper, part), request)
 
     async def report(self, keeper: Keeper, section: ListName | None, *, limit: int, part: int | None) -> Report:
         """What a crawl, or one part of it, has found, with one list of URLs."""

@@ -40,7 +40,7 @@ async def write_until_dropped(writer: asyncio.StreamWriter) -> None:
 async def test_requests_of_one_client_are_answered_in_order(tmp_path: Path) -> None:
     async with serving(tmp_path), open_channel(tmp_path) as channel:
         assert channel is not None
-        asked = (channel.ask(Pause(reason=str(number)), PauseState) for number in range(50))
+        asked = (channel.ask(Pause(reason=str(number))) for number in range(50))
         replies = await asyncio.gather(*asked)
     assert replies == [PauseState(paused=str(number), running=True) for number in range(50)]
 
@@ -58,8 +58,8 @@ async def test_requests_that_are_sent_at_once_are_answered_one_after_another(tmp
 async def test_a_refusal_is_a_value_and_the_connection_lasts(tmp_path: Path) -> None:
     async with serving(tmp_path), open_channel(tmp_path) as channel:
         assert channel is not None
-        assert await channel.ask(GetStatus(), PauseState) == Refusal("expected pause or resume, found GetStatus")
-        assert await channel.ask(Resume(), PauseState) == PauseState(paused=None, running=True)
+        assert await channel.ask(GetStatus()) == Refusal("expected pause or resume, found GetStatus")
+        assert await channel.ask(Resume()) == PauseState(paused=None, running=True)
 
 
 @settings(max_examples=30)
@@ -88,7 +88,7 @@ async def test_a_huge_line_is_refused_and_its_client_dropped(tmp_path: Path) -> 
         writer.close()
         async with open_channel(tmp_path) as channel:
             assert channel is not None
-            assert await channel.ask(Resume(), PauseState) == PauseState(paused=None, running=True)
+            assert await channel.ask(Resume()) == PauseState(paused=None, running=True)
 
 
 async def test_a_line_without_an_end_is_no_request(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ async def test_a_client_that_does_not_read_holds_nobody_and_is_dropped(tmp_path:
         await answered.wait()
         async with open_channel(tmp_path) as channel:
             assert channel is not None
-            reply = await channel.ask(Resume(), PauseState)
+            reply = await channel.ask(Resume())
             assert isinstance(reply, PauseState)
         with pytest.raises(ConnectionError):
             await write_until_dropped(writer)
@@ -144,15 +144,15 @@ async def test_a_newcomer_takes_the_place_of_the_client_that_was_idle_longest(tm
     ):
         assert first is not None
         assert second is not None
-        await first.ask(Resume(), PauseState)
-        await second.ask(Resume(), PauseState)
-        await first.ask(Resume(), PauseState)
+        await first.ask(Resume())
+        await second.ask(Resume())
+        await first.ask(Resume())
         async with open_channel(tmp_path) as third:
             assert third is not None
-            assert isinstance(await third.ask(Resume(), PauseState), PauseState)
-            assert isinstance(await first.ask(Resume(), PauseState), PauseState)
+            assert isinstance(await third.ask(Resume()), PauseState)
+            assert isinstance(await first.ask(Resume()), PauseState)
             with pytest.raises(ConnectionLost):
-                await second.ask(Resume(), PauseState)
+                await second.ask(Resume())
 
 
 async def test_clients_beyond_the_limit_wait_while_all_others_are_busy(tmp_path: Path) -> None:
@@ -167,11 +167,11 @@ async def test_clients_beyond_the_limit_wait_while_all_others_are_busy(tmp_path:
 
     async with serving(tmp_path, wait, bounds=Bounds(clients=1)), open_channel(tmp_path) as first:
         assert first is not None
-        pausing = asyncio.create_task(first.ask(Pause(reason="x"), PauseState))
+        pausing = asyncio.create_task(first.ask(Pause(reason="x")))
         await busy.wait()
         async with open_channel(tmp_path) as second:
             assert second is not None
-            resuming = asyncio.create_task(second.ask(Resume(), PauseState))
+            resuming = asyncio.create_task(second.ask(Resume()))
             done, _ = await asyncio.wait({resuming}, timeout=0.05)
             assert not done
             may_end.set()
@@ -244,7 +244,7 @@ def test_a_client_that_dies_before_it_has_read_all_ends_nothing(tmp_path: Path, 
             await ended.wait()
             async with open_channel(tmp_path) as channel:
                 assert channel is not None
-                assert isinstance(await channel.ask(Resume(), PauseState), PauseState)
+                assert isinstance(await channel.ask(Resume()), PauseState)
 
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         runner.run(ask())
@@ -256,7 +256,7 @@ def test_all_who_wait_for_their_turn_hear_that_the_connection_is_lost(tmp_path: 
         with address.listen(tmp_path) as listening:
             async with open_channel(tmp_path) as channel:
                 assert channel is not None
-                asked = [asyncio.create_task(channel.ask(Resume(), PauseState)) for _ in range(3)]
+                asked = [asyncio.create_task(channel.ask(Resume())) for _ in range(3)]
                 (await asyncio.get_running_loop().sock_accept(listening))[0].close()
                 answers = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(answer) for answer in answers] == [ConnectionLost] * 3
@@ -276,13 +276,13 @@ async def test_a_bug_in_an_answer_ends_neither_server_nor_connection(
     async with serving(tmp_path, fail), open_channel(tmp_path) as channel:
         assert channel is not None
         with caplog.at_level(logging.ERROR):
-            refusal = await channel.ask(Add(urls=[]), PauseState)
-            unwritable = await channel.ask(Pause(reason="x"), PauseState)
+            refusal = await channel.ask(Add(urls=[]))
+            unwritable = await channel.ask(Pause(reason="x"))
         assert refusal == Refusal("no such luck; the log of the crawl says more", 1)
         assert "a request could not be answered: Add" in caplog.text
         assert isinstance(unwritable, Refusal)
         assert "a request could not be answered: Pause" in caplog.text
-        assert isinstance(await channel.ask(Resume(), PauseState), PauseState)
+        assert isinstance(await channel.ask(Resume()), PauseState)
 
 
 async def test_a_crawl_that_ends_closes_its_connections(tmp_path: Path) -> None:
@@ -304,14 +304,14 @@ async def test_a_cancelled_request_leaves_no_reply_for_the_next_one(tmp_path: Pa
 
     async with serving(tmp_path, wait), open_channel(tmp_path) as channel:
         assert channel is not None
-        asking = asyncio.create_task(channel.ask(Pause(reason="x"), PauseState))
+        asking = asyncio.create_task(channel.ask(Pause(reason="x")))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
         with pytest.raises(ConnectionLost):
-            await channel.ask(Resume(), PauseState)
+            await channel.ask(Resume())
 
 
 async def test_a_crawl_that_says_nothing_does_not_answer(tmp_path: Path) -> None:
@@ -322,4 +322,4 @@ async def test_a_crawl_that_says_nothing_does_not_answer(tmp_path: Path) -> None
     async with serving(tmp_path, wait), open_channel(tmp_path, silence_s=0.05) as channel:
         assert channel is not None
         with pytest.raises(NoAnswer, match="it hangs, or the machine is overloaded"):
-            await channel.ask(Resume(), PauseState)
+            await channel.ask(Resume())

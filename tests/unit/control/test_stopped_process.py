@@ -13,7 +13,6 @@ import pytest
 
 from crawler.control.asking import open_channel
 from crawler.control.client import NoAnswer, connect
-from crawler.control.replies import PauseState
 from crawler.control.requests import Pause
 
 LISTENER = """
@@ -39,14 +38,14 @@ SILENCE_S = 3.0
 def ask_and_block(directory: Path) -> None:
     with connect(directory, silence_s=SILENCE_S) as connection:
         assert connection is not None
-        connection.ask(Pause(reason="a"), PauseState)
+        connection.ask(Pause(reason="a"))
 
 
 def ask_in_a_loop(directory: Path) -> None:
     async def ask() -> None:
         async with open_channel(directory, silence_s=SILENCE_S) as channel:
             assert channel is not None
-            await channel.ask(Pause(reason="a"), PauseState)
+            await channel.ask(Pause(reason="a"))
 
     asyncio.run(ask())
 

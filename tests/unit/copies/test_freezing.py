@@ -81,11 +81,11 @@ def test_a_backup_waits_for_a_part_that_does_not_run_at_the_moment(
     crawl = make(tmp_path / "crawl", parts=PARTS)
     ask, refused = RunningPart.ask, [False]
 
-    async def ask_when_it_runs(self: RunningPart, request: Any, expected: Any, *, wait_s: float) -> Any:
+    async def ask_when_it_runs(self: RunningPart, request: Any, *, wait_s: float) -> Any:
         if isinstance(request, Freeze) and not all(refused):
             refused[0] = True
             return Refusal("it does not run at the moment", FAILED)
-        return await ask(self, request, expected, wait_s=wait_s)
+        return await ask(self, request, wait_s=wait_s)
 
     monkeypatch.setattr(RunningPart, "ask", ask_when_it_runs)
     with answering(crawl.directory, range(PARTS), together=True):

@@ -34,7 +34,7 @@ async def test_a_command_waits_for_a_part_that_is_being_opened(tmp_path: Path) -
     parts, places = parts_in(tmp_path)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(listening(places[0], resume))
-        asking = asyncio.create_task(parts.all(Resume(), PauseState))
+        asking = asyncio.create_task(parts.all(Resume()))
         await asyncio.sleep(0.3)
         assert not asking.done()
         await stack.enter_async_context(listening(places[1], resume))
@@ -45,14 +45,14 @@ async def test_a_command_waits_for_a_part_that_is_being_opened(tmp_path: Path) -
 async def test_what_is_shown_waits_for_no_part_while_another_one_can_tell(tmp_path: Path) -> None:
     parts, places = parts_in(tmp_path)
     async with AsyncExitStack() as stack:
-        asking = asyncio.create_task(parts.any(Resume(), PauseState))
+        asking = asyncio.create_task(parts.any(Resume()))
         await asyncio.sleep(0.3)
         assert not asking.done(), "nobody can tell, so it waits"
         await stack.enter_async_context(listening(places[0], resume))
         await stack.enter_async_context(listening(places[1], resume))
         assert await asking == {0: RESUMED, 1: RESUMED}
     async with listening(places[0], resume):
-        first, second = (await parts.any(Resume(), PauseState)).values()
+        first, second = (await parts.any(Resume())).values()
     assert first == RESUMED
     assert isinstance(second, Refusal)
     assert "part 1" in second.message
@@ -66,7 +66,7 @@ async def test_a_part_whose_process_is_stopped_before_it_is_open_is_not_waited_f
         os.kill(process.pid, signal.SIGSTOP)
         await asyncio.to_thread(os.waitid, os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         _, places = parts_in(tmp_path)
-        reply = await RunningPart(places[0], lambda: process.pid).ask(Resume(), PauseState, wait_s=1e9)
+        reply = await RunningPart(places[0], lambda: process.pid).ask(Resume(), wait_s=1e9)
         assert isinstance(reply, Refusal)
         assert f"`kill -CONT {process.pid}` lets it go on" in reply.message
     finally:

@@ -7,7 +7,7 @@ import pytest
 
 from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import CrawlStatus, PauseState, Refusal
-from crawler.control.requests import AnyRequest, GetStatus, Pause, Resume
+from crawler.control.requests import GetStatus, Pause, Request, Resume
 from crawler.operate.parts.changing import pause, resume
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts
@@ -27,7 +27,7 @@ class PartInMemory:
         self.hangs = hangs
         self.paused: str | None = None
 
-    async def ask(self, request: AnyRequest, _expected: Any, /, *, wait_s: float) -> Any:
+    async def ask(self, request: Request[Any], /, *, wait_s: float) -> Any:
         if self.hangs:
             return Refusal("it hangs", FAILED)
         if isinstance(request, GetStatus):

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from crawler.control import address
-from crawler.control.replies import CrawlStatus, HostList, PauseState, QueueList, Refusal
+from crawler.control.replies import HostList, PauseState, QueueList, Refusal
 from crawler.control.requests import AnyRequest, GetStatus, InspectQueues, Pause, Top
 from crawler.control.server import ControlServer
 from crawler.control.wire import encode_request
@@ -34,13 +34,13 @@ async def test_reads_of_a_stored_crawl_leave_each_others_replies_and_a_change_dr
 
     monkeypatch.setattr(asking, "run_command", count)
     directory, asker = (await asyncio.to_thread(make, tmp_path / "crawl")).directory, Asker()
-    first = await asker.ask(directory, GetStatus(), CrawlStatus)
-    queues = await asker.ask(directory, InspectQueues(), QueueList)
-    assert await asker.ask(directory, GetStatus(), CrawlStatus) == first
-    assert await asker.ask(directory, InspectQueues(), QueueList) == queues
+    first = await asker.ask(directory, GetStatus())
+    queues = await asker.ask(directory, InspectQueues())
+    assert await asker.ask(directory, GetStatus()) == first
+    assert await asker.ask(directory, InspectQueues()) == queues
     assert len(asked) == 2
-    await asker.ask(directory, Pause(reason="tests"), PauseState)
-    assert (await asker.ask(directory, GetStatus(), CrawlStatus)).paused == "tests"
+    await asker.ask(directory, Pause(reason="tests"))
+    assert (await asker.ask(directory, GetStatus())).paused == "tests"
     assert len(asked) == 4
 
 
@@ -125,17 +125,17 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_slow_look_at_every_queue_is_kept_until_something_changes(tmp_path: Path) -> None:
     async with running(tmp_path / "crawl") as crawl:
         asker = Asker()
-        looks = [asker.ask(crawl.directory, InspectQueues(), QueueList) for _ in range(5)]
+        looks = [asker.ask(crawl.directory, InspectQueues()) for _ in range(5)]
         assert {each.left for each in await asyncio.gather(*looks)} == {1}
-        assert (await asker.ask(crawl.directory, Top(match="a"), HostList)).left == 2
-        assert (await asker.ask(crawl.directory, Top(match="b"), HostList)).left == 3
-        assert (await asker.ask(crawl.directory, Top(match="a"), HostList)).left == 2
+        assert (await asker.ask(crawl.directory, Top(match="a"))).left == 2
+        assert (await asker.ask(crawl.directory, Top(match="b"))).left == 3
+        assert (await asker.ask(crawl.directory, Top(match="a"))).left == 2
         assert len(crawl.asked) == 3
-        await asker.ask(crawl.directory, Pause(reason="tests"), PauseState)
-        assert (await asker.ask(crawl.directory, InspectQueues(), QueueList)).left == 5
+        await asker.ask(crawl.directory, Pause(reason="tests"))
+        assert (await asker.ask(crawl.directory, InspectQueues())).left == 5
         # What is answered without a look at all is never kept.
         for number in (6, 7):
-            assert (await asker.ask(crawl.directory, Top(), HostList)).left == number
+            assert (await asker.ask(crawl.directory, Top())).left == number
 
 
 @pytest.mark.usefixtures("slow")
@@ -144,20 +144,20 @@ async def test_a_reply_from_before_a_change_or_a_refusal_is_not_kept(tmp_path: P
         asker = Asker()
         crawl.refuses = True
         with pytest.raises(Unanswered, match="not now"):
-            await asker.ask(crawl.directory, InspectQueues(), QueueList)
+            await asker.ask(crawl.directory, InspectQueues())
         crawl.refuses = False
-        assert (await asker.ask(crawl.directory, InspectQueues(), QueueList)).left == 2
+        assert (await asker.ask(crawl.directory, InspectQueues())).left == 2
         # The change is made while a look is under way.
         changed = asyncio.Event()
         crawl.hold = changed
         async with asyncio.TaskGroup() as group:
-            look = group.create_task(asker.ask(crawl.directory, Top(match="a"), HostList))
+            look = group.create_task(asker.ask(crawl.directory, Top(match="a")))
             await crawl.holding.wait()
             crawl.hold = None
-            await asker.ask(crawl.directory, Pause(reason="tests"), PauseState)
+            await asker.ask(crawl.directory, Pause(reason="tests"))
             changed.set()
         assert (await look).left == 4
-        assert (await asker.ask(crawl.directory, Top(match="a"), HostList)).left == 5
+        assert (await asker.ask(crawl.directory, Top(match="a"))).left == 5
 
 
 async def test_a_quick_reply_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,11 +165,11 @@ async def test_a_quick_reply_is_not_kept(tmp_path: Path, monkeypatch: pytest.Mon
     async with running(tmp_path / "crawl") as crawl:
         asker = Asker()
         for number in (1, 2):
-            assert (await asker.ask(crawl.directory, InspectQueues(), QueueList)).left == number
+            assert (await asker.ask(crawl.directory, InspectQueues())).left == number
 
 
 async def test_a_crawl_that_can_not_be_reached_fails_and_is_not_silent(tmp_path: Path) -> None:
     (tmp_path / address.NAME).mkdir()
     with pytest.raises(Unanswered, match="expected the socket of a crawl") as unanswered:
-        await Asker().ask(tmp_path, GetStatus(), CrawlStatus)
+        await Asker().ask(tmp_path, GetStatus())
     assert unanswered.value.exit_code == 1

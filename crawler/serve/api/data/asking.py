@@ -43,12 +43,12 @@ from visited import VisitedStats
 
 async def show_status(actions: Actions, request: web.Request) -> CrawlStatus:
     part = query_of(request, PartQuery).part
-    return await actions.ask_crawl(actions.keeper(request), GetStatus(), CrawlStatus, part=part)
+    return await actions.ask_crawl(actions.keeper(request), GetStatus(), part=part)
 
 
 async def show_visited(actions: Actions, request: web.Request) -> VisitedStats:
     part = query_of(request, PartQuery).part
-    return await actions.ask_crawl(actions.keeper(request), InspectVisited(), VisitedStats, part=part)
+    return await actions.ask_crawl(actions.keeper(request), InspectVisited(), part=part)
 
 
 async def list_hosts(actions: Actions, request: web.Request) -> HostList:
@@ -59,7 +59,7 @@ async def list_hosts(actions: Actions, request: web.Request) -> HostList:
         detail = f"expected the place `after` of an earlier reply, as JSON, found {query.after!r}"
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail) from error
     wanted = Top(match=query.match, state=query.state, after=after, limit=query.limit)
-    return await actions.ask_crawl(actions.keeper(request), wanted, HostList)
+    return await actions.ask_crawl(actions.keeper(request), wanted)
 
 
 async def list_queues(actions: Actions, request: web.Request) -> QueueList:
@@ -71,20 +71,20 @@ async def list_queues(actions: Actions, request: web.Request) -> QueueList:
         after=None if query.after_rank is None else (query.after_rank, query.after_key),
         limit=query.limit,
     )
-    return await actions.ask_crawl(actions.keeper(request), wanted, QueueList)
+    return await actions.ask_crawl(actions.keeper(request), wanted)
 
 
 async def list_refused(actions: Actions, request: web.Request) -> RefusedList:
     query = query_of(request, RefusedQuery)
     wanted = InspectRefused(match=query.match, limit=query.limit)
-    return await actions.ask_crawl(actions.keeper(request), wanted, RefusedList)
+    return await actions.ask_crawl(actions.keeper(request), wanted)
 
 
 async def add_seeds(actions: Actions, request: web.Request) -> Judged:
     body = await body_of(request, SeedsBody)
     keeper = actions.keeper(request)
     wanted = Add(urls=body.urls, precedence=body.precedence, force=body.force)
-    judged = await actions.ask_crawl(keeper, wanted, Judged)
+    judged = await actions.ask_crawl(keeper, wanted)
     added = sum(each.outcome == "added" for each in judged.urls)
     audit(request, f"{keeper.name}: added {added} of {number_of(len(body.urls), 'URL')}")
     # A complete crawl starts when it has something to fetch.
@@ -95,7 +95,7 @@ async def add_seeds(actions: Actions, request: web.Request) -> Judged:
 async def forget(actions: Actions, request: web.Request) -> Judged:
     body = await body_of(request, UrlsBody)
     keeper = actions.keeper(request)
-    judged = await actions.ask_crawl(keeper, Forget(urls=body.urls), Judged)
+    judged = await actions.ask_crawl(keeper, Forget(urls=body.urls))
     forgotten = sum(each.outcome == "forgotten" for each in judged.urls)
     audit(request, f"{keeper.name}: forgot {forgotten} of {number_of(len(body.urls), 'URL')}")
     return judged
@@ -104,7 +104,7 @@ async def forget(actions: Actions, request: web.Request) -> Judged:
 async def forget_selected(actions: Actions, request: web.Request) -> Selected:
     body = await body_of(request, ForgetBody)
     keeper = actions.keeper(request)
-    done = await actions.ask_crawl(keeper, ForgetSelected(which=body.which, after=body.after), Selected)
+    done = await actions.ask_crawl(keeper, ForgetSelected(which=body.which, after=body.after))
     audit(request, f"{keeper.name}: forgot {done.taken} of {done.looked_at} URLs")
     return done
 
@@ -112,7 +112,7 @@ async def forget_selected(actions: Actions, request: web.Request) -> Selected:
 async def recrawl(actions: Actions, request: web.Request) -> Selected:
     body = await body_of(request, RecrawlBody)
     keeper = actions.keeper(request)
-    done = await actions.ask_crawl(keeper, Recrawl(which=body.which, after=body.after, whole=body.whole), Selected)
+    done = await actions.ask_crawl(keeper, Recrawl(which=body.which, after=body.after, whole=body.whole))
     audit(request, f"{keeper.name}: queued {done.taken} of {done.looked_at} URLs again")
     # A complete crawl starts when it has something to fetch.
     keeper.change(changes.touched)
@@ -121,7 +121,7 @@ async def recrawl(actions: Actions, request: web.Request) -> Selected:
 
 async def take_checkpoint(actions: Actions, request: web.Request) -> Checkpoint:
     keeper = actions.keeper(request)
-    taken = await actions.ask_crawl(keeper, TakeCheckpoint(), Checkpoint, refused_as=HTTPStatus.CONFLICT)
+    taken = await actions.ask_crawl(keeper, TakeCheckpoint(), refused_as=HTTPStatus.CONFLICT)
     audit(request, f"{keeper.name}: brought {taken.settled:,} settled URLs onto the disk")
     return taken
 
@@ -146,7 +146,7 @@ async def _change_host(
     actions: Actions, request: web.Request, wanted: Retire | Unretire | SetBudget, done: str
 ) -> Changed:
     keeper = actions.keeper(request)
-    changed = await actions.ask_crawl(keeper, wanted, Changed, refused_as=HTTPStatus.CONFLICT)
+    changed = await actions.ask_crawl(keeper, wanted, refused_as=HTTPStatus.CONFLICT)
     audit(request, f"{keeper.name}: {done} {wanted.host}")
     keeper.change(changes.touched)
     return changed

@@ -9,7 +9,6 @@ from typing import Final, TypeVar
 
 from aiohttp import web
 
-from crawler.control.known_urls import UrlFound
 from crawler.control.requests import InspectUrl
 from crawler.disk.directory import DirectoryRefused
 from crawler.operate.diff.forms import Diff
@@ -49,7 +48,7 @@ _PAGE_HEADERS: Final = {
 
 async def show_url(actions: Actions, request: web.Request) -> UrlStory:
     keeper = actions.keeper(request)
-    found = await actions.ask_crawl(keeper, InspectUrl(url=query_of(request, UrlQuery).url), UrlFound)
+    found = await actions.ask_crawl(keeper, InspectUrl(url=query_of(request, UrlQuery).url))
     return await _read(partial(files.story_of, actions.directory(keeper), found))
 
 

@@ -88,7 +88,7 @@ async def _ask(actions: Actions, keeper: Keeper, edited: Edited, wanted: Set | R
     directory = keeper.facts.directory_now
     if directory is None or not CrawlDirectory(actions.directory(keeper)).lock.exists():
         return Reconfigured(running=False, dry_run=wanted.dry_run, file=None, changes=edited.changes)
-    changed = await actions.ask_crawl(keeper, wanted, Reconfigured)
+    changed = await actions.ask_crawl(keeper, wanted)
     told = {each.key for each in changed.changes}
     missed = [each for each in edited.changes if each.key not in told and not each.key.startswith(_OF_COMPARISONS)]
     if missed:
@@ -115,7 +115,7 @@ def _as_here(change: SettingChange) -> SettingChange:
 async def reload_crawl(actions: Actions, request: web.Request) -> Reconfigured:
     dry_run = (await body_of(request, ReloadBody)).dry_run
     keeper = actions.keeper(request)
-    changed = await actions.ask_crawl(keeper, Reload(dry_run=dry_run), Reconfigured)
+    changed = await actions.ask_crawl(keeper, Reload(dry_run=dry_run))
     if not dry_run:
         audit(request, f"{keeper.name}: read its configuration again")
         await actions.read_folder()
