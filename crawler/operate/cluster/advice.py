@@ -22,7 +22,7 @@ def advice_of(status: ClusterStatus) -> list[str]:
     if all(machine.silent_s > _SILENT_LEASES * status.lease_s for machine in status.machines):
         command = f"onceover crawl --cluster {status.url}{prefix_option(status.prefix)}"
         return [*_unsure(status), f"no machine runs the crawl: start `{command}` on each", *_silent(status)]
-    return [*_unsure(status), *_adopted(status), *_unmade(status), *_free(status), *_silent(status)]
+    return [*_unsure(status), *_waiting(status), *_free(status), *_silent(status)]
 
 
 def _unsure(status: ClusterStatus) -> Iterator[str]:
@@ -37,15 +37,10 @@ def _unsure(status: ClusterStatus) -> Iterator[str]:
     )
 
 
-def _adopted(status: ClusterStatus) -> Iterator[str]:
-    if waiting := _of_state(status, "to be made"):
-        yield f"{_names(waiting)} waits for a machine that has room: start `onceover crawl --cluster` on one more"
-
-
-def _unmade(status: ClusterStatus) -> Iterator[str]:
-    unmade = _of_state(status, "unmade")
-    if unmade and status.is_whole and status.is_first_server:
-        yield f"{_names(unmade)} waits for a machine that has room: start `onceover crawl --cluster` on one more"
+def _waiting(status: ClusterStatus) -> Iterator[str]:
+    unmade = _of_state(status, "unmade") if status.is_whole and status.is_first_server else []
+    for parts in filter(None, (_of_state(status, "to be made"), unmade)):
+        yield f"{_names(parts)} waits for a machine that has room: start `onceover crawl --cluster` on one more"
 
 
 def _free(status: ClusterStatus) -> Iterator[str]:
