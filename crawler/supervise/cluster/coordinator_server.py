@@ -13,6 +13,7 @@ from crawler.parts.exchange.protocol import ExchangeBroken
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.exchange.redis_connection import RedisConnection
 from crawler.parts.line.messages import End, Stop, ToPart
+from crawler.supervise.cluster.joining import Joined
 from crawler.supervise.cluster.line import AgentLine
 from crawler.supervise.cluster.messages import (
     Adopted,
@@ -31,7 +32,6 @@ from crawler.supervise.cluster.messages import (
 from crawler.supervise.cluster.settings import ClusterSettings
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.run_state import RunState
-from crawler.supervise.preparing import Plan
 
 log = logging.getLogger(__name__)
 
@@ -46,23 +46,22 @@ class CoordinatorServer:
 
     def __init__(
         self,
-        plan: Plan,
+        joined: Joined,
         exchange: RedisExchange[Any],
         *,
         run: RunState,
         after: str,
         end: Callable[[Ending], Awaitable[bool]],
-        settings: Callable[[Coordinator], ClusterSettings],
     ) -> None:
         """`run` is how far the run is, as this machine knows it. `after` is the ending mark of the run before. `end`
         ends the run for all machines: it returns False if somebody else decides by now, and then nothing has ended."""
         self.coordinator = Coordinator(
-            plan,
+            joined.plan,
             tell=log.info,
             on_begun=self._tell_run,
             confirm_end=partial(self._end_for_all, Ending.COMPLETE),
         )
-        self.settings = settings(self.coordinator)
+        self._settings = ClusterSettings(self.coordinator, joined.register, joined.version, self._tell_adopted)
         self._exchange = exchange
         self._after = after
         self._end = end
@@ -133,7 +132,7 @@ class CoordinatorServer:
         self.coordinator.attach(part, partial(_tell, line, part), message.opened, message.status, agent=agent)
 
     async def _change(self, line: Line, message: Change) -> None:
-        reply = await self.settings.change(message.settings, dry_run=message.dry_run)
+        reply = await self._settings.change(message.settings, dry_run=message.dry_run)
         if isinstance(reply, Refusal):
             answer = Changed(ticket=message.ticket, done=None, refusal=reply.message, exit_code=reply.exit_code)
         else:
@@ -142,7 +141,7 @@ class CoordinatorServer:
 
     # what all agents hear
 
-    def tell_adopted(self, version: int, part: int) -> None:
+    def _tell_adopted(self, version: int, part: int) -> None:
         self._tell_all(Adopted(version=version, part=part))
 
     def _tell_run(self) -> None:

@@ -16,8 +16,6 @@ from crawler.supervise.cluster.coordinator_server import CoordinatorServer
 from crawler.supervise.cluster.joining import Joined
 from crawler.supervise.cluster.messages import COORDINATOR as ADDRESS
 from crawler.supervise.cluster.messages import WIRE
-from crawler.supervise.cluster.settings import ClusterSettings
-from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.run_state import RunState
 from crawler.supervise.keeping import PartFailed
 
@@ -47,9 +45,7 @@ class Deciding:
         log.info("this machine decides for the crawl from now on")
         prefix = self._joined.exchange_prefix
         exchange = await RedisExchange.begin(self._joined.server, ADDRESS, prefix=prefix, wire=WIRE)
-        server = self._server = CoordinatorServer(
-            self._joined.plan, exchange, run=run, after=after, end=self._end_for_all, settings=self._settings_of
-        )
+        server = self._server = CoordinatorServer(self._joined, exchange, run=run, after=after, end=self._end_for_all)
         self._working = asyncio.create_task(self._work(server, exchange))
 
     async def end(self) -> None:
@@ -68,13 +64,6 @@ class Deciding:
             self._on_failure(PartFailed(f"this machine can't decide for the crawl any more: {error!r}", FAILED))
         finally:
             await exchange.aclose()
-
-    def _settings_of(self, coordinator: Coordinator) -> ClusterSettings:
-        def tell(version: int, part: int) -> None:
-            if self._server is not None:
-                self._server.tell_adopted(version, part)
-
-        return ClusterSettings(coordinator, self._joined.register, self._joined.version, tell)
 
     async def _end_for_all(self, ending: Ending) -> bool:
         """Write the ending mark, unless another machine decides by now."""
