@@ -32,8 +32,10 @@ MAX_LINKS: Final = 100_000
 """Limit per document; further links are ignored."""
 MAX_NESTED_DOCUMENTS: Final = 1000
 _SVG_PARENTS: Final = frozenset(
-    {"svg", "g", "path", "symbol", "use", "defs", "rect", "circle", "text", "tspan", "image", "switch", "marker"}
+    "svg g path symbol use defs rect circle ellipse line polyline polygon text tspan textpath image switch marker"
+    " pattern mask clippath filter lineargradient radialgradient".split()
 )
+"""Elements of SVG that may hold others, in lower case. Not all parsers tell the name space of an element."""
 
 
 class Attributes(Protocol):
@@ -106,7 +108,11 @@ class ElementReader(Generic[Node]):
 
     def in_svg(self, node: Node) -> bool:
         """Whether the element belongs to SVG, whatever its name means in HTML."""
-        return self._has_svg and self._parent_tag_of(node) in _SVG_PARENTS
+        return self._has_svg and self._is_within_svg(node)
+
+    def _is_within_svg(self, node: Node) -> bool:
+        parent = self._parent_tag_of(node)
+        return parent is not None and parent.lower() in _SVG_PARENTS
 
     def _append(self, href: str, kind: LinkKind, text: str, rel: str | None) -> None:
         self._href_budget -= len(href)
@@ -120,7 +126,7 @@ class ElementReader(Generic[Node]):
             # An empty href is a link to the base URL; some parsers return None for it.
             if "href" in attributes:
                 href = ""
-            elif (href := attributes.get("xlink:href")) is None or self._parent_tag_of(node) not in _SVG_PARENTS:
+            elif (href := attributes.get("xlink:href")) is None or not self._is_within_svg(node):
                 return
         text = ""
         if self._text_budget > 0:

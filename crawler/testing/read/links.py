@@ -1,5 +1,7 @@
 """Which links a page has."""
 
+import pytest
+
 from crawler.page import Link, LinkKind
 from crawler.testing.read.suite import MANY_OPEN, HtmlExtractorSuite, hrefs, page
 
@@ -171,6 +173,10 @@ class LinkTests(HtmlExtractorSuite):
         )
         found = self.read(html)
         assert (hrefs(found), found.base_url) == (["a", "b", "c"], "https://example.org/a/page.html")
+
+    @pytest.mark.parametrize("parent", ["switch", "mask", "clipPath", "pattern", "marker", "symbol"])
+    def test_a_link_of_svg_may_stand_in_any_container(self, parent: str) -> None:
+        assert hrefs(self.read(f"<svg><{parent}><a xlink:href=a>x</a></{parent}></svg>")) == ["a"]
 
     def test_references_of_svg_are_links(self) -> None:
         html = (
