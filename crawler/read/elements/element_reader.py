@@ -5,7 +5,8 @@ runs no scripts. A shadow root, `srcdoc` and `noframes` contain documents of the
 in `nested_documents`, for `pages` to parse.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -31,11 +32,14 @@ MAX_TEXT_CHARACTERS: Final = 1000
 MAX_LINKS: Final = 100_000
 """Limit per document; further links are ignored."""
 MAX_NESTED_DOCUMENTS: Final = 1000
-_SVG_PARENTS: Final = frozenset(
-    "svg g path symbol use defs rect circle ellipse line polyline polygon text tspan textpath image switch marker"
+_SVG_CONTAINERS: Final = frozenset(
+    "a g path symbol use defs rect circle ellipse line polyline polygon text tspan textpath image switch marker"
     " pattern mask clippath filter lineargradient radialgradient".split()
 )
 """Elements of SVG that may hold others, in lower case. Not all parsers tell the name space of an element."""
+_MOST_CONTAINERS: Final = 32
+"""How many of them we look through for the <svg> around. In a page that nests more, each would be looked through for
+each element."""
 
 
 class Attributes(Protocol):
@@ -65,10 +69,11 @@ class ElementReader(Generic[Node]):
         /,
         *,
         text_of: Callable[[Node], str],
-        parent_tag_of: Callable[[Node], str | None],
+        tags_around: Callable[[Node], Iterable[str]],
         has_svg: bool = True,
     ) -> None:
-        """`has_svg`: False if the document contains no SVG."""
+        """`tags_around`: the names of the elements around one, from its parent on. `has_svg`: False if the document
+        contains no SVG."""
         self.links: list[Link] = []
         self.nested_documents: list[tuple[int, str]] = []
         """HTML documents within this one, each with the number of links before it."""
@@ -81,7 +86,7 @@ class ElementReader(Generic[Node]):
         self.robots: set[str] = set()
         self.meta: dict[str, str] = {}
         self._text_of = text_of
-        self._parent_tag_of = parent_tag_of
+        self._tags_around = tags_around
         # Elements may be nested, such as anchors through <object>. Without a budget we would read the innermost text
         # once for each of them. And parsers repeat an unclosed anchor, with its whole href, in each block that follows.
         self._text_budget = self._href_budget = 4 * len(document.html) + 1000
@@ -111,8 +116,11 @@ class ElementReader(Generic[Node]):
         return self._has_svg and self._is_within_svg(node)
 
     def _is_within_svg(self, node: Node) -> bool:
-        parent = self._parent_tag_of(node)
-        return parent is not None and parent.lower() in _SVG_PARENTS
+        for tag in islice(self._tags_around(node), _MOST_CONTAINERS):
+            name = tag.lower()
+            if name not in _SVG_CONTAINERS:
+                return name == "svg"
+        return True
 
     def _append(self, href: str, kind: LinkKind, text: str, rel: str | None) -> None:
         self._href_budget -= len(href)

@@ -195,8 +195,7 @@ start_tag(scan *self, const tag *given)
         return start_in_svg(self, given);
     if (self->in_select)
         return start_in_select(self, given);
-    /* Outside of SVG these elements are unknown to HTML, yet they change the meaning of their contents. */
-    if (given->kind->properties & (NEEDS_TREE | SVG_PARENT) && element != SVG)
+    if (given->kind->properties & NEEDS_TREE || element == USE)
         return GIVES_UP;
     if (element == HTML || element == BODY)
         return start_root(self, given);

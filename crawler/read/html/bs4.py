@@ -41,7 +41,7 @@ def _read(document: Document) -> ElementReader[Tag]:
         multi_valued_attributes=None,
         on_duplicate_attribute="ignore",
     )
-    reader: ElementReader[Tag] = ElementReader(document, text_of=Tag.get_text, parent_tag_of=_parent_tag)
+    reader: ElementReader[Tag] = ElementReader(document, text_of=Tag.get_text, tags_around=_tags_around)
     for template in soup.find_all("template"):
         # This parser treats the contents of a template as part of the document.
         if not is_shadow_root(cast(Attributes, template.attrs)):
@@ -62,8 +62,8 @@ def _read(document: Document) -> ElementReader[Tag]:
     return reader
 
 
-def _parent_tag(tag: Tag) -> str | None:
-    return tag.parent.name if tag.parent is not None else None
+def _tags_around(tag: Tag) -> Iterator[str]:
+    return (parent.name for parent in tag.parents)
 
 
 def _paragraphs(soup: BeautifulSoup) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Reads HTML by the trees of lexbor (`selectolax`), which parses as browsers do and is the fastest."""
 
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -50,7 +51,7 @@ class LexborTrees:
         reader: ElementReader[LexborNode] = ElementReader(
             document,
             text_of=partial(_text, unshown),
-            parent_tag_of=_parent_tag,
+            tags_around=_tags_around,
             has_svg=b"<svg" in lower,
         )
         readers = self._readers_by_id.get
@@ -94,6 +95,13 @@ def _tag_id(tag: str) -> int:
 
 def _parent_tag(node: LexborNode) -> str | None:
     return node.parent.tag if node.parent is not None else None
+
+
+def _tags_around(node: LexborNode) -> Iterator[str]:
+    parent = node.parent
+    while parent is not None:
+        yield parent.tag or ""
+        parent = parent.parent
 
 
 def _around_unshown(tree: LexborHTMLParser) -> set[int]:

@@ -46,7 +46,7 @@ DESCRIPTOR: Final = Descriptor(
 
 
 def _read(document: Document) -> ElementReader[lxml.etree._Element]:
-    reader: ElementReader[lxml.etree._Element] = ElementReader(document, text_of=_text, parent_tag_of=_parent_tag)
+    reader: ElementReader[lxml.etree._Element] = ElementReader(document, text_of=_text, tags_around=_tags_around)
     root = _root(document.html)
     if root is None:
         return reader
@@ -118,9 +118,8 @@ def _text(element: lxml.etree._Element) -> str:
     return "".join(cast(list[str], _SHOWN(element)))
 
 
-def _parent_tag(element: lxml.etree._Element) -> str | None:
-    parent = element.getparent()
-    return parent.tag if parent is not None else None
+def _tags_around(element: lxml.etree._Element) -> Iterator[str]:
+    return (parent.tag for parent in element.iterancestors())
 
 
 def _paragraphs(root: lxml.etree._Element) -> Iterator[str]:

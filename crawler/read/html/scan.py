@@ -27,7 +27,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 12
+IS_COMPILED: Final = _COMPILED_VERSION == 13
 """False too if the extension was compiled from older code."""
 
 _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
@@ -51,7 +51,7 @@ def scan(document: Document, /) -> ElementReader[str] | None:
     if found is None:
         return None
     links, elements, paragraphs, styles = found
-    reader: ElementReader[str] = ElementReader(document, text_of=str, parent_tag_of=lambda _: None, has_svg=False)
+    reader: ElementReader[str] = ElementReader(document, text_of=str, tags_around=lambda _: (), has_svg=False)
     readers = _readers(options)
     added = 0
     for before, tag, attributes, text in elements:

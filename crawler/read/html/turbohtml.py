@@ -1,5 +1,6 @@
 """Reads HTML with turbohtml, which parses as browsers do and is the fastest."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -58,7 +59,7 @@ class TurboHtmlTrees:
         reader: ElementReader[Element] = ElementReader(
             document,
             text_of=text_of,
-            parent_tag_of=_parent_tag,
+            tags_around=_tags_around,
             has_svg=tree.find("svg") is not None,
         )
         shadow_roots = _empty_templates(tree)
@@ -128,6 +129,10 @@ def _text(unshown: set[object], element: Element) -> str:
         return element.text
     texts = (each for each in element.descendants if isinstance(each, Text))
     return "".join(each.data for each in texts if _parent_tag(each) not in UNSHOWN)
+
+
+def _tags_around(element: Element) -> Iterator[str]:
+    return (each.tag for each in element.ancestors if isinstance(each, Element))
 
 
 def _parent_tag(element: Element | Text) -> str | None:

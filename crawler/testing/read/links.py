@@ -178,6 +178,15 @@ class LinkTests(HtmlExtractorSuite):
     def test_a_link_of_svg_may_stand_in_any_container(self, parent: str) -> None:
         assert hrefs(self.read(f"<svg><{parent}><a xlink:href=a>x</a></{parent}></svg>")) == ["a"]
 
+    def test_elements_of_svg_outside_of_svg_change_nothing(self) -> None:
+        html = (
+            "<svg><path d=x></path></svg><div><path d=y><g><mask><script src=a></script><link rel=icon href=b>"
+            "<video src=c></video><a xlink:href=no>x</a><iframe src=d></iframe></div>"
+            "<svg><g><a xlink:href=e><script src=no xlink:href=f></script></a></g></svg>"
+        )
+        for found in (self.read(html), self.read(html + "<p>text" * 3000)):
+            assert hrefs(found) == ["a", "b", "c", "d", "e", "f"]
+
     def test_references_of_svg_are_links(self) -> None:
         html = (
             "<a xlink:href=no>outside</a><svg><a xlink:href=a1>x</a><g><a href=a2 xlink:href=no>y</a></g>"

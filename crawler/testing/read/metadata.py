@@ -50,6 +50,7 @@ class MetadataTests(HtmlExtractorSuite):
         assert self.read("<body><svg><title>icon</title></svg><p>x").title is None
         shapes = "<polygon points='0,0'><title>a</title></polygon><linearGradient><title>b</title></linearGradient>"
         assert self.read(f"<body><svg><g>{shapes}</g></svg><p>x").title is None
+        assert self.read("<body><svg><a xlink:href=x><title>a</title></a></svg><p>x").title is None
 
     def test_the_first_base_decides_wherever_it_stands(self) -> None:
         extract = self.read("<base target=_top><a href=x>x</a><base href=../b/><base href=/c/>")
