@@ -113,18 +113,32 @@ def test_crawl_delay_is_kept_from_the_first_page_on(tmp_path: Path) -> None:
     assert min(gaps_s(requests)) >= 0.4
 
 
-def test_two_fetches_at_once_where_two_are_allowed_and_never_three(tmp_path: Path) -> None:
-    params = WorldParams(hosts=3, pages_per_host=12, page_bytes=600, links_per_page=4, slow=1.0, delay_s=0.25)
+def at_once(crawl: Victim, params: WorldParams) -> dict[str, int]:
+    """The most requests for slow pages that each host had in flight."""
     slow = {item.url for item in World(params).expected() if item.obstacle is Obstacle.SLOW}
-    with victim(tmp_path, params, "politeness.per_host=2") as crawl:
-        assert crawl.run() == COMPLETE
-        requests = crawl.requests()
-    for host, of_host in by_host(requests).items():
+    most = {}
+    for host, of_host in by_host(crawl.requests()).items():
         began_s = [request.at_s for request in of_host if f"http://{host}{request.target}" in slow]
         assert len(began_s) >= 8
         # A request is in flight at least until its answer is sent.
-        at_once = [sum(at_s - params.delay_s < other_s <= at_s for other_s in began_s) for at_s in began_s]
-        assert max(at_once) == 2
+        most[host] = max(sum(at_s - params.delay_s < other_s <= at_s for other_s in began_s) for at_s in began_s)
+    return most
+
+
+def test_two_fetches_at_once_where_two_are_allowed_and_never_three(tmp_path: Path) -> None:
+    params = WorldParams(hosts=3, pages_per_host=12, page_bytes=600, links_per_page=4, slow=1.0, delay_s=0.25)
+    with victim(tmp_path, params, "politeness.per_host=2") as crawl:
+        assert crawl.run() == COMPLETE
+        assert set(at_once(crawl, params).values()) == {2}
+
+
+def test_the_queues_of_a_giant_host_are_served_at_once(tmp_path: Path) -> None:
+    params = WorldParams(hosts=2, pages_per_host=24, page_bytes=600, links_per_page=12, slow=1.0, delay_s=0.25)
+    giant, other = (World(params).url(number, 0).split("/")[2] for number in range(2))
+    settings = [f'frontier.parallel_queues=["{giant}:3"]', "politeness.min_delay_s=0.01"]
+    with victim(tmp_path, params, *settings) as crawl:
+        assert crawl.run() == COMPLETE
+        assert at_once(crawl, params) == {giant: 3, other: 1}
 
 
 def test_none_of_forty_hosts_that_are_crawled_together_is_asked_too_soon(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.engine import Ending
 from crawler.read.pdf.processes import PdfProcesses
 from crawler.url.canonical_rules import DEFAULT_RULES
+from crawler.wiring.components import discovering
 from crawler.wiring.components.content import content_reading
 from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.components.processing import open_sinks
@@ -247,6 +248,28 @@ def test_ports_and_directories_of_a_host_share_its_pace_and_parallel_queues_do_n
     queue: str, host: str | None
 ) -> None:
     assert grouping(loaded().config).host_of_key(queue) == host
+
+
+@pytest.mark.parametrize(
+    ("settings", "url", "count"),
+    [
+        (['frontier.parallel_queues=["a.test:4"]'], "http://a.test:80/", 4),
+        (['frontier.parallel_queues=["a.test:4"]'], "https://a.test:443/", 4),
+        (['frontier.parallel_queues=["a.test:4"]'], "http://www.a.test:80/", 1),
+        (['frontier.parallel_queues=["a.test:4"]'], "http://a.test:8080/", 1),
+        (['frontier.parallel_queues=["a.test:8080:4"]'], "http://a.test:8080/", 4),
+        (['frontier.parallel_queues=["a.test:4"]', "frontier.queue_by=domain"], "http://www.a.test:80/", 4),
+        (['frontier.parallel_queues=["a.test:4"]'], "http://a.test:80x/", 1),
+    ],
+)
+def test_it_is_known_how_many_queues_a_host_has(settings: list[str], url: str, count: int) -> None:
+    queues_of = discovering.queues_of(loaded(*settings))
+    assert queues_of is not None
+    assert queues_of(url) == count
+
+
+def test_where_no_host_has_several_queues_nobody_is_asked_how_many() -> None:
+    assert discovering.queues_of(loaded()) is None
 
 
 def test_a_rest_of_a_group_means_one_fetch_at_once_unless_told_otherwise() -> None:

@@ -29,6 +29,7 @@ _METHODS: Sequence[tuple[Callable[..., Any], str]] = (
     (ResponseHandler.is_connected, "self"),
     (ResponseHandler.force_close, "self"),
     (aiohttp.TCPConnector.connect, "self req traces timeout"),
+    (aiohttp.TCPConnector._available_connections, "self key"),
     (aiohttp.TCPConnector._release, "self key protocol should_close"),
     (aiohttp.TCPConnector._create_direct_connection, "self req traces timeout client_error"),
     (aiohttp.TCPConnector._get_ssl_context, "self req"),

@@ -62,7 +62,8 @@ class Network:
     To be made inside the running event loop. Raises `ValueError` for an invalid setting, `ClientRefused` if the
     installed aiohttp does not fit.
 
-    `limits` of all connections, including idle ones; see `connections_for`. `per_host`: connections per host.
+    `limits` of all connections, including idle ones; see `connections_for`. `per_host`: connections per host, or for
+    each of its queues, of which `queues_of` says for a URL how many there are.
     `guard` refuses addresses. `hosts`: see `StaticNames`. `resolver` replaces the system's; the network closes it.
     `authorities`: PEM files of certificates that are trusted beside those of the system. `routes`: settings of some
     hosts.
@@ -73,6 +74,7 @@ class Network:
         *,
         limits: ConnectionLimits = DEFAULT_LIMITS,
         per_host: int = 1,
+        queues_of: Callable[[str], int] | None = None,
         guard: Guard,
         hosts: Mapping[str, str] | None = None,
         authorities: Iterable[str] = (),
@@ -92,6 +94,7 @@ class Network:
         connector = RoutedConnector(
             socks=self._routes.socks,
             names=self._names,
+            queues_of=queues_of,
             use_dns_cache=False,
             limit=0,
             limit_per_host=per_host,

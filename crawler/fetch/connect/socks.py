@@ -46,7 +46,8 @@ class RoutedConnector(aiohttp.TCPConnector):
     """Connects as aiohttp does, but through the SOCKS proxy of a host that has one.
 
     `socks` returns the proxy of a host. `names` resolves the proxy, and also the host if the proxy should not: then the
-    proxy gets an address that the guard has allowed.
+    proxy gets an address that the guard has allowed. `queues_of` says how many queues the host of a URL has: so many
+    times `limit_per_host` connections are allowed to it.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class RoutedConnector(aiohttp.TCPConnector):
         *,
         socks: Callable[[str], SocksProxy | None],
         names: Names,
+        queues_of: Callable[[str], int] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(resolver=names, **options)
         self._socks = socks
         self._names = names
+        self._queues_of = queues_of
 
     def take_idle(self, key: ConnectionKey) -> Taken | None:
         """An idle connection; None if there is none. aiohttp's `connect` does the same first, but it is a coroutine, so
@@ -75,6 +78,13 @@ class RoutedConnector(aiohttp.TCPConnector):
                 return Taken(self, key, handler)
             handler.close()
         return None
+
+    def _available_connections(self, key: ConnectionKey) -> int:
+        if self._queues_of is None:
+            return super()._available_connections(key)
+        host = f"[{key.host}]" if ":" in key.host else key.host
+        queues = self._queues_of(f"{'https' if key.is_ssl else 'http'}://{host}:{key.port}/")
+        return self.limit_per_host * queues - len(self._acquired_per_host.get(key, ()))
 
     async def take(self, request: aiohttp.ClientRequest, timeout: aiohttp.ClientTimeout) -> Taken:  # noqa: ASYNC109
         """A connection for the request, new unless one becomes idle first."""

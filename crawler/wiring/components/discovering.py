@@ -246,6 +246,18 @@ def parallel_queues(config: Config, urls: UrlReader) -> dict[str, int]:
     return {urls.seed(f"http://{host}/").queue_key: int(count) for host, _, count in pairs}
 
 
+def queues_of(loaded: Loaded) -> Callable[[str], int] | None:
+    """How many queues the host of a URL has; None if none has several."""
+    urls = url_reader(loaded)
+    parallel = parallel_queues(loaded.config, urls)
+
+    def count(url: str) -> int:
+        target = urls.read(url, url)
+        return parallel.get(target.queue_key, 1) if isinstance(target, Target) else 1
+
+    return count if parallel else None
+
+
 def recanonicalizer(config: Config, urls: UrlReader) -> Recanonicalizer:
     return Recanonicalizer(urls, parallel=parallel_queues(config, urls))
 

@@ -47,16 +47,19 @@ def fetcher(
     *,
     limits: Callable[[str], RequestLimits],
     allows_port: Callable[[int], bool],
+    queues_of: Callable[[str], int] | None = None,
     signing: Callable[[Callable[[URL], Awaitable[bool]]], SignsRequests] | None = None,
     before_request: Callable[[], object] | None = None,
 ) -> HttpFetcher:
-    """`signing` makes what signs requests, given what tells whether a URL's host is public."""
+    """`queues_of` says how many queues the host of a URL has. `signing` makes what signs requests, given what tells
+    whether a URL's host is public."""
     fetch = loaded.config.fetch
     network = Network(
         limits=ConnectionLimits(
             count=connections_for(fetch.concurrency, fetch.spare), memory_bytes=fetch.max_connection_bytes
         ),
         per_host=max(there.config.politeness.per_host for there in [loaded, *Sites(loaded).alone()]),
+        queues_of=queues_of,
         hosts=fetch.hosts,
         guard=Guard(allow_private=fetch.allow_private, networks=fetch.allow_networks),
         authorities=fetch.authorities,

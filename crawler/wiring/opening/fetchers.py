@@ -13,7 +13,7 @@ from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.page import Fetched
 from crawler.protocols import Robots
 from crawler.seams import Fetcher
-from crawler.wiring.components import fetching, signing
+from crawler.wiring.components import discovering, fetching, signing
 from crawler.wiring.live.values import Latest
 from crawler.wiring.queue_settings import upcoming_hosts
 from frontier import Foreseeing, Frontier, Notes
@@ -48,6 +48,7 @@ async def open_fetchers(
         notes,
         limits=latest.request_limits,
         allows_port=latest.allows_port,
+        queues_of=discovering.queues_of(loaded),
         signing=signing.signing(loaded, notes),
         before_request=before_request,
     )

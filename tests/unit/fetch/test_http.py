@@ -728,6 +728,13 @@ async def test_a_host_gets_no_more_connections_than_allowed(fetchers: Fetchers) 
         assert server.connections == 2
 
 
+async def test_a_host_of_several_queues_gets_the_connections_of_each(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page(b"x")]}) as server, raw_server({"/": [page(b"x")]}) as other:
+        fetcher = fetchers(per_host=2, queues_of=lambda url: 3 if url == server.url("/") else 1)
+        await asyncio.gather(*(fetch(fetcher, each.url("/")) for each in (server, other) for _ in range(10)))
+        assert (server.connections, other.connections) == (6, 2)
+
+
 async def test_where_many_connections_are_open_new_ones_are_not_kept(fetchers: Fetchers) -> None:
     async with raw_server({"/": [page(b"x")]}) as server:
         fetcher = fetchers(hosts={"*.sim.test": f"127.0.0.1:{server.port}"}, limits=ConnectionLimits(count=3))
