@@ -168,6 +168,7 @@ async def interpret(
             location=escape_octets(location),
             body=decoded.body,
             raw_body=decoded.raw,
+            truncated=truncated,
             keeps_cookies=limits.cookies,
             **common,
         )

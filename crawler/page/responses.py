@@ -156,6 +156,8 @@ class Redirect(Response, frozen=True, kw_only=True):
     """The Location header as it stands, not yet resolved."""
     body: bytes = b""
     raw_body: bytes = b""
+    truncated: str | None = None
+    """Why the body was not received to its end: `length`, `time` or `disconnect`, as for a page."""
     asked: bool = True
     """False if no request was sent: the server has said before that it wants https (HSTS), or https has no connection.
     """

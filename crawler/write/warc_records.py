@@ -224,7 +224,7 @@ def _response(
 
 
 def _truncation(fetched: Page | Redirect) -> list[Field]:
-    if isinstance(fetched, Page) and fetched.truncated in _TRUNCATIONS:
+    if fetched.truncated in _TRUNCATIONS:
         return [("WARC-Truncated", fetched.truncated)]
     return []
 

@@ -524,7 +524,7 @@ async def test_a_body_that_takes_too_long_is_kept_and_marked() -> None:
 async def test_a_redirect_whose_body_breaks_off_is_a_redirect() -> None:
     answered = await answer([head(b"Content-Length: 9", b"Location: /b", status=b"302 Found"), CLOSE])
     assert isinstance(answered, Redirect)
-    assert answered.location == "/b"
+    assert (answered.location, answered.truncated) == ("/b", "disconnect")
 
 
 @pytest.mark.parametrize(

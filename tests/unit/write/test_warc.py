@@ -311,7 +311,8 @@ async def test_the_status_line_has_the_version_of_http_that_the_block_is_written
     assert response.status_line == "404"
 
 
-async def test_a_redirect_is_a_response_with_its_body(tmp_path: Path) -> None:
+@pytest.mark.parametrize("truncated", [None, "disconnect"])
+async def test_a_redirect_is_a_response_with_its_body(tmp_path: Path, truncated: str | None) -> None:
     redirect = Redirect(
         url="http://h1.sim.test:8080/old",
         status=301,
@@ -323,9 +324,11 @@ async def test_a_redirect_is_a_response_with_its_body(tmp_path: Path) -> None:
         location="/new",
         body=b"moved",
         raw_body=b"moved",
+        truncated=truncated,
     )
     (response,) = of_kind("response", await archive(tmp_path, redirect))
     assert response.payload == b"moved"
+    assert response.fields.get("WARC-Truncated") == truncated
     assert "WARC-IP-Address" not in response.fields
 
 
