@@ -1,5 +1,6 @@
 """Errors that a person can do something about: what to say, and the exit code."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -93,6 +94,8 @@ def error_text(error: BaseException) -> str:
         text = error.strerror + (f": {error.filename}" if error.filename else "")
         if isinstance(error, IsADirectoryError | NotADirectoryError) and isinstance(error.filename, str):
             text = instead_of_a_file(Path(error.filename))
+        if error.errno == errno.EIO:
+            text += "; the log of the kernel says which disk failed, and what was saved is kept"
         if isinstance(error, PermissionError) and isinstance(error.filename, str):
             text += instead_of_denied(Path(error.filename))
     if any(os.strerror(number) in text for number in DISK_FULL):

@@ -122,7 +122,7 @@ def _tables_of(log: Path, scratch: Path) -> list[Path]:
     """Convert a log to a table, by opening it as a LevelDB that has nothing else."""
     # One table, however long the log is. A compaction of several would drop their deletions.
     buffer_bytes = 2 * log.stat().st_size + WRITE_BUFFER_BYTES
-    plyvel.DB(str(scratch), create_if_missing=True).close()
+    open_leveldb(scratch).close()
     shutil.copyfile(log, scratch / "000100.log")
     run_leveldb("open", scratch, write_buffer_bytes=buffer_bytes)
     return [path for path in _files(scratch) if path.suffix in TABLE_SUFFIXES]

@@ -12,6 +12,7 @@ import pytest
 from frontier import StoreFailed
 from frontier.leveldb.database import Database
 from frontier.upkeep.salvage import is_readable, salvage
+from frontier.values import StoreFull
 
 LAST = b"\xff"
 KEYS: list[bytes] = [b"L%03d" % number for number in range(400)]
@@ -87,3 +88,19 @@ def test_a_leveldb_that_ends_its_process_does_not_end_the_repair(
         patch.setenv("PYTHONPATH", str(tmp_path / "path"))
         assert salvage(tmp_path / "db") == "nothing"
     assert salvage(tmp_path / "db") == "tables"
+
+
+def test_a_disk_that_is_full_while_a_log_is_salvaged_is_told_as_such(
+    tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copytree(table.parent, tmp_path / "db")
+    (tmp_path / "db" / "CURRENT").unlink()
+    (tmp_path / "db" / "000009.log").touch()
+
+    def full(*_: object, **__: object) -> None:
+        raise plyvel.IOError(b"IO error: db.repairing/LOG: No space left on device")
+
+    monkeypatch.setattr(plyvel, "DB", full)
+    with pytest.raises(StoreFull, match="No space left"):
+        salvage(tmp_path / "db")
+    assert [path.name for path in tmp_path.glob("db*")] == ["db"]
