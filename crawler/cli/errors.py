@@ -17,7 +17,7 @@ from crawler.control.client import NoAnswer
 from crawler.copies.folder import CopyRefused
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.free_space import DISK_IS_FULL
-from crawler.disk.permissions import instead_of_a_file, instead_of_denied
+from crawler.disk.permissions import found_instead, instead_of_denied
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from crawler.operate.refused import Refused
@@ -92,8 +92,9 @@ def error_text(error: BaseException) -> str:
         return "there is not enough memory; what was written is kept. Run the same command again with more memory"
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror + (f": {error.filename}" if error.filename else "")
-        if isinstance(error, IsADirectoryError | NotADirectoryError) and isinstance(error.filename, str):
-            text = instead_of_a_file(Path(error.filename))
+        place = error.filename2 or error.filename
+        if isinstance(error, IsADirectoryError | NotADirectoryError) and isinstance(place, str):
+            text = found_instead(Path(place), is_folder=isinstance(error, IsADirectoryError))
         if error.errno == errno.EIO:
             text += "; the log of the kernel says which disk failed, and what was saved is kept"
         if isinstance(error, PermissionError) and isinstance(error.filename, str):

@@ -32,9 +32,9 @@ def _why_missing(folder: Path) -> str | None:
     )
 
 
-def instead_of_a_file(path: Path) -> str:
-    """What to say where a file was expected, or a folder, and the other one was found."""
-    if path.is_dir():
+def found_instead(path: Path, *, is_folder: bool) -> str:
+    """What to say where a folder was found, and a file was expected, or the other way round."""
+    if is_folder:
         return f"expected a file, found a folder: {path}; move it away, or name another one"
     found = next((each for each in (path, *path.parents) if each.exists() and not each.is_dir()), path)
     return f"expected a folder, found a file: {found}; move it away, or name another one"

@@ -97,8 +97,12 @@ def test_a_frontier_with_a_file_that_this_user_may_not_read_is_not_taken_for_dam
 def test_what_the_system_refuses_is_told_with_what_to_do(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    told = error_text(IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(tmp_path)))
-    assert told == f"expected a file, found a folder: {tmp_path}; move it away, or name another one"
+    (folder := tmp_path / "folder").mkdir()
+    for write in (folder.read_bytes, lambda: file.replace(folder)):
+        with pytest.raises(IsADirectoryError) as refused:
+            write()
+        told = f"expected a file, found a folder: {folder}; move it away, or name another one"
+        assert error_text(refused.value) == told
     told = error_text(OSError(errno.EIO, os.strerror(errno.EIO), "a"))
     assert told.startswith("Input/output error: a; the log of the kernel says which disk failed, and")
     told = error_text(NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(file / "a" / "b")))
