@@ -340,6 +340,7 @@ def test_a_person_sees_what_has_changed_since_an_earlier_run_of_a_schedule(tmp_p
     home, yearly = tmp_path / "home", 'daemon.schedule = "0 3 1 1 *"\n'
     file = write(home, "a", wide_web, f"{yearly}limits.pages = 2\npoliteness.robots = false")
     write(home, "b", wide_web, "limits.pages = 1\npoliteness.robots = false")
+    (home / f"{'w' * 100}.toml").write_text("no name is too long for a phone")
     with on_port(home) as (served, _, port), browser_page(port) as page:
         api = on_socket(served)
         for run, pages in enumerate((2, 6), start=1):
