@@ -34,6 +34,11 @@ def test_systemd_understands_each_line_of_the_unit(unit: str, tmp_path: Path) ->
     assert (checked.returncode, [line for line in checked.stderr.splitlines() if installed.name in line]) == (0, [])
 
 
+def test_a_crawl_that_the_system_kills_for_want_of_memory_ends_no_other(unit: str) -> None:
+    """By default, systemd stops a service of which it kills a process so."""
+    assert "OOMPolicy=continue" in unit.splitlines()
+
+
 def test_the_unit_and_the_container_run_a_command_that_exists(unit: str, containerfile: str, tmp_path: Path) -> None:
     found = re.search(r"^ExecStart=(.+)$", unit, re.MULTILINE)
     assert found is not None
