@@ -7,7 +7,7 @@ name does not count; the default User-Agent has one.
 
 import re
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from socket import inet_aton
 from urllib.parse import urlsplit
 
@@ -74,9 +74,12 @@ def split_address(text: str) -> tuple[str, str]:
 
 def _is_loopback(address: str) -> bool:
     try:
-        return ip_address(address).is_loopback
+        parsed = ip_address(address)
     except ValueError:
         pass
+    else:
+        mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None  # as ::ffff:127.0.0.1
+        return (mapped or parsed).is_loopback
     try:
         return ip_address(inet_aton(address)).is_loopback  # as 127.1, which URLs may have too
     except (OSError, ValueError):

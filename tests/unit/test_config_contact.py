@@ -52,6 +52,8 @@ def test_a_long_text_is_searched_for_a_contact_in_linear_time() -> None:
         "http://0x7f.1:8080/",
         "127.1:8080",
         "http://[::1]/",
+        "http://[::ffff:127.0.0.1]:8080/",
+        "http://[::ffff:7f00:1]/",
         "http://localhost/",
         "http://LOCALHOST:81/x",
         "http://a.b.localhost/",

@@ -173,7 +173,9 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
             _tell_damage,
         )
     _tell_missing(texts)
-    _report(made, to, options.table, in_folder=not is_file(to, form))
+    if options.table == "links" and not made.rows and not _setting(crawl, "output", "link_details"):
+        _tell("no record has links: crawl with output.link_details = true")
+    _report(made, to, in_folder=not is_file(to, form))
 
 
 def _archives_with_text(directory: Path, options: _Options, places: Sequence[Path]) -> list[Archive]:
@@ -252,11 +254,9 @@ def _setting(crawl: CrawlDirectory, section: str, name: str) -> object:
         return None
 
 
-def _report(made: Exported, to: Path, table: str, *, in_folder: bool) -> None:
+def _report(made: Exported, to: Path, *, in_folder: bool) -> None:
     if made.complete_since is not None:
         _tell(f"this export, begun {made.complete_since}, is complete; --overwrite begins anew")
-    if table == "links" and not made.rows:
-        _tell("no record has links: crawl with output.link_details = true")
     files = f" in {number_of(made.files, 'file')}" if in_folder else ""
     say_result(f"{number_of(made.rows, 'row')}{files}: {to}")
 

@@ -316,6 +316,10 @@ def test_a_crawl_without_links_or_records_gives_empty_tables(tmp_path: Path) -> 
     result = run(crawl, "parquet", tmp_path / "t", "--table", "links")
     assert "crawl with output.link_details = true" in result.stderr
     assert column(tmp_path / "t", "target", "links") == []
+    with (crawl / "crawl.toml").open("a") as configuration:
+        configuration.write("\n[output]\nlink_details = true\n")
+    result = run(crawl, "csv", tmp_path / "links.csv", "--table", "links")
+    assert (result.stderr, result.stdout) == ("", f"0 rows: {tmp_path / 'links.csv'}\n")
     with pytest.raises(Exception, match="there is no crawl in"):
         run(tmp_path, "csv", tmp_path / "x.csv")
 
