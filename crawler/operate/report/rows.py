@@ -53,9 +53,12 @@ def write_csv(report: Report, section: str, stream: TextIO) -> None:
 
 
 def in_a_line(value: object) -> object:
-    """`csv` quotes line feeds alone, but many readers take a carriage return for the end of a line."""
+    """`csv` quotes line feeds alone, but many readers take a carriage return for the end of a line. Truth values are
+    written as in JSON and in exports."""
     if isinstance(value, Mapping):
         return " ".join(f"{name}:{count}" for name, count in value.items())
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return value.replace("\r", " ") if isinstance(value, str) else value
 
 

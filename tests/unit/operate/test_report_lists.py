@@ -347,6 +347,7 @@ def test_the_command_lists_the_same_of_a_crawl_in_parts(tmp_path: Path) -> None:
     lines = list(csv.reader(io.StringIO(parts.do("report", "dead-links", "--csv").out)))
     assert lines[0] == list(DeadLink.__struct_fields__)
     assert [(line[0], line[4]) for line in lines[1:]] == [(each.url, each.page) for each in expected]
+    assert {line[-1] for line in lines[1:]} == {"false"}
     text = parts.do("report", "dead-links").out
     assert text.count("dns") == len(HOSTS)
     assert EACH > SETTLED
