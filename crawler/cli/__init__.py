@@ -24,7 +24,7 @@ from click.shell_completion import add_completion_class
 from crawler import __version__
 from crawler.cli.bash_completion import AssignmentBash
 from crawler.cli.run.current_directory import deleted_directory
-from crawler.cli.run.streams import drop_unprinted, open_missing_streams, say
+from crawler.cli.run.streams import drop_unprinted, escape_unencodable, open_missing_streams, say
 from crawler.codes.exit_codes import COMPLETE, STOPPED, USAGE
 
 _OF_CLICK = ("No such command", "Got unexpected extra argument", "Missing command")
@@ -136,6 +136,7 @@ def onceover(begin: Callable[[], None] | None) -> None:
 def main() -> None:
     """Run a command, and end the process with its exit code."""
     open_missing_streams()
+    escape_unencodable()
     faulthandler.enable(file=2)  # if compiled code crashes, stderr has the lines of Python that called it
     add_completion_class(AssignmentBash)
     _refuse_bytes()

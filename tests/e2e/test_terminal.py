@@ -1,5 +1,6 @@
 """What a crawl does whose terminal, or whoever reads what it says, is gone."""
 
+import json
 import os
 import pty
 import signal
@@ -13,9 +14,11 @@ from rich.console import Console
 
 from crawler.cli.operate.top import screen
 from crawler.control.replies import CrawlStatus, HostForm, HostList
+from crawler.write.records import record_files
 from tests.e2e.crawling import COMPLETE, ONCEOVER, Web, environment, fetched, setting
 from tests.e2e.operating import operated
 from tests.timeouts import MAX_WAIT_S
+from tests.unit.operate.stored_crawls import make
 from tests.unit.serve.samples import FRONTIER
 
 FAILING = """
@@ -64,6 +67,27 @@ def test_a_crawl_needs_neither_stdin_nor_stdout_nor_stderr(tmp_path: Path, web: 
         subprocess.run(crawl, cwd=tmp_path, env=environment(), check=False, timeout=MAX_WAIT_S).returncode == COMPLETE
     )
     assert set(fetched(tmp_path / "crawl")) == web.pages
+
+
+def in_latin_1(directory: Path, *arguments: str) -> bytes:
+    """What a command prints where stdout is not in UTF-8, as in a locale of ISO 8859-1."""
+    environ = {**environment(), "PYTHONIOENCODING": "latin-1"}
+    ended = subprocess.run(
+        [ONCEOVER, *arguments], cwd=directory, env=environ, capture_output=True, check=False, timeout=MAX_WAIT_S
+    )
+    assert ended.returncode == COMPLETE, ended
+    return ended.stdout
+
+
+def test_characters_that_a_terminal_lacks_are_escaped_and_csv_has_them_in_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "é—.toml").write_text('[crawl]\nseeds = ["http://a.test/"]\n', encoding="utf-8")
+    assert in_latin_1(tmp_path, "config", "check", "é—.toml").startswith(b"\xe9\\u2014.toml is valid")
+    make(tmp_path / "crawl")
+    (records,) = record_files(tmp_path / "crawl" / "records")
+    found = {"url": "http://a.test/x", "state": "done", "status": 404, "kind": "link", "via": "http://a.test/"}
+    with records.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps({'number': 99, 'depth': 1, 'anchor': 'é—', **found})}\n")
+    assert "é—".encode() in in_latin_1(tmp_path, "report", "crawl", "dead-links", "--csv")
 
 
 @pytest.mark.parametrize("is_interrupted", [True, False])

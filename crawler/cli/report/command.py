@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from crawler.cli.operate.options import as_json, directory, note_elsewhere, part, place
+from crawler.cli.run.streams import stdout_for_programs
 from crawler.cli.run.terminal import results_console
 from crawler.export.aside import written_aside
 from crawler.operate.report.forms import Report
@@ -71,7 +72,7 @@ def report(
     note_elsewhere(directory)
     found = make_report(directory, wanted, limit=limit)
     if as_csv:
-        write_csv(found, wanted[0], sys.stdout)
+        write_csv(found, wanted[0], stdout_for_programs())
         if found.orphans is not None and (unknown := unknown_orphans(found.orphans)):
             click.echo(unknown, err=True)
     elif as_json:

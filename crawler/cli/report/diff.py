@@ -1,6 +1,5 @@
 """onceover diff"""
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -11,6 +10,7 @@ import msgspec
 
 from config.units import parse_duration
 from crawler.cli.operate.options import as_json
+from crawler.cli.run.streams import stdout_for_programs
 from crawler.operate.diff.forms import FIELDS, KINDS
 from crawler.operate.diff.making import Wanted, make_diff
 from crawler.operate.diff.rows import write_csv
@@ -106,7 +106,7 @@ def diff(
         click.echo(msgspec.json.encode(found))
         return
     if as_csv:
-        write_csv(found, sys.stdout)
+        write_csv(found, stdout_for_programs())
     else:
         for line in diff_lines(found):
             click.echo(line)

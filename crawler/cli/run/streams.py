@@ -4,6 +4,7 @@ its exit code does not change."""
 import os
 import select
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
@@ -20,6 +21,20 @@ def open_missing_streams() -> None:
             mode = "w" if number else "r"
             # The file gets the lowest free number, which is this one.
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for the life of the process
+
+
+def escape_unencodable() -> None:
+    """Let stdout escape characters that its encoding lacks, as stderr does. Otherwise they end a command with an error
+    where the encoding is not UTF-8."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def stdout_for_programs() -> TextIO:
+    """stdout in UTF-8, whatever the encoding of the terminal is, as programs expect it of CSV and JSON."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+    return sys.stdout
 
 
 class LastingStream:
