@@ -9,11 +9,13 @@ export function wanted(search) {
   const values = new URLSearchParams(search);
   return {
     get: (key) => values.get(key) ?? "",
-    set(key, value) {
+    /** A function that wants another value, and then shows what is wanted. */
+    change: (key, again) => (value) => {
       if (value === "") values.delete(key);
       else values.set(key, value);
       const [place] = (location.hash || "#/").split("?");
       history.replaceState(null, "", values.size > 0 ? `${place}?${values}` : place);
+      again();
     },
   };
 }

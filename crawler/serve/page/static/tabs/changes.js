@@ -41,14 +41,10 @@ export function changes(name, search) {
     },
     refused: () => choose(),
     render: ({ found }, _, again) => {
-      const change = (key) => (value) => {
-        wish.set(key, value);
-        again();
-      };
       choose = () => filters(
-        choice("Compare with", since(), [...runs.map((run) => [run, `the run ${run}`]), ...SPANS, ...others.map((each) => [CRAWL + each, `the crawl ${each}`])], change("since")),
-        isCrawl() && textWish("How URLs of that crawl begin, and URLs of this one", "http://staging.test/ http://site.test/", wish.get("map"), change("map")),
-        choice("Show", wish.get("only"), ONLY, change("only")));
+        choice("Compare with", since(), [...runs.map((run) => [run, `the run ${run}`]), ...SPANS, ...others.map((each) => [CRAWL + each, `the crawl ${each}`])], wish.change("since", again)),
+        isCrawl() && textWish("How URLs of that crawl begin, and URLs of this one", "http://staging.test/ http://site.test/", wish.get("map"), wish.change("map", again)),
+        choice("Show", wish.get("only"), ONLY, wish.change("only", again)));
       const renew = () => {
         made = null;
         again();

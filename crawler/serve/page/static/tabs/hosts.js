@@ -18,23 +18,18 @@ export function hosts(name, search) {
   const path = () => crawlPath(name, `/hosts${query({
     match: wish.get("match"), state: wish.get("state"), limit: ROWS, after: begins.at(-1) && JSON.stringify(begins.at(-1)),
   })}`);
-  const look = (again) => (key) => (value) => {
-    wish.set(key, value);
-    begins = [null];
-    again();
-  };
   return {
     load: (signal) => latest(path, (asked) => get(asked, signal)),
     render: (found, _, again) => {
-      const change = look(again);
       const turn = (to) => () => {
         begins = to;
         again();
       };
+      const begin = turn([null]);
       return [
         filters(
-          textFilter("Name contains", wish.get("match"), change("match")),
-          choice("State", wish.get("state"), STATES, change("state")),
+          textFilter("Name contains", wish.get("match"), wish.change("match", begin)),
+          choice("State", wish.get("state"), STATES, wish.change("state", begin)),
           h("p", { class: "sum", role: "status" }, counted(found, begins.length))),
         found.hosts.length > 0 ? table(name, found.hosts, again) : h("p", { class: "empty" }, emptiness(wish)),
         h("div", { class: "pager" },

@@ -17,16 +17,12 @@ export function log(name, search) {
       return { ...found, parts: about.parts ?? [] };
     },
     render: ({ path: file, lines, parts }, _, again) => {
-      const change = (key) => (value) => {
-        wish.set(key, value);
-        again();
-      };
       const shown = lines.filter((line) => line.toLowerCase().includes(wish.get("match").toLowerCase()));
       return [
         filters(
-          textFilter("Lines that contain", wish.get("match"), change("match")),
-          choice("Of the last", wish.get("lines") || "100", LINES, change("lines")),
-          parts.length > 0 && choice("Part", wish.get("part"), [["", "whole crawl"], ...parts.map(({ part }) => [String(part), `part ${part}`])], change("part"))),
+          textFilter("Lines that contain", wish.get("match"), wish.change("match", again)),
+          choice("Of the last", wish.get("lines") || "100", LINES, wish.change("lines", again)),
+          parts.length > 0 && choice("Part", wish.get("part"), [["", "whole crawl"], ...parts.map(({ part }) => [String(part), `part ${part}`])], wish.change("part", again))),
         shown.length > 0
           ? h("pre", { class: "log", tabindex: "0", role: "region", "aria-label": "Log", onscroll: ({ target }) => { isAtEnd = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR_PX; } }, shown.join("\n"))
           : h("p", { class: "empty" }, lines.length > 0 ? "None of these lines contains this." : "The log is empty."),

@@ -19,14 +19,10 @@ export function pages(name, search) {
   return {
     load: (signal) => latest(path, (asked) => load(asked, signal)),
     render: ({ pages: found, searched_all: isAll }, _, again) => {
-      const change = (key) => (value) => {
-        wish.set(key, value);
-        again();
-      };
       return [
         filters(
-          choice("Show", wish.get("only"), KINDS, change("only")),
-          choice("At most", wish.get("limit") || "50", LIMITS, change("limit")),
+          choice("Show", wish.get("only"), KINDS, wish.change("only", again)),
+          choice("At most", wish.get("limit") || "50", LIMITS, wish.change("limit", again)),
           h("p", { class: "sum" }, `${count(found.length)} shown, the newest first`)),
         found.length > 0 ? table(name, found) : h("p", { class: "empty" },
           wish.get("only") ? "No page has failed." : "There are no page records yet. A crawl with output.records = false writes none."),

@@ -19,10 +19,7 @@ export function refused(name, search) {
       return { found, run: status.run };
     },
     render: ({ found: { refused: rows, left }, run }, _, again) => [
-      filters(textFilter("Host contains", wish.get("match"), (value) => {
-        wish.set("match", value);
-        again();
-      })),
+      filters(textFilter("Host contains", wish.get("match"), wish.change("match", again))),
       h("h2", null, "By traps and quotas"),
       rows.length > 0
         ? scrolling("Refused by traps and quotas", [["Rule"], ["Host"], ["Links", "number"], ["Examples", "wide"]], rows.map((each) => [

@@ -58,10 +58,7 @@ export function report(name, search) {
           h("button", { type: "button", onclick: renew }, "Make it anew"),
           h("button", { type: "button", onclick: () => savePage(name) }, "Save it as a page with plots"),
           h("p", { class: "sum" }, `As of ${moment(found.at)}, from the ${found.source}`)),
-        filters(choice("Show", chosen(), [["", "Summary and hosts"], ...Object.entries(LISTS).map(([key, [title]]) => [key, title])], (value) => {
-          wish.set("list", value);
-          again();
-        })),
+        filters(choice("Show", chosen(), [["", "Summary and hosts"], ...Object.entries(LISTS).map(([key, [title]]) => [key, title])], wish.change("list", again))),
         key && !found.orphans?.unread && h("p", { class: "actions" }, ["CSV", "JSON"].map((form) =>
           h("button", { type: "button", onclick: () => saveList(name, key, form) }, `Download as ${form}`))),
         ...(key ? list(found, key) : whole(found)),

@@ -23,16 +23,12 @@ export function settings(name, search) {
     load: (signal) => load(crawlPath(name, "/configuration"), signal),
     refused: edit,
     render: ({ settings: all }, _, again) => {
-      const change = (key) => (value) => {
-        wish.set(key, value);
-        again();
-      };
       const shown = all.filter((each) => isWanted(each, wish));
       return [
         edit(),
         filters(
-          textFilter("Name or value contains", wish.get("match"), change("match")),
-          choice("Settings", wish.get("only"), WHICH, change("only")),
+          textFilter("Name or value contains", wish.get("match"), wish.change("match", again)),
+          choice("Settings", wish.get("only"), WHICH, wish.change("only", again)),
           h("p", { class: "sum", role: "status" }, `${count(shown.length)} of ${count(all.length)} settings`)),
         shown.length > 0 ? table(name, shown, () => {
           load.forget();

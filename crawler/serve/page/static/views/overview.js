@@ -25,10 +25,6 @@ export function overview(search) {
     every: 2000,
     load: async (signal) => (await get("/crawls", signal)).crawls,
     render: (crawls, again) => {
-      const change = (key) => (value) => {
-        wish.set(key, value);
-        again();
-      };
       const shown = crawls.filter((crawl) => isWanted(crawl, wish));
       return [
         h("div", { class: "head" },
@@ -36,8 +32,8 @@ export function overview(search) {
           h("p", { class: "sum" }, summed(crawls)),
           h("button", { type: "button", onclick: () => attempt(reload, again) }, "Read folder again")),
         (crawls.length >= MANY || shown.length < crawls.length) && filters(
-          textFilter("Name contains", wish.get("match"), change("match")),
-          choice("State", wish.get("state"), STATES, change("state")),
+          textFilter("Name contains", wish.get("match"), wish.change("match", again)),
+          choice("State", wish.get("state"), STATES, wish.change("state", again)),
           h("p", { class: "sum", role: "status" }, `${shown.length} shown`)),
         crawls.length === 0
           ? h("p", { class: "empty" }, "There are no crawls yet. ", h("a", { href: "#/new" }, "Create one"),

@@ -25,10 +25,7 @@ export function progress(name, search) {
         tile("Pages", count(about.pid || about.pages ? about.pages : null), about.pid ? "of this process" : "of the last process"),
         tile("Memory", about.pid ? size(about.memory_bytes) : "–"),
         tile("Open files", about.pid ? count(about.open_files) : "–")),
-      filters(choice("The last", span(), SPANS, (value) => {
-        wish.set("span", value);
-        again();
-      })),
+      filters(choice("The last", span(), SPANS, wish.change("span", again))),
       curves(history, about),
       h("h2", null, "Processes"),
       runs(about.runs),
