@@ -35,8 +35,8 @@ export async function latest(wish, ask) {
   }
 }
 
-/** Ask again only for something else, when the answer is older than so many milliseconds, or after `forget`. */
-export function patient(ms, ask) {
+/** Ask again only for something else, after so many milliseconds, or after `forget`. */
+export function patient(ask, ms = Infinity) {
   let known = null;
   const load = async (path, signal) => {
     if (known === null || known.path !== path || Date.now() - known.at >= ms) {

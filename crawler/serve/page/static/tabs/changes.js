@@ -7,7 +7,7 @@ import { count, moment, size } from "/format.js";
 import { scrolling } from "/tables.js";
 import { storyLink } from "/tabs/story.js";
 import { tile } from "/views/progress.js";
-import { choice, filters, query, textWish, wanted } from "/wanted.js";
+import { choice, filters, latest, patient, query, textWish, wanted } from "/wanted.js";
 
 /** Before the name of a crawl; no run and no moment begins so. */
 const CRAWL = "/";
@@ -18,14 +18,14 @@ const ONLY = [["", "all"], ["changed", "changed pages"], ["new", "new pages"], [
 
 export function changes(name, search) {
   const wish = wanted(search);
-  let made = null;
+  const make = patient(get);
   let runs = [];
   let others = [];
   const since = () => wish.get("since") || (runs[0] ?? "-604800");
   const isCrawl = () => since().startsWith(CRAWL);
-  const asked = () => {
+  const path = () => {
     const side = runs.includes(since()) ? { run: since() } : isCrawl() ? { against: since().slice(CRAWL.length), map: wish.get("map") } : { since: since() };
-    return query({ ...side, only: wish.get("only"), limit: ROWS });
+    return crawlPath(name, `/diff${query({ ...side, only: wish.get("only"), limit: ROWS })}`);
   };
   let choose = () => [];
   return {
@@ -33,20 +33,16 @@ export function changes(name, search) {
     load: async (signal) => {
       runs = earlierRuns(await get(crawlPath(name), signal));
       others = (await get("/crawls", signal)).crawls.map((each) => each.name).filter((each) => each !== name);
-      while (made?.key !== asked()) {
-        const key = asked();
-        made = { key, found: await get(crawlPath(name, `/diff${key}`), signal) };
-      }
-      return made;
+      return latest(path, (asked) => make(asked, signal));
     },
     refused: () => choose(),
-    render: ({ found }, _, again) => {
+    render: (found, _, again) => {
       choose = () => filters(
         choice("Compare with", since(), [...runs.map((run) => [run, `the run ${run}`]), ...SPANS, ...others.map((each) => [CRAWL + each, `the crawl ${each}`])], wish.change("since", again)),
         isCrawl() && textWish("How URLs of that crawl begin, and URLs of this one", "http://staging.test/ http://site.test/", wish.get("map"), wish.change("map", again)),
         choice("Show", wish.get("only"), ONLY, wish.change("only", again)));
       const renew = () => {
-        made = null;
+        make.forget();
         again();
       };
       return [choose(), h("p", { class: "actions" }, h("button", { type: "button", onclick: renew }, "Make it anew")), ...shown(name, found, isCrawl() ? wish.get("map") : "")];

@@ -14,7 +14,7 @@ const LOOK_MS = 4000;
 
 export function pages(name, search) {
   const wish = wanted(search);
-  const load = patient(LOOK_MS, get);
+  const load = patient(get, LOOK_MS);
   const path = () => crawlPath(name, `/pages${query({ failed: wish.get("only") === "failed", limit: wish.get("limit") || "50" })}`);
   return {
     load: (signal) => latest(path, (asked) => load(asked, signal)),

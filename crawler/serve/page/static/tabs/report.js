@@ -7,7 +7,7 @@ import { scrolling } from "/tables.js";
 import { section, sorted } from "/tabs/summary.js";
 import { trouble } from "/troubles.js";
 import { tile } from "/views/progress.js";
-import { choice, filters, query, wanted } from "/wanted.js";
+import { choice, filters, latest, patient, query, wanted } from "/wanted.js";
 
 const ROWS = 500;
 const MOST = 1000;
@@ -36,21 +36,19 @@ function fetched() {
 const answer = (status, reason) => String(status ?? reason ?? "–");
 
 export function report(name, search) {
-  let made = null;
+  const make = patient(get);
   const wish = wanted(search);
   const chosen = () => (Object.hasOwn(LISTS, wish.get("list")) ? wish.get("list") : "");
+  const path = () => crawlPath(name, `/report${chosen() ? query({ section: chosen(), limit: ROWS }) : ""}`);
   return {
     every: 10_000,
     load: async (signal) => {
-      while (made?.key !== chosen()) {
-        const key = chosen();
-        made = { key, found: await get(crawlPath(name, `/report${key ? query({ section: key, limit: ROWS }) : ""}`), signal) };
-      }
-      return made;
+      const found = await latest(path, (asked) => make(asked, signal));
+      return { key: chosen(), found };
     },
     render: ({ key, found }, _, again) => {
       const renew = () => {
-        made = null;
+        make.forget();
         again();
       };
       return [

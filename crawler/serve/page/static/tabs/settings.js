@@ -18,7 +18,7 @@ export function settings(name, search) {
   if (search.get("edit") === "file") return text(name);
   const wish = wanted(search);
   const edit = () => h("p", null, h("a", { href: `#/crawls/${encodeURIComponent(name)}/settings?edit=file` }, "Edit the whole file"));
-  const load = patient(LOOK_MS, get);
+  const load = patient(get, LOOK_MS);
   return {
     load: (signal) => load(crawlPath(name, "/configuration"), signal),
     refused: edit,

@@ -16,7 +16,7 @@ export function progress(name, search) {
   const measure = rates();
   const wish = wanted(search);
   const span = () => (SPANS.some(([each]) => each === wish.get("span")) ? wish.get("span") : "3600");
-  const load = patient(SAMPLE_MS, get);
+  const load = patient(get, SAMPLE_MS);
   return {
     load: (signal) => load(crawlPath(name, `/history${query({ from: `-${span()}`, points: 400 })}`), signal),
     render: (history, about, again) => [
