@@ -60,6 +60,14 @@ function morphAttributes(from, to) {
   }
 }
 
+/** What a view needs to keep an element as it is, however often it is rendered. */
+export const kept = (key, element) => ({
+  render: () => h("div", { "data-keep": key }),
+  shown(content) {
+    if (!element().isConnected) content.querySelector(`[data-keep="${key}"]`).append(element());
+  },
+});
+
 /** Say something to the reader, aloud too. */
 export function say(text) {
   const said = document.getElementById("said");

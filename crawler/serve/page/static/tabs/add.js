@@ -1,7 +1,7 @@
 // Adds URLs to a crawl, and tells what became of each.
 
 import { crawlPath, post } from "/api.js";
-import { h } from "/dom.js";
+import { h, kept } from "/dom.js";
 import { count } from "/format.js";
 import { scrolling } from "/tables.js";
 import { storyLink } from "/tabs/story.js";
@@ -47,13 +47,7 @@ export function add(name, search) {
       h("label", { for: "precedence" }, "Precedence (0 goes first, 255 last)", precedence),
       h("label", { class: "tick", for: "force" }, force, "Force: also fetch what is known or out of scope")),
     h("p", { class: "actions" }, button), told);
-  return {
-    every: 5000,
-    render: () => h("div", { "data-keep": "add" }),
-    shown: (content) => {
-      if (!form.isConnected) content.querySelector('[data-keep="add"]').append(form);
-    },
-  };
+  return { every: 5000, ...kept("add", () => form) };
 }
 
 const WORDS = { added: "added", known: "known already", waits: "waits already", refused: "refused", invalid: "no URL" };

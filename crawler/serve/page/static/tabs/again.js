@@ -1,7 +1,7 @@
 // Has a crawl fetch its pages again, or forget them.
 
 import { crawlPath, post } from "/api.js";
-import { h } from "/dom.js";
+import { h, kept } from "/dom.js";
 import { count } from "/format.js";
 import { trouble } from "/troubles.js";
 
@@ -60,11 +60,5 @@ export function again(name) {
       h("label", { class: "tick", for: "again-excluded" }, excluded, "Only URLs that a rule has excluded"),
       h("label", { class: "tick", for: "again-whole" }, whole, "Have whole pages sent")),
     h("p", { class: "actions" }, recrawl, " ", forget), told);
-  return {
-    every: 5000,
-    render: () => h("div", { "data-keep": "again" }),
-    shown: (content) => {
-      if (!form.isConnected) content.querySelector('[data-keep="again"]').append(form);
-    },
-  };
+  return { every: 5000, ...kept("again", () => form) };
 }

@@ -1,7 +1,7 @@
 // Exports what a crawl has written, shows how far that is, and gives out the files.
 
 import { crawlPath, download, get, post, request } from "/api.js";
-import { ask, h, say } from "/dom.js";
+import { ask, h, kept, say } from "/dom.js";
 import { moment, percent, size } from "/format.js";
 import { trouble } from "/troubles.js";
 
@@ -48,19 +48,18 @@ export function exports(name) {
     h("p", { class: "actions" }, start), told);
   adapt();
 
+  const place = kept("exports", () => asking);
   return {
     every: 2000,
     load: (signal) => get(crawlPath(name, "/exports"), signal),
     render: ({ exports: made }, _, renew) => {
       again = renew;
       return [
-        h("div", { "data-keep": "exports" }),
+        place.render(),
         made.length === 0 ? h("p", { class: "empty" }, "There are no exports yet.") : made.map((each) => shown(name, each, renew)),
       ];
     },
-    shown: (content) => {
-      if (!asking.isConnected) content.querySelector('[data-keep="exports"]').append(asking);
-    },
+    shown: place.shown,
   };
 }
 

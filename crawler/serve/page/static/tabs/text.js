@@ -1,19 +1,14 @@
 // The file of a crawl, to be changed as a whole.
 
 import { crawlPath, get, post } from "/api.js";
-import { h, say } from "/dom.js";
+import { h, kept, say } from "/dom.js";
 import { editor } from "/editor.js";
 import { outcome } from "/tabs/outcome.js";
 
 export function text(name) {
   const address = `#/crawls/${encodeURIComponent(name)}/settings`;
-  let before = null;
   let form = null;
-  const load = async (signal) => {
-    // What the reader has typed stays.
-    before ??= (await get(crawlPath(name, "/configuration/text"), signal)).text;
-  };
-  const shownForm = () => {
+  const formOf = (before) => {
     const toml = editor(before);
     const submit = async (event) => {
       event.preventDefault();
@@ -34,11 +29,10 @@ export function text(name) {
   };
   return {
     every: 5000,
-    load,
-    render: () => h("div", { "data-keep": "text" }),
-    shown: (content) => {
-      form ??= shownForm();
-      if (!form.isConnected) content.querySelector('[data-keep="text"]').append(form);
+    load: async (signal) => {
+      // What the reader has typed stays.
+      form ??= formOf((await get(crawlPath(name, "/configuration/text"), signal)).text);
     },
+    ...kept("text", () => form),
   };
 }
