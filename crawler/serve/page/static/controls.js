@@ -4,8 +4,6 @@ import { crawlPath, post, request } from "/api.js";
 import { ask, h, say } from "/dom.js";
 import { trouble } from "/troubles.js";
 
-const RUNS = ["running", "paused", "starting", "ending"];
-
 /** Which buttons make sense for a crawl. */
 export function controls(crawl, again) {
   const { name, state } = crawl;
@@ -29,7 +27,7 @@ export function controls(crawl, again) {
     if (!isIdle || (await ask({ title: `Start ${name}`, text, doIt: "Start" }))) await tell("start", "told to start")();
   };
   if (state === "running") return [button("Pause", pause), button("Stop", stop)];
-  if (state === "paused") return [button("Resume", tell("resume", "resumed")), RUNS.includes(state) && crawl.pid ? button("Stop", stop) : button("Start", start)];
+  if (state === "paused") return [button("Resume", tell("resume", "resumed")), crawl.pid ? button("Stop", stop) : button("Start", start)];
   if (state === "starting") return [button("Stop", stop)];
   if (state === "ending" || state === "removed" || state === "broken") return [];
   return [button("Start", start)];
