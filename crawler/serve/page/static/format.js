@@ -27,6 +27,9 @@ export function percent(share, digits = 1) {
   return share === null || share === undefined ? NONE : `${(share * 100).toFixed(digits)} %`;
 }
 
+/** How long a fetch took. */
+export const took = (seconds) => (seconds === null || seconds === undefined ? NONE : `${seconds.toFixed(2)} s`);
+
 /** A duration with at most two units. */
 export function duration(seconds) {
   const all = Math.max(0, Math.round(seconds));

@@ -2,7 +2,7 @@
 
 import { crawlPath, get } from "/api.js";
 import { h } from "/dom.js";
-import { count, moment, size } from "/format.js";
+import { count, moment, size, took } from "/format.js";
 import { scrolling } from "/tables.js";
 import { storyLink } from "/tabs/story.js";
 import { choice, filters, latest, patient, query, wanted } from "/wanted.js";
@@ -40,7 +40,7 @@ function table(name, found) {
     [storyLink(name, page.url), page.title && h("small", null, page.title)],
     page.content_type ?? "–",
     size(page.size_bytes),
-    page.duration_s === undefined ? "–" : `${page.duration_s.toFixed(2)} s`,
+    took(page.duration_s),
   ]));
 }
 

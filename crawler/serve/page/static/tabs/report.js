@@ -2,7 +2,7 @@
 
 import { crawlPath, download, get, save } from "/api.js";
 import { h, say } from "/dom.js";
-import { count, duration, moment, percent, size } from "/format.js";
+import { count, duration, moment, percent, size, took } from "/format.js";
 import { scrolling } from "/tables.js";
 import { section, sorted } from "/tabs/summary.js";
 import { trouble } from "/troubles.js";
@@ -30,7 +30,7 @@ const LISTS = {
 
 function fetched() {
   return [[["URL", "wide"], ["Status"], ["Time", "number"], ["Received", "number"], ["Decoded", "number"]],
-    (each) => [each.url, answer(each.status), each.duration_s === null ? "–" : `${each.duration_s.toFixed(2)} s`, size(each.received_bytes), size(each.size_bytes)]];
+    (each) => [each.url, answer(each.status), took(each.duration_s), size(each.received_bytes), size(each.size_bytes)]];
 }
 
 const answer = (status, reason) => String(status ?? reason ?? "–");
@@ -130,7 +130,7 @@ function figures({ urls, settled, share_done: share, pages, failed, excluded, by
       remaining.why ?? (remaining.host === null ? "if no more are found" : `decided by the pace of ${remaining.host}`)),
     tile("Failed", count(failed)), tile("Excluded", count(excluded)), tile("Hosts", count(known)),
     tile("Received", size(received), decoded === null ? null : `${size(decoded)} decoded`),
-    tile("Mean time", times.mean_s === null ? "–" : `${times.mean_s.toFixed(2)} s`, "of a fetch"),
+    tile("Mean time", took(times.mean_s), "of a fetch"),
     tile("First page", moment(times.first_at)), tile("Last page", moment(times.last_at)));
 }
 
@@ -153,7 +153,7 @@ function hosts({ count: known, is_exact: isExact, most_pages: pages, most_bytes:
   const table = (title, rows) => [h("h2", null, title), rows.length === 0
     ? h("p", { class: "empty" }, "None.")
     : scrolling(title, columns, rows.map((row) => [row.host, count(row.urls), count(row.pages), count(row.failures), size(row.bytes_received),
-      row.mean_s === null ? "–" : `${row.mean_s.toFixed(2)} s`, moment(row.last_at), robots(row)]))];
+      took(row.mean_s), moment(row.last_at), robots(row)]))];
   return [
     table("Hosts with the most pages", pages),
     table("Hosts with the most bytes", bytes),
