@@ -34,6 +34,8 @@ _GROWTH: Final = 4
 _GROWTH_CHARACTERS: Final = 100_000
 _BYTES_PER_TAG: Final = 16
 """The HTML in the entries of a feed may have a tag for so many bytes of it, beside `MAX_TAGS`."""
+_HINTS: Final = frozenset({"preconnect", "dns-prefetch"})
+"""Relations of links to a host and not to a document."""
 _WEB: Final = ("http://", "https://")
 _MAX_DEPTH: Final = 3
 """How deep documents within documents are read."""
@@ -282,7 +284,7 @@ def _header_links(url: str, headers: Headers) -> tuple[list[Link], str | None]:
         links.append(Link(absolute, LinkKind.REFRESH))
     for href, rel in headers.links:
         absolute = join(url, href)
-        if absolute is None or "preconnect" in rel or "dns-prefetch" in rel:
+        if absolute is None or (rel and _HINTS.issuperset(rel.split())):
             continue
         if "canonical" in rel.split() and canonical is None and len(absolute) <= MAX_URL_LENGTH:
             canonical = absolute

@@ -88,4 +88,6 @@ KEPT_META: Final = frozenset(
 
 
 def kinds_of_rel(rel: str) -> tuple[LinkKind | None, ...]:
-    return tuple(KIND_OF_REL[token] for token in rel.lower().split() if token in KIND_OF_REL) or (LinkKind.ALTERNATE,)
+    found = [KIND_OF_REL[token] for token in rel.lower().split() if token in KIND_OF_REL]
+    # Of `dns-prefetch stylesheet`, browsers load the style sheet.
+    return tuple(kind for kind in found if kind is not None) or (None if found else LinkKind.ALTERNATE,)

@@ -104,6 +104,18 @@ class LinkTests(HtmlExtractorSuite):
             ]
             assert hrefs(found, LinkKind.FRAME) == ["h", "q"]
 
+    def test_a_hint_beside_another_relation_hides_no_link(self) -> None:
+        html = (
+            "<link rel='dns-prefetch stylesheet' href=a><link rel='dns-prefetch shortcut icon' href=b>"
+            "<link rel='dns-prefetch preconnect' href=no><link rel='preconnect canonical' href=c>"
+        )
+        given = '<d>; rel="preconnect preload", <no>; rel="preconnect", <no>; rel="dns-prefetch preconnect", <e>'
+        found = self.make_extractor().extract(
+            page(html.encode(), headers=(("Content-Type", "text/html"), ("Link", given)))
+        )
+        assert hrefs(found) == ["https://example.org/a/d", "https://example.org/a/e", "a", "b", "c"]
+        assert found.canonical == "https://example.org/a/c"
+
     def test_each_part_of_a_table_may_have_a_background(self) -> None:
         html = (
             "<table background=a><thead background=b><tr background='c&amp;d'><th background=e>x</table>"
