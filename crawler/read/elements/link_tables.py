@@ -28,6 +28,7 @@ KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
     "icon": LinkKind.EMBED,
     "apple-touch-icon": LinkKind.EMBED,
     "apple-touch-icon-precomposed": LinkKind.EMBED,
+    "apple-touch-startup-image": LinkKind.EMBED,
     "mask-icon": LinkKind.EMBED,
     "manifest": LinkKind.EMBED,
     "preload": LinkKind.EMBED,

@@ -104,6 +104,11 @@ class LinkTests(HtmlExtractorSuite):
             ]
             assert hrefs(found, LinkKind.FRAME) == ["h", "q"]
 
+    def test_images_that_phones_show_are_embedded(self) -> None:
+        icons = ("apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image", "mask-icon")
+        found = self.read("".join(f"<link rel={each} href={each}>" for each in icons))
+        assert hrefs(found, LinkKind.EMBED) == list(icons)
+
     def test_a_hint_beside_another_relation_hides_no_link(self) -> None:
         html = (
             "<link rel='dns-prefetch stylesheet' href=a><link rel='dns-prefetch shortcut icon' href=b>"
