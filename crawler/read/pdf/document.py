@@ -1,6 +1,7 @@
 """What is read of a PDF document.
 
-We read only links that a person can click, which are annotations with a URI. Text that looks like a URL is no link.
+We read only links that a person can click, which are annotations with a URI or the name of another document. Text that
+looks like a URL is no link.
 """
 
 import io
@@ -11,7 +12,7 @@ from typing import Final
 
 from pypdf import PageObject, PdfReader
 from pypdf.errors import PyPdfError
-from pypdf.generic import ByteStringObject, TextStringObject
+from pypdf.generic import ByteStringObject, DictionaryObject, TextStringObject
 
 from crawler.page import Link, LinkKind
 from crawler.read.elements.attributes import collapse_space
@@ -95,13 +96,24 @@ def _links(page: PageObject, base: str | None) -> Iterator[Link]:
         href = None
         with suppress(*_BROKEN):
             action = reference.get_object().get("/A")
-            uri = action.get_object().get("/URI") if action is not None else None
-            href = _href(uri.get_object()) if uri is not None else None
+            href = _href(_target(action.get_object())) if action is not None else None
         if href:
             # As viewers do: authors omit the scheme, and `www.pdf` is a document.
             has_host = href.startswith("www.") and href.count(".") > 1
             href = f"http://{href}" if has_host else href
             yield Link(href if base is None else join(base, href) or href, LinkKind.LINK)
+
+
+def _target(action: DictionaryObject) -> object:
+    """What an action leads to: a URI, or the file name of another document, relative to this one."""
+    if "/URI" in action:
+        return action["/URI"]
+    if action.get("/S") != "/GoToR":
+        return None
+    file = action["/F"]
+    name = file["/UF" if "/UF" in file else "/F"] if isinstance(file, DictionaryObject) else file
+    # An absolute one is of the disk of its author.
+    return None if isinstance(name, str) and name.startswith("/") else name
 
 
 def _base(reader: PdfReader) -> str | None:

@@ -100,6 +100,31 @@ def test_a_document_may_name_the_base_of_its_links() -> None:
         ]
 
 
+def test_links_to_other_documents_are_relative_to_this_one() -> None:
+    writer = PdfWriter()
+    writer.add_blank_page(100, 100)
+    files = [
+        TextStringObject("../b.pdf"),
+        DictionaryObject({NameObject("/F"): TextStringObject("c.pdf")}),
+        DictionaryObject(
+            {NameObject("/F"): TextStringObject("no.pdf"), NameObject("/UF"): TextStringObject("d é.pdf")}
+        ),
+        TextStringObject("/C/no.pdf"),
+        DictionaryObject(),
+        NumberObject(1),
+        TextStringObject("e.pdf"),
+    ]
+    writer.pages[0][NameObject("/Annots")] = ArrayObject(
+        DictionaryObject(
+            {NameObject("/A"): DictionaryObject({NameObject("/S"): NameObject("/GoToR"), NameObject("/F"): file})}
+        )
+        for file in files
+    )
+    file = io.BytesIO()
+    writer.write(file)
+    assert [each.href for each in read_pdf(file.getvalue()).links] == ["../b.pdf", "c.pdf", "d é.pdf", "e.pdf"]
+
+
 def test_links_that_share_a_long_uri_take_no_more_memory_than_links_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "MAX_HREF_CHARACTERS", 1000)
     writer = PdfWriter()
