@@ -66,7 +66,8 @@ def css_urls(text: str, /) -> Iterator[str]:
 
 def _clean(raw: str) -> Iterator[str]:
     url = _ESCAPE.sub(_unescape, raw).strip() if "\\" in raw else raw.strip()
-    if url:
+    # Of CSS, `#here` is always in the document itself, whatever its base.
+    if url and url[0] != "#":
         yield url
 
 

@@ -46,7 +46,7 @@ note_styled(scan *self, const byte *at, ptrdiff_t length)
     }
     while (length && is_gap(at[length - 1]))
         length--;
-    if (length == 0)
+    if (length == 0 || *at == '#')
         return GOES_ON;
     /* At both ends, white space beyond ASCII matters too. */
     if (*at >= 0x80 || at[length - 1] >= 0x80 || memchr(at, 0, length) != NULL)

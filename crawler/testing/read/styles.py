@@ -40,6 +40,11 @@ class StyleTests(HtmlExtractorSuite):
         assert len(found.links) == 1
         assert found.links[0].href == "картинка.png" or charset[0] == "utf-8"
 
+    def test_styles_that_refer_to_the_page_itself_have_no_link_whatever_its_base(self) -> None:
+        styles = "<style>a{b:url(#c)} v{behavior:url(\"#default#VML\")}</style><p style='d:url(#e); f:url(g)'>"
+        for html in (f"<base href=/b/>{styles}", f"<base href=/b/>{styles}" + "<p>text" * 3000):
+            assert hrefs(self.read(html)) == ["g"]
+
     def test_style_attributes_are_read(self) -> None:
         html = (
             "<div style=\"color: red; background: URL(c.png), url('a.png?x&amp;y')\">"

@@ -135,6 +135,8 @@ STYLES = (
     "url(  'q' )",
     "url( d )",
     "url(a b)",
+    "url(#f)",
+    "url(' #g')",
     "url(caf\xe9)",
     "\u2192url(z)",
     "<",

@@ -25,6 +25,7 @@ from tests.unit.read.suites import suite
 c')}", ["a'bc"]),
         ("a{b:curl(a)} @important 'b'; .url (x)", []),
         ("a{b:url()} c{d:url('')}", []),
+        ("a{b:url(#c)} d{e:url( '#default#VML' )} f{g:url(h#i)} @import '#j'", ["h#i"]),
         ("@import/**/'a'", ["a"]),
         ("@import foo 'a'", []),
         ("a{b:url(unclosed", ["unclosed"]),
