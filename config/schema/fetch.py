@@ -124,7 +124,7 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
             ge=0,
             le=MOST,
             description="While the bodies in flight take more memory than this in total, only one of them may "
-            "grow at a time.",
+            "grow at a time, and beside it one that comes slowly.",
             extra=BYTES,
         ),
     ] = 16_000_000

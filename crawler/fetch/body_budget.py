@@ -3,6 +3,9 @@
 Each body is limited, but dozens arrive at once, and each stays until its page is read and written. Up to the limit all
 bodies grow. Beyond it only one body at a time grows; the others wait: we do not read from their servers, and TCP slows
 these down. That one may exceed the limit, so that one body can always complete.
+
+If that one comes slowly while others wait, another may grow too. So beside one slow body there is always one whose
+server keeps up, and no slow server stops the crawl. Other slow bodies wait for the first one.
 """
 
 import asyncio
@@ -14,6 +17,9 @@ from typing import Final
 
 FREE_BYTES: Final = 64 * 1024
 """The beginning of each body is not counted. Most bodies are no larger, and cost no accounting."""
+TURN_S: Final = 0.25
+TURN_BYTES: Final = 256 * 1024
+"""A body that grows less than that in `TURN_S` is slow."""
 
 
 class BodyBudget:
@@ -22,6 +28,11 @@ class BodyBudget:
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._favourite: Claim | None = None
+        self._slow: Claim | None = None
+        """The slow body that may grow beside the favourite."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._before: tuple[Claim | None, int] = None, 0
+        """The favourite when the timer was set, and its size."""
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.used_bytes = 0
         self.decoding = asyncio.Lock()
@@ -30,15 +41,36 @@ class BodyBudget:
     def allows(self, claim: "Claim") -> bool:
         if self.used_bytes <= self._limit_bytes:
             return True
-        if self._favourite is None:
-            self._favourite = claim
+        if claim.is_slow:
+            self._slow = self._slow or claim
+            return self._slow is claim
+        self._favourite = self._favourite or claim
         return self._favourite is claim
 
     async def wait_for_release(self) -> None:
-        """Wait until a body has released memory."""
-        future = asyncio.get_running_loop().create_future()
+        """Wait until a body has released memory, or another one may grow."""
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
         self._waiting.append(future)
+        self._watch(loop)
         await future
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Look how the favourite has grown, after a while."""
+        if self._timer is None:
+            favourite = self._favourite
+            self._before = favourite, 0 if favourite is None else favourite.size_bytes
+            self._timer = loop.call_later(TURN_S, self._judge, loop)
+
+    def _judge(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        favourite, before = self._favourite, self._before
+        if favourite is not None and favourite is before[0] and favourite.size_bytes < before[1] + TURN_BYTES:
+            favourite.is_slow = True
+            self._favourite, self._slow = None, self._slow or favourite
+            self._wake()
+        if self._waiting:
+            self._watch(loop)
 
     def use(self, size_bytes: int) -> None:
         self.used_bytes += size_bytes
@@ -50,7 +82,11 @@ class BodyBudget:
     def forget(self, claim: "Claim") -> None:
         if self._favourite is claim:
             self._favourite = None
-            self._wake()
+        elif self._slow is claim:
+            self._slow = None
+        else:
+            return
+        self._wake()
 
     def _wake(self) -> None:
         while self._waiting:
@@ -64,15 +100,17 @@ class Claim:
 
     def __init__(self, budget: BodyBudget) -> None:
         self.budget = budget
-        self._size_bytes = 0
+        self.size_bytes = 0
+        """What counts of it."""
+        self.is_slow = False
 
     def grow_to(self, size_bytes: int) -> bool:
         """Count the body with that size; returns whether it may grow further."""
         counted = max(0, size_bytes - FREE_BYTES)
-        if counted <= self._size_bytes:
+        if counted <= self.size_bytes:
             return True
-        self.budget.use(counted - self._size_bytes)
-        self._size_bytes = counted
+        self.budget.use(counted - self.size_bytes)
+        self.size_bytes = counted
         return self.budget.allows(self)
 
     async def may_grow(self) -> None:
@@ -82,13 +120,13 @@ class Claim:
 
     def release(self, holder: object | None) -> None:
         """End the fetch. The memory counts until `holder` is freed, which may happen in any thread."""
-        if self._size_bytes:
+        if self.size_bytes:
             if holder is None:
-                self.budget.give_back(self._size_bytes)
+                self.budget.give_back(self.size_bytes)
             else:
                 loop = asyncio.get_running_loop()
-                weakref.finalize(holder, _give_back, self.budget, self._size_bytes, loop, get_ident()).atexit = False
-            self._size_bytes = 0
+                weakref.finalize(holder, _give_back, self.budget, self.size_bytes, loop, get_ident()).atexit = False
+            self.size_bytes = 0
         self.budget.forget(self)
 
 

@@ -2,7 +2,8 @@ import asyncio
 import gc
 from threading import Thread
 
-from crawler.fetch.body_budget import FREE_BYTES, BodyBudget, Claim
+from crawler.fetch.body_budget import FREE_BYTES, TURN_BYTES, TURN_S, BodyBudget, Claim
+from crawler.testing.loops import in_virtual_time
 
 
 class Page:
@@ -50,6 +51,38 @@ async def test_a_wait_that_is_cancelled_leaves_the_turn_to_others() -> None:
     first.release(None)
     await waiting[1]
     third.release(None)
+    assert memory.used_bytes == 0
+
+
+@in_virtual_time
+async def test_a_body_that_comes_slowly_stops_no_other() -> None:
+    memory = BodyBudget(0)
+    slow, slower, quick, last = (Claim(memory) for _ in range(4))
+    for each, may_grow in ((slow, True), (slower, False), (quick, False), (last, False)):
+        assert each.grow_to(FREE_BYTES + 10) is may_grow
+    waiting = [asyncio.ensure_future(each.may_grow()) for each in (slower, quick, last)]
+
+    async def turn() -> list[bool]:
+        await asyncio.sleep(TURN_S * 1.01)
+        return [task.done() for task in waiting]
+
+    assert await turn() == [True, False, False]  # beside the slow one
+    assert slow.grow_to(FREE_BYTES + 20)
+    assert slower.grow_to(FREE_BYTES + 20)
+    assert await turn() == [True, True, False]
+    assert slow.grow_to(FREE_BYTES + 30)
+    assert not slower.grow_to(FREE_BYTES + 30)  # it waits for the other slow one
+    waiting[0] = asyncio.ensure_future(slower.may_grow())
+    for number in range(1, 5):
+        assert quick.grow_to(number * TURN_BYTES + FREE_BYTES + 10)
+        assert await turn() == [False, True, False]
+    quick.release(None)
+    assert await turn() == [False, True, True]
+    slow.release(None)
+    assert await turn() == [True, True, True]
+    assert slower.grow_to(FREE_BYTES + 40)
+    for each in (slower, last):
+        each.release(None)
     assert memory.used_bytes == 0
 
 
