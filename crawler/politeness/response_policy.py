@@ -162,7 +162,9 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             cooldown_s = self._backoff_s(plain_s, lease.error_streak + 1, lease)
             cooldown_s = min(cooldown_s, max(plain_s, self.pace.max_delay_s))
         lacks_body = isinstance(fetched, Failure) and fetched.lacks_body
-        if should_retry(cause, lease.url.attempt, max_attempts=max(self.max_attempts, 1 + lacks_body)):
+        # One more if the request of the last attempt may not have arrived.
+        attempts = self.max_attempts + (isinstance(fetched, Failure) and fetched.kept_closed)
+        if should_retry(cause, lease.url.attempt, max_attempts=max(attempts, 1 + lacks_body)):
             failed, url_s = False, self.pace.retry_s(lease.url.url, lease.url.attempt, retry_after_s=retry_after_s)
         else:
             # A page that breaks off each time is kept as it is: more of it can't be fetched.

@@ -307,6 +307,13 @@ def test_a_request_over_a_connection_that_the_server_had_closed_is_repeated_once
     assert not POLICY.after(closed, lease=lease(attempt=1), crawl_delay_s=None).server_ok
 
 
+def test_a_last_request_over_a_connection_that_the_server_had_closed_does_not_count() -> None:
+    closed = msgspec.structs.replace(failure(FailureKind.DISCONNECTED), kept_closed=True)
+    assert after(failure(FailureKind.DISCONNECTED), attempt=3).failed
+    assert after(closed, attempt=3).retry_after_s is not None
+    assert after(closed, attempt=4).failed
+
+
 def test_a_challenged_request_is_repeated_once_its_host_has_rested_and_costs_the_host_no_trust() -> None:
     challenged = msgspec.structs.replace(page(403), challenged=True)
     decision = after(challenged)
