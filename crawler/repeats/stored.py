@@ -114,14 +114,16 @@ class StoredFingerprints:
         return any(url is not None and self._name_of(url) == name for url in found)
 
     def _url_at(self, place: int) -> str | None:
-        """The URL of an entry; None if its line is damaged."""
+        """The URL of an entry; None if that or its line is damaged."""
         first = max(0, place - 1)
         entries = self._entries_at(first, 2)
         if len(entries) <= place - first:
             return None
         fingerprint, end = entries[place - first]
         start = entries[0][1] if place else 0
-        lines = os.pread(self._lines.fileno(), max(0, end - start), start)
+        if not start < end <= self._end:
+            return None
+        lines = os.pread(self._lines.fileno(), end - start, start)
         read = _read_line(lines.rpartition(b"\n")[0].rpartition(b"\n")[2] if lines.endswith(b"\n") else b"")
         return None if read is None or read[0] != fingerprint else read[2]
 

@@ -10,6 +10,10 @@ from typing import Final, Literal
 from crawler.codes.full_disk import DISK_FULL
 
 Durability = Literal["process", "power"]
+_NAMELESS: Final = (
+    "this file was deleted or moved away while the crawl wrote it; what is lost with it is fetched again after "
+    "`onceover inspect DIR fsck --refetch`, where DIR is the directory of the crawl"
+)
 _JOINED_BYTES: Final = 1 << 16
 """Pieces are joined up to this size: copying them takes less time than another call of the system."""
 
@@ -103,10 +107,15 @@ class AppendFile:
     def close(self) -> None:
         """Make the file durable and close it. Closing twice is harmless.
 
-        If the disk is full, all chunks that are not durable yet are removed, and the file stays open.
+        If the disk is full, all chunks that are not durable yet are removed, and the file stays open. If it has lost
+        its name meanwhile, `OSError` says what to do.
         """
         if self._fd is None:
             return
+        if self._damage is None and self.size and not self._has_its_name():
+            self._damage = OSError(errno.ENOENT, _NAMELESS, str(self.path))
+            self._close_descriptor()
+            raise self._damage
         if self._power and self._damage is None and self._synced < self.size:
             try:
                 os.fsync(self._fd)
@@ -117,6 +126,12 @@ class AppendFile:
                     self._close_descriptor()
                 raise explained from error
         self._close_descriptor()
+
+    def _has_its_name(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._descriptor()), self.path.stat())
+        except OSError:
+            return False
 
     def _close_descriptor(self) -> None:
         if self._fd is not None:

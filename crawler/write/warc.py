@@ -232,7 +232,7 @@ class WarcSink:
                 index.close()
             return  # keep the suffix, so that the next opening repairs it
         if file.size == 0:
-            file.path.unlink()
+            file.path.unlink(missing_ok=True)
             if index is not None:
                 index.remove()
                 index = None

@@ -134,6 +134,23 @@ async def test_a_damaged_line_is_passed_over(tmp_path: Path) -> None:
     await known.aclose()
 
 
+@pytest.mark.parametrize("cut", [8, 24, 40])
+async def test_files_that_are_cut_while_a_crawl_has_them_cost_no_more_than_what_they_had(
+    tmp_path: Path, cut: int
+) -> None:
+    known = StoredFingerprints(tmp_path)
+    fill(known, FINGERPRINTS[:5])
+    os.truncate(tmp_path / INDEX, cut)
+    os.truncate(tmp_path / LINES, cut)
+    fill(known, FINGERPRINTS[5:])
+    assert all(
+        known.find(each, 3, url="other") in (None, Near(f"http://a.test/{n}?ü", 0))
+        for n, each in enumerate(FINGERPRINTS[5:])
+    )
+    await known.aclose()
+    await opened(tmp_path, lambda known: fill(known, FINGERPRINTS))
+
+
 async def test_a_lost_index_is_made_anew_and_damaged_lines_are_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

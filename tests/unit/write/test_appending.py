@@ -136,3 +136,25 @@ def test_a_file_that_can_t_be_made_safe_at_the_end_says_so(tmp_path: Path, monke
         file.close()
     file.close()
     assert not file.is_intact
+
+
+def test_a_file_that_was_deleted_while_it_was_written_says_so_at_the_end(tmp_path: Path) -> None:
+    for others in (None, b"of others"):
+        file = AppendFile(tmp_path / "file", durability="process")
+        file.append(b"chunk")
+        (tmp_path / "file").unlink()
+        if others is not None:
+            (tmp_path / "file").write_bytes(others)
+        with pytest.raises(FileNotFoundError, match=r"deleted or moved away .* `onceover inspect DIR fsck --refetch`"):
+            file.close()
+        file.close()
+        assert not file.is_intact
+        with pytest.raises(FileNotFoundError, match="deleted or moved away"):
+            file.ensure_intact()
+    assert (tmp_path / "file").read_bytes() == b"of others"
+
+
+def test_an_empty_file_that_was_deleted_is_no_loss(tmp_path: Path) -> None:
+    file = AppendFile(tmp_path / "file", durability="process")
+    (tmp_path / "file").unlink()
+    file.close()
