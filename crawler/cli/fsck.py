@@ -46,6 +46,8 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, a
         _say("note: the output is not compared, because URLs of a part may be in that of others; check the whole crawl")
         output = False
     with lock_places(path, to_repair=to_repair, may_begin=to_repair) as places:
+        if refetch:
+            places.check_unbroken()  # the ledger of each part says what the output may lack
         if to_repair:
             _repair(places)
         if refetch:

@@ -42,6 +42,16 @@ def test_no_part_is_changed_if_one_is_missing(crawl: StoredCrawl, tmp_path: Path
     assert crawl.exported() == before
 
 
+def test_nothing_is_fetched_again_without_a_part_whose_ledger_may_have_it(crawl: StoredCrawl) -> None:
+    part = CrawlDirectory(part_directories(crawl.directory)[1])
+    part.visited.mkdir(exist_ok=True)
+    part.visited.rename(part.path / "aside")
+    part.visited.write_text("a file")
+    for repair in ((), ("--repair",)):
+        told = crawl.run("inspect", "DIR", "fsck", "--refetch", *repair)
+        assert_told(told, REFUSED, "all parts are needed, and part 1", f"found a file: {part.visited}")
+
+
 def told_of_parts(crawl: StoredCrawl) -> list[object]:
     """What `status` says is wrong with each part."""
     parts = msgspec.convert(crawl.do("status", "--json").json()["parts"], list[dict[str, object]])
