@@ -33,8 +33,9 @@ def next_tick(loaded: Loaded) -> Callable[[float], float] | None:
         ) from None
 
     def tick_after(moment: float) -> float:
-        found = next(CronSim(schedule, datetime.fromtimestamp(moment, zone)), None)
-        return moment + _NEVER_S if found is None else found.astimezone(UTC).timestamp()
+        found = (each.astimezone(UTC).timestamp() for each in CronSim(schedule, datetime.fromtimestamp(moment, zone)))
+        # In the hour that comes twice when daylight saving ends, the library may begin with the earlier one.
+        return next((each for each in found if each > moment), moment + _NEVER_S)
 
     return tick_after
 

@@ -145,6 +145,18 @@ def test_a_schedule_is_read_in_its_time_zone_with_daylight_saving() -> None:
     assert found == ["24 01:30", "25 02:30", "26 02:30"]
 
 
+@pytest.mark.parametrize("schedule", ["30 2 * * *", "*/30 2 * * *", "*/20 * * * *", "45 1-3 * * *"])
+@given(st.integers(0, 6 * 3600))
+def test_the_next_time_is_never_past_also_in_the_hour_that_comes_twice(schedule: str, after_s: int) -> None:
+    values = {"crawl.seeds": ["http://a.test/"], "daemon.schedule": schedule, "daemon.time_zone": "Europe/Vienna"}
+    tick = next_tick(load(None, tables=[("test", values)]))
+    assert tick is not None
+    moment = datetime(2026, 10, 24, 22, tzinfo=UTC).timestamp() + after_s
+    following = tick(moment)
+    assert following > moment
+    assert tick((moment + following) / 2) == following
+
+
 @pytest.mark.parametrize("schedule", ["", "daily", "* * * *", "61 * * * *", "0 0 30 2 *", "0 0 0 0 0 0"])
 def test_a_schedule_that_makes_no_sense_is_refused_with_an_example(schedule: str) -> None:
     values = {"crawl.seeds": ["http://a.test/"], "daemon.schedule": schedule}
