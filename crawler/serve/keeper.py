@@ -61,7 +61,7 @@ class Keeper:
 
     @property
     def summary(self) -> Summary:
-        return summarize(self.facts)
+        return summarize(self.facts, waits_for_turn=self._commands.starts.has_waiting(self.name))
 
     def change(self, how: Callable[[Facts], Facts]) -> None:
         """Something has happened to the crawl."""

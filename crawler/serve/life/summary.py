@@ -26,8 +26,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """When it goes on by itself, in RFC 3339."""
 
 
-def summarize(facts: Facts) -> Summary:
-    """What a crawl does whose facts are settled."""
+def summarize(facts: Facts, *, waits_for_turn: bool = False) -> Summary:
+    """What a crawl does whose facts are settled. `waits_for_turn`: whether others start before it."""
     process, rest, plan = facts.crawl_process, facts.record.rest, facts.plan
     if process is not None and process.draining is not None:
         begins_again = not process.draining.is_fall and why_end(facts) is None
@@ -59,7 +59,9 @@ def summarize(facts: Facts) -> Summary:
         return Summary(state="short" if kept == facts.shortage else "stopped", reason=kept)
     if facts.directory is None:
         return Summary(state="scheduled", reason="its schedule is not due yet", until=_next_run(facts))
-    reason = None if facts.process is None else "it waits for the end of a command that works on its directory"
+    reason = "it waits until other crawls have started" if waits_for_turn else None
+    if facts.process is not None:
+        reason = "it waits for the end of a command that works on its directory"
     return Summary(state="starting", reason=reason)
 
 

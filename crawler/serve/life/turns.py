@@ -33,6 +33,10 @@ class Turns:
             return Wait(None)
         return step
 
+    def has_waiting(self, name: str) -> bool:
+        """Whether a crawl waits for its turn."""
+        return name in self._waiting
+
     def leave(self, name: str) -> None:
         """The crawl has started, or is not to start any more."""
         self._starting.discard(name)

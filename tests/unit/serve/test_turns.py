@@ -10,6 +10,7 @@ from crawler.serve.life.changes import Usage
 from crawler.serve.life.facts import EndTimeouts, Facts, Plan, Process, Wish
 from crawler.serve.life.settling import settle
 from crawler.serve.life.steps import Start, Wait, next_step
+from crawler.serve.life.summary import summarize
 from crawler.serve.life.turns import STARTING_S, Turns
 
 NOW_S = 1_800_000_000.0
@@ -61,6 +62,9 @@ class Folder:
 def test_crawls_start_a_few_at_a_time_until_all_have_started() -> None:
     folder = Folder()
     folder.go_on()
+    last = folder.facts[NAMES[-1]]
+    told = summarize(last, waits_for_turn=folder.turns.has_waiting(NAMES[-1]))
+    assert (told.state, told.reason) == ("starting", "it waits until other crawls have started")
     while folder.starting:
         assert len(folder.starting) <= MOST
         folder.answer(folder.starting[0])
