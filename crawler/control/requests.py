@@ -49,7 +49,7 @@ Settings = Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_SETTIN
 Reason = Annotated[
     str,
     # Unlike `$`, the end does not match before a final line feed.
-    msgspec.Meta(min_length=1, max_length=MAX_REASON, pattern=r"^[^\x00-\x1f\x7f]+(?![\s\S])"),
+    msgspec.Meta(min_length=1, max_length=MAX_REASON, pattern=r"^[^\x00-\x1f\x7f-\x9f]+(?![\s\S])"),
 ]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)]
 

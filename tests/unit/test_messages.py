@@ -69,6 +69,10 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
             ["pause", "crawl", "--reason", "\x1b[31mred\nline2"],
             "onceover: invalid value for '--reason': expected 1 to 2,000 characters without control characters, found",
         ),
+        (
+            ["pause", "crawl", "--reason", "\x9b31mred"],  # terminals take it for ESC [
+            "onceover: invalid value for '--reason': expected 1 to 2,000 characters without control characters, found",
+        ),
         (["top", "crawl", "--interval", "nan"], "onceover: invalid value for '--interval': 'nan' is not a number"),
         (["top", "crawl", "--interval", "300"], "onceover: invalid value for '--interval': 300.0 is not in the range"),
         (["daemon", "crawls", "--restart-delay", "nan"], "onceover: invalid value for '--restart-delay': 'nan' is"),
