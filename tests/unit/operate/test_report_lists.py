@@ -322,6 +322,31 @@ def test_what_a_page_says_is_bounded_and_stays_in_its_row(tmp_path: Path) -> Non
     assert "\r" not in told
 
 
+def test_the_text_of_the_first_link_is_known_after_later_visits(tmp_path: Path) -> None:
+    page = "http://a.test/"
+    directory = written(
+        tmp_path / "records",
+        record(1, "/"),
+        record(2, "/gone", status=404, via=page, anchor="Gone"),
+        record(3, "/moved", status=301, redirect="http://a.test/gone", via=page, anchor="Moved"),
+        record(4, "/new", status=404, via=page, anchor="New"),
+        record(5, "/", visit=2),
+        record(6, "/gone", visit=2, status=404, via=page),
+        record(7, "/moved", visit=2, status=301, redirect="http://a.test/gone", via=page),
+        record(8, "/new", visit=2, status=404, via="http://a.test/other"),
+        record(9, "/gone", visit=3, status=404, via=page),
+    )
+    found = make_lists([directory], ["dead-links", "redirects"], str, None)
+    assert found.dead_links is not None
+    assert found.redirects is not None
+    assert [(each.url[13:], each.anchor) for each in found.dead_links.links] == [
+        ("/gone", "Gone"),
+        ("/moved", "Moved"),
+        ("/new", None),
+    ]
+    assert [(each.url[13:], each.anchor) for each in found.redirects.links] == [("/moved", "Moved")]
+
+
 def test_of_many_only_the_highest_are_kept() -> None:
     most = Most(MOST, lambda listed: listed.duration_s)
     for number in range(1000):

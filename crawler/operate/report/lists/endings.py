@@ -15,12 +15,17 @@ from crawler.url.urls import join
 
 MAX_HOPS: Final = 50
 LOOP: Final = "redirect-loop"
-_TABLE: Final = """
+_TABLES: Final = """
     CREATE TABLE endings (
         name TEXT PRIMARY KEY, url TEXT, status INTEGER, reason TEXT, target TEXT, is_dead INTEGER,
         kind TEXT, via TEXT, anchor TEXT, is_cut INTEGER
-    ) WITHOUT ROWID
+    ) WITHOUT ROWID;
+    CREATE TABLE link_texts (name TEXT, via TEXT, anchor TEXT, PRIMARY KEY (name, via)) WITHOUT ROWID;
 """
+_ANCHOR: Final = (
+    "coalesce(anchor, (SELECT anchor FROM link_texts AS first "
+    "WHERE first.name = endings.name AND first.via = endings.via))"
+)
 
 Canonical = Callable[[str], str]
 """The name under which a crawl knows a URL."""
@@ -45,7 +50,8 @@ class Endings:
         self._database = database
         self._canonical = canonical
         self._rows = Rows(database, "INSERT OR REPLACE INTO endings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        database.execute(_TABLE)
+        self._link_texts = Rows(database, "INSERT OR IGNORE INTO link_texts VALUES (?, ?, ?)")
+        database.executescript(_TABLES)
 
     def add(self, listed: Listed) -> None:
         """If a URL redirects to itself, as to set a cookie, what comes later counts."""
@@ -63,6 +69,11 @@ class Endings:
             listed.anchor,
             target is not None and LinkRefusal.TOO_MANY_REDIRECTS in (listed.refused or ()),
         )
+
+    def add_earlier(self, listed: Listed) -> None:
+        """A visit of a URL that was fetched again: the record of the first one has the text of the link to it."""
+        if listed.via is not None and listed.anchor is not None:
+            self._link_texts.add(self._canonical(listed.url), listed.via, listed.anchor)
 
     def follow(self, url: str) -> Ending:
         """Where a URL leads. A URL that is no redirect leads to itself."""
@@ -87,17 +98,18 @@ class Endings:
 
     def redirects(self) -> Iterator[tuple[str, int | None, Ending, "FirstLink"]]:
         """The names of URLs that redirect, in order, with their statuses, the ends, and how each was found first."""
-        self._rows.write()
+        self._write()
         for name, url, status, kind, via, anchor in self._database.execute(
-            "SELECT name, url, status, kind, via, anchor FROM endings WHERE target IS NOT NULL ORDER BY name"
+            f"SELECT name, url, status, kind, via, {_ANCHOR} FROM endings "  # noqa: S608 - no values in it
+            "WHERE target IS NOT NULL ORDER BY name"
         ):
             yield name, status, self.follow(url), FirstLink(url, kind, via, anchor)
 
     def dead(self) -> Iterator[tuple[str, Ending, "FirstLink"]]:
         """The names of URLs that lead to an error, in order, with the ends, and how each URL was found first."""
-        self._rows.write()
+        self._write()
         for name, url, is_dead, kind, via, anchor in self._database.execute(
-            "SELECT name, url, is_dead, kind, via, anchor FROM endings "
+            f"SELECT name, url, is_dead, kind, via, {_ANCHOR} FROM endings "  # noqa: S608 - no values in it
             "WHERE is_dead OR target IS NOT NULL ORDER BY name"
         ):
             ending = self.follow(url)
@@ -105,6 +117,10 @@ class Endings:
                 continue  # too far from where the crawl came; for who begins here it may be near enough
             if is_dead or ending.is_dead:
                 yield name, ending, FirstLink(url, kind, via, anchor)
+
+    def _write(self) -> None:
+        self._rows.write()
+        self._link_texts.write()
 
 
 def _absolute(href: str, base: str) -> str:

@@ -57,9 +57,12 @@ def make_lists(
             current.add(listed)
         wanted = (endings, broken, orphans, duplicates, refusals, slowest, largest)
         takers = [each.add for each in wanted if each is not None]
-        for listed in filter(current.has, _read(written)):
-            for take in takers:
-                take(listed)
+        for listed in _read(written):
+            if current.has(listed):
+                for take in takers:
+                    take(listed)
+            elif endings is not None:
+                endings.add_earlier(listed)
         for each in (dead, redirects):
             if each is not None:
                 each.find()
