@@ -22,7 +22,7 @@ class Recanonicalizer:
 
     def name_settled(self, canonical: str, /) -> str:
         url, mark, rest = canonical.partition("#")
-        return (self._canonical(url) or url) + mark + rest
+        return (self._urls.canonical_of(url) or url) + mark + rest
 
     def name_pending(self, url: CrawlUrl, /) -> CrawlUrl:
         try:
@@ -31,14 +31,8 @@ class Recanonicalizer:
             return url  # too long for the new limit
         _, mark, rest = url.canonical.partition("#")
         canonical = target.canonical + mark + rest
-        if not mark and url.kind == LinkKind.REDIRECT and url.via and self._canonical(url.via) == canonical:
+        if not mark and url.kind == LinkKind.REDIRECT and url.via and self._urls.canonical_of(url.via) == canonical:
             # As `discovery` does for a redirect; otherwise the page would have the name of its redirect, and be lost.
             canonical = f"{canonical}#redirect-{url.redirects}"
         key = parallel_key(target.queue_key, canonical, self._parallel)
         return msgspec.structs.replace(url, canonical=canonical, queue_key=key)
-
-    def _canonical(self, url: str) -> str | None:
-        try:
-            return self._urls.seed(url).canonical
-        except ValueError:
-            return None

@@ -137,6 +137,13 @@ class UrlReader:
             return target
         raise ValueError(f"{called} {_why_not(text, target, max_length=self._max_length)}")
 
+    def canonical_of(self, url: str, /) -> str | None:
+        """The canonical form of a URL that was met before; None if it can't be crawled by these rules."""
+        try:
+            return self.seed(url).canonical
+        except ValueError:
+            return None
+
     def _target(self, url: str) -> Target | BadUrl:
         if url.startswith("https://"):
             scheme, start = "https", 8

@@ -84,14 +84,7 @@ def make_report(
 def names_of(directory: Path) -> Canonical:
     """The name of a URL by the rules of the crawl. It may have got one that these rules do not take."""
     urls = url_reader(stored_configuration(directory))
-
-    def name(url: str) -> str:
-        try:
-            return urls.seed(url).canonical
-        except ValueError:
-            return url
-
-    return name
+    return lambda url: urls.canonical_of(url) or url
 
 
 def _seeds(directory: Path) -> list[str]:

@@ -27,7 +27,7 @@ class RecordUrls:
         except ValueError:
             return None
         canonical = target.canonical
-        if kind == LinkKind.REDIRECT and via is not None and self._canonical(via) == canonical:
+        if kind == LinkKind.REDIRECT and via is not None and self._urls.canonical_of(via) == canonical:
             canonical = f"{canonical}#redirect-1"  # see `ScopedDiscovery.redirect`
         if kind == LinkKind.EXTERNAL:
             canonical += MARK
@@ -40,9 +40,3 @@ class RecordUrls:
             kind=kind,
             precedence=min(255, depth),
         )
-
-    def _canonical(self, url: str) -> str | None:
-        try:
-            return self._urls.seed(url).canonical
-        except ValueError:
-            return None
