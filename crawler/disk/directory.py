@@ -237,7 +237,8 @@ class CrawlDirectory:
             ) from error
         try:
             self._check_frontier()
-            self._take(lock)
+            self.flock(lock)
+            self._write(lock, f"{os.getpid()}\n" if self._to == "run" else f"{os.getpid()} {self._to}s\n")
         except BaseException:
             os.close(lock)
             raise
@@ -249,14 +250,13 @@ class CrawlDirectory:
         if self.frontier.is_dir() and (why := why_not_writable(self.frontier)) is not None:
             raise DirectoryRefused(f"{why}. Nothing is damaged, and nothing was changed")
 
-    def _take(self, lock: int) -> None:
+    def flock(self, lock: int) -> None:  # raises `DirectoryRefused`
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise DirectoryInUse(self.path, os.pread(lock, 32, 0).decode("ascii", "replace").strip()) from error
         except OSError as error:
             raise DirectoryRefused(why_not_lockable(self.lock, error)) from error
-        self._write(lock, f"{os.getpid()}\n" if self._to == "run" else f"{os.getpid()} {self._to}s\n")
 
     def _write(self, lock: int, holder: str) -> None:
         before = os.fstat(lock)

@@ -5,7 +5,6 @@ through a shadow: a temporary directory with copies of the files of frontier and
 LevelDB.
 """
 
-import fcntl
 import os
 import shlex
 import shutil
@@ -16,10 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from config import ConfigError, Loaded
-from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.free_space import free_bytes
 from crawler.disk.layout import output_directories, part_at, whole_crawl
-from crawler.disk.permissions import why_not_lockable
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.storage import open_state
@@ -179,12 +177,7 @@ def _check_unused(directory: CrawlDirectory) -> Iterator[None]:
         yield
         return
     with directory.lock.open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise DirectoryInUse(directory.path, lock.read(32).strip()) from error
-        except OSError as error:
-            raise DirectoryRefused(why_not_lockable(directory.lock, error)) from error
+        directory.flock(lock.fileno())
         yield
 
 
