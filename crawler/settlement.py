@@ -246,14 +246,11 @@ class Settlement:
 
 
 def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:
-    """Whether a settled URL counts as a page."""
-    return not decision.failed and counts_as_page(fetched, kind=lease.url.kind)
-
-
-def counts_as_page(fetched: Fetched | None, *, kind: str) -> bool:
-    """Whether that counts as a page if it did not fail: its status is 2xx or 304, and it is not a sitemap."""
-    return kind not in (LinkKind.SITEMAP, LinkKind.EXTERNAL) and (
-        isinstance(fetched, NotModified) or (isinstance(fetched, Page) and fetched.status < 300)
+    """Whether a settled URL counts as a page: its status is 2xx or 304, and it is not a sitemap."""
+    return (
+        not decision.failed
+        and lease.url.kind not in (LinkKind.SITEMAP, LinkKind.EXTERNAL)
+        and (isinstance(fetched, NotModified) or (isinstance(fetched, Page) and fetched.status < 300))
     )
 
 

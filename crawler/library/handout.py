@@ -21,9 +21,8 @@ from typing import Final
 from weakref import WeakKeyDictionary, ref
 
 from crawler.library.page import CrawledPage, crawled_page
-from crawler.page import Extract, Fetched, Page, PageRecord
+from crawler.page import Extract, Fetched, Page, PageRecord, counts_as_page
 from crawler.seams import GivenBack, LinkExtractor
-from crawler.settlement import counts_as_page
 from crawler.status import number_of
 
 _STEPS: Final = 20
@@ -95,7 +94,7 @@ class Handout:
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         extract = self._extracts.take(page) if self._extracts is not None and isinstance(page, Page) else None
-        if not self.is_used or not (self._all_urls or _is_page(page, record)):
+        if not self.is_used or not (self._all_urls or counts_as_page(record)):
             return
         if self._closed:
             raise GivenBack
@@ -220,7 +219,3 @@ class _Extracts:
     def take(self, page: Page) -> Extract | None:
         owner, extract = self._kept.pop(id(page), (None, None))
         return extract if owner is not None and owner() is page else None
-
-
-def _is_page(page: Fetched | None, record: PageRecord) -> bool:
-    return record.state == "done" and counts_as_page(page, kind=record.kind)

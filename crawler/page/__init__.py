@@ -10,7 +10,7 @@
     verdict     what robots.txt says of a URL
     connections connections to servers, as counts
     anchors     to which links with a fragment lead, as records have them
-    record      a page record, one line of `records/*.jsonl`
+    record      a page record, one line of `records/*.jsonl`, and whether it counts as a page
     digests     SHA-1 digests of bodies, and hashes of texts as keys
     moments     moments as records and archives write them
     number_set  a set of record numbers, with one bit for each
@@ -27,7 +27,7 @@ from crawler.page.failures import HOST_FAILURES, REFUSALS, TRANSIENT_FAILURES, F
 from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, Link, LinkDetail, LinkKind
 from crawler.page.moments import rfc3339
 from crawler.page.preference import NO_USAGE, Preference, Usage
-from crawler.page.record import PageRecord
+from crawler.page.record import PageRecord, Settled, counts_as_page
 from crawler.page.repeat import REPEAT_REASONS, Repeat
 from crawler.page.responses import (
     MULTIPLE_CHOICES,
@@ -79,11 +79,13 @@ __all__ = [
     "Request",
     "Response",
     "Screenshot",
+    "Settled",
     "Usage",
     "Verdict",
     "Wanted",
     "body_digest",
     "body_sha1",
+    "counts_as_page",
     "digest_text",
     "rfc3339",
 ]

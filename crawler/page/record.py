@@ -1,10 +1,11 @@
 """The record of one URL."""
 
-from typing import Annotated, Any, Final
+from http import HTTPStatus
+from typing import Annotated, Any, Final, Protocol
 
 import msgspec
 
-from crawler.page.links import LinkDetail
+from crawler.page.links import LinkDetail, LinkKind
 from crawler.page.preference import Preference
 
 _MOST: Final = 2**63 - 1
@@ -103,3 +104,22 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With `output.check_fragments`, hashes of the anchors of the page: four bytes each, sorted, in base64."""
     broken_fragments: list[str] | None = None
     """With `output.check_fragments`, the fragments of links within the page that lead nowhere."""
+
+
+class Settled(Protocol):
+    """A URL, and what became of it."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def status(self) -> int | None: ...
+    @property
+    def kind(self) -> str: ...
+
+
+def counts_as_page(visit: Settled) -> bool:
+    """Whether it counts as a page, as in a limit of pages."""
+    status = visit.status
+    if visit.kind in (LinkKind.SITEMAP, LinkKind.EXTERNAL):
+        return False
+    return visit.state == "done" and status is not None and (status // 100 == 2 or status == HTTPStatus.NOT_MODIFIED)

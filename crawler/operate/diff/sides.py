@@ -10,10 +10,9 @@ from typing import Final
 import msgspec
 
 from crawler.operate.diff.forms import Answer
-from crawler.operate.report.counting import is_page
 from crawler.operate.report.lists.current import Current
 from crawler.operate.report.lists.temporary import Rows, temporary_database
-from crawler.page import LinkKind
+from crawler.page import LinkKind, counts_as_page
 from crawler.write.records import read_written, written_now
 
 TABLE: Final = """
@@ -89,7 +88,7 @@ def read_side(
         for visit in filter(counts, read_written(Visit, written, last_only=True)):
             current.add(visit)
         for visit in filter(counts, read_written(Visit, written, last_only=True)):
-            page = is_page(visit)
+            page = counts_as_page(visit)
             if visit.kind in _NO_PART or (visit.kind == LinkKind.SPECULATIVE and not page) or not current.has(visit):
                 continue
             name, body = name_of(renaming(visit.url)), visit.digest if visit.size_bytes else None

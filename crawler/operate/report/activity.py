@@ -4,10 +4,9 @@ from collections import Counter
 from datetime import datetime
 from typing import Final
 
-from crawler.operate.report.counting import is_page
 from crawler.operate.report.forms import Activity
 from crawler.operate.report.visits import Visit
-from crawler.page import rfc3339
+from crawler.page import counts_as_page, rfc3339
 
 MAX_BINS: Final = 240
 
@@ -25,7 +24,7 @@ class ActivityCount:
         if visit.fetched_at is None:
             return
         at = int(datetime.fromisoformat(visit.fetched_at).timestamp()) // self._width_s
-        self._pages[at] += is_page(visit)
+        self._pages[at] += counts_as_page(visit)
         self._bytes[at] += visit.received_bytes or 0
         while len(self._pages) > self._max_bins:
             self._width_s *= 2

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from heapq import nlargest
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final
 
 from crawler.operate.report.forms import External, HostRow, HostTable, Times
 from crawler.operate.report.visits import Visit
-from crawler.page import LinkKind
+from crawler.page import LinkKind, Settled, counts_as_page
 from crawler.url.urls import host_of
 
 MAX_HOSTS: Final = 100_000
@@ -19,25 +19,6 @@ MAX_NAMES: Final = 1_000
 """Statuses, reasons or rules that are counted each for itself."""
 OTHERS: Final = "others"
 UNKNOWN: Final = "unknown"
-
-
-class Settled(Protocol):
-    """A URL, and what became of it."""
-
-    @property
-    def state(self) -> str: ...
-    @property
-    def status(self) -> int | None: ...
-    @property
-    def kind(self) -> str: ...
-
-
-def is_page(visit: Settled) -> bool:
-    """Whether it counts as a page, as in a limit of pages."""
-    status = visit.status
-    if visit.kind in (LinkKind.SITEMAP, LinkKind.EXTERNAL):
-        return False
-    return visit.state == "done" and status is not None and (status // 100 == 2 or status == HTTPStatus.NOT_MODIFIED)
 
 
 def has_failed(visit: Settled) -> bool:
@@ -137,7 +118,7 @@ class Totals:
             self._add_content(visit)
 
     def _add_last(self, visit: Visit) -> None:
-        if is_page(visit):
+        if counts_as_page(visit):
             self.pages += 1
             self.depths.add(str(visit.depth))
         if visit.status is not None:
@@ -150,7 +131,7 @@ class Totals:
             self.exclusions.add(visit.reason or OTHERS)
 
     def _add_content(self, visit: Visit) -> None:
-        if is_page(visit):
+        if counts_as_page(visit):
             self.types.add(visit.content_type or UNKNOWN)
         for rule, count in (visit.refused or {}).items():
             self.refused.add(rule, count)
@@ -176,7 +157,7 @@ class HostCount:
     def add(self, visit: Visit, *, is_last: bool) -> None:
         if is_last:
             self.urls += 1
-            self.pages += is_page(visit)
+            self.pages += counts_as_page(visit)
             self.failures += has_failed(visit)
             if visit.status is not None:
                 _count(self.statuses, str(visit.status))

@@ -6,14 +6,13 @@ from typing import Final
 from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import replaced_directories
-from crawler.page import LinkKind, PageRecord
+from crawler.page import PageRecord, counts_as_page
 from crawler.status import number_of
 from crawler.url.urls import UrlReader
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import newest_records
 from frontier import Frontier, LedgerEntry, NumberReads, UrlState
 
-NOT_MODIFIED: Final = 304
 FOREIGN_IN_A_ROW: Final = 10_000
 """After so many records of other parts in a row, a part looks no further in a directory that it has replaced."""
 
@@ -49,7 +48,7 @@ async def requeue_newer_output(
         newer += 1
         if entry is None:
             unknown.append(url)
-        elif entry.number == record.number and _is_page(record):
+        elif entry.number == record.number and counts_as_page(record):
             owed.append(record.number)
     if newer:
         log.info(
@@ -85,7 +84,7 @@ async def numbers_owed_by_replaced_output(
                 settled_in_a_row, foreign_in_a_row = settled_in_a_row + 1, 0
             else:
                 settled_in_a_row = foreign_in_a_row = 0
-                if entry.number == record.number and _is_page(record):
+                if entry.number == record.number and counts_as_page(record):
                     owed.add(record.number)
             if settled_in_a_row > 2 * in_flight or foreign_in_a_row > FOREIGN_IN_A_ROW:
                 break
@@ -97,9 +96,3 @@ def _was_settled(record: PageRecord, entry: LedgerEntry | None, numbers: NumberR
     if entry is None:
         return numbers is not None and numbers.was_forgotten(record.number)
     return entry.state is not UrlState.PENDING or entry.number > record.number
-
-
-def _is_page(record: PageRecord) -> bool:
-    """Whether a record counts as a page, as in a limit of pages."""
-    is_good = record.status is not None and (200 <= record.status < 300 or record.status == NOT_MODIFIED)
-    return record.state == "done" and is_good and record.kind not in (LinkKind.SITEMAP, LinkKind.EXTERNAL)

@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
-from crawler.operate.report.counting import is_page
 from crawler.operate.report.forms import Duplicate
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.temporary import Rows
+from crawler.page import counts_as_page
 
 _TABLE: Final = """
     CREATE TABLE pages (
@@ -33,7 +33,7 @@ class Duplicates:
         database.execute(_TABLE)
 
     def add(self, listed: Listed) -> None:
-        if not is_page(listed) or not listed.size_bytes:
+        if not counts_as_page(listed) or not listed.size_bytes:
             return  # nobody wonders that empty bodies are equal
         canonical = listed.canonical
         if canonical is not None and self._canonical(canonical) == self._canonical(listed.url):

@@ -4,12 +4,11 @@ import sqlite3
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from crawler.operate.report.counting import is_page
 from crawler.operate.report.forms import Orphan
 from crawler.operate.report.lists.endings import Canonical, Endings
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.temporary import Rows
-from crawler.page import LinkKind
+from crawler.page import LinkKind, counts_as_page
 
 _TABLES: Final = """
     CREATE TABLE named (name TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -50,7 +49,7 @@ class Orphans:
             self._named.add(name)
         if _is_home(listed.url):
             self._linked.add(name, None)
-        if is_page(listed) and listed.content_type in _HTML:
+        if counts_as_page(listed) and listed.content_type in _HTML:
             self.unread += listed.link_details is None
             self._html.add(name, listed.url, listed.kind, listed.via)
         for link in listed.link_details or ():
