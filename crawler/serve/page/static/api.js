@@ -101,3 +101,6 @@ export function save(blob, name) {
 
 /** The path of a crawl in the API. */
 export const crawlPath = (name, rest = "") => `/crawls/${encodeURIComponent(name)}${rest}`;
+
+/** The address of a crawl on this page. */
+export const crawlAddress = (name, rest = "") => `#${crawlPath(name, rest)}`;

@@ -1,6 +1,6 @@
 // The configuration of a crawl, and where each value comes from. It changes settings, too.
 
-import { Refused, crawlPath, get, post } from "/api.js";
+import { Refused, crawlAddress, crawlPath, get, post } from "/api.js";
 import { attempt } from "/controls.js";
 import { ask, h, say } from "/dom.js";
 import { count } from "/format.js";
@@ -17,7 +17,7 @@ const WHICH = [["", "all"], ["given", "that are not defaults"], ["waiting", "tha
 export function settings(name, search) {
   if (search.get("edit") === "file") return text(name);
   const wish = wanted(search);
-  const edit = () => h("p", null, h("a", { href: `#/crawls/${encodeURIComponent(name)}/settings?edit=file` }, "Edit the whole file"));
+  const edit = () => h("p", null, h("a", { href: crawlAddress(name, "/settings?edit=file") }, "Edit the whole file"));
   const load = patient(get, LOOK_MS);
   return {
     load: (signal) => load(crawlPath(name, "/configuration"), signal),

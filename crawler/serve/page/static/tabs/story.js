@@ -1,6 +1,6 @@
 // Searches for a URL, and tells all that the crawl knows about it.
 
-import { crawlPath, get } from "/api.js";
+import { crawlAddress, crawlPath, get } from "/api.js";
 import { h } from "/dom.js";
 import { moment } from "/format.js";
 import { filters, query } from "/wanted.js";
@@ -12,7 +12,7 @@ const KNOWN = [
   ["message", "Message"], ["found_at", "Found at"], ["fetched_at", "Fetched at"], ["hit_count", "Times found"], ["truncated", "Truncated"], ["number", "Number"], ["part", "Part"],
 ];
 
-export const storyAddress = (name, url) => `#/crawls/${encodeURIComponent(name)}/url${query({ url })}`;
+export const storyAddress = (name, url) => crawlAddress(name, `/url${query({ url })}`);
 
 export const storyLink = (name, url) => h("a", { href: storyAddress(name, url) }, url);
 
@@ -44,7 +44,7 @@ export function story(name, search) {
 }
 
 function whole(name, { canonical, found, refused, record, searched_all: isAll }) {
-  const addAddress = `#/crawls/${encodeURIComponent(name)}/add${query({ url: canonical })}`;
+  const addAddress = crawlAddress(name, `/add${query({ url: canonical })}`);
   if (found === null) {
     return [h("p", null, "The crawl does not know this URL under its canonical form ", h("code", null, canonical), ".",
       refused && ` Links to it are not followed, for the reason ${refused}.`),

@@ -1,12 +1,12 @@
 // The file of a crawl, to be changed as a whole.
 
-import { crawlPath, get, post } from "/api.js";
+import { crawlAddress, crawlPath, get, post } from "/api.js";
 import { h, kept, say } from "/dom.js";
 import { editor } from "/editor.js";
 import { outcome } from "/tabs/outcome.js";
 
 export function text(name) {
-  const address = `#/crawls/${encodeURIComponent(name)}/settings`;
+  const address = crawlAddress(name, "/settings");
   let form = null;
   const formOf = (before) => {
     const toml = editor(before);

@@ -1,6 +1,6 @@
 // One crawl: its head, and the tab that the address names.
 
-import { Refused, crawlPath, get } from "/api.js";
+import { Refused, crawlAddress, crawlPath, get } from "/api.js";
 import { controls, removal } from "/controls.js";
 import { h } from "/dom.js";
 import { moment, until } from "/format.js";
@@ -93,5 +93,5 @@ function head(about, again) {
 function tabs(name, chosen) {
   return h("nav", { class: "tabs", "aria-label": `Crawl ${name}` },
     Object.entries(TABS).map(([key, [title]]) =>
-      h("a", { href: `#/crawls/${encodeURIComponent(name)}/${key}`, "aria-current": key === chosen ? "page" : null }, title)));
+      h("a", { href: crawlAddress(name, `/${key}`), "aria-current": key === chosen ? "page" : null }, title)));
 }

@@ -1,6 +1,6 @@
 // Creates a crawl from its configuration.
 
-import { crawlPath, request } from "/api.js";
+import { crawlAddress, crawlPath, request } from "/api.js";
 import { h, say } from "/dom.js";
 import { editor } from "/editor.js";
 
@@ -26,7 +26,7 @@ export function create() {
     try {
       await request("PUT", crawlPath(name.value), { body: toml.value, type: "application/toml" });
       say(`${name.value}: created`);
-      location.hash = `#/crawls/${encodeURIComponent(name.value)}`;
+      location.hash = crawlAddress(name.value);
     } catch (error) {
       toml.complain(error);
     }

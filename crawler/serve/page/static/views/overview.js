@@ -1,6 +1,6 @@
 // All crawls at a glance.
 
-import { get, post } from "/api.js";
+import { crawlAddress, get, post } from "/api.js";
 import { attempt, controls } from "/controls.js";
 import { h, say } from "/dom.js";
 import { count, moment, rate, size } from "/format.js";
@@ -62,7 +62,7 @@ function row(crawl, perSecond, again) {
   const figure = (name, value) => h("div", null, h("dt", null, name), h("dd", null, value));
   return h("li", null,
     h("div", { class: "who" },
-      h("h2", null, h("a", { href: `#/crawls/${encodeURIComponent(crawl.name)}` }, crawl.name)),
+      h("h2", null, h("a", { href: crawlAddress(crawl.name) }, crawl.name)),
       stateMark(crawl.state),
       crawl.reason && h("p", { class: "why" }, crawl.reason),
       crawl.until && h("p", { class: "why" }, `until ${moment(crawl.until)}`)),
