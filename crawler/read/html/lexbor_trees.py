@@ -1,7 +1,6 @@
 """Reads HTML by the trees of lexbor (`selectolax`), which parses as browsers do and is the fastest."""
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -25,6 +24,9 @@ _SELECTOR: Final = (
 page far faster than a walk over all elements; but each document pays for parsing the selector."""
 _STYLED: Final = ':is([style*="url(" i],[style*="image-set(" i])'
 _SMALL_BYTES: Final = 16_384
+MAX_NODES: Final = 200_000
+"""How many nodes of a document are visited for the texts of elements with scripts or style sheets in them. Such
+elements may lie in one another, so that each node is visited for each of them."""
 _LAST_KNOWN: Final = 10_000
 """Lexbor numbers the elements that it knows from 1 on. Others, such as <use>, get another number in each document."""
 
@@ -47,10 +49,10 @@ class LexborTrees:
     def read(self, document: Document) -> ElementReader[LexborNode]:
         tree = LexborHTMLParser(document.html)
         lower = document.html.lower()
-        unshown = _around_unshown(tree)
+        text_of = _Texts(tree).of
         reader: ElementReader[LexborNode] = ElementReader(
             document,
-            text_of=partial(_text, unshown),
+            text_of=text_of,
             tags_around=_tags_around,
             has_svg=b"<svg" in lower,
         )
@@ -77,7 +79,7 @@ class LexborTrees:
                 for node in tree.css(f"[{name}]"):
                     reader.add(node.attributes.get(name), LinkKind.SPECULATIVE)
         if reader.description is None:
-            reader.abstract = summary(_text(unshown, node) for node in islice(tree.tags("p"), _MAX_PARAGRAPHS))
+            reader.abstract = summary(text_of(node) for node in islice(tree.tags("p"), _MAX_PARAGRAPHS))
         return reader
 
 
@@ -116,8 +118,22 @@ def _around_unshown(tree: LexborHTMLParser) -> set[int]:
     return found
 
 
-def _text(unshown: set[int], node: LexborNode) -> str:
-    if node.mem_id not in unshown:
-        return node.text_lexbor()
-    texts = (each for each in node.traverse(include_text=True) if each.is_text_node)
-    return "".join(each.text_lexbor() for each in texts if _parent_tag(each) not in UNSHOWN)
+class _Texts:
+    """The texts of the elements of a tree, without scripts and style sheets."""
+
+    def __init__(self, tree: LexborHTMLParser) -> None:
+        self._around_unshown = _around_unshown(tree)
+        self._nodes_left = MAX_NODES
+
+    def of(self, node: LexborNode) -> str:
+        """Empty once the budget is spent."""
+        if node.mem_id not in self._around_unshown:
+            return node.text_lexbor()
+        texts: list[str] = []
+        for each in node.traverse(include_text=True):
+            self._nodes_left -= 1
+            if self._nodes_left < 0:
+                return ""
+            if each.is_text_node and _parent_tag(each) not in UNSHOWN:
+                texts.append(each.text_lexbor())
+        return "".join(texts)

@@ -16,6 +16,7 @@ from crawler.read.elements.hostile import (
 )
 from crawler.read.elements.speculative import MAX_SCRIPT_CHARACTERS, script_urls
 from crawler.read.elements.xhtml import xhtml_to_html
+from crawler.read.html import lexbor_trees
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.turbohtml import turbohtml_extractor
 from crawler.read.options import Options
@@ -89,6 +90,16 @@ def test_a_hostile_page_is_read_nevertheless(name: str, make: Make) -> None:
     assert found.error is None
     if "attributes" not in name and "comment" not in name:
         assert hrefs[-1] == "last"
+
+
+def test_elements_in_one_another_around_a_script_are_read_so_often_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    html = b"<a href=x>1<object>" * 40 + b"<script></script>"
+    texts = [link.text for link in lexbor_extractor().extract(page(html)).links]
+    assert texts == ["1" * (40 - number) for number in range(40)]
+    monkeypatch.setattr(lexbor_trees, "MAX_NODES", 1000)
+    few = [link.text for link in lexbor_extractor().extract(page(html)).links]
+    assert few[:5] == texts[:5]
+    assert few[10:] == [""] * 30
 
 
 def test_no_real_page_is_taken_for_a_bomb_of_tags(corpora: Path) -> None:
