@@ -34,6 +34,7 @@ MANY_ATTRIBUTES = b" ".join(b"a%d" % number for number in range(20_000))
 HOSTILE = {
     "nested blocks": b"<div>" * 20_000,
     "nested lists": b"<ul><li>" * 10_000,
+    "links in one another": b"<a href=x><marquee>" * 3_000,
     "end tags that end nothing": b"<div></x>" * 20_000,
     "ends that are comments": b"<div><!--</div>-->" * 20_000,
     "ends in another table": b"<div><table></div></table>" * 20_000,
