@@ -226,7 +226,10 @@ def test_hostile_scripts_take_no_hostile_time(script: str) -> None:
         assert extractor.extract(page(f"<script type='{media_type}'>{text}</script>".encode())).error is None
 
 
-@pytest.mark.parametrize("piece", [b"<a ", b"<a/", b"<![CDATA[", b"<!--", b"<script>", b"<a b='", b"<script/><script>"])
+@pytest.mark.parametrize(
+    "piece",
+    [b"<a ", b"<a/", b"<![CDATA[", b"<!--", b"<script>", b"<a b='", b"<script/><script>", b'="\n', b"=\n", b"='\n\"="],
+)
 @pytest.mark.timeout(MAX_WAIT_S)
 def test_hostile_xhtml_takes_no_hostile_time(piece: bytes) -> None:
     xhtml_to_html(piece * 200_000)
