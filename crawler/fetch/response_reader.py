@@ -133,6 +133,14 @@ def _undo(raw: bytes, layers: list[list[str]], *, max_bytes: int, max_ratio: flo
     )
 
 
+def _has_length_of_decoded(response: Response, decoded: _DecodedBody) -> bool:
+    """Whether a body is complete, and only its Content-Length is wrong: some servers state that of the body without its
+    content coding. Browsers accept that too."""
+    if decoded.raw is decoded.body or decoded.unfinished or decoded.error is not None or decoded.truncated:
+        return False
+    return response.headers.first(b"content-length") == str(len(decoded.body))
+
+
 async def interpret(
     request: SentRequest,
     response: Response,
@@ -151,6 +159,8 @@ async def interpret(
     decoded = _DecodedBody(raw, raw)
     if raw and (b"content-encoding" in response.headers or b"transfer-encoding" in response.headers):
         decoded = await _decode_body(response, raw, limits=limits, claim=claim)
+        if truncated in ("time", "disconnect") and _has_length_of_decoded(response, decoded):
+            truncated = None
     common = _common_fields(request, response)
     if decoded.error is not None and not decoded.body and status in _SUCCESSES:
         return Failure(

@@ -482,6 +482,17 @@ async def test_a_compressed_body_without_its_end_in_a_whole_message_is_decoded_i
     assert torn.truncated == "encoding"
 
 
+@pytest.mark.parametrize(("more", "end", "truncated"), [(0, CLOSE, None), (0, HANG, None), (1, CLOSE, "disconnect")])
+@pytest.mark.parametrize("coding", CODERS)
+async def test_a_compressed_body_is_whole_though_its_length_is_that_of_the_document(
+    coding: bytes, more: int, end: Any, truncated: str | None
+) -> None:
+    headers = head(b"Content-Encoding: " + coding, b"Content-Length: %d" % (len(LIST) + more))
+    answered = await answer_that_stops([headers, CODERS[coding](LIST), end], "window_s")
+    assert isinstance(answered, Page), answered
+    assert (answered.body, answered.truncated, answered.message is None) == (LIST, truncated, truncated is None)
+
+
 async def test_a_compressed_document_with_its_end_is_whole_though_its_stream_has_none() -> None:
     coder = zlib.compressobj(wbits=31)
     flushed = coder.compress(LIST) + coder.flush(zlib.Z_SYNC_FLUSH)
