@@ -93,7 +93,7 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror + (f": {error.filename}" if error.filename else "")
         place = error.filename2 or error.filename
-        if isinstance(error, IsADirectoryError | NotADirectoryError) and isinstance(place, str):
+        if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError) and isinstance(place, str):
             text = found_instead(Path(place), is_folder=isinstance(error, IsADirectoryError))
         if error.errno == errno.EIO:
             text += "; the log of the kernel says which disk failed, and what was saved is kept"

@@ -105,8 +105,11 @@ def test_what_the_system_refuses_is_told_with_what_to_do(tmp_path: Path) -> None
         assert error_text(refused.value) == told
     told = error_text(OSError(errno.EIO, os.strerror(errno.EIO), "a"))
     assert told.startswith("Input/output error: a; the log of the kernel says which disk failed, and")
-    told = error_text(NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(file / "a" / "b")))
-    assert told == f"expected a folder, found a file: {file}; move it away, or name another one"
+    for below, exist_ok in (("a/b", False), ("", True)):
+        with pytest.raises((NotADirectoryError, FileExistsError)) as failed:
+            (file / below).mkdir(exist_ok=exist_ok)
+        told = f"expected a folder, found a file: {file}; move it away, or name another one"
+        assert error_text(failed.value) == told
 
 
 def test_whoever_is_denied_access_is_told_to_whom_the_file_belongs(
