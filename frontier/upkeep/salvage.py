@@ -54,13 +54,15 @@ def repair_directory(
 
 
 def copy_database(directory: Path, copy: Path) -> None:
-    """Copy a database to a new directory. Tables, which never change, take no space on the same file system."""
-    copy.mkdir()
-    for path in _files(directory):
-        if path.suffix in TABLE_SUFFIXES:
-            _link_or_copy(path, copy / path.name)
-        else:
-            shutil.copy2(path, copy / path.name)
+    """Copy a database to a new directory beside it, which has all of it or does not exist. Tables, which never change,
+    take no space on the same file system."""
+    with _scratch(directory) as scratch:
+        for path in _files(directory):
+            if path.suffix in TABLE_SUFFIXES:
+                _link_or_copy(path, scratch / path.name)
+            else:
+                shutil.copy2(path, scratch / path.name)
+        scratch.rename(copy)
 
 
 def is_readable(directory: Path) -> bool:
@@ -138,7 +140,8 @@ def _scratch(directory: Path) -> Iterator[Path]:
     try:
         yield path
     finally:
-        shutil.rmtree(path)
+        if path.exists():
+            shutil.rmtree(path)
 
 
 def _link_or_copy(path: Path, target: Path) -> None:

@@ -1,5 +1,8 @@
 """Whatever is damaged in a table of LevelDB, no read takes it for the end of what there is."""
 
+import errno
+import os
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +14,7 @@ import pytest
 
 from frontier import StoreFailed
 from frontier.leveldb.database import Database
-from frontier.upkeep.salvage import is_readable, salvage
+from frontier.upkeep.salvage import copy_database, is_readable, salvage
 from frontier.values import StoreFull
 
 LAST = b"\xff"
@@ -104,3 +107,21 @@ def test_a_disk_that_is_full_while_a_log_is_salvaged_is_told_as_such(
     with pytest.raises(StoreFull, match="No space left"):
         salvage(tmp_path / "db")
     assert [path.name for path in tmp_path.glob("db*")] == ["db"]
+
+
+def test_a_copy_for_which_there_is_no_room_leaves_nothing(
+    tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copytree(table.parent, tmp_path / "db")
+    copy_database(tmp_path / "db", tmp_path / "db.first")
+    assert {path.name for path in (tmp_path / "db.first").iterdir()} == {
+        path.name for path in (tmp_path / "db").iterdir()
+    }
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(shutil, "copy2", full)
+    with pytest.raises(OSError, match="No space left"):
+        copy_database(tmp_path / "db", tmp_path / "db.second")
+    assert sorted(path.name for path in tmp_path.glob("db*")) == ["db", "db.first"]
