@@ -1,10 +1,13 @@
 """Answers clients that have closed their side of the connection."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from aiohttp import web
+
+log = logging.getLogger(__name__)
 
 
 class AnswersHalfClosed:
@@ -29,8 +32,14 @@ class AnswersHalfClosed:
         if self._is_tls:
             return False
         self._requests.close()  # it waits for no other request
-        self._begin(self._requests.shutdown(None))  # closes the connection after the answer
+        self._begin(self._close())
         return True
+
+    async def _close(self) -> None:
+        """Close the connection after the answer. A bug in that must not end the others."""
+        [failure] = await asyncio.gather(self._requests.shutdown(None), return_exceptions=True)
+        if isinstance(failure, Exception):
+            log.error("a connection was not closed in order", exc_info=failure)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._requests.connection_lost(exc)

@@ -132,6 +132,23 @@ async def test_a_client_that_closes_its_side_without_a_request_is_left(tmp_path:
         assert await until_it_ends(reader) == b""
 
 
+async def test_a_connection_that_fails_at_its_end_ends_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(self: web.RequestHandler, timeout: float | None) -> None:  # noqa: ASYNC109 - as aiohttp has it
+        self.force_close()
+        raise RuntimeError("a bug")
+
+    async with served(tmp_path) as api:
+        async with connected(api) as (reader, writer):
+            with monkeypatch.context() as patch:
+                patch.setattr(web.RequestHandler, "shutdown", fail)
+                writer.write_eof()
+                assert await until_it_ends(reader) == b""
+        assert await is_answered(api)
+    assert "a connection was not closed in order" in caplog.text
+
+
 async def test_of_a_thousand_requests_at_once_only_as_many_as_allowed_are_answered(tmp_path: Path) -> None:
     async with served(tmp_path, client_requests_per_s=1e-4, max_client_requests_at_once=100) as api:
         answers = [await api.ask("GET", "/crawls") for _ in range(200)]
