@@ -315,6 +315,7 @@ def test_a_person_who_may_write_changes_a_setting(tmp_path: Path, wide_web: Web)
         expect(page.get_by_text("URLs are stored by it")).to_be_visible()
         expect(page.get_by_role("button", name="Change urls.rules")).to_have_count(0)
 
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
         page.get_by_role("link", name="Edit the whole file").click()
         text = page.get_by_label("Configuration (TOML)")
         expect(text).to_have_value(file.read_text())
@@ -327,7 +328,7 @@ def test_a_person_who_may_write_changes_a_setting(tmp_path: Path, wide_web: Web)
         text.fill(f"{before}limits.pages = 77\n")
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_text("limits.pages is 77; it was unset.")).to_be_visible()
-        assert file.read_text() == f"{before}limits.pages = 77\n"
+        assert file.read_bytes() == f"{before}limits.pages = 77\n".replace("\n", "\r\n").encode()
         expect(page.get_by_role("region", name="Settings").get_by_text("restart it")).to_be_visible()
 
 

@@ -43,8 +43,9 @@ export function editor(begin) {
   number();
   return {
     elements: [h("label", { for: "toml" }, "Configuration (TOML)"), h("div", { class: "editor" }, lines, text), told],
+    // A browser knows line feeds alone; a file of Windows keeps its ends of lines.
     get value() {
-      return text.value;
+      return begin.includes("\r\n") ? text.value.replaceAll("\n", "\r\n") : text.value;
     },
     complain,
   };
