@@ -69,9 +69,11 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
             yield from _leaves(each)
         return
     yield error
-    if isinstance(error, StoreFailed) and error.__cause__ is not None:
-        # Who asks the frontier after it has failed may be heard before who was there when it failed.
-        yield from _leaves(error.__cause__)
+    cause = error.__cause__
+    # Who asks the frontier after it has failed may be heard before who was there when it failed. A StopIteration leaves
+    # a coroutine as a RuntimeError, whose traceback lacks the coroutine.
+    if (cause is not None and isinstance(error, StoreFailed)) or isinstance(cause, StopIteration):
+        yield from _leaves(cause)
 
 
 def _is_disk_full(error: BaseException) -> bool:

@@ -18,6 +18,9 @@ FAILING = f"""{SETS}
     import errno
     import json
 
+    async def first_of_none():
+        return next(iter(()))
+
     def fail(kind):
         if kind == "library":
             json.loads("{{")
@@ -85,6 +88,11 @@ def test_the_error_of_a_plug_in_that_has_stopped_the_frontier_names_it(kind: str
 def test_a_library_that_a_plug_in_calls_is_its_own_affair(plugins: list[NamedBackend]) -> None:
     with pytest.raises(PluginFailed, match=r"failed: Expecting property name"), blaming(plugins):
         fail("library")
+
+
+async def test_a_stop_iteration_of_a_coroutine_names_the_plug_in(plugins: list[NamedBackend]) -> None:
+    with pytest.raises(PluginFailed, match=r"failed: StopIteration \(failing_sets\.py, "), blaming(plugins):
+        await sys.modules["failing_sets"].first_of_none()
 
 
 def test_a_plug_in_that_calls_exit_has_failed(plugins: list[NamedBackend]) -> None:
