@@ -1,6 +1,6 @@
 """Checks what the functions of a sink of others return, beside the sink itself."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,6 +20,10 @@ def guarded_read(read: Read, title: str) -> Read:
                 f"{title} failed: expected an asynchronous iterator from read, found {type(found).__name__}"
             )
         async for rows in found:
+            if not isinstance(rows, Iterable):
+                raise PluginFailed(
+                    f"{title} failed: expected batches of Written from read, found {type(rows).__name__}"
+                )
             yield [_checked(row, title) for row in rows]
 
     return read_checked

@@ -126,6 +126,10 @@ READING = """
         return None
 
 
+    async def single(parameters, options):
+        yield Written(number=1, url="http://a.test/", state="done", status=200, digest=None)
+
+
     async def pairs(parameters, options):
         yield [(1, "http://a.test/")]
 
@@ -139,6 +143,7 @@ READING = """
 
 
     NOTHING = Descriptor(name="nothing", make=make, read=nothing)
+    SINGLE = Descriptor(name="single", make=make, read=single)
     PAIRS = Descriptor(name="pairs", make=make, read=pairs)
     WORDS = Descriptor(name="words", make=make, read=words, check=check)
 """
@@ -148,6 +153,7 @@ READING = """
     ("name", "why"),
     [
         ("NOTHING", "expected an asynchronous iterator from read, found NoneType"),
+        ("SINGLE", "expected batches of Written from read, found Written"),
         ("PAIRS", "expected Written from read, found tuple"),
         ("WORDS", "wrong Written from read: Expected `int`, got `str` - at `$.number`"),
     ],
