@@ -11,6 +11,7 @@ from aiohttp import web
 from crawler.control.replies import CrawlStatus
 from crawler.serve.api.actions import Actions
 from crawler.serve.api.events.hub import MAX_CLIENTS, Events, TooMany
+from crawler.serve.api.gate.traffic import STREAM
 from crawler.serve.api.problems import Refused
 from crawler.serve.inspection import ask_status
 from crawler.serve.keeper import Keeper
@@ -30,6 +31,7 @@ async def stream_events(actions: Actions, request: web.Request) -> web.StreamRes
     except TooMany as error:
         detail = f"{MAX_CLIENTS} clients read events already; close one of them, or try again"
         raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, detail) from error
+    request[STREAM] = True
     response = web.StreamResponse(headers=_HEADERS)
     try:
         await response.prepare(request)

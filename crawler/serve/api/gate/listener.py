@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from ssl import SSLContext
 from typing import Final, cast
 
@@ -63,12 +64,12 @@ class Listener:
 
     async def serve(self) -> None:
         """Accept connections until it is cancelled."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._sweep())
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._sweep())
+            try:
                 await self._accept(group)
-        finally:
-            self._listening.close()
+            finally:
+                self._listening.close()
 
     async def _accept(self, group: asyncio.TaskGroup) -> None:
         loop = asyncio.get_running_loop()
@@ -105,7 +106,7 @@ class Listener:
         self._beginning[client] += 1
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: cast(asyncio.Protocol, AnswersHalfClosed(self._server(), group.create_task)),
+                lambda: cast(asyncio.Protocol, AnswersHalfClosed(self._server(), partial(self._finish, group))),
                 connection,
                 ssl=tls,
                 ssl_handshake_timeout=None if tls is None else self._limits.idle_s,
@@ -117,6 +118,14 @@ class Listener:
         finally:
             self._beginning[client] -= 1
             self._beginning += Counter()  # forgets those at 0
+
+    def _finish(self, group: asyncio.TaskGroup, connection: web.RequestHandler) -> bool:
+        """Close a connection after the answer to its request. False if the answer has no end, or the server ends."""
+        if self._traffic.streams(connection) or self._listening.fileno() < 0:
+            return False
+        connection.close()  # it waits for no other request
+        group.create_task(_close(connection))
+        return True
 
     async def _sweep(self) -> None:
         """Close connections that are not used, and those of tokens that hold no longer, again and again."""
@@ -159,6 +168,13 @@ class Listener:
             token = caller_of(request).token
             if token is not None and token not in known and request.transport is not None:
                 request.transport.abort()
+
+
+async def _close(connection: web.RequestHandler) -> None:
+    """Close a connection after the answer. A bug in that must not end the others."""
+    [failure] = await asyncio.gather(connection.shutdown(None), return_exceptions=True)
+    if isinstance(failure, Exception):
+        log.error("a connection was not closed in order", exc_info=failure)
 
 
 def _acknowledged(transport: asyncio.BaseTransport) -> int:

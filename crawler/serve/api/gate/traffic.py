@@ -3,12 +3,16 @@
 import asyncio
 import math
 from http import HTTPStatus
+from typing import Final
 
 from aiohttp import ClientPayloadError, http_exceptions, web
 from aiohttp.typedefs import Handler, Middleware
 
 from crawler.serve.api.gate.limits import Limits, Pace, client_of
 from crawler.serve.api.problems import Refused
+
+STREAM: Final = web.RequestKey("stream", bool)
+"""Set in a request whose answer has no end."""
 
 
 class Traffic:
@@ -23,6 +27,11 @@ class Traffic:
     def sends_file(self, connection: object) -> bool:
         _, response = self._files.get(connection, (None, None))
         return response is not None and response.body_length == 0  # it is known at the end
+
+    def streams(self, connection: object) -> bool:
+        """Whether a connection gets an answer that has no end: its client is gone when it closes its side."""
+        request = self.running.get(connection)
+        return request is not None and STREAM in request
 
     def lasting(self) -> list[web.Request]:
         """The requests that have not got their whole answer."""

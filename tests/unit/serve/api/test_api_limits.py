@@ -149,6 +149,41 @@ async def test_a_connection_that_fails_at_its_end_ends_no_other(
     assert "a connection was not closed in order" in caplog.text
 
 
+async def test_a_client_of_events_that_closes_its_side_is_gone(tmp_path: Path) -> None:
+    async with served(tmp_path) as api, connected(api) as (reader, writer):
+        writer.write(head(api, f"GET {BASE}/events"))
+        await reader.readuntil(b"event: crawls")
+        writer.write_eof()
+        await until_it_ends(reader)
+
+
+async def test_a_client_may_close_its_side_while_the_server_ends() -> None:
+    begun, may_end, failures = asyncio.Event(), asyncio.Event(), list[object]()
+
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        begun.set()
+        await may_end.wait()
+        return web.Response()
+
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    server = web.Server(answer)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        listener = Listener(server, listening, Limits(), traffic=Traffic(), tokens=None)
+        serving = asyncio.create_task(listener.serve())
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        await begun.wait()
+        serving.cancel()
+        await asyncio.wait({serving})
+        with closing(writer):
+            writer.write_eof()
+            assert await until_it_ends(reader) == b""
+        may_end.set()
+        await server.shutdown()
+    assert failures == []
+
+
 async def test_of_a_thousand_requests_at_once_only_as_many_as_allowed_are_answered(tmp_path: Path) -> None:
     async with served(tmp_path, client_requests_per_s=1e-4, max_client_requests_at_once=100) as api:
         answers = [await api.ask("GET", "/crawls") for _ in range(200)]
