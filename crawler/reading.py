@@ -31,7 +31,7 @@ from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
 
 BYTES_AT_ONCE: Final = 128 * 1024
-"""The event loop reads bodies up to this size, which takes 10 ms, and at most 150 ms if a page is hostile. Threads read
+"""The event loop reads bodies up to this size, which takes 10 ms, and at most 100 ms if a page is hostile. Threads read
 larger ones."""
 SLOW_BYTES_AT_ONCE: Final = 32 * 1024
 """The same for feeds and sitemaps, which take five times as long; and if the content of pages is wanted, which takes as

@@ -26,7 +26,7 @@ _FEW_TAGS: Final = 1_500
 """So few tags can do no harm, whatever they are: 0.2 s."""
 _MAX_STEPS: Final = 25_000_000
 """Open elements times tags: each tag may search all open elements, and each link may have all that follow within it.
-0.15 s. None of 481 real pages has more than 20 million."""
+None of 481 real pages has more than 20 million."""
 _MAX_WALKS: Final = 5_000_000
 """Open elements times end tags of formatting elements: each may search all open elements eight times. 0.3 s."""
 _MAX_REPEATED: Final = 500_000
