@@ -180,7 +180,8 @@ async def exchange(
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
             if handler.requests > 1 and server is not None:
                 connections.note_reuse(server, answered=False)
-            if handler.body_end.alert is not None:
+            # Over a kept connection TLS has worked, so that is no refusal.
+            if handler.body_end.alert is not None and handler.requests == 1:
                 raise TlsRefused(handler.body_end.alert) from error
             is_kept = handler.requests > 1 and handler.overhead.is_empty
             raise (KeptClosed if is_kept else ClosedEarly)("closed without a response") from error

@@ -233,6 +233,56 @@ async def test_a_kept_connection_that_ends_after_a_part_of_an_answer_is_no_stale
         assert not answer.kept_closed
 
 
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize(
+    "damage",
+    [b"\x17\x03\x03\x00\x20" + b"x" * 32, bytes([21, 3, 3, 0, 2, 2, 80]), head(status=b"408 Request Timeout")],
+    ids=["a damaged record", "an alert in the clear", "an answer in the clear"],
+)
+def test_a_kept_connection_that_ends_with_a_fault_of_tls_says_nothing_of_the_host(
+    damage: bytes, loop: str, tmp_path: Path
+) -> None:
+    tls, authorities = issued("kept.test", tmp_path)
+    is_damaged = asyncio.Event()
+
+    async def main() -> None:
+        async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            inner, outer = await asyncio.open_connection("127.0.0.1", server.port)
+
+            async def ask() -> None:
+                while data := await reader.read(65536):
+                    if is_damaged.is_set():
+                        writer.write(damage)
+                        break
+                    outer.write(data)
+                outer.close()
+
+            async def answer() -> None:
+                while data := await inner.read(65536):
+                    writer.write(data)
+                writer.close()
+
+            await asyncio.gather(ask(), answer(), return_exceptions=True)
+
+        async with raw_server({"/": [page(b"own")]}, tls=tls) as server:
+            door = await asyncio.start_server(relay, "127.0.0.1", 0)
+            port = door.sockets[0].getsockname()[1]
+            fetcher = http_fetcher(hosts={"kept.test": f"127.0.0.1:{port}"}, authorities=[authorities])
+            try:
+                assert await body(fetcher, "https://kept.test/") == b"own"
+                is_damaged.set()
+                answer = await fetcher.fetch(Request(url="https://kept.test/"))
+                is_damaged.clear()
+                assert await body(fetcher, "https://kept.test/") == b"own"
+            finally:
+                await fetcher.aclose()
+                door.close()
+        assert (kind(answer), getattr(answer, "kept_closed", False)) == (FailureKind.DISCONNECTED, True)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
+        runner.run(main())
+
+
 async def test_a_broken_head_on_a_kept_connection_is_a_failure_and_nothing_else(fetchers: Fetchers) -> None:
     escaped: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: escaped.append(context))
