@@ -123,7 +123,7 @@ class RobotsTxt:
                 if known is None and hop is not None and hop is not before:
                     return hop.verdict
                 continue
-            hop = self._hops.get(origin) or Hop(url=f"{origin}/robots.txt")
+            hop = self._hops.get(origin) or Hop(url=_own_url(origin))
             if self.prerequisite(url) != prerequisite:
                 # The request would go to a host for which the caller has not waited.
                 return msgspec.structs.replace(hop.verdict, asked=False)
@@ -171,7 +171,8 @@ class RobotsTxt:
         response = await self._fetcher.fetch(Request(url=hop.url, max_body_bytes=MAX_ROBOTS_BYTES))
         if self._archive is not None:
             await self._archive(response)
-        if not hop.redirects and isinstance(response, Failure) and response.kind in REFUSALS:
+        is_own = hop.url == _own_url(origin)
+        if is_own and isinstance(response, Failure) and response.kind in REFUSALS:
             # Not stored in the notes, because another configuration may allow it.
             expires_at = self._clock() + self.lifetimes.max_retry_s
             return self._cache.put(
@@ -193,7 +194,7 @@ class RobotsTxt:
             now,
             self.lifetimes,
             retry_after_s=pause_s,
-            redirected=hop.redirects > 0,
+            redirected=not is_own,
         )
         rules = None
         if _is_long(status):
@@ -239,6 +240,11 @@ def target_of(redirect: Redirect, url: str, /) -> str | None:
     that is no URL to crawl."""
     target = _URLS.read(redirect.location, url)
     return target.url if isinstance(target, Target) else None
+
+
+def _own_url(origin: str, /) -> str:
+    """Where the robots.txt of an origin is, unless it redirects."""
+    return f"{origin}/robots.txt"
 
 
 def must_repeat(response: Fetched, /) -> bool:

@@ -586,6 +586,14 @@ async def test_a_request_over_a_kept_connection_that_was_closed_is_sent_again_af
     assert world.slept == [2.0] * (len(world.web.asked) - 1)
 
 
+@pytest.mark.parametrize("kind", [FailureKind.CONNECT, FailureKind.PRIVATE_ADDRESS])
+async def test_what_a_host_answers_to_the_same_request_sent_again_is_its_own_answer(kind: FailureKind) -> None:
+    world = World(msgspec.structs.replace(failure(FailureKind.DISCONNECTED), kept_closed=True))
+    assert not (await world.robots.allows("http://a.test/")).known
+    world.web.answers["http://a.test/robots.txt"] = failure(kind, reached=False)
+    assert (await world.allows()).reason == kind.value
+
+
 async def test_a_restart_follows_the_redirects_from_the_first_again() -> None:
     before = World(redirect("/1"))
     await before.robots.allows("http://a.test/")
