@@ -48,7 +48,11 @@ def test_every_command_says_that_there_is_no_crawl_and_what_to_name(
     empty.mkdir()
     file.touch()
     (daemon / "daemon").mkdir(parents=True)
-    for directory in (tmp_path / "missing", empty, file):
+    cleared = tmp_path / "cleared"  # to begin anew, and killed before it had begun
+    cleared.mkdir()
+    (cleared / "lock").touch()
+    (cleared / "crawl.toml.before").write_text("[crawl]\n")
+    for directory in (tmp_path / "missing", empty, file, cleared):
         told = said(command, directory)
         assert f"there is no crawl in {directory}: expected {directory / 'crawl.toml'}" in told
         assert "name the directory of a crawl" in told

@@ -230,7 +230,8 @@ def _pack(directory: Path, to: Path, options: _Options, places: Sequence[Path]) 
 
 
 def _check(directory: Path, part: int | None) -> None:
-    if CrawlDirectory(directory).earlier_configuration is None:
+    crawl = CrawlDirectory(directory)
+    if crawl.earlier_configuration != crawl.configuration:
         raise no_crawl(directory)
     place(directory, part)
 

@@ -45,7 +45,7 @@ def plan_prune(path: Path, keep: Keep) -> PruneReport:
     """What would be deleted of the crawl in a directory, whether it runs or not. Raises `DirectoryRefused` and
     `OSError`."""
     crawl = CrawlDirectory(path)
-    if crawl.earlier_configuration is None:
+    if crawl.earlier_configuration != crawl.configuration:
         raise no_crawl(path)
     outputs = [CrawlDirectory(each) for each in output_directories(path)]
     plan = make_plan(outputs, keep, now=time.time())
