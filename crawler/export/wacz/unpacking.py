@@ -1,5 +1,6 @@
 """Takes the WARC files out of WACZ files."""
 
+import os
 import shutil
 import zipfile
 import zlib
@@ -17,13 +18,15 @@ _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
 
 @contextmanager
 def unpacked(places: Sequence[Path], beside: Path) -> Iterator[tuple[Path, ...]]:
-    """Places with WARC files, with a temporary folder for each WACZ file. It lies beside that path, and takes as much
-    space. One that a process has left that was killed is deleted. Raises `ExportRefused` and `OSError`."""
+    """Places with WARC files, with a temporary folder for each WACZ file. It lies beside that path, or in it if that is
+    a folder beside which we may write nothing, and takes as much space. One that a process has left that was killed is
+    deleted. Raises `ExportRefused` and `OSError`."""
     if not any(is_wacz(place) for place in places):
         yield tuple(places)
         return
     name = f".{beside.name}.unpacked"
-    scratch = beside / name if beside.is_mount() else beside.with_name(name)
+    is_alone = beside.is_mount() or (beside.is_dir() and not os.access(beside.parent, os.W_OK))
+    scratch = beside / name if is_alone else beside.with_name(name)
     scratch.mkdir(parents=True, exist_ok=True)
     with locked_folder(scratch):
         for path in scratch.iterdir():

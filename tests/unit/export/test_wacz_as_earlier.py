@@ -1,5 +1,6 @@
 """A WACZ file is an earlier crawl like any other: bodies are found in it, and copied from it."""
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from click.testing import CliRunner
 
 from crawler.cli import onceover
 from crawler.export.aside import locked_folder
+from crawler.export.wacz.unpacking import unpacked
 from crawler.export.writers import ExportRefused
 from crawler.write.dedupe.sources import responses_in, sources_in
 from tests.unit.export.test_tables import run
@@ -43,6 +45,18 @@ async def test_what_refers_to_a_wacz_is_packed_whole_and_read_from_there(tmp_pat
     run(crawl, "wacz", tmp_path / "c.wacz", "--earlier", str(wacz))
     left_over = {each.name for each in tmp_path.iterdir()}
     assert left_over == {"a.wacz", "b.wacz", "c.wacz", "crawl", "earlier", "earlier.wacz"}
+
+
+async def test_it_is_unpacked_in_a_folder_beside_which_nothing_may_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wacz, folder = tmp_path / "earlier.wacz", tmp_path / "tables"
+    run(await archived_crawl(tmp_path / "crawl", page(1)), "wacz", wacz)
+    folder.mkdir()
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path or mode != os.W_OK)
+    with unpacked([wacz], folder) as (place,):
+        assert place.is_relative_to(folder)
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("keep", [30, -40])
