@@ -17,8 +17,12 @@ _TOKEN: Final = re.compile(
     rb"|<(?P<name>[a-zA-Z][^\t\n\f\r <>/]*+)(?P<attributes>[^<>]*+)(?<=/)>",
     re.DOTALL,
 )
-_BROKEN_VALUE: Final = re.compile(rb"""=[\t\n\r ]*(?:"[^"<\t\n\r]*[\t\n\r][^"<]*"|'[^'<\t\n\r]*[\t\n\r][^'<]*')""")
-"""The value of an attribute with line breaks or tabs."""
+_BROKEN_TAG: Final = re.compile(
+    rb"""<[a-zA-Z][^<>"']*(?:(?:"[^"<\t\n\r]*"|'[^'<\t\n\r]*')[^<>"']*)*"""
+    rb"""(?:"[^"<\t\n\r]*[\t\n\r][^"<]*"|'[^'<\t\n\r]*[\t\n\r][^'<]*')"""
+    rb"""[^<>"']*(?:(?:"[^"<]*"|'[^'<]*')[^<>"']*)*"""
+)
+"""A start tag in which the value of an attribute has line breaks or tabs."""
 _BREAK: Final = re.compile(rb"\r\n|[\t\n\r]")
 _VOID: Final = frozenset(
     b"area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr".split()
@@ -28,11 +32,11 @@ _VOID: Final = frozenset(
 def xhtml_to_html(xhtml: bytes, /) -> bytes:
     """Add an end tag to each empty element that needs one, and turn CDATA into text, and line breaks of attributes into
     spaces. `xhtml` is in UTF-8."""
-    return _TOKEN.sub(_rewrite_token, _BROKEN_VALUE.sub(_join_lines, xhtml))
+    return _TOKEN.sub(_rewrite_token, _BROKEN_TAG.sub(_join_lines, xhtml))
 
 
-def _join_lines(value: re.Match[bytes]) -> bytes:
-    return _BREAK.sub(b" ", value[0])
+def _join_lines(tag: re.Match[bytes]) -> bytes:
+    return _BREAK.sub(b" ", tag[0])
 
 
 def _rewrite_token(token: re.Match[bytes]) -> bytes:

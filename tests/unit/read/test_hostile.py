@@ -235,6 +235,12 @@ def test_hostile_xhtml_takes_no_hostile_time(piece: bytes) -> None:
     xhtml_to_html(piece * 200_000)
 
 
+@pytest.mark.parametrize("piece", [b"'\n'", b"\"'\n", b"'x'", b"\n", b"'\n"])
+@pytest.mark.timeout(MAX_WAIT_S)
+def test_a_hostile_tag_of_xhtml_takes_no_hostile_time(piece: bytes) -> None:
+    xhtml_to_html(b"<a " + piece * 200_000 + b"'")
+
+
 @pytest.mark.timeout(MAX_WAIT_S)
 def test_strings_that_are_almost_paths_take_no_hostile_time() -> None:
     string = f"'/{'%' * 2000}'"

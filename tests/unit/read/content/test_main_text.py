@@ -110,6 +110,11 @@ def test_xhtml_is_read_as_xml() -> None:
     assert "a < b" in (read(html, content_type="application/xhtml+xml").text or "")
 
 
+def test_lines_of_xhtml_stay_where_they_look_like_an_attribute() -> None:
+    html = f"<html><body><p>{SENTENCES}</p><pre>a = 'b\n  c'\nd</pre></body></html>"
+    assert "a = 'b\n  c'\nd" in (read(html, content_type="application/xhtml+xml").markdown or "")
+
+
 def test_what_is_no_html_has_no_text() -> None:
     assert read(b"\x89PNG\r\n\x1a\n", content_type="image/png") == Content()
 
