@@ -37,9 +37,6 @@ _SVG_CONTAINERS: Final = frozenset(
     " pattern mask clippath filter lineargradient radialgradient".split()
 )
 """Elements of SVG that may hold others, in lower case. Not all parsers tell the name space of an element."""
-_MOST_CONTAINERS: Final = 32
-"""How many of them we look through for the <svg> around. In a page that nests more, each would be looked through for
-each element."""
 
 
 class Attributes(Protocol):
@@ -90,6 +87,8 @@ class ElementReader(Generic[Node]):
         # Elements may be nested, such as anchors through <object>. Without a budget we would read the innermost text
         # once for each of them. And parsers repeat an unclosed anchor, with its whole href, in each block that follows.
         self._text_budget = self._href_budget = 4 * len(document.html) + 1000
+        # Where containers of SVG are nested, each is looked through for the <svg> around each element.
+        self._container_budget = 2 * len(document.html) + 20_000
         self._robots_names = document.robots_names
         options = document.options
         self._scripts = options.scripts
@@ -116,7 +115,8 @@ class ElementReader(Generic[Node]):
         return self._has_svg and self._is_within_svg(node)
 
     def _is_within_svg(self, node: Node) -> bool:
-        for tag in islice(self._tags_around(node), _MOST_CONTAINERS):
+        for tag in islice(self._tags_around(node), self._container_budget):
+            self._container_budget -= 1
             name = tag.lower()
             if name not in _SVG_CONTAINERS:
                 return name == "svg"

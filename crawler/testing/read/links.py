@@ -197,7 +197,9 @@ class LinkTests(HtmlExtractorSuite):
 
     def test_elements_of_svg_outside_of_svg_change_nothing(self) -> None:
         html = (
-            "<svg><path d=x></path></svg><div><path d=y><g><mask><script src=a></script><link rel=icon href=b>"
+            "<svg><path d=x></path></svg><div>"
+            + 40 * "<path d=y>"
+            + "<g><mask><script src=a></script><link rel=icon href=b>"
             "<video src=c></video><a xlink:href=no>x</a><iframe src=d></iframe></div>"
             "<svg><g><a xlink:href=e><script src=no xlink:href=f></script></a></g></svg>"
         )
