@@ -5,7 +5,8 @@ bodies grow. Beyond it only one body at a time grows; the others wait: we do not
 these down. That one may exceed the limit, so that one body can always complete.
 
 If that one comes slowly while others wait, another may grow too. So beside one slow body there is always one whose
-server keeps up, and no slow server stops the crawl. Other slow bodies wait for the first one.
+server keeps up, and no slow server stops the crawl. Other slow bodies wait for the first one. Servers that send much
+and then little could fill the memory in this way, so the slow bodies together get only so much beyond the limit.
 """
 
 import asyncio
@@ -20,6 +21,8 @@ FREE_BYTES: Final = 64 * 1024
 TURN_S: Final = 0.25
 TURN_BYTES: Final = 256 * 1024
 """A body that grows less than that in `TURN_S` is slow."""
+MAX_SLOW_BYTES: Final = 16_000_000
+"""If all bodies take that much more than the limit, and one is slow already, a second slow one keeps its turn."""
 
 
 class BodyBudget:
@@ -65,7 +68,12 @@ class BodyBudget:
     def _judge(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         favourite, before = self._favourite, self._before
-        if favourite is not None and favourite is before[0] and favourite.size_bytes < before[1] + TURN_BYTES:
+        if (
+            favourite is not None
+            and favourite is before[0]
+            and favourite.size_bytes < before[1] + TURN_BYTES
+            and (self._slow is None or self.used_bytes <= self._limit_bytes + MAX_SLOW_BYTES)
+        ):
             favourite.is_slow = True
             self._favourite, self._slow = None, self._slow or favourite
             self._wake()

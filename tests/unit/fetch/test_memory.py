@@ -2,7 +2,7 @@ import asyncio
 import gc
 from threading import Thread
 
-from crawler.fetch.body_budget import FREE_BYTES, TURN_BYTES, TURN_S, BodyBudget, Claim
+from crawler.fetch.body_budget import FREE_BYTES, MAX_SLOW_BYTES, TURN_BYTES, TURN_S, BodyBudget, Claim
 from crawler.testing.loops import in_virtual_time
 
 
@@ -84,6 +84,26 @@ async def test_a_body_that_comes_slowly_stops_no_other() -> None:
     for each in (slower, last):
         each.release(None)
     assert memory.used_bytes == 0
+
+
+@in_virtual_time
+async def test_bodies_that_come_slowly_after_much_take_no_more_memory_than_they_may() -> None:
+    memory = BodyBudget(0)
+    much = MAX_SLOW_BYTES // 2
+    bodies = [Claim(memory) for _ in range(10)]
+
+    async def receive(body: Claim) -> None:
+        await body.may_grow()
+        body.grow_to(FREE_BYTES + much)
+
+    for each in bodies:
+        each.grow_to(FREE_BYTES + 10)
+    receiving = [asyncio.ensure_future(receive(each)) for each in bodies]
+    for released in range(8):
+        await asyncio.sleep(20 * TURN_S)
+        assert memory.used_bytes == 2 * much + (8 - released) * 10
+        bodies[released].release(None)
+    await asyncio.gather(*receiving)
 
 
 async def test_memory_that_a_thread_frees_is_given_back_in_the_loop() -> None:
