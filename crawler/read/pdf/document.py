@@ -96,24 +96,29 @@ def _links(page: PageObject, base: str | None) -> Iterator[Link]:
         href = None
         with suppress(*_BROKEN):
             action = reference.get_object().get("/A")
-            href = _href(_target(action.get_object())) if action is not None else None
+            href = _target(action.get_object(), base) if action is not None else None
         if href:
-            # As viewers do: authors omit the scheme, and `www.pdf` is a document.
-            has_host = href.startswith("www.") and href.count(".") > 1
-            href = f"http://{href}" if has_host else href
-            yield Link(href if base is None else join(base, href) or href, LinkKind.LINK)
+            yield Link(href, LinkKind.LINK)
 
 
-def _target(action: DictionaryObject) -> object:
-    """What an action leads to: a URI, or the file name of another document, relative to this one."""
+def _target(action: DictionaryObject, base: str | None) -> str | None:
+    """What an action leads to: a URI, or the file name of another document, which is relative to this one."""
     if "/URI" in action:
-        return action["/URI"]
+        href = _href(action["/URI"])
+        return _by_base(href, base) if href else None
     if action.get("/S") != "/GoToR":
         return None
     file = action["/F"]
-    name = file["/UF" if "/UF" in file else "/F"] if isinstance(file, DictionaryObject) else file
-    # An absolute one is of the disk of its author.
-    return None if isinstance(name, str) and name.startswith("/") else name
+    name = _href(file["/UF" if "/UF" in file else "/F"] if isinstance(file, DictionaryObject) else file)
+    # An absolute one is of the disk of its author. Windows writes it with a backslash.
+    return None if name is None or name.startswith(("/", "\\")) else name
+
+
+def _by_base(href: str, base: str | None) -> str:
+    # As viewers do: authors omit the scheme, and `www.pdf` is a document.
+    has_host = href.startswith("www.") and href.count(".") > 1
+    href = f"http://{href}" if has_host else href
+    return href if base is None else join(base, href) or href
 
 
 def _base(reader: PdfReader) -> str | None:

@@ -4,7 +4,15 @@ import io
 
 import pytest
 from pypdf import PdfWriter, annotations
-from pypdf.generic import ArrayObject, DictionaryObject, NameObject, NullObject, NumberObject, TextStringObject
+from pypdf.generic import (
+    ArrayObject,
+    ByteStringObject,
+    DictionaryObject,
+    NameObject,
+    NullObject,
+    NumberObject,
+    TextStringObject,
+)
 
 from crawler.page import LinkKind
 from crawler.read.options import Options
@@ -110,6 +118,8 @@ def test_links_to_other_documents_are_relative_to_this_one() -> None:
             {NameObject("/F"): TextStringObject("no.pdf"), NameObject("/UF"): TextStringObject("d é.pdf")}
         ),
         TextStringObject("/C/no.pdf"),
+        ByteStringObject(b"/C/no\x9f.pdf"),
+        TextStringObject("\\\\server\\no.pdf"),
         DictionaryObject(),
         NumberObject(1),
         TextStringObject("e.pdf"),
@@ -120,6 +130,8 @@ def test_links_to_other_documents_are_relative_to_this_one() -> None:
         )
         for file in files
     )
+    base = TextStringObject("https://b.example/x/")  # of URIs alone
+    writer.root_object[NameObject("/URI")] = DictionaryObject({NameObject("/Base"): base})
     file = io.BytesIO()
     writer.write(file)
     assert [each.href for each in read_pdf(file.getvalue()).links] == ["../b.pdf", "c.pdf", "d é.pdf", "e.pdf"]
