@@ -173,6 +173,7 @@ class RobotsTxt:
             await self._archive(response)
         is_own = hop.url == _own_url(origin)
         if is_own and isinstance(response, Failure) and response.kind in REFUSALS:
+            self._hops.pop(origin, None)
             # Not stored in the notes, because another configuration may allow it.
             expires_at = self._clock() + self.lifetimes.max_retry_s
             return self._cache.put(

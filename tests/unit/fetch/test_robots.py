@@ -593,6 +593,13 @@ async def test_what_a_host_answers_to_the_same_request_sent_again_is_its_own_ans
     world.web.answers["http://a.test/robots.txt"] = failure(kind, reached=False)
     assert (await world.allows()).reason == kind.value
 
+    world.now += 1e7
+    hops = [f"/{number}" for number in range(MAX_REDIRECTS)]
+    for path, target in zip(("/robots.txt", *hops), hops, strict=False):
+        world.web.answers[f"http://a.test{path}"] = redirect(target)
+    world.web.answers[f"http://a.test{hops[-1]}"] = page(RULES)
+    assert (await world.allows("/private")).reason == "robots"  # no request of before counts
+
 
 async def test_a_restart_follows_the_redirects_from_the_first_again() -> None:
     before = World(redirect("/1"))
