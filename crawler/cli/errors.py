@@ -94,7 +94,9 @@ def error_text(error: BaseException) -> str:
         text = error.strerror + (f": {error.filename}" if error.filename else "")
         place = error.filename2 or error.filename
         if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError) and isinstance(place, str):
-            text = found_instead(Path(place), is_folder=isinstance(error, IsADirectoryError))
+            is_there = isinstance(error, FileExistsError) and Path(place).is_dir()
+            is_folder = isinstance(error, IsADirectoryError)
+            text = text if is_there else found_instead(Path(place), is_folder=is_folder)
         if error.errno == errno.EIO:
             text += "; the log of the kernel says which disk failed, and what was saved is kept"
         if isinstance(error, PermissionError) and isinstance(error.filename, str):

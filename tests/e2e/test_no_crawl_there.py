@@ -114,6 +114,9 @@ def test_what_the_system_refuses_is_told_with_what_to_do(tmp_path: Path) -> None
             (file / below).mkdir(exist_ok=exist_ok)
         told = f"expected a folder, found a file: {file}; move it away, or name another one"
         assert error_text(failed.value) == told
+    with pytest.raises(FileExistsError) as failed:
+        folder.mkdir()
+    assert error_text(failed.value) == f"File exists: {folder}"
 
 
 def test_whoever_is_denied_access_is_told_to_whom_the_file_belongs(
