@@ -322,4 +322,5 @@ def test_a_new_crawl_leaves_nothing_of_a_division_that_was_stopped(
         stop(crawl, 4)
     with CrawlDirectory(crawl.directory) as directory:
         clear_crawl(directory)
-    assert {path.name for path in crawl.directory.iterdir()} <= {"lock"}
+        kept = {directory.lock.name, directory.earlier_settings.name}
+    assert {path.name for path in crawl.directory.iterdir()} <= kept
