@@ -17,7 +17,7 @@ from crawler.serve.life.changes import Usage
 from crawler.serve.life.endings import how_text
 from crawler.serve.life.facts import FINISHED, Facts, KeeperOptions, Process, Wish
 from crawler.serve.life.settling import closed, settle
-from crawler.serve.life.steps import End, Look, Start, Wait, next_step
+from crawler.serve.life.steps import End, Look, Start, Step, Wait, next_step
 from crawler.serve.life.summary import Summary, summarize
 from crawler.serve.machine import Taken
 from crawler.serve.old_runs import delete_old_runs
@@ -121,20 +121,20 @@ class Keeper:
                 for note in notes:
                     self._log(logging.INFO, note)
                 await self._save()
+                step = next_step(self.facts, now := time.time(), timeouts=self._options.timeouts)
+                step = self._commands.starts.in_turn(self.name, self.facts, step, now, wake=self._woken.set)
                 self._tell()
                 self._told()
                 if self._is_left or (self.facts.is_closing and self.facts.crawl_process is None):
                     return
-                await self._do_next()
+                await self._do(step)
         finally:
             self._commands.starts.leave(self.name)
             if self._process is not None:
                 self._process.close()
 
-    async def _do_next(self) -> None:
-        now = time.time()
-        step = next_step(self.facts, now, timeouts=self._options.timeouts)
-        match self._commands.starts.in_turn(self.name, self.facts, step, now, wake=self._woken.set):
+    async def _do(self, step: Step) -> None:
+        match step:
             case Start(directory):
                 self._start(directory)
             case End() as end:

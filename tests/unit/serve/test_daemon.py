@@ -19,6 +19,8 @@ from crawler.serve.inspection import Answered, Commands
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.changes import Looked
 from crawler.serve.life.facts import KeeperOptions, Plan, Process, Record, Rest, Why, Wish
+from crawler.serve.life.summary import Summary
+from crawler.serve.life.turns import Turns
 from crawler.serve.machine import Limits, Taken
 from crawler.serve.notify import Supervisor
 from crawler.serve.process import CrawlProcess, Output, start
@@ -244,6 +246,25 @@ async def test_a_command_that_works_on_a_stopped_crawl_is_left_alone(tmp_path: P
         await keeping
     await command.communicate(b"")
     assert command.returncode == 0
+
+
+async def test_it_is_told_at_once_that_a_crawl_waits_for_its_turn(tmp_path: Path) -> None:
+    commands, summaries, is_told = Commands(), list[Summary](), asyncio.Event()
+    commands.starts = Turns(0)
+
+    def tell() -> None:
+        summaries.append(keeper.summary)
+        is_told.set()
+
+    with Home(tmp_path) as home:
+        keeper = Keeper("a", home, KeeperOptions(), commands=commands, told=tell)
+        keeper.facts = msgspec.structs.replace(keeper.facts, plan=Plan(directory=str(tmp_path / "a"), digest=""))
+        keeping = asyncio.create_task(keeper.run())
+        await is_told.wait()
+        keeper.close()
+        await keeping
+    assert summaries[0].reason == "it waits until other crawls have started"
+    assert not commands.starts.has_waiting("a")
 
 
 class Overtaken(Commands):
