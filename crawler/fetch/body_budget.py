@@ -6,7 +6,7 @@ these down. That one may exceed the limit, so that one body can always complete.
 
 If that one comes slowly while others wait, another may grow too. So beside one slow body there is always one whose
 server keeps up, and no slow server stops the crawl. Other slow bodies wait for the first one. Servers that send much
-and then little could fill the memory in this way, so the slow bodies together get only so much beyond the limit.
+and then little could fill the memory in this way, so slow bodies that wait take only so much together.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ TURN_S: Final = 0.25
 TURN_BYTES: Final = 256 * 1024
 """A body that grows less than that in `TURN_S` is slow."""
 MAX_SLOW_BYTES: Final = 16_000_000
-"""If all bodies take that much more than the limit, and one is slow already, a second slow one keeps its turn."""
+"""If slow bodies would take more together, the next one keeps its turn."""
 
 
 class BodyBudget:
@@ -31,8 +31,8 @@ class BodyBudget:
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._favourite: Claim | None = None
-        self._slow: Claim | None = None
-        """The slow body that may grow beside the favourite."""
+        self._slow: list[Claim] = []
+        """The slow bodies. The first one may grow beside the favourite."""
         self._timer: asyncio.TimerHandle | None = None
         self._before: tuple[Claim | None, int] = None, 0
         """The favourite when the timer was set, and its size."""
@@ -44,9 +44,8 @@ class BodyBudget:
     def allows(self, claim: "Claim") -> bool:
         if self.used_bytes <= self._limit_bytes:
             return True
-        if claim.is_slow:
-            self._slow = self._slow or claim
-            return self._slow is claim
+        if claim in self._slow:
+            return claim is self._slow[0]
         self._favourite = self._favourite or claim
         return self._favourite is claim
 
@@ -72,10 +71,10 @@ class BodyBudget:
             favourite is not None
             and favourite is before[0]
             and favourite.size_bytes < before[1] + TURN_BYTES
-            and (self._slow is None or self.used_bytes <= self._limit_bytes + MAX_SLOW_BYTES)
+            and not (self._slow and sum(each.size_bytes for each in (favourite, *self._slow)) > MAX_SLOW_BYTES)
         ):
-            favourite.is_slow = True
-            self._favourite, self._slow = None, self._slow or favourite
+            self._slow.append(favourite)
+            self._favourite = None
             self._wake()
         if self._waiting:
             self._watch(loop)
@@ -90,8 +89,8 @@ class BodyBudget:
     def forget(self, claim: "Claim") -> None:
         if self._favourite is claim:
             self._favourite = None
-        elif self._slow is claim:
-            self._slow = None
+        elif claim in self._slow:
+            self._slow.remove(claim)
         else:
             return
         self._wake()
@@ -110,7 +109,6 @@ class Claim:
         self.budget = budget
         self.size_bytes = 0
         """What counts of it."""
-        self.is_slow = False
 
     def grow_to(self, size_bytes: int) -> bool:
         """Count the body with that size; returns whether it may grow further."""
