@@ -6,7 +6,7 @@ these down. That one may exceed the limit, so that one body can always complete.
 
 If that one comes slowly while others wait, another may grow too. So beside one slow body there is always one whose
 server keeps up, and no slow server stops the crawl. Other slow bodies wait for the first one. Servers that send much
-and then little could fill the memory in this way, so slow bodies that wait take only so much together.
+and then little could fill the memory in this way, so slow bodies take only so much beyond the limit.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ TURN_S: Final = 0.25
 TURN_BYTES: Final = 256 * 1024
 """A body that grows less than that in `TURN_S` is slow."""
 MAX_SLOW_BYTES: Final = 16_000_000
-"""If slow bodies would take more together, the next one keeps its turn."""
+"""If slow bodies would take more beyond the limit, the next one keeps its turn."""
 
 
 class BodyBudget:
@@ -71,13 +71,18 @@ class BodyBudget:
             favourite is not None
             and favourite is before[0]
             and favourite.size_bytes < before[1] + TURN_BYTES
-            and not (self._slow and sum(each.size_bytes for each in (favourite, *self._slow)) > MAX_SLOW_BYTES)
+            and self._may_wait(favourite)
         ):
             self._slow.append(favourite)
             self._favourite = None
             self._wake()
         if self._waiting:
             self._watch(loop)
+
+    def _may_wait(self, favourite: "Claim") -> bool:
+        """Whether another one may grow instead, although this one keeps its memory."""
+        slow_bytes = sum(each.size_bytes for each in (favourite, *self._slow))
+        return not self._slow or min(slow_bytes, self.used_bytes - self._limit_bytes) <= MAX_SLOW_BYTES
 
     def use(self, size_bytes: int) -> None:
         self.used_bytes += size_bytes

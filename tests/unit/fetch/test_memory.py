@@ -106,6 +106,22 @@ async def test_bodies_that_come_slowly_after_much_take_no_more_memory_than_they_
     await asyncio.gather(*receiving)
 
 
+@in_virtual_time
+async def test_what_slow_bodies_took_within_the_limit_stops_no_other() -> None:
+    memory = BodyBudget(2 * MAX_SLOW_BYTES)
+    *slow, quick = bodies = [Claim(memory) for _ in range(5)]
+    for each in slow:
+        assert each.grow_to(FREE_BYTES + MAX_SLOW_BYTES // 2)
+    for each in bodies:
+        assert each.grow_to(each.size_bytes + FREE_BYTES + 10) is (each is slow[0])
+    waiting = [asyncio.ensure_future(each.may_grow()) for each in bodies]
+    await waiting[-1]
+    assert quick.grow_to(FREE_BYTES + TURN_BYTES)
+    for each in bodies:
+        each.release(None)
+    await asyncio.gather(*waiting)
+
+
 async def test_memory_that_a_thread_frees_is_given_back_in_the_loop() -> None:
     memory = BodyBudget(0)
     claim = Claim(memory)
