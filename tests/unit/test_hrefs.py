@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ada_url import normalize_url
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +48,20 @@ def test_many_are_read_as_each_alone(given: list[str], reader: UrlReader, base: 
 def test_any_text_is_read_as_alone(href: str, base: str) -> None:
     reader = UrlReader()
     assert reader.read_many([href], base) == [reader.read(href, base)]
+
+
+_LABEL = r"(?:[0-9A-Z_a-z-]{0,4}|xn--[a-z0-9-]{1,4}|0[xX][0-9a-f]{0,2})"
+
+
+@settings(max_examples=1000)
+@given(st.from_regex(rf"\Ahttps?://(?:{_LABEL}\.){{0,3}}{_LABEL}(?::(?:80|443|[0-9]{{0,5}}))?\Z", fullmatch=True))
+def test_origins_are_those_of_the_standard(origin: str) -> None:
+    try:
+        expected = normalize_url(f"{origin}/")
+    except ValueError:
+        expected = None
+    found = hrefs.join_plain(f"{origin}/", None)
+    assert found is None or f"{found[0].text}{found[1]}" == expected
 
 
 @pytest.mark.parametrize("base", BASES)
