@@ -94,24 +94,21 @@ class ReadyQueues:
         first = self._first()
         if first is None:
             return None
-        precedence, item = first
+        precedence, queue, peers = first
         self.ready -= 1
-        if isinstance(item, Queue):
-            _leave(self._fifo, precedence, item)
+        if peers is None:
+            _leave(self._fifo, precedence, queue)
             self.offered -= 1
-            return item
+            return queue
         self._fifo.pop(precedence)
-        item.entries.discard(precedence)
-        best = _first_of(item)
-        assert best is not None, "peers that are offered have a ready queue"
-        own_precedence, queue = best
-        _leave(item.fifo, own_precedence, queue)
-        item.ready -= 1
-        self._withdraw(item)
-        for group in item.groups:
+        peers.entries.discard(precedence)
+        _leave(peers.fifo, queue.record.precedence, queue)
+        peers.ready -= 1
+        self._withdraw(peers)
+        for group in peers.groups:
             group.leased += 1
-        self._offer(item)
-        self._admit_parked(item)
+        self._offer(peers)
+        self._admit_parked(peers)
         return queue
 
     def admit_parked(self, group: Group) -> None:
@@ -130,18 +127,19 @@ class ReadyQueues:
             if peers.offered:
                 return
 
-    def _first(self) -> tuple[int, Queue | Peers] | None:
-        """The next entry of the common FIFO, after gaps have been removed."""
+    def _first(self) -> tuple[int, Queue, Peers | None] | None:
+        """The next entry of the common FIFO, after gaps have been removed: its precedence, its queue, and the peers
+        whose entry it is."""
         while (first := self._fifo.first()) is not None:
             precedence, item = first
             if isinstance(item, Queue):
                 if _is_valid(self._fifo, precedence, item):
-                    return first
+                    return precedence, item, None
                 _leave(self._fifo, precedence, item)
                 continue
             best = _first_of(item) if item.offered else None
             if best is not None and item.closed_group is None and best[0] <= precedence:
-                return first
+                return precedence, best[1], item
             self._fifo.pop(precedence)
             item.entries.discard(precedence)
             if best is None:
