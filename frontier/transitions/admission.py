@@ -140,7 +140,9 @@ class Admission:
         verdicts: Sequence[bool] = ()
         if batch:
             verdicts = await self._asking.ask(batch, canonicals)
-        new = [batch[place] for place, is_new in zip(range(len(batch)), verdicts, strict=True) if is_new]
+        new: list[CrawlUrl] = []
+        if any(verdicts):  # most pages have no new link
+            new = [batch[place] for place, is_new in zip(range(len(batch)), verdicts, strict=True) if is_new]
         admitted = 0
         if not force:
             self._link_counts.add(canonicals, link_counts_of(batch), verdicts)
