@@ -22,14 +22,16 @@ class Proxied(msgspec.Struct):
 
 
 Login = tuple[str, str]
+_CONSENT = b"HTTP/1.1 200 Connection established\r\n\r\n"
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
 async def connect_proxy(
-    to_port: int, *, login: Login | None = None, tls: ssl.SSLContext | None = None
+    to_port: int, *, login: Login | None = None, tls: ssl.SSLContext | None = None, consent: bytes = _CONSENT
 ) -> AsyncIterator[Proxied]:
-    """A proxy for HTTP that leads every CONNECT to a port of this machine; with `tls`, it is asked by https itself."""
+    """A proxy for HTTP that leads every CONNECT to a port of this machine; with `tls`, it is asked by https itself.
+    `consent` is its answer."""
     told = Proxied()
     wanted = None if login is None else "Basic " + base64.b64encode(":".join(login).encode()).decode()
 
@@ -44,7 +46,7 @@ async def connect_proxy(
         if wanted is not None and given != [wanted]:
             writer.write(b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n")
             return
-        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        writer.write(consent)
         await _carry(reader, writer, to_port)
 
     async with _serving(told, serve, tls=tls):

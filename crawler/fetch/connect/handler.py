@@ -63,6 +63,7 @@ class TolerantHandler(ResponseHandler):
         self._chunks: Chunks | None = None
         """Those of the plain body, if it comes in chunks."""
         self._may_be_plain = True
+        self._fix_head = response_heads.fix_head
         self._last_bytes: bytes | None = None
         """The last bytes that have arrived of a body in chunks, which the parser reads; None for other bodies."""
 
@@ -94,6 +95,7 @@ class TolerantHandler(ResponseHandler):
     def set_response_params(self, **params: Any) -> None:
         # aiohttp asks a proxy for a tunnel. It has written the request, so the answer may be there already.
         self.begin_request(may_be_plain=False, is_written=True)
+        self._fix_head = response_heads.fix_tunnel_head
         super().set_response_params(**params)
 
     def begin_request(self, *, may_be_plain: bool, is_written: bool = False) -> None:
@@ -107,9 +109,7 @@ class TolerantHandler(ResponseHandler):
         if self.requests > 1:
             self.interval_s = now - self.asked_at
             self._connections.note_interval(self.interval_s)
-        self.asked_at = now
-        self._awaits_head = True
-        self._pending = b""
+        self.asked_at, self._awaits_head, self._pending = now, True, b""
         self._body = self._plain = self._chunks = self._parser = self._payload = None
         self._may_be_plain = may_be_plain
         # The request is written as soon as this returns.
@@ -232,7 +232,7 @@ class TolerantHandler(ResponseHandler):
                     return b""
                 self._awaits_head = False  # the parser will report the error
             else:
-                fixed = response_heads.fix_head(pending[:end]) if plain is None else b""
+                fixed = self._fix_head(pending[:end]) if plain is None else b""
                 if plain is None and self._may_be_plain:
                     plain = response_heads.read_plain_head(fixed)
                 if plain is None:

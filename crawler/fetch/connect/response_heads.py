@@ -23,6 +23,7 @@ _SOUND = re.compile(
 _STATUS = re.compile(rb"HTTP/([0-9]+(?:\.[0-9]+)?)[ \t]+([0-9]{3})(?![0-9])[ \t]*([^\n]*)", re.IGNORECASE)
 _LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
+_SUCCESS = re.compile(rb"\A(HTTP/1\.[01]) 2[0-9]{2}(?![0-9])")
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _BEGINNING = b"HTTP/"
 _MAX_JUNK_BYTES: Final = 4
@@ -80,6 +81,12 @@ def fix_head(head: bytes, /) -> bytes:
     framing = {b"Content-Length": _one_length(lengths), b"Transfer-Encoding": coding}
     corrected = {name: value for name, value in framing.items() if value is not None}
     return b"\r\n".join([_status_line(status), *_fields(fields, corrected), b"", b""])
+
+
+def fix_tunnel_head(head: bytes, /) -> bytes:
+    """Correct what a proxy answers to CONNECT. Any success opens the tunnel (RFC 9110, section 9.3.6), but for aiohttp
+    only a 200 does."""
+    return _SUCCESS.sub(rb"\1 200", fix_head(head), count=1)
 
 
 def _status_line(line: bytes) -> bytes:

@@ -93,6 +93,32 @@ def test_a_proxy_may_be_asked_by_https_too(loop: str, tmp_path: Path) -> None:
     run_on(loop, main)
 
 
+@pytest.mark.parametrize("loop", LOOPS)
+def test_any_success_of_a_proxy_opens_the_tunnel_and_none_has_a_body(loop: str, tmp_path: Path) -> None:
+    """RFC 9110, section 9.3.6."""
+    tls, authorities = issued("www.far.test", tmp_path)
+
+    async def main() -> None:
+        async with raw_server({"/": [page(b"far away")]}, tls=tls) as server:
+            for consent in (
+                b"HTTP/1.1 201 Created\r\n\r\n",
+                b"HTTP/1.1 204 No Content\r\n\r\n",
+                b"HTTP/1.1 299\r\nVia: 1.1 proxy\r\n\r\n",
+                b"HTTP/1.0 200 OK\r\n\r\n",
+                b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+                b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+            ):
+                async with connect_proxy(server.port, consent=consent) as proxy:
+                    routes = Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"})
+                    [answer] = await fetched("https://www.far.test/", routes, authorities=[authorities])
+                    assert isinstance(answer, Page), (consent, answer)
+                    assert answer.body == b"far away"
+
+    run_on(loop, main)
+
+
 async def test_a_certificate_is_verified_behind_a_proxy_too(tmp_path: Path) -> None:
     tls, authorities = issued("somebody-else.test", tmp_path)
     async with raw_server({"/": [page(b"x")]}, tls=tls) as server:
