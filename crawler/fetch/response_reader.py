@@ -203,7 +203,7 @@ def _common_fields(request: SentRequest, response: Response) -> dict[str, Any]:
     return {
         "url": request.url,
         "status": response.status,
-        "reason": _text(response.reason),
+        "reason": response.reason.encode("utf-8", "surrogateescape").decode("latin-1"),
         "http_version": "1.1" if version == (1, 1) else f"{version.major}.{version.minor}",
         "headers": list(response.headers.lines),
         "request_headers": recorded_headers(response.request_headers),
@@ -256,14 +256,3 @@ def _is_whole(response: Response) -> bool:
         return True
     found = _WHOLE_RANGE.fullmatch(response.headers.first(b"content-range") or "")
     return found is not None and int(found[1]) + 1 == int(found[2])
-
-
-def _text(value: str) -> str:
-    """A header as its sender meant it: UTF-8, else Latin-1. aiohttp leaves what is not UTF-8 as surrogates."""
-    if value.isascii():
-        return value
-    raw = value.encode("utf-8", "surrogateescape")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")

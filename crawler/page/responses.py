@@ -71,7 +71,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
     url: str
     status: int
     reason: str = ""
-    """The reason phrase of the status line."""
+    """The reason phrase of the status line, decoded as Latin-1, as headers are: any of its octets can be told again."""
     http_version: str = "1.1"
     headers: list[tuple[bytes, bytes]]
     """As received, in order."""

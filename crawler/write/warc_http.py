@@ -40,7 +40,7 @@ def request_head(response: Page | Redirect | NotModified) -> bytes:
 
 
 def _as_sent(reason: str) -> bytes:
-    """A reason phrase as its server sent it: what Latin-1 can't express was UTF-8."""
+    """A reason phrase as its server sent it. Only a plug-in gives one that Latin-1 can't express."""
     try:
         return reason.encode("latin-1")
     except UnicodeEncodeError:

@@ -42,7 +42,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
         """The status, reason, headers and body of a response. Raises `ValueError` if it is not a response."""
         head, separator, body = self.block.partition(_END)
         status_line, *lines = head.split(b"\r\n")
-        words = _text(status_line).split(" ", 2)
+        words = status_line.decode("latin-1").split(" ", 2)
         if not separator or len(words) < 2 or whole_number(words[1]) is None:
             raise ValueError(f"a response begins with a status line and headers, found {head[:80]!r}")
         headers = [(name, value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
@@ -67,14 +67,6 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
 def whole_number(text: str) -> int | None:
     """The number that a field of a record says; None if it says none, as in a damaged one."""
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
-
-
-def _text(line: bytes) -> str:
-    """A status line as its server meant it: UTF-8, else Latin-1."""
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError:
-        return line.decode("latin-1")
 
 
 class DamagedPart(msgspec.Struct, frozen=True):

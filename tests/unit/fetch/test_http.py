@@ -23,6 +23,7 @@ from crawler.fetch.connect.network import connections_for
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
+from crawler.write.warc_http import response_head
 from tests.fetchers import Fetchers, http_fetcher
 from tests.servers import CLOSE, CUT, HANG, RESET, RawServer, Script, head, page, raw_server
 from tests.timeouts import MAX_WAIT_S
@@ -218,9 +219,10 @@ async def test_a_connection_that_changes_its_protocol_unasked_is_used_no_more(fe
         assert [seen.connection for seen in server.seen] == [0, 1]
 
 
-async def test_a_reason_may_be_anything() -> None:
-    answered = await page_of([page(status=b"200 \xe4\xf6")])
-    assert answered.reason == "äö"
+@pytest.mark.parametrize("reason", [b"\xe4\xf6", "Trouvé".encode(), "Не найдено".encode(), b"\xff\xc3\xa9\x80"])
+async def test_a_reason_may_be_anything_and_is_archived_as_it_came(reason: bytes) -> None:
+    answered = await page_of([page(status=b"200 " + reason)])
+    assert response_head(answered, body_bytes=None).startswith(b"HTTP/1.1 200 " + reason + b"\r\n")
 
 
 async def test_informational_responses_are_passed_over() -> None:
