@@ -6,7 +6,8 @@
                      little less often.
     of the load      429, 503, or any other failure with Retry-After: the server asks the crawl to slow down. The host
                      rests, twice as long each time it asks, and half as long after each good response since.
-    of the request   the server wants it signed: it is repeated with a signature, once the host has rested.
+    of the request   the server wants it signed, or takes its condition amiss (412): it is repeated with a signature, or
+                     without the condition, once the host has rested.
     of the host      no name, no connection, no robots.txt, or `open_after` time-outs in a row: nothing on the host can
                      be fetched, so its *circuit* is open. The whole queue rests, twice as long each time. Then one URL
                      is tried; the others keep their attempts. One response closes the circuit. After `dead_after`
@@ -131,11 +132,14 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             retry_after_s = max((each for each in rests if each is not None), default=None)
             if any(each.status in SLOW_DOWN_STATUSES for each in loads):
                 pressure = lease.pressure + 1
-        # Once, however few attempts there are: the fetcher marks no request that was signed as its server wants.
-        if isinstance(fetched, Page) and fetched.challenged and lease.url.attempt + 1 < max(2, self.max_attempts):
+        # Once, however few attempts there are: the fetcher marks no request that was signed as its server wants, and
+        # the second attempt sets no condition.
+        may_repeat = lease.url.attempt + 1 < max(2, self.max_attempts)
+        if isinstance(fetched, Page) and may_repeat and (fetched.challenged or _failed_condition(fetched, lease)):
+            reason = CHALLENGED if fetched.challenged else _reason(cause)
             rest_s = self._backoff_s(plain_s, pressure, lease, retry_after_s=retry_after_s)
             return Decision(
-                cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=CHALLENGED, answered=True, pressure=pressure
+                cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=reason, answered=True, pressure=pressure
             )
         return Decision(
             cooldown_s=self._backoff_s(plain_s, pressure, lease, retry_after_s=retry_after_s) if asked else 0.0,
@@ -239,6 +243,13 @@ def after_head(fetched: Fetched, decision: Decision, /) -> Decision:
     if fetched.status < HTTPStatus.BAD_REQUEST and fetched.status not in REDIRECTS:
         return decision
     return replace(decision, retry_after_s=0.0, stays=True, reason=HEAD_REFUSED, failed=False, answered=True)
+
+
+def _failed_condition(page: Page, lease: Lease) -> bool:
+    """Whether the server refuses a page because our copy is still the same, or another: it must not (RFC 9110, section
+    13.1.2)."""
+    url = lease.url
+    return page.status == 412 and not url.attempt and (url.had_etag is not None or url.had_last_modified is not None)
 
 
 def _unanswered(lease: Lease) -> int:

@@ -323,6 +323,18 @@ def test_a_challenged_request_is_repeated_once_its_host_has_rested_and_costs_the
     assert not decision.failed
 
 
+@pytest.mark.parametrize("copy", [{"had_etag": '"x"'}, {"had_last_modified": "Sat, 28 Nov 2026 09:00:00 GMT"}])
+def test_a_page_whose_server_takes_its_condition_amiss_is_asked_for_without_once(copy: dict[str, str]) -> None:
+    held = msgspec.structs.replace(lease(), url=msgspec.structs.replace(lease().url, **copy))
+    for policy in (POLICY, msgspec.structs.replace(POLICY, max_attempts=1)):
+        decision = policy.after(page(412), lease=held, crawl_delay_s=None)
+        assert (decision.retry_after_s, decision.stays, decision.failed) == (0.0, True, False)
+        assert (decision.reason, decision.cooldown_s, decision.server_ok) == ("http-412", 4.0, True)
+    again = msgspec.structs.replace(held, url=msgspec.structs.replace(held.url, attempt=1))
+    for settled in (again, lease()):
+        assert POLICY.after(page(412), lease=settled, crawl_delay_s=None).retry_after_s is None
+
+
 def test_a_challenged_request_is_repeated_also_if_urls_have_one_attempt_and_never_without_end() -> None:
     challenged = msgspec.structs.replace(page(403), challenged=True)
     once = msgspec.structs.replace(POLICY, max_attempts=1)
