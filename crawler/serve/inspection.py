@@ -17,6 +17,7 @@ from crawler.control.requests import GetStatus, Reload
 from crawler.serve.life.changes import Looked
 from crawler.serve.life.turns import Turns
 from crawler.serve.process import command, environment, lock_holder
+from crawler.wiring.parts import cores
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ class Commands:
     def __init__(self) -> None:
         self._looks = asyncio.Semaphore(MOST_PROCESSES)
         self._operations = asyncio.Semaphore(MOST_PROCESSES)
-        self.starts = Turns(MOST_STARTS * len(os.sched_getaffinity(0)))
+        self.starts = Turns(MOST_STARTS * cores())
 
     async def look_into(self, directory: Path) -> Looked:
         """What is stored of a crawl that does not run. Another process looks, because opening a frontier takes memory

@@ -40,6 +40,11 @@ async def test_few_crawls_are_looked_into_at_once_and_who_pauses_one_does_not_wa
     assert going_on.count("status") == 10
 
 
+def test_a_daemon_needs_no_system_that_says_which_processors_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
+    assert not Commands().starts.has_waiting("crawl-1")
+
+
 @in_event_loop
 async def test_a_crawl_is_looked_into_when_the_system_can_start_a_process_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
