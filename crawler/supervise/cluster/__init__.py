@@ -29,7 +29,6 @@ released. Their directories may move to another machine then.
     parts_here             the processes of the parts on this machine
     choosing               which parts a machine would run; pure
     agent                  leases, processes and the way to the coordinator together, from start to end
-    releasing              gives leases back at the end
     versions               which configuration each part here works with; pure
     settings               changes of the configuration: in the register, and in all parts
     operating              answers commands on this machine

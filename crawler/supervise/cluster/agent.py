@@ -5,9 +5,9 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from config import ConfigError
 from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed
@@ -17,17 +17,20 @@ from crawler.engine import Ending
 from crawler.library.result import CrawlResult
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.line.messages import End, Stop
-from crawler.redis.client import FAILURES
+from crawler.redis.client import FAILURES, reason_of
 from crawler.status import Status, number_of
 from crawler.supervise.cluster.choosing import choose
 from crawler.supervise.cluster.coordinator_client import CoordinatorClient
 from crawler.supervise.cluster.deciding import Deciding
 from crawler.supervise.cluster.joining import Joined
 from crawler.supervise.cluster.parts_here import PartsHere
-from crawler.supervise.cluster.releasing import Releasing
 from crawler.supervise.coordination.watched_part import result_of_all, status_of_all
 from crawler.supervise.keeping import KILL_AFTER_S, PartFailed
 from crawler.supervise.preparing import Plan
+
+_RELEASE_S: Final = 2.0
+_RELEASE_AGAIN_S: Final = 0.2
+"""So long it waits for Redis once that has not answered."""
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +69,8 @@ class CrawlAgent:
         self._failure: PartFailed | None = None
         self._unusable = ""
         """Why the settings that hold now can't be used here."""
-        self._releasing = Releasing(tell, lease_s=lease_s)
+        self._hears_releases = True
+        """Whether Redis has answered so far when leases were given back."""
         self._surplus: set[int] = set()
         """Parts that have directories here, beyond those that this machine may run."""
         self._leaves = asyncio.Event()
@@ -121,7 +125,7 @@ class CrawlAgent:
         finally:
             self.here.kill()
             await self._deciding.end()
-            await self._releasing.wait_for(self._leases.aclose())
+            await self._release(self._leases.aclose())
         if self._failure is not None:
             raise self._failure
         return self._result()
@@ -136,7 +140,20 @@ class CrawlAgent:
         """A part has no process any more."""
         if failure is not None:
             self._fail(failure)
-        await self._releasing.wait_for(self._leases.release(part))
+        await self._release(self._leases.release(part))
+
+    async def _release(self, release: Awaitable[None]) -> None:
+        """Wait while leases are given back. They end by themselves, so that may fail, and must not take long."""
+        try:
+            async with asyncio.timeout(_RELEASE_S if self._hears_releases else _RELEASE_AGAIN_S):
+                await release
+        except FAILURES as error:
+            if self._hears_releases:
+                self._hears_releases = False
+                self._tell(
+                    f"Redis can't be told that this machine leaves ({reason_of(error, _RELEASE_S)}): others can have "
+                    f"its parts when its leases have ended, in up to {self._cluster.identity.lease_s:g} s."
+                )
 
     def _fail(self, failure: PartFailed) -> None:
         log.info("%s", failure)
