@@ -11,6 +11,8 @@ from ipaddress import IPv6Address, ip_address
 from socket import inet_aton
 from urllib.parse import urlsplit
 
+from ada_url import idna
+
 _CONTACT = re.compile(
     r"https?://(?:[^\s/@]*@)?([^\s/:;,()<>\[\]]+|\[[0-9A-Fa-f:.]+\])|[^\s@():;,<>]{1,64}@([A-Za-z0-9.-]+)"
 )
@@ -52,11 +54,15 @@ def _has_no_owner(host: str) -> bool:
     return _RESERVED.fullmatch(name) is not None or _is_loopback(name)
 
 
+def _in_ascii(name: str) -> str:
+    return name if name.isascii() else idna.encode(name).decode()
+
+
 def _is_local(host: str, hosts: Mapping[str, str]) -> bool:
     """Whether the name has a static address on this machine. The most specific pattern counts."""
-    labels = host.rstrip(".").split(".")
+    labels = _in_ascii(host).rstrip(".").split(".")
     patterns = [".".join(labels), *(".".join(["*", *labels[start:]]) for start in range(1, len(labels) + 1))]
-    static = {pattern.lower(): address for pattern, address in hosts.items()}
+    static = {_in_ascii(pattern).lower(): address for pattern, address in hosts.items()}
     address = next((static[pattern] for pattern in patterns if pattern in static), "")
     return _is_loopback(split_address(address)[0])
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Options, Text
+from config.schema.kinds import BYTES, DAY_S, END, IN_NAME, MOST, SECONDS, Options, Text
 
 Resolver = Literal["dns", "system"]
 Extractor = Annotated[str, Meta(extra={"choices": ("lexbor", "turbohtml", "lxml", "bs4"), "backends": "extractor"})]
@@ -20,7 +20,7 @@ Language = Annotated[
         extra={"form": 'a language tag, as "en" or "de-AT"'},
     ),
 ]
-HostPattern = Annotated[str, Meta(pattern=rf"^(\*|(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?){END}")]
+HostPattern = Annotated[str, Meta(pattern=rf"^(\*|(\*\.)?{IN_NAME}([.-]*{IN_NAME})*){END}")]
 Address = Annotated[
     str,
     Meta(

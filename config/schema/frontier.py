@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Options, Place, Text
+from config.schema.kinds import BYTES, DAY_S, END, IN_NAME, MOST, SECONDS, Options, Place, Text
 from frontier.backends import BACKENDS as FRONTIERS
 from visited.backends import BACKENDS, REMOTE
 
@@ -21,7 +21,7 @@ Costs = Literal["one", "guess"]
 ParallelQueues = Annotated[
     str,
     Meta(
-        pattern=rf"^[A-Za-z0-9_]([A-Za-z0-9_.:-]*[A-Za-z0-9_])?:[1-9][0-9]{{0,2}}{END}",
+        pattern=rf"^{IN_NAME}([.:-]*{IN_NAME})*:[1-9][0-9]{{0,2}}{END}",
         extra={"form": 'a host and a number, as "www.example.org:4"'},
     ),
 ]

@@ -6,6 +6,8 @@ from msgspec import Meta
 
 # In Python, unlike in JSON Schema, `$` also matches before a final line feed. This only matches at the end in both.
 END = r"(?![\s\S])"
+IN_NAME = r"[^\x00-/:-@\[-^`{-\x7f]"
+"""A character of a host name, which may be beyond ASCII, as in `münchen.example`, but for dots and dashes."""
 PRINTABLE = Meta(
     pattern=rf"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*{END}",
     extra={"form": "not empty and without control characters"},

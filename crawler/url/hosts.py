@@ -180,4 +180,9 @@ def _rule_in_ascii(line: str) -> str:
         return line
     rule = line.split(maxsplit=1)[0]
     name = rule.removeprefix("!")
-    return f"{rule.removesuffix(name)}{idna.encode(name).decode()}"
+    return f"{rule.removesuffix(name)}{in_ascii(name)}"
+
+
+def in_ascii(name: str, /) -> str:
+    """A host name, or a pattern of names, in the form in which URLs have it: `xn--mnchen-3ya` for `München`."""
+    return name if name.isascii() else idna.encode(name).decode()

@@ -64,6 +64,9 @@ def test_a_long_text_is_searched_for_a_contact_in_linear_time() -> None:
         "http://x.invalid/",
         "http://mirror.library.se/",
         "http://deep.in.library.se/",
+        "http://München.de/",
+        "http://xn--mnchen-3ya.de/",
+        "http://www.bücher.se/",
         "not a url",
         "http://[bad/",
         "",
@@ -71,6 +74,7 @@ def test_a_long_text_is_searched_for_a_contact_in_linear_time() -> None:
 )
 def test_nobody_needs_to_be_reached_for_this_machine_and_reserved_names(url: str) -> None:
     hosts = {"mirror.library.se": "127.0.0.1:80", "*.in.library.se": "[::1]:8080"}
+    hosts |= {"münchen.de": "127.0.0.1", "*.xn--bcher-kva.se": "127.0.0.1"}
     assert owned_by_others([url], hosts=hosts) is None
 
 

@@ -255,6 +255,7 @@ def test_ports_and_directories_of_a_host_share_its_pace_and_parallel_queues_do_n
     [
         (['frontier.parallel_queues=["a.test:4"]'], "http://a.test:80/", 4),
         (['frontier.parallel_queues=["a.test:4"]'], "https://a.test:443/", 4),
+        (['frontier.parallel_queues=["münchen.test:4"]'], "http://xn--mnchen-3ya.test:80/", 4),
         (['frontier.parallel_queues=["a.test:4"]'], "http://www.a.test:80/", 1),
         (['frontier.parallel_queues=["a.test:4"]'], "http://a.test:8080/", 1),
         (['frontier.parallel_queues=["a.test:8080:4"]'], "http://a.test:8080/", 4),

@@ -13,6 +13,8 @@ from typing import Generic, TypeVar
 import msgspec
 from yarl import URL
 
+from crawler.url.hosts import in_ascii
+
 _Value = TypeVar("_Value")
 _HTTP = ("http", "https")
 _SCHEMES = (*_HTTP, "socks5", "socks5h")
@@ -22,10 +24,11 @@ _MAX_SOCKS_LOGIN = 255
 
 
 class Hosts(Generic[_Value]):
-    """Values by host name, or `*.suffix` for every name below a suffix, or `*`; the longest match wins."""
+    """Values by host name, or `*.suffix` for every name below a suffix, or `*`; the longest match wins. Names may have
+    letters beyond ASCII."""
 
     def __init__(self, values: Mapping[str, _Value]) -> None:
-        self._values = {name.lower().rstrip("."): value for name, value in values.items()}
+        self._values = {in_ascii(name).lower().rstrip("."): value for name, value in values.items()}
 
     def __bool__(self) -> bool:
         return bool(self._values)

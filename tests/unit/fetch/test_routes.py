@@ -49,6 +49,11 @@ def test_the_longest_pattern_wins() -> None:
     assert Hosts({"a.test": 1}).find("b.test") is None
 
 
+def test_a_host_with_letters_beyond_ascii_is_named_as_people_write_it() -> None:
+    hosts = Hosts({"München.test": 1, "*.bücher.test": 2})
+    assert [hosts.find(each) for each in ("xn--mnchen-3ya.test", "www.xn--bcher-kva.test")] == [1, 2]
+
+
 # certificates
 
 
