@@ -22,7 +22,7 @@ from crawler.notes import NoteKind, Notes, read_note
 from crawler.url.hosts import registered_domain
 
 MAX_BYTES: Final = 4096
-"""Per header: RFC 6265, section 6.1, requires no more."""
+"""Of name and value, by RFC 6265bis, section 5.7; the attributes may take as much again."""
 MAX_PER_SITE: Final = 180
 """As in Chromium. Which ones make way: RFC 6265bis, section 5.7."""
 NOTES: Final = NoteKind(word="cookies", host_of=str)
@@ -121,7 +121,7 @@ class Cookies:
         now, before = self._clock(), site.size_bytes
         for each in set_cookies[-MAX_PER_SITE:]:
             header = _text(each)
-            if header is not None and len(header.encode()) <= MAX_BYTES:
+            if header is not None and _fits(header):
                 site.add(StoredCookie(str(url), header, now), now)
         self._size_bytes += site.size_bytes - before
         self._notes.put(_key(url), msgspec.msgpack.encode(site.stored))
@@ -152,6 +152,11 @@ def _key(url: URL) -> str:
 
 def _read(stored: StoredCookie) -> Cookie | None:
     return read_set_cookie(stored.header, URL(stored.url, encoded=True), stored.received_at)
+
+
+def _fits(header: str) -> bool:
+    pair, _, attributes = header.partition(";")
+    return len(pair.encode()) - ("=" in pair) <= MAX_BYTES >= len(attributes.encode())
 
 
 def _text(header: str) -> str | None:

@@ -173,6 +173,16 @@ async def test_cookies_that_have_ended_take_no_place() -> None:
     assert cookies.header(URL("http://a.test/")) == "last=1"
 
 
+async def test_the_attributes_of_a_long_cookie_do_not_count() -> None:
+    attributes = "; Expires=Sat, 01 Jan 2050 00:00:00 GMT; Max-Age=86400; Path=/; HttpOnly; SameSite=Lax"
+    for pair in (f"session={'x' * (MAX_BYTES - 7)}", "é" * (MAX_BYTES // 2)):
+        cookies = Cookies(MemoryNotes())
+        await told(cookies, "http://a.test/", f"{pair}{attributes}")
+        assert cookies.header(URL("http://a.test/")) == pair
+        await told(cookies, "http://a.test/", f"{pair}+{attributes}", f"b=2{attributes}; Note={'x' * MAX_BYTES}")
+        assert cookies.header(URL("http://a.test/")) == pair
+
+
 async def test_what_a_site_may_have_kept_is_bounded() -> None:
     notes = MemoryNotes()
     cookies = Cookies(notes)
