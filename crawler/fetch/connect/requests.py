@@ -1,13 +1,14 @@
 """One request, in the form in which aiohttp's connector takes it."""
 
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from functools import lru_cache
 from ssl import SSLContext
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import aiohttp
-from aiohttp import encode_basic_auth
 from aiohttp.client_reqrep import ConnectionKey, RequestInfo
 from aiohttp.http_writer import _serialize_headers
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -55,7 +56,8 @@ class SentUrl:
             self.origin = Origin(self._whole)
             self.target = self._whole.raw_path_qs
             if self._whole.raw_user is not None or self._whole.raw_password is not None:
-                self.login = encode_basic_auth(self._whole.user or "", self._whole.password or "")
+                user, password = self._whole.raw_user or "", self._whole.raw_password or ""
+                self.login = f"Basic {b64encode(unquote_to_bytes(f'{user}:{password}')).decode()}"
 
     @property
     def whole(self) -> URL:

@@ -1,6 +1,7 @@
 """How a request is written, and which connections it can use."""
 
 import ssl
+from base64 import b64encode
 
 import aiohttp
 import pytest
@@ -57,6 +58,15 @@ def test_a_proxy_is_asked_for_the_whole_url_of_http_but_not_of_https() -> None:
     assert (
         HttpRequest("GET", SentUrl("https://a.test/p"), {}, proxy=PROXY).serialized().startswith(b"GET /p HTTP/1.1\r\n")
     )
+
+
+@pytest.mark.parametrize(
+    ("login", "octets"),
+    [("an%3Ana:p", b"an:na:p"), ("%FF:%e2%82%ac", b"\xff:\xe2\x82\xac"), (":p", b":p"), ("100%:p", b"100%:p")],
+)
+def test_a_login_in_the_url_may_have_any_octets(login: str, octets: bytes) -> None:
+    request = HttpRequest("GET", SentUrl(f"http://{login}@a.test/"), {})
+    assert request.headers["Authorization"] == f"Basic {b64encode(octets).decode()}"
 
 
 def test_a_login_in_the_url_is_sent_as_a_header_unless_there_is_one() -> None:
