@@ -12,6 +12,7 @@ from crawler.preferences.judging import META
 from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
 from crawler.preferences.values import directives_of, read_value
 from crawler.read.abstract import shorten
+from crawler.read.bases import base_beyond_web, base_url_of, own_base
 from crawler.read.elements.attributes import refresh_url
 from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS, Document, ElementReader
 from crawler.read.elements.flatten import flatten
@@ -19,7 +20,7 @@ from crawler.read.elements.hostile import MAX_TAGS, is_hostile, readable_bytes
 from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.encoding.declaration import find_css_encoding
 from crawler.read.encoding.query import percent_encode_query
-from crawler.read.encoding.text import Encoding, encoding_of, to_utf8
+from crawler.read.encoding.text import UTF_8, Encoding, encoding_of, to_utf8
 from crawler.read.headers import Headers, read_headers
 from crawler.read.listings import find_links
 from crawler.read.options import DEFAULT_OPTIONS, Options, reason_of
@@ -27,8 +28,6 @@ from crawler.read.similarity.simhash import fingerprint
 from crawler.read.sniff import XHTML, is_html, is_json, is_pdf, is_text, is_xml, sniff_type
 from crawler.url.urls import MAX_URL_LENGTH, join
 
-MAX_BASE_CHARACTERS: Final = 10_000
-"""Limit for a <base>. Links relative to a longer one would be too long to crawl, and joining them takes time."""
 _GROWTH: Final = 4
 """Links that are made absolute may have this many times the size of the documents within one: a base multiplies it."""
 _GROWTH_CHARACTERS: Final = 100_000
@@ -117,17 +116,20 @@ class PageReader:
             html = html[:readable]
         simhash = self._simhash(html, is_markup=True)
         reader = self._read(self._document(xhtml_to_html(html) if is_xhtml else html))
-        base_url = _base_url(page.url, reader.base_href)
+        base_url = base_url_of(page.url, reader.base_href)
+        beyond = base_beyond_web(page.url, reader.base_href)
         robots = reader.robots | robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
         links.extend(page.links)
         growth = _Growth()
-        found = self._all_links(reader, base_url, growth)
-        links.extend(found if encoding.name == "utf-8" else _encode_queries(found, encoding))
+        links.extend(self._all_links(reader, base_url, growth=growth, encoding=encoding))
+        if beyond is not None:
+            # Relative links lead beyond the web: the base itself stands for them, since it may be long.
+            links = [link if join(beyond, link.href) else msgspec.structs.replace(link, href=beyond) for link in links]
         if "nofollow" in robots:
             links = [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
         if canonical is None and reader.canonical_href is not None and len(reader.canonical_href) <= MAX_URL_LENGTH:
-            canonical = join(base_url, reader.canonical_href)
+            canonical = join(beyond or base_url, percent_encode_query(reader.canonical_href, encoding))
         meta = reader.meta
         description = reader.description
         return Extract(
@@ -167,26 +169,30 @@ class PageReader:
             document = msgspec.structs.replace(document, html=flatten(document.html))
         return self._parse(document)
 
-    def _all_links(self, reader: ElementReader[Any], base_url: str, growth: _Growth, *, depth: int = 1) -> list[Link]:
-        """Links of a document and of the documents within it, in document order."""
-        if not reader.nested_documents:
-            return reader.links
+    def _all_links(
+        self, reader: ElementReader[Any], base_url: str, *, growth: _Growth, encoding: Encoding, depth: int = 1
+    ) -> list[Link]:
+        """Links of a document in that encoding and of the documents within it, in document order."""
+        own = reader.links if encoding.name == "utf-8" else list(_encode_queries(reader.links, encoding))
+        if not reader.nested_documents or depth > _MAX_DEPTH:
+            return own
         links: list[Link] = []
         at = 0
-        for position, html in reader.nested_documents:
-            links.extend(reader.links[at:position])
-            links.extend(self._links_within(html, base_url, growth=growth, depth=depth))
+        for position, html, is_page in reader.nested_documents:
+            links.extend(own[at:position])
+            of_html = UTF_8 if is_page else encoding
+            links.extend(self._links_within(html, base_url, growth=growth, encoding=of_html, depth=depth))
             at = position
-        links.extend(reader.links[at:])
+        links.extend(own[at:])
         return links[:MAX_LINKS]
 
-    def _links_within(self, html: str, base_url: str, *, growth: _Growth, depth: int = 1) -> list[Link]:
+    def _links_within(
+        self, html: str, base_url: str, *, growth: _Growth, encoding: Encoding = UTF_8, depth: int = 1
+    ) -> list[Link]:
         """Links of HTML that is part of another document. They are absolute if that HTML has its own <base>."""
         reader = self._read(self._document(growth.take(html.encode("utf-8", "replace"))))
-        base = _own_base(base_url, reader.base_href)
-        links = reader.links
-        if depth < _MAX_DEPTH:
-            links = self._all_links(reader, base or base_url, growth, depth=depth + 1)
+        base = own_base(base_url, reader.base_href)
+        links = self._all_links(reader, base or base_url, growth=growth, encoding=encoding, depth=depth + 1)
         return links if base is None else list(growth.resolve(links, base))
 
     def _extract_other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
@@ -249,18 +255,6 @@ def _preferences(reader: ElementReader[Any]) -> list[Preference]:
     found = [] if directives is None else [directives]
     reserved = (each.name for each in (TDM_RESERVATION, TDM_POLICY) if each.name in reader.meta)
     return [*found, *(read_value(name, META, reader.meta[name]) for name in reserved)]
-
-
-def _base_url(page_url: str, base_href: str | None) -> str:
-    if base_href is None or len(base_href) > MAX_BASE_CHARACTERS:
-        return page_url
-    return (join(page_url, base_href) or page_url).partition("#")[0]
-
-
-def _own_base(base_url: str, base_href: str | None) -> str | None:
-    """The base that a document within another names; None if it names none, or a long one."""
-    base = join(base_url, base_href) if base_href and len(base_href) <= MAX_BASE_CHARACTERS else None
-    return None if base is None or len(base) > MAX_BASE_CHARACTERS else base
 
 
 def _encode_queries(links: list[Link], encoding: Encoding) -> Iterator[Link]:

@@ -223,6 +223,15 @@ def join(base: str, href: str, /) -> str | None:
     return url if url.startswith(("http://", "https://")) else None
 
 
+def join_beyond_web(base: str, href: str, /) -> str | None:
+    """The absolute URL of an href if it is of another scheme than http and https; otherwise None."""
+    try:
+        url = join_url(base, href)
+    except ValueError:
+        return None
+    return None if url.startswith(("http://", "https://")) else url
+
+
 def host_of(url: str, /) -> str:
     """Host of a serialised http or https URL, without port; IPv6 in brackets. Empty if the text is not a URL."""
     return split_port(_authority(url))[0] if "//" in url else ""

@@ -72,8 +72,9 @@ class ElementReader(Generic[Node]):
         """`tags_around`: the names of the elements around one, from its parent on. `has_svg`: False if the document
         contains no SVG."""
         self.links: list[Link] = []
-        self.nested_documents: list[tuple[int, str]] = []
-        """HTML documents within this one, each with the number of links before it."""
+        self.nested_documents: list[tuple[int, str, bool]] = []
+        """HTML documents within this one, each with the number of links before it, and whether it is a page of its own,
+        which is in UTF-8 whatever the encoding of this one."""
         self.base_href: str | None = None
         self.title: str | None = None
         self.language: str | None = None
@@ -105,10 +106,10 @@ class ElementReader(Generic[Node]):
         if href:
             self._append(href, kind, text, rel)
 
-    def add_nested(self, html: str | None) -> None:
+    def add_nested(self, html: str | None, *, is_page: bool = False) -> None:
         """Collect a document within this one."""
         if html and "<" in html and len(self.nested_documents) < MAX_NESTED_DOCUMENTS:
-            self.nested_documents.append((len(self.links), html))
+            self.nested_documents.append((len(self.links), html, is_page))
 
     def in_svg(self, node: Node) -> bool:
         """Whether the element belongs to SVG, whatever its name means in HTML."""
@@ -177,7 +178,7 @@ class ElementReader(Generic[Node]):
     def iframe(self, attributes: Attributes, node: Node) -> None:
         for name in ("src", "data-src", "data-lazy-src"):
             self.add(attributes.get(name), LinkKind.FRAME)
-        self.add_nested(attributes.get("srcdoc"))
+        self.add_nested(attributes.get("srcdoc"), is_page=True)
 
     def noframes(self, attributes: Attributes, node: Node) -> None:
         self.add_nested(self._text(node))

@@ -31,6 +31,9 @@ class Encoding(msgspec.Struct, frozen=True, gc=False):
     bom_bytes: int = 0
 
 
+UTF_8: Final = Encoding("utf-8", "default")
+
+
 def encoding_of(
     body: bytes, /, *, http_charset: str | None, is_xml: bool = False, is_json: bool = False, is_xhtml: bool = False
 ) -> Encoding:

@@ -61,6 +61,13 @@ class MetadataTests(HtmlExtractorSuite):
     def test_a_base_that_is_no_web_address_is_ignored(self, base: str) -> None:
         assert self.read(f"<base href='{base}'><a href=x>x</a>").base_url == "https://example.org/a/page.html"
 
+    @pytest.mark.parametrize("base", ["ftp://e.org/b/", "file:///b/", "mailto:x"])
+    def test_links_relative_to_a_base_beyond_the_web_lead_beyond_it(self, base: str) -> None:
+        html = f"<base href='{base}'><link rel=canonical href=c><a href=x>x</a><a href=https://e.org/y>y</a>"
+        extract = self.read(f"{html}<iframe srcdoc='<a href=/z>z</a>'></iframe>")
+        assert [link.href for link in extract.links] == [base, base, "https://e.org/y", base]
+        assert (extract.base_url, extract.canonical) == ("https://example.org/a/page.html", None)
+
     def test_a_base_that_is_longer_than_any_url_is_ignored(self) -> None:
         # Each href would have to be joined to all of it.
         html = f"<base href='https://e.org/{'x' * 20_000}/'><a href=x>x</a>"

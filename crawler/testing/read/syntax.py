@@ -29,6 +29,16 @@ class SyntaxTests(HtmlExtractorSuite):
         )
         assert hrefs(self.read(html)) == ["/п?q=%EF&x=%20#п", "?%FB=%26%2328450%3B"]
 
+    def test_a_query_within_a_page_is_sent_in_its_encoding_but_one_of_a_srcdoc_in_utf_8(self) -> None:
+        html = (
+            "<meta charset=windows-1252><iframe srcdoc=\"<a href='?é'>x</a>"
+            "<template shadowrootmode=open><a href='?ê'>x</a></template>\"></iframe>"
+            "<template shadowrootmode=open><a href='?ë'>x</a></template><link rel=canonical href='?è'>"
+        ).encode("cp1252")
+        found = self.read(html)
+        assert hrefs(found) == ["?é", "?ê", "?%EB", "?%E8"]
+        assert found.canonical == "https://example.org/a/page.html?%E8"
+
     def test_nothing_is_lost_behind_nuls_and_broken_bytes(self) -> None:
         html = b"<p>\0\xff\xfe\x80<a href='a\0b'>\xe4</a>\0<a href=c>\xc3</a>\xed\xa0\x80<a href=d>d</a>"
         assert [link.href for link in self.read(html).links][1:] == ["c", "d"]

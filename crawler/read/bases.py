@@ -1,0 +1,31 @@
+"""The base URL of a page, by its <base>."""
+
+from typing import Final
+
+from crawler.url.urls import join, join_beyond_web
+
+MAX_BASE_CHARACTERS: Final = 10_000
+"""Limit for a <base>. Links relative to a longer one would be too long to crawl, and joining them takes time."""
+_IGNORED: Final = ("data:", "javascript:")
+
+
+def base_url_of(page_url: str, base_href: str | None, /) -> str:
+    """The base URL of a page; that of the page itself if the <base> is not of the web."""
+    if base_href is None or len(base_href) > MAX_BASE_CHARACTERS:
+        return page_url
+    return (join(page_url, base_href) or page_url).partition("#")[0]
+
+
+def base_beyond_web(page_url: str, base_href: str | None, /) -> str | None:
+    """The base of a page that names one of another scheme, such as `ftp:` or `file:`; otherwise None. By the standard,
+    some schemes are no bases."""
+    if base_href is None or ":" not in base_href or len(base_href) > MAX_BASE_CHARACTERS:
+        return None
+    base = join_beyond_web(page_url, base_href)
+    return None if base is None or base.startswith(_IGNORED) else base
+
+
+def own_base(base_url: str, base_href: str | None, /) -> str | None:
+    """The base that a document within another names; None if it names none, or a long one."""
+    base = join(base_url, base_href) if base_href and len(base_href) <= MAX_BASE_CHARACTERS else None
+    return None if base is None or len(base) > MAX_BASE_CHARACTERS else base
