@@ -1,4 +1,4 @@
-"""Finds links in documents other than HTML: style sheets, sitemaps, feeds, lists of URLs."""
+"""Finds links in documents other than HTML: style sheets, SVG, sitemaps, feeds, lists of URLs."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -8,6 +8,7 @@ from typing import Final
 from crawler.page import Link, LinkKind
 from crawler.read.css import css_urls
 from crawler.read.elements.element_reader import MAX_LINKS
+from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.encoding.text import Encoding, encoding_of, to_text, to_utf8
 from crawler.read.feeds.json_feed import ReadHtml, json_feed_links
 from crawler.read.feeds.sitemaps import NO_LINKS, Listing, parse_url_list
@@ -26,6 +27,8 @@ def find_links(content_type: str, body: bytes, encoding: Encoding | None, url: s
         return Listing([Link(url, LinkKind.CSS) for url in islice(css_urls(to_text(body, encoding)), MAX_LINKS)])
     if content_type == "text/plain":
         return _links_of_text(body, encoding, url)
+    if content_type == "image/svg+xml":
+        return Listing(read_html(xhtml_to_html(to_utf8(body, encoding)).decode("utf-8", "replace"), url))
     if is_xml(content_type):
         return _xml_links([to_utf8(body, encoding)], url=url, read_html=read_html)
     is_feed = content_type.endswith("json") and JSON_FEED_MARK in body

@@ -1,9 +1,10 @@
-"""Rewrites XHTML so that an HTML parser reads it as an XML parser would.
+"""Rewrites XHTML and SVG so that an HTML parser reads them as an XML parser would.
 
-The two differ in three points. `<script src="x"/>` is closed in XML, but open until `</script>` in HTML. A CDATA
+The two differ in five points. `<script src="x"/>` is closed in XML, but open until `</script>` in HTML. A CDATA
 section is text in XML, but a comment in HTML. A line break or tab in an attribute is a space in XML, which stays in a
-URL as `%20`; a URL of HTML loses it. We do not use an XML parser, because much XHTML is broken XML, which browsers
-refuse but a crawler should read.
+URL as `%20`; a URL of HTML loses it. Elements of XML may have a prefix. A style sheet may be named by
+`<?xml-stylesheet?>`, which is a comment in HTML. We do not use an XML parser, because much XHTML is broken XML, which
+browsers refuse but a crawler should read.
 """
 
 import re
@@ -13,6 +14,7 @@ _TOKEN: Final = re.compile(
     rb"<!--.*?(?:-->|\Z)"
     rb"|<(?P<raw>script|style)(?=[\t\n\f\r >])[^<>]*+(?<!/)>.*?(?:</(?P=raw)|\Z)"
     rb"|<!\[CDATA\[(?P<text>.*?)(?:\]\]>|\Z)"
+    rb"|<\?xml-stylesheet(?P<sheet>[\t\n\r ][^<>]*?)\?>"
     # In XML no attribute value contains `<`, so the expression never scans a tag twice.
     rb"|<(?P<name>[a-zA-Z][^\t\n\f\r <>/]*+)(?P<attributes>[^<>]*+)(?<=/)>",
     re.DOTALL,
@@ -23,6 +25,10 @@ _BROKEN_TAG: Final = re.compile(
     rb"""[^<>"']*(?:(?:"[^"<]*"|'[^'<]*')[^<>"']*)*"""
 )
 """A start tag in which the value of an attribute has line breaks or tabs."""
+_PREFIX: Final = re.compile(
+    rb"""xmlns:([^\t\n\r =]{1,32})[\t\n\r ]*=[\t\n\r ]*["']http://www\.w3\.org/(?:1999/xhtml|2000/svg|1998/Math/MathML)["']"""
+)
+_PREFIXED: Final = re.compile(rb"(</?)([^\t\n\r <>/:]+):")
 _BREAK: Final = re.compile(rb"\r\n|[\t\n\r]")
 _VOID: Final = frozenset(
     b"area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr".split()
@@ -30,9 +36,20 @@ _VOID: Final = frozenset(
 
 
 def xhtml_to_html(xhtml: bytes, /) -> bytes:
-    """Add an end tag to each empty element that needs one, and turn CDATA into text, and line breaks of attributes into
-    spaces. `xhtml` is in UTF-8."""
-    return _TOKEN.sub(_rewrite_token, _BROKEN_TAG.sub(_join_lines, xhtml))
+    """Add an end tag to each empty element that needs one; turn CDATA into text, line breaks of attributes into spaces,
+    `<?xml-stylesheet?>` into a <link> at the end; drop prefixes of elements. `xhtml` is in UTF-8."""
+    if prefixes := set(_PREFIX.findall(xhtml)):
+        xhtml = _PREFIXED.sub(lambda found: found[1] if found[2] in prefixes else found[0], xhtml)
+    sheets: list[bytes] = []
+
+    def rewrite(token: re.Match[bytes]) -> bytes:
+        if token["sheet"] is None:
+            return _rewrite_token(token)
+        # Before the root, it would make libxml2 ignore the attributes of the root.
+        sheets.append(b'<link rel="stylesheet"%b>' % token["sheet"])
+        return b""
+
+    return _TOKEN.sub(rewrite, _BROKEN_TAG.sub(_join_lines, xhtml)) + b"".join(sheets)
 
 
 def _join_lines(tag: re.Match[bytes]) -> bytes:

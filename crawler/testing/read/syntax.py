@@ -2,6 +2,7 @@
 
 import pytest
 
+from crawler.page import LinkKind
 from crawler.testing.read.suite import HtmlExtractorSuite, hrefs, page
 
 XHTML = b"""<?xml version="1.0" encoding="windows-1251"?><!DOCTYPE html>
@@ -88,6 +89,37 @@ class SyntaxTests(HtmlExtractorSuite):
             found = self.make_extractor().extract(page(body, headers=(("Content-Type", declared),)))
             assert found.content_type == "application/xhtml+xml"
             assert (found.title, hrefs(found)) == ("T", ["x?a=1&b=2"])
+
+    def test_elements_of_xhtml_may_have_a_prefix(self) -> None:
+        body = (
+            b'<h:html xmlns:h="http://www.w3.org/1999/xhtml" xmlns:s="http://www.w3.org/2000/svg" xmlns:o="urn:o">'
+            b"<h:head><h:title>T</h:title></h:head><h:body><h:a href='a'>x</h:a><o:a href='no'/>"
+            b"<s:svg><s:image href='i'/></s:svg><h:script src='s'/><h:a href='b'/></h:body></h:html>"
+        )
+        for declared in ("application/xhtml+xml", "text/xml"):
+            found = self.make_extractor().extract(page(body, headers=(("Content-Type", declared),)))
+            assert (found.title, hrefs(found)) == ("T", ["a", "i", "s", "b"])
+
+    def test_style_sheets_before_the_root_of_xhtml_are_embedded(self) -> None:
+        body = (
+            b'<?xml version="1.0"?><?xml-stylesheet type="text/css" href="s?a&amp;b"?>'
+            b'<!-- <?xml-stylesheet href="no"?> -->'
+            b'<html xmlns="http://www.w3.org/1999/xhtml" lang="de"><body><a href="a"/></body></html>'
+        )
+        found = self.make_extractor().extract(page(body, headers=(("Content-Type", "application/xhtml+xml"),)))
+        assert (found.language, hrefs(found, LinkKind.EMBED), hrefs(found, LinkKind.LINK)) == ("de", ["s?a&b"], ["a"])
+
+    @pytest.mark.parametrize("declared", ["image/svg+xml", "application/xml"])
+    def test_svg_documents_are_read(self, declared: str) -> None:
+        body = (
+            b'<?xml version="1.0"?><?xml-stylesheet href="s.css"?><!DOCTYPE svg [<!ENTITY e "x">]>'
+            b'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"><title>T</title>'
+            b'<style><![CDATA[@import "t.css";]]></style><script xlink:href="s.js"/>'
+            b'<a xlink:href="a"><use href="u.svg#i"/><use href="#here"/></a><image href="i"/></svg>'
+        )
+        found = self.make_extractor().extract(page(body, headers=(("Content-Type", declared),)))
+        assert (found.content_type, found.title, found.error) == ("image/svg+xml", None, None)
+        assert hrefs(found) == ["t.css", "s.js", "a", "u.svg#i", "i", "s.css"]
 
     def test_line_breaks_and_tabs_in_attributes_of_xhtml_are_spaces(self) -> None:
         body = b"<html><a href='\na\r\nb\t'/><a \n href = \n\"c\n\td\"/><a href='e&#10;f'/>='\n<a\nhref='g'/></html>"
