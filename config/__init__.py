@@ -52,7 +52,7 @@ from config.schema.site import Site
 from config.settings import Setting, settings, settings_of
 from config.show.changes import Change, changes, differences, non_defaults
 from config.show.json_schema import json_schema
-from config.show.render import render_show, render_toml
+from config.show.render import render_run, render_show, render_toml
 from config.toml import toml_value
 
 __all__ = [
@@ -87,6 +87,7 @@ __all__ = [
     "preset_text",
     "presets",
     "read_seeds",
+    "render_run",
     "render_show",
     "render_toml",
     "setting_values",

@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from config.loading.sources import Entry, Source, environment_source, override_source, toml_source
 from config.loading.suggest import did_you_mean
 from config.presets import preset_text, presets
 from config.problems import Problem
 from config.toml import toml_value
+
+RUN_HEAD: Final = "# A crawl has written this file; its end is marked by its last comment.\n"
+RUN_END: Final = "# The end of the configuration.\n"
+"""Most lines are comments, so nearly every beginning of the file would be valid TOML."""
 
 
 def read_sources(
@@ -44,6 +49,16 @@ def _file_source(file: Path) -> Source:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return Source(problems=[Problem("expected TOML in UTF-8; save the file as UTF-8", where=f"{file}:{line}")])
+    if text.startswith(RUN_HEAD) and RUN_END.strip() not in text:
+        return Source(
+            problems=[
+                Problem(
+                    "the file is cut: expected the comment at its end. Restore it from a copy, or give the settings of "
+                    "the crawl again: `onceover crawl CONFIGURATION --dir DIR`",
+                    where=str(file),
+                )
+            ]
+        )
     return toml_source(text, str(file))
 
 

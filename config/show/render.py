@@ -14,6 +14,7 @@ from config.loading.blocks import (
     blocks_of,
 )
 from config.loading.checks import DEFAULT
+from config.loading.files import RUN_END, RUN_HEAD
 from config.loading.loader import Loaded
 from config.loading.options import options_of
 from config.schema import Config
@@ -80,6 +81,11 @@ def render_toml(config: Config) -> str:
     """Every setting as commented TOML. Loading it gives the same configuration."""
     texts = [_section(config, section) for section in sections()]
     return _HEAD + "".join(texts) + "".join(_blocks(config, kind) for kind in block_kinds().values())
+
+
+def render_run(config: Config) -> str:
+    """The same for the configuration that a crawl keeps. If it is cut, loading it is refused."""
+    return f"{RUN_HEAD}{render_toml(config)}\n{RUN_END}"
 
 
 def public_text(setting: Setting, value: object) -> str:

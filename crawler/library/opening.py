@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from config import Config, ConfigError, Loaded, changes, render_toml
+from config import Config, ConfigError, Loaded, changes, render_run
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload
 from crawler.copies.folder import delete_leftovers
@@ -229,7 +229,7 @@ async def open_run(
                 )
             await crawl.frontier.pause(reason)
         # Not earlier: if something is refused until here, the old configuration must stay.
-        directory.write_configuration(render_toml(loaded.lasting), start=b"" if start is None else start.encode())
+        directory.write_configuration(render_run(loaded.lasting), start=b"" if start is None else start.encode())
         for warning in filter_warnings(loaded):
             log.warning("%s", warning)
         _, choice = choose_backend(loaded.config, directory)

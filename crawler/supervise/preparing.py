@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from config import Config, Loaded, render_toml, values_of
+from config import Config, Loaded, render_run, values_of
 from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.going_on import how_to_run_machine
@@ -68,7 +68,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def write_configuration(self) -> None:
         """Store the configuration for later runs. If the parts refuse it, the old one must stay."""
         start = b"" if self.start is None else self.start.encode()
-        self.directory.write_configuration(render_toml(self.loaded.lasting), start=start)
+        self.directory.write_configuration(render_run(self.loaded.lasting), start=start)
 
 
 def configuration_for_parts(config: Config) -> str:

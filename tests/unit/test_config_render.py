@@ -23,6 +23,7 @@ from config import (
     load,
     preset_text,
     presets,
+    render_run,
     render_show,
     render_toml,
     settings,
@@ -161,6 +162,17 @@ def test_a_configuration_that_is_written_loads_as_the_same_configuration(
 def test_a_default_that_gave_way_does_so_too_where_it_is_written(text: str, tmp_path: Path) -> None:
     loaded = load(written(tmp_path, MINIMAL + text))
     assert load(written(tmp_path, render_toml(loaded.config), name="as-run.toml")).config == loaded.config
+
+
+def test_the_configuration_of_a_run_is_refused_if_its_end_is_missing(tmp_path: Path) -> None:
+    config = load(written(tmp_path, MINIMAL)).config
+    text = render_run(config)
+    assert load(written(tmp_path, text, name="as-run.toml")).config == config
+    assert load(written(tmp_path, text.rstrip() + "\n[[site]]\nmatch = ['a.test']\n", name="as-run.toml")).config.site
+    lines = text.splitlines(keepends=True)
+    for kept in (len(lines) // 3, len(lines) // 2, len(lines) - 1):
+        with pytest.raises(ConfigError, match="the file is cut"):
+            load(written(tmp_path, "".join(lines[:kept]), name="as-run.toml"))
 
 
 def test_a_written_configuration_tells_of_each_setting_what_it_means_and_what_it_may_be() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from config import Loaded, render_toml
+from config import Loaded, render_run
 from crawler.cluster.values import Identity
 from crawler.codes.exit_codes import FAILED
 from crawler.operate.cluster.forms import ClusterMade
@@ -27,7 +27,7 @@ async def make_cluster(loaded: Loaded, *, fresh: bool = False) -> ClusterMade:
         lineages=tuple(range(1, parts + 1)),
         next_lineage=parts + 1,
         lease_s=exchange.lease_s,
-        configuration=render_toml(with_seeds(loaded).config),
+        configuration=render_run(with_seeds(loaded).config),
         suffixes=installed_suffixes(),
     )
     async with server_of(loaded) as client:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from config import Loaded, render_toml
+from config import Loaded, render_run
 from crawler.cluster.machine import place_in_cluster
 from crawler.cluster.notes import Note, write_note
 from crawler.cluster.values import Cluster, Forgotten, Identity, Retirement
@@ -72,7 +72,7 @@ def _identity(path: Path, layout: Layout, loaded: Loaded) -> Identity:
         lineages=tuple(place.lineage for place in layout.parts),
         next_lineage=max(layout.next_lineage, read_lineages(path).first),
         lease_s=loaded.config.exchange.lease_s,
-        configuration=render_toml(with_seeds(loaded).config),
+        configuration=render_run(with_seeds(loaded).config),
         suffixes=CrawlDirectory(path).suffixes.read_bytes(),
         replaces=replaces,
         last_lineage=last_lineage(path),

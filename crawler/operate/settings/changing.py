@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from config import Config, ConfigError, Loaded, Problem, render_toml
+from config import Config, ConfigError, Loaded, Problem, render_run
 from crawler.control.replies import SettingChange
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.settings.plan import BY_OPERATOR, Plan, make_plan, next_settings, with_values
@@ -111,7 +111,7 @@ class RunningSettings:
 
 
 def write(directory: CrawlDirectory, loaded: Loaded) -> None:
-    directory.write_configuration(render_toml(loaded.lasting))
+    directory.write_configuration(render_run(loaded.lasting))
 
 
 def reader_of_settings(directory: CrawlDirectory, settings: Sequence[str]) -> Read:

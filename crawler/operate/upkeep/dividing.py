@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from config import Loaded, render_toml
+from config import Loaded, render_run
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import delete_folders
 from crawler.disk.free_space import free_bytes
@@ -279,7 +279,7 @@ def _finish(path: Path) -> None:
     with lock_directory(path, to_change=True):
         directory = CrawlDirectory(path)
         # The configuration that a run without another one uses has to say the same.
-        directory.write_configuration(render_toml(_with_parts(path, len(layout.parts)).lasting))
+        directory.write_configuration(render_run(_with_parts(path, len(layout.parts)).lasting))
         for name in layout.earlier:
             source = CrawlDirectory(path / name)
             delete_folders((source.frontier, source.visited, source.fingerprints))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from config import Loaded, render_toml
+from config import Loaded, render_run
 from crawler.cluster.register import Register
 from crawler.cluster.values import Forgotten, RegisterDamaged
 from crawler.codes.exit_codes import FAILED
@@ -39,7 +39,7 @@ class ClusterSettings:
         return await reconfigure(self._coordinator, self._settings, Set(settings=list(settings), dry_run=dry_run))
 
     async def _store(self, recorded: Loaded) -> None:
-        await self._stored.replace(render_toml(recorded.lasting))
+        await self._stored.replace(render_run(recorded.lasting))
 
     def _tell(self, part: int) -> None:
         self._on_adopted(self._stored.version, part)
