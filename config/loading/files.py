@@ -38,6 +38,10 @@ def read_sources(
 
 def _file_source(file: Path) -> Source:
     try:
+        # What a shell passes as `<(command)` is a pipe in /dev/fd.
+        if file.exists() and not (file.is_file() or file.is_dir() or file.is_relative_to("/dev")):
+            message = "expected a file, found a pipe or a device, whose end may never come; move it away"
+            return Source(problems=[Problem(message, where=str(file))])
         data = file.read_bytes()
     except OSError as error:
         hint = "; `onceover config init` writes one" if isinstance(error, FileNotFoundError) else ""

@@ -1,5 +1,6 @@
 """Bad input: each problem names the place, what was expected, what was found and what to do."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -308,6 +309,19 @@ def test_a_syntax_error_names_line_and_column(text: str, problem: str, tmp_path:
 def test_a_missing_file_is_refused_with_the_way_to_write_one(tmp_path: Path) -> None:
     expected = "no.toml: can't read the configuration: No such file or directory; `onceover config init` writes one"
     assert problems_of(tmp_path / "no.toml") == [expected]
+
+
+def test_a_pipe_is_no_configuration_unless_a_shell_has_made_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "crawl.toml")
+    [found] = problems_of(tmp_path / "crawl.toml")
+    assert found.startswith("crawl.toml: expected a file, found a pipe")
+    reader, writer = os.pipe()
+    try:
+        os.write(writer, MINIMAL.encode())
+        os.close(writer)
+        assert load(f"/dev/fd/{reader}").seeds
+    finally:
+        os.close(reader)
 
 
 def test_a_directory_is_no_configuration(tmp_path: Path) -> None:
