@@ -149,7 +149,11 @@ def _port(daemon: Daemon, listen: Listen, limits: Limits) -> tuple[_Way, int]:
 def _application(actions: Actions, middlewares: list[Middleware], limits: Limits) -> web.Application:
     app = web.Application(middlewares=middlewares, client_max_size=limits.max_body_bytes)
     for route in ROUTES:
-        app.router.add_route(route.method, route.path, partial(_answer, route, actions))
+        answer = partial(_answer, route, actions)
+        if route.method == "GET":
+            app.router.add_get(route.path, answer)  # HEAD, too
+        else:
+            app.router.add_route(route.method, route.path, answer)
     described = msgspec.json.encode(document(ROUTES, version("onceover-crawler")))
     app.router.add_get(f"{BASE}/openapi.json", partial(_describe, described))
     for path, file in page_files().items():

@@ -26,6 +26,8 @@ _HEADERS: Final = {"Content-Type": EVENT_STREAM, "Cache-Control": "no-store", "X
 
 async def stream_events(actions: Actions, request: web.Request) -> web.StreamResponse:
     """Send events until the client goes, or reads too slowly."""
+    if request.method == "HEAD":
+        return web.Response(headers=_HEADERS)
     try:
         client = actions.events.join(request.headers.get("Last-Event-ID"))
     except TooMany as error:
