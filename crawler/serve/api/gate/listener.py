@@ -123,6 +123,7 @@ class Listener:
         """Close a connection after the answer to its request. False if the answer has no end, or the server ends."""
         if self._traffic.streams(connection) or self._listening.fileno() < 0:
             return False
+        self._traffic.close_side(connection)
         connection.close()  # it waits for no other request
         group.create_task(_close(connection))
         return True

@@ -13,6 +13,8 @@ from crawler.serve.api.problems import Refused
 
 STREAM: Final = web.RequestKey("stream", bool)
 """Set in a request whose answer has no end."""
+_IS_CUT: Final = web.RequestKey("is_cut", bool)
+"""Set in a request whose body lacks its end."""
 
 
 class Traffic:
@@ -20,6 +22,7 @@ class Traffic:
 
     def __init__(self) -> None:
         self.running: dict[object, web.Request] = {}
+        self._half_closed: set[web.RequestHandler] = set()
         self._ended: set[object] = set()
         self._files: dict[object, tuple[web.Request, web.FileResponse]] = {}
         """The last answer of a connection, if it is a file, which is sent after `running` has ended."""
@@ -33,6 +36,12 @@ class Traffic:
         request = self.running.get(connection)
         return request is not None and STREAM in request
 
+    def close_side(self, connection: web.RequestHandler) -> None:
+        """The client of a connection sends no more, so what lacks of a body does not come."""
+        self._half_closed.add(connection)
+        if (request := self.running.get(connection)) is not None:
+            _cut(request)
+
     def lasting(self) -> list[web.Request]:
         """The requests that have not got their whole answer."""
         sending = [request for connection, (request, _) in self._files.items() if self.sends_file(connection)]
@@ -41,6 +50,7 @@ class Traffic:
     def take_used(self) -> set[object]:
         """The connections that have had an answer since the last call."""
         used, self._ended = self._ended, set()
+        self._half_closed = {each for each in self._half_closed if each.transport is not None}
         self._files = {each: file for each, file in self._files.items() if file[0].transport is not None}
         return used
 
@@ -49,6 +59,8 @@ class Traffic:
         async def note(request: web.Request, handler: Handler) -> web.StreamResponse:
             self.running[request.protocol] = request
             self._files.pop(request.protocol, None)
+            if request.protocol in self._half_closed:
+                _cut(request)
             try:
                 response = await handler(request)
                 if isinstance(response, web.FileResponse):
@@ -59,6 +71,12 @@ class Traffic:
                 self._ended.add(request.protocol)
 
         return note
+
+
+def _cut(request: web.Request) -> None:
+    if not request.content.is_eof():
+        request[_IS_CUT] = True
+        request.content.feed_eof()
 
 
 def paced(limits: Limits) -> Middleware:
@@ -100,6 +118,8 @@ def bounded(limits: Limits) -> Middleware:
         _check_coding(request)
         if request.can_read_body:
             await _read(request, limits.body_s)
+        if _IS_CUT in request:
+            raise Refused(HTTPStatus.BAD_REQUEST, "the body can't be read: its end is missing")
         return await handler(request)
 
     return bound

@@ -126,6 +126,21 @@ async def test_a_client_that_has_closed_its_side_gets_its_answer_and_the_end(is_
             assert (await until_it_ends(reader)).startswith(b"HTTP/1.1 404 ")
 
 
+@pytest.mark.parametrize("sent", [b"", b'{"reason"'])
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_a_body_that_is_cut_by_the_end_of_the_clients_side_is_refused_at_once(
+    sent: bytes, has_begun: bool, tmp_path: Path
+) -> None:
+    async with served(tmp_path, body_s=MAX_WAIT_S * 10) as api, connected(api) as (reader, writer):
+        writer.write(head(api, f"POST {BASE}/crawls/a/pause", "Content-Length: 15") + sent)
+        if has_begun:
+            await asyncio.sleep(0.1)
+        writer.write_eof()
+        told = await until_it_ends(reader)
+        assert told.startswith(b"HTTP/1.1 400 ")
+        assert b"the body can't be read: its end is missing" in told
+
+
 async def test_a_client_that_closes_its_side_without_a_request_is_left(tmp_path: Path) -> None:
     async with served(tmp_path, idle_s=MAX_WAIT_S * 10) as api, connected(api) as (reader, writer):
         writer.write_eof()
