@@ -1,13 +1,16 @@
 """Changes values in a configuration that somebody has written."""
 
+import re
 from collections.abc import Mapping, MutableMapping
-from typing import Any
+from typing import Any, Final
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from config.settings import settings
 from config.show.render import value_text
+
+_LONE_LF: Final = re.compile(r"(?<!\r)\n")
 
 
 def rewrite_toml(text: str, values: Mapping[str, object], /) -> str:
@@ -17,9 +20,11 @@ def rewrite_toml(text: str, values: Mapping[str, object], /) -> str:
         document = tomlkit.parse(text)
         for key, value in values.items():
             _set(document, key, value)
-        return tomlkit.dumps(document)
+        written = tomlkit.dumps(document)
     except TOMLKitError as error:
         raise ValueError(str(error)) from error
+    # What is new ends its lines as the rest does.
+    return _LONE_LF.sub("\r\n", written) if "\r\n" in text and not _LONE_LF.search(text) else written
 
 
 def _set(document: MutableMapping[str, Any], key: str, value: object) -> None:

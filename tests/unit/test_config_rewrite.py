@@ -87,3 +87,12 @@ def test_all_that_is_wrong_is_told_and_no_file_that_is_named_is_read(tmp_path: P
     (tmp_path / "docs.toml").write_text("")
     found = setting_values(tmp_path / "docs.toml", ["crawl.seed_files=nowhere.txt"])
     assert found == {"crawl.seed_files": ("nowhere.txt",)}
+
+
+def test_what_is_added_ends_its_lines_as_the_rest_does(tmp_path: Path) -> None:
+    for written in (WRITTEN, WRITTEN.replace("\n", "\r\n")):
+        file = tmp_path / "docs.toml"
+        file.write_bytes(written.encode())
+        text = rewrite_toml(written, setting_values(file, ["fetch.spare=7", "limits.pages=5", "politeness.per_host=2"]))
+        assert "per_host" in text
+        assert text.count("\r\n") == (text.count("\n") if "\r" in written else 0)
