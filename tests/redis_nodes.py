@@ -162,7 +162,8 @@ class Watched:
 
     def may_fail_over(self) -> bool:
         """Whether the Sentinel knows a replica that has all that the master has."""
-        replica = next(node for node in self._nodes if node is not self.master())
+        master = self.master()  # it may change at any moment, as on a busy machine
+        replica = next(node for node in self._nodes if node is not master)
         with self._sentinel.client() as client:
             found = client.sentinel_master(_NAME)
         return bool(replica.follows() and found["num-slaves"] == 1 and found["is_master"] and not found["is_odown"])
