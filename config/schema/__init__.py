@@ -1,9 +1,8 @@
 """Every setting: its name, type, default, unit, limits and meaning. The rest of the package is derived from this room.
 
-A section of the file is a struct, and its docstring says what the section is about. A setting is a field. Its
-`msgspec.Meta` has the limits, and the meaning as `description`. `extra` may have
+A section of the file is a struct, and its docstring says what the section is about. A setting is a field. `between`
+gives the limits of a number and its unit, and `msgspec.Meta` the meaning as `description`. `extra` may have
 
-    unit      "seconds" and "bytes" also accept text with a unit ("5 min", "20 MB"); any other word is only shown
     form      what a text must look like, in words; it completes "text, …" or "a list of texts, each …"
     choices   the names that a text may be, where they are not known here, such as those of visited sets
     backends  the kind of backends that it names; such a text may also name a plug-in

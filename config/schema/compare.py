@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, DAY_S, HOSTS, MOST, SECONDS, Options, Text
+from config.schema.kinds import DAY_S, MOST, Options, Text, between
 from visited.backends import BACKENDS, PEERS, REMOTE
 
 COMPARE_BACKENDS = (*BACKENDS, *REMOTE, *PEERS)
@@ -41,7 +41,7 @@ class CompareWork(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Directory of a crawl with output.links. The work has its links, page by page."),
     ] = None
     distinct: Annotated[
-        Annotated[int, Meta(ge=1, le=10**10, extra={"unit": "URLs"})] | None,
+        Annotated[int, between(1, 10**10, "URLs")] | None,
         Meta(description="Number of distinct URLs of a synthetic stream, which the settings below describe."),
     ] = None
     live: Annotated[
@@ -52,32 +52,28 @@ class CompareWork(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "no"
     repeats: Annotated[
-        float, Meta(ge=0, le=0.99, description="Synthetic stream: share of links that occurred before.")
+        float, between(0, 0.99), Meta(description="Synthetic stream: share of links that occurred before.")
     ] = 0.5
     hosts: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Synthetic stream or simulated web: number of hosts.", extra=HOSTS)
+        int, between(1, 1_000_000, "hosts"), Meta(description="Synthetic stream or simulated web: number of hosts.")
     ] = 1000
     skew: Annotated[
         float,
+        between(0, 4),
         Meta(
-            ge=0,
-            le=4,
-            description="Synthetic stream: exponent of the Zipf distribution of host sizes. With 0, all hosts "
-            "have the same size.",
+            description="Synthetic stream: exponent of the Zipf distribution of host sizes. With 0, all hosts have the "
+            "same size."
         ),
     ] = 1.0
     length: Annotated[
-        int,
-        Meta(ge=40, le=1000, description="Synthetic stream: mean length of a URL.", extra={"unit": "characters"}),
+        int, between(40, 1000, "characters"), Meta(description="Synthetic stream: mean length of a URL.")
     ] = 77
-    pages: Annotated[
-        int, Meta(ge=1, le=100_000, description="Simulated web: pages of each host.", extra={"unit": "pages"})
-    ] = 50
+    pages: Annotated[int, between(1, 100_000, "pages"), Meta(description="Simulated web: pages of each host.")] = 50
     batch: Annotated[
-        int, Meta(ge=1, le=10_000, description="Number of links that are added in one call.", extra={"unit": "links"})
+        int, between(1, 10_000, "links"), Meta(description="Number of links that are added in one call.")
     ] = 64
     stands_for: Annotated[
-        Annotated[int, Meta(ge=1, le=10**12, extra={"unit": "URLs"})] | None,
+        Annotated[int, between(1, 10**12, "URLs")] | None,
         Meta(
             description="This work is a scale model of a larger one with this many distinct URLs. The report "
             "extrapolates memory to it, and says so."
@@ -97,45 +93,38 @@ class CompareSet(msgspec.Struct, frozen=True, kw_only=True):
     ]
     name: Annotated[Text | None, Meta(description="Name in the report. Unset means the name of the backend.")] = None
     capacity: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "URLs"})] | None,
+        Annotated[int, between(1, MOST, "URLs")] | None,
         Meta(description="Number of URLs for which the set is sized. Unset means that of the work."),
     ] = None
-    error_rate: Annotated[float, Meta(ge=1e-12, le=0.5, description="Like visited.error_rate.")] = 0.0001
+    error_rate: Annotated[float, between(1e-12, 0.5), Meta(description="Like visited.error_rate.")] = 0.0001
     bits: Annotated[
-        Annotated[int, Meta(ge=64, le=2**40, extra={"unit": "bits"})] | None,
+        Annotated[int, between(64, 2**40, "bits")] | None,
         Meta(description="Size of bloom or six-seeds, instead of error_rate."),
     ] = None
     bits_per_url: Annotated[
-        Annotated[float, Meta(ge=1, le=1000, extra={"unit": "bits"})] | None,
+        Annotated[float, between(1, 1000, "bits")] | None,
         Meta(description="Size of bloom or six-seeds for each URL of the capacity."),
     ] = None
     hashes: Annotated[
-        Annotated[int, Meta(ge=1, le=48, extra={"unit": "hash functions"})] | None,
+        Annotated[int, between(1, 48, "hash functions")] | None,
         Meta(
             description="Hash functions of bloom, with bits or bits_per_url. Unset means the best number for that size."
         ),
     ] = None
     site_bytes: Annotated[
-        int,
-        Meta(ge=64, le=1 << 30, multiple_of=8, description="Size of each filter of per-site.", extra={"unit": "bytes"}),
+        int, between(64, 1 << 30, "bytes"), Meta(multiple_of=8, description="Size of each filter of per-site.")
     ] = 32_768
     filters: Annotated[
-        Annotated[int, Meta(ge=1, le=10**9, extra={"unit": "filters"})] | None,
+        Annotated[int, between(1, 10**9, "filters")] | None,
         Meta(
             description="Number of filters of per-site; the hash of the host chooses one. Unset means one for "
             "each host."
         ),
     ] = None
     shards: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=4096,
-            description="Number of sets over which the URLs are spread, by their hash.",
-            extra={"unit": "sets"},
-        ),
+        int, between(1, 4096, "sets"), Meta(description="Number of sets over which the URLs are spread, by their hash.")
     ] = 1
-    seed: Annotated[int, Meta(ge=0, le=2**32 - 1, description="Seed of the hash functions of a filter.")] = 0
+    seed: Annotated[int, between(0, 2**32 - 1), Meta(description="Seed of the hash functions of a filter.")] = 0
     server: Annotated[
         Text | None,
         Meta(
@@ -170,9 +159,9 @@ class CompareExpect(msgspec.Struct, frozen=True, kw_only=True):
             "the work."
         ),
     ]
-    value: Annotated[float, Meta(ge=0, le=1e18, description="The expected value.")]
+    value: Annotated[float, between(0, 1e18), Meta(description="The expected value.")]
     tolerance: Annotated[
-        Annotated[float, Meta(ge=0, le=10)] | None,
+        Annotated[float, between(0, 10)] | None,
         Meta(
             description="Allowed deviation, as a share of the value. Unset means three standard deviations for "
             "figures that are counted."
@@ -189,55 +178,46 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True):
     directory: Annotated[
         Text, Meta(description="Directory for reports. Each run has a folder in it, named after the crawl or the file.")
     ] = "comparisons"
-    rounds: Annotated[
-        int, Meta(ge=1, le=100, description="How often speed and memory are measured.", extra={"unit": "rounds"})
-    ] = 3
+    rounds: Annotated[int, between(1, 100, "rounds"), Meta(description="How often speed and memory are measured.")] = 3
     probes: Annotated[
         int,
-        Meta(
-            ge=100,
-            le=10**7,
-            description="Number of absent URLs that are looked up each time the false-positive rate is measured.",
-            extra={"unit": "URLs"},
-        ),
+        between(100, 10**7, "URLs"),
+        Meta(description="Number of absent URLs that are looked up each time the false-positive rate is measured."),
     ] = 20_000
     past_capacity: Annotated[
         float,
+        between(1, 100),
         Meta(
-            ge=1,
-            le=100,
-            description="How far the check goes on beyond the work: up to this many times the URLs of the work, "
-            "or the capacity if that is larger.",
+            description="How far the check goes on beyond the work: up to this many times the URLs of the work, or the "
+            "capacity if that is larger."
         ),
     ] = 2.0
     memory_bytes: Annotated[
-        Annotated[int, Meta(ge=1_000_000, le=MOST, extra=BYTES)] | None,
+        Annotated[int, between(1_000_000, MOST, "bytes")] | None,
         Meta(
             description="Memory limit of a set. A set that needs more fails, and the report says so. Unset "
             "means no limit."
         ),
     ] = None
     trial_timeout_s: Annotated[
-        float, Meta(ge=1, le=30 * DAY_S, description="Longest duration of one measurement.", extra=SECONDS)
+        float, between(1, 30 * DAY_S, "seconds"), Meta(description="Longest duration of one measurement.")
     ] = 3600.0
     scale: Annotated[
         float,
+        between(0.001, 1),
         Meta(
-            ge=0.001,
-            le=1,
-            description="Share of the URLs of a synthetic work with `stands_for` that is measured. Use less "
-            "than 1 for a quick run of a long comparison.",
+            description="Share of the URLs of a synthetic work with `stands_for` that is measured. Use less than 1 for "
+            "a quick run of a long comparison."
         ),
     ] = 1.0
     max_loss: Annotated[
-        float,
-        Meta(ge=0, le=0.5, description="Share of new URLs that the recommended set may lose."),
+        float, between(0, 0.5), Meta(description="Share of new URLs that the recommended set may lose.")
     ] = 0.0001
     max_memory_bytes: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST, extra=BYTES)] | None,
+        Annotated[int, between(1, MOST, "bytes")] | None,
         Meta(description="Memory that the recommended set may take. Unset means no limit."),
     ] = None
-    seed: Annotated[int, Meta(ge=0, le=2**32 - 1, description="Seed of everything random.")] = 1
+    seed: Annotated[int, between(0, 2**32 - 1), Meta(description="Seed of everything random.")] = 1
     work: tuple[CompareWork, ...] = ()
     set: tuple[CompareSet, ...] = ()
     expect: tuple[CompareExpect, ...] = ()

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, END, MOST, SECONDS, YEAR_S, AgentName, Options, Purpose, Text
+from config.schema.kinds import END, MOST, YEAR_S, AgentName, Options, Purpose, Text, between
 
 CrawlName = Annotated[
     str,
@@ -38,7 +38,7 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "crawls/crawl"
     parts: Annotated[
-        Annotated[int, Meta(ge=1, le=1024, extra={"unit": "parts"})] | Literal["auto"],
+        Annotated[int, between(1, 1024, "parts")] | Literal["auto"],
         Meta(
             description="Number of processes that share the crawl. Each crawls the hosts of some domains, and has a "
             "directory of its own in that of the crawl. With auto, a new crawl has as many parts as the machine has "
@@ -140,12 +140,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
     text_max_bytes: Annotated[
         int,
-        Meta(
-            ge=100,
-            le=100_000_000,
-            description="A text or Markdown longer than this is cut, and longer structured data is left out.",
-            extra=BYTES,
-        ),
+        between(100, 100_000_000, "bytes"),
+        Meta(description="A text or Markdown longer than this is cut, and longer structured data is left out."),
     ] = 1_000_000
     sinks: Annotated[
         tuple[SinkBackend, ...],
@@ -157,31 +153,28 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     sink: tuple[OutputSink, ...] = ()
     min_free_bytes: Annotated[
         int,
+        between(0, 10**15, "bytes"),
         Meta(
-            ge=0,
-            le=10**15,
-            description="The crawl waits while less disk space than this is free. It must be at least 64 MiB, "
-            "which the frontier needs to recover from a full disk. With 0, the crawl only waits "
-            "when the disk is full.",
-            extra=BYTES,
+            description="The crawl waits while less disk space than this is free. It must be at least 64 MiB, which "
+            "the frontier needs to recover from a full disk. With 0, the crawl only waits when the disk is full."
         ),
     ] = 100_000_000
     max_disk_bytes: Annotated[
-        Annotated[int, Meta(ge=1_000_000, le=10**18, extra=BYTES)] | None,
+        Annotated[int, between(1_000_000, 10**18, "bytes")] | None,
         Meta(
             description="The crawl waits while its directory takes more disk space than this: state, output and logs, "
             "of all parts together. Unset means no limit.",
         ),
     ] = None
     keep_s: Annotated[
-        Annotated[float, Meta(ge=1, le=100 * YEAR_S, extra=SECONDS)] | None,
+        Annotated[float, between(1, 100 * YEAR_S, "seconds")] | None,
         Meta(
             description="Files of records and archives whose last page was written longer ago are deleted, also while "
             "the crawl runs. Unset keeps all."
         ),
     ] = None
     keep_bytes: Annotated[
-        Annotated[int, Meta(ge=1000, le=10**18, extra=BYTES)] | None,
+        Annotated[int, between(1000, 10**18, "bytes")] | None,
         Meta(
             description="If records and archives together are larger, the oldest of their files are deleted. Of a "
             "crawl in parts, all count together. Unset keeps all."
@@ -189,16 +182,12 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     warc_max_bytes: Annotated[
         int,
-        Meta(
-            ge=1000,
-            le=MOST,
-            description="A WARC file that reaches this size is closed, and a new one begins.",
-            extra=BYTES,
-        ),
+        between(1000, MOST, "bytes"),
+        Meta(description="A WARC file that reaches this size is closed, and a new one begins."),
     ] = 1_000_000_000
     warc_prefix: Annotated[WarcPrefix, Meta(description="Beginning of the names of WARC files.")] = "onceover"
     warc_level: Annotated[
-        int, Meta(ge=1, le=9, description="Compression of WARC files: 1 is the fastest, 9 gives the smallest files.")
+        int, between(1, 9), Meta(description="Compression of WARC files: 1 is the fastest, 9 gives the smallest files.")
     ] = 2
     warc_index: Annotated[
         bool,
@@ -206,22 +195,18 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     ] = True
     warc_revisits: Annotated[
         int,
+        between(0, 10_000_000, "bodies"),
         Meta(
-            ge=0,
-            le=10_000_000,
             description="Number of bodies that the crawl remembers. A page whose body was archived before, at any URL, "
-            "gets a revisit record without the body. With 0, each page is archived with its body.",
-            extra={"unit": "bodies"},
+            "gets a revisit record without the body. With 0, each page is archived with its body."
         ),
     ] = 0
     dedupe_min_bytes: Annotated[
         int,
+        between(0, MOST, "bytes"),
         Meta(
-            ge=0,
-            le=MOST,
             description="A body that is smaller as received is archived each time. Only with warc_revisits or "
-            "dedupe_against.",
-            extra=BYTES,
+            "dedupe_against."
         ),
     ] = 0
     warc_types: Annotated[
@@ -232,7 +217,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     warc_max_body_bytes: Annotated[
-        Annotated[int, Meta(ge=0, le=MOST, extra=BYTES)] | None,
+        Annotated[int, between(0, MOST, "bytes")] | None,
         Meta(description="A page with a larger body, as received, is not archived. Unset means no limit."),
     ] = None
     warc_text: Annotated[
@@ -249,12 +234,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     records_max_bytes: Annotated[
         int,
-        Meta(
-            ge=1000,
-            le=MOST,
-            description="A file of records that reaches this size is closed, and a new one begins.",
-            extra=BYTES,
-        ),
+        between(1000, MOST, "bytes"),
+        Meta(description="A file of records that reaches this size is closed, and a new one begins."),
     ] = 256_000_000
 
 
@@ -262,14 +243,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """When a run stops although there is more to crawl. It can be resumed. Unset means no limit."""
 
     pages: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "pages"})] | None,
+        Annotated[int, between(1, MOST, "pages")] | None,
         Meta(description="Number of fetched pages."),
     ] = None
     bytes: Annotated[
-        Annotated[int, Meta(ge=1, le=10**18, extra=BYTES)] | None, Meta(description="Number of received bytes.")
+        Annotated[int, between(1, 10**18, "bytes")] | None, Meta(description="Number of received bytes.")
     ] = None
     seconds: Annotated[
-        Annotated[float, Meta(ge=0.001, le=10 * YEAR_S, extra=SECONDS)] | None,
+        Annotated[float, between(0.001, 10 * YEAR_S, "seconds")] | None,
         Meta(description="Duration of one run."),
     ] = None
 
@@ -291,10 +272,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     interval_s: Annotated[
         float,
-        Meta(
-            ge=0.1,
-            le=3600,
-            description="Time between two lines of progress, where a live display is not possible.",
-            extra=SECONDS,
-        ),
+        between(0.1, 3600, "seconds"),
+        Meta(description="Time between two lines of progress, where a live display is not possible."),
     ] = 5.0

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, Text
+from config.schema.kinds import Text, between
 
 
 class Daemon(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,21 +21,21 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     time_zone: Annotated[Text, Meta(description='Time zone of the schedule, as "Europe/Vienna".')] = "UTC"
     keep_runs: Annotated[
-        Annotated[int, Meta(ge=1, le=10_000, extra={"unit": "runs"})] | None,
+        Annotated[int, between(1, 10_000, "runs")] | None,
         Meta(
             description="Number of finished runs of the schedule to keep; older ones are deleted. Unset means all of "
             "them."
         ),
     ] = None
     max_memory_bytes: Annotated[
-        Annotated[int, Meta(ge=1_000_000, le=10**15, extra=BYTES)] | None,
+        Annotated[int, between(1_000_000, 10**15, "bytes")] | None,
         Meta(
             description="Memory of all processes of the crawl. If they take more, the daemon lets the crawl finish "
             "what is in flight, and restarts it. Unset means no limit."
         ),
     ] = None
     max_open_files: Annotated[
-        Annotated[int, Meta(ge=16, le=10**9, extra={"unit": "files"})] | None,
+        Annotated[int, between(16, 10**9, "files")] | None,
         Meta(
             description="Open files and connections of all processes of the crawl. If they have more, the daemon "
             "restarts the crawl. Unset means no limit."

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from config.schema.kinds import between
+
 
 class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
     """What happens with pages that repeat others."""
@@ -18,22 +20,16 @@ class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
     ] = "off"
     near_distance: Annotated[
         int,
+        between(0, 8, "bits"),
         Meta(
-            ge=0,
-            le=8,
             description="In how many of 64 bits the fingerprints of two texts may differ, so that these are near "
-            "duplicates.",
-            extra={"unit": "bits"},
+            "duplicates."
         ),
     ] = 3
     near_min_words: Annotated[
         int,
-        Meta(
-            ge=1,
-            le=1_000_000,
-            description="A page with fewer words is no near duplicate, and no page is one of it.",
-            extra={"unit": "words"},
-        ),
+        between(1, 1_000_000, "words"),
+        Meta(description="A page with fewer words is no near duplicate, and no page is one of it."),
     ] = 50
     canonical: Annotated[
         Literal["note", "no-follow", "no-keep"],

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import END, SECONDS, Text
+from config.schema.kinds import END, Text, between
 
 Prefix = Annotated[
     str,
@@ -46,12 +46,10 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     ] = "onceover"
     lease_s: Annotated[
         float,
+        between(1, 3600, "seconds"),
         Meta(
-            ge=1,
-            le=3600,
-            description="How long a machine of a crawl on many machines may go on without a word from Redis. "
-            "`onceover cluster init` lays it down.",
-            extra=SECONDS,
+            description="How long a machine of a crawl on many machines may go on without a word from Redis. `onceover "
+            "cluster init` lays it down."
         ),
     ] = 30.0
     tls_ca: Annotated[

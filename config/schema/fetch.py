@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, DAY_S, END, IN_NAME, MOST, SECONDS, Options, Text
+from config.schema.kinds import DAY_S, END, IN_NAME, MOST, Options, Text, between
 
 Resolver = Literal["dns", "system"]
 Extractor = Annotated[str, Meta(extra={"choices": ("lexbor", "turbohtml", "lxml", "bs4"), "backends": "extractor"})]
@@ -67,75 +67,59 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = DEFAULT_USER_AGENT
     concurrency: Annotated[
-        int, Meta(ge=1, le=10_000, description="Fetches at once, for all hosts together.", extra={"unit": "fetches"})
+        int, between(1, 10_000, "fetches"), Meta(description="Fetches at once, for all hosts together.")
     ] = 64
     spare: Annotated[
         int,
+        between(0, 10_000, "fetches"),
         Meta(
-            ge=0,
-            le=10_000,
-            description="Additional fetches at once that may wait for servers that are dead or much slower than "
-            "usual. So slow servers do not use up concurrency.",
-            extra={"unit": "fetches"},
+            description="Additional fetches at once that may wait for servers that are dead or much slower than usual. "
+            "So slow servers do not use up concurrency."
         ),
     ] = 500
-    timeout_s: Annotated[float, Meta(ge=0.001, le=DAY_S, description="Longest duration of a fetch.", extra=SECONDS)] = (
+    timeout_s: Annotated[float, between(0.001, DAY_S, "seconds"), Meta(description="Longest duration of a fetch.")] = (
         60.0
     )
     connect_timeout_s: Annotated[
-        float, Meta(ge=0.001, le=DAY_S, description="Longest wait for a connection.", extra=SECONDS)
+        float, between(0.001, DAY_S, "seconds"), Meta(description="Longest wait for a connection.")
     ] = 20.0
     head_timeout_s: Annotated[
         float,
-        Meta(
-            ge=0.001,
-            le=DAY_S,
-            description="Longest wait from the request to the end of the response headers.",
-            extra=SECONDS,
-        ),
+        between(0.001, DAY_S, "seconds"),
+        Meta(description="Longest wait from the request to the end of the response headers."),
     ] = 30.0
     min_window_bytes: Annotated[
         int,
-        Meta(
-            ge=1,
-            le=MOST,
-            description="Slowest accepted transfer of a body: this much in each window_s. A slower body is cut.",
-            extra=BYTES,
-        ),
+        between(1, MOST, "bytes"),
+        Meta(description="Slowest accepted transfer of a body: this much in each window_s. A slower body is cut."),
     ] = 1000
     window_s: Annotated[
-        float, Meta(ge=0.001, le=DAY_S, description="Time over which the speed of a body is measured.", extra=SECONDS)
+        float, between(0.001, DAY_S, "seconds"), Meta(description="Time over which the speed of a body is measured.")
     ] = 20.0
     max_body_bytes: Annotated[
-        int, Meta(ge=1, le=MOST, description="Longer bodies are cut at this size; their record says so.", extra=BYTES)
+        int, between(1, MOST, "bytes"), Meta(description="Longer bodies are cut at this size; their record says so.")
     ] = 20_000_000
     max_sitemap_bytes: Annotated[
         int,
+        between(1, MOST, "bytes"),
         Meta(
-            ge=1,
-            le=MOST,
-            description="The same for sitemaps, if it is more than max_body_bytes. The sitemap protocol allows 50 MB.",
-            extra=BYTES,
+            description="The same for sitemaps, if it is more than max_body_bytes. The sitemap protocol allows 50 MB."
         ),
     ] = 50_000_000
     max_memory_bytes: Annotated[
         int,
+        between(0, MOST, "bytes"),
         Meta(
-            ge=0,
-            le=MOST,
-            description="While the bodies in flight take more memory than this in total, only one of them may "
-            "grow at a time, and beside it one that comes slowly.",
-            extra=BYTES,
+            description="While the bodies in flight take more memory than this in total, only one of them may grow at "
+            "a time, and beside it one that comes slowly."
         ),
     ] = 16_000_000
     max_connection_bytes: Annotated[
         int,
+        between(0, MOST, "bytes"),
         Meta(
-            ge=0,
-            le=MOST,
             description="While all open connections take more memory than about this, idle ones are closed, those "
-            "first that are expected to be used last.",
-            extra=BYTES,
+            "first that are expected to be used last."
         ),
     ] = 64_000_000
     extractor: Annotated[
@@ -213,8 +197,7 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = {}
     max_redirects: Annotated[
-        int,
-        Meta(ge=0, le=1000, description="Longest chain of redirects that is followed.", extra={"unit": "redirects"}),
+        int, between(0, 1000, "redirects"), Meta(description="Longest chain of redirects that is followed.")
     ] = 10
     languages: Annotated[
         tuple[Language, ...], Meta(description="Preferred languages, the best first; sent as Accept-Language.")

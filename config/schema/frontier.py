@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, DAY_S, END, IN_NAME, MOST, SECONDS, Options, Place, Text
+from config.schema.kinds import DAY_S, END, IN_NAME, MOST, Options, Place, Text, between
 from frontier.backends import BACKENDS as FRONTIERS
 from visited.backends import BACKENDS, REMOTE
 
@@ -67,41 +67,31 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "process"
     max_attempts: Annotated[
-        int,
-        Meta(ge=1, le=1000, description="Attempts to fetch a URL before it has failed.", extra={"unit": "fetches"}),
+        int, between(1, 1000, "fetches"), Meta(description="Attempts to fetch a URL before it has failed.")
     ] = 4
     retry_delay_s: Annotated[
         float,
-        Meta(
-            ge=0,
-            le=30 * DAY_S,
-            description="Wait before the second attempt. It doubles before each further one.",
-            extra=SECONDS,
-        ),
+        between(0, 30 * DAY_S, "seconds"),
+        Meta(description="Wait before the second attempt. It doubles before each further one."),
     ] = 30.0
     retry_max_delay_s: Annotated[
-        float, Meta(ge=0, le=30 * DAY_S, description="Longest wait between two attempts.", extra=SECONDS)
+        float, between(0, 30 * DAY_S, "seconds"), Meta(description="Longest wait between two attempts.")
     ] = 3600.0
     open_after: Annotated[
         int,
+        between(1, 1000, "failures"),
         Meta(
-            ge=1,
-            le=1000,
-            description="Failures of a host in a row after which a time-out or a lost connection counts against "
-            "the host itself. From then on the crawl tries only one of its URLs, after longer and "
-            "longer rests. Failed name look-ups and refused connections count against the host from "
-            "the first.",
-            extra={"unit": "failures"},
+            description="Failures of a host in a row after which a time-out or a lost connection counts against the "
+            "host itself. From then on the crawl tries only one of its URLs, after longer and longer rests. Failed "
+            "name look-ups and refused connections count against the host from the first."
         ),
     ] = 3
     dead_after: Annotated[
         int,
+        between(1, 1000, "failures"),
         Meta(
-            ge=1,
-            le=1000,
-            description="Failures of a host in a row after which the crawl gives up its remaining URLs without "
-            "a request.",
-            extra={"unit": "failures"},
+            description="Failures of a host in a row after which the crawl gives up its remaining URLs without a "
+            "request."
         ),
     ] = 8
     order: Annotated[
@@ -127,7 +117,7 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "turns"
     precedence_floor: Annotated[
-        Annotated[int, Meta(ge=1, le=255)] | None,
+        Annotated[int, between(1, 255)] | None,
         Meta(
             description="With queue_order best-url: a queue is not served if its first URL has this precedence "
             "or a higher number. Lower numbers are served first."
@@ -139,19 +129,18 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
     ] = "one"
     session_budget: Annotated[
         int,
+        between(1, MOST),
         Meta(
-            ge=1,
-            le=MOST,
-            description="Cost after which a queue makes way for a waiting one. Queues only wait if there are "
-            "more than 4,000.",
+            description="Cost after which a queue makes way for a waiting one. Queues only wait if there are more than "
+            "4,000."
         ),
     ] = 1000
     total_budget: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST)] | None,
+        Annotated[int, between(1, MOST)] | None,
         Meta(description="Cost after which a queue is retired: its remaining URLs are kept, but not fetched."),
     ] = None
     error_penalty: Annotated[
-        int, Meta(ge=0, le=1_000_000, description="Additional cost of a fetch that fails at the server.")
+        int, between(0, 1_000_000), Meta(description="Additional cost of a fetch that fails at the server.")
     ] = 0
     parallel_queues: Annotated[
         tuple[ParallelQueues, ...],
@@ -163,12 +152,10 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     snapshot_every: Annotated[
         int,
+        between(1, MOST, "URLs"),
         Meta(
-            ge=1,
-            le=MOST,
-            description="New URLs between two snapshots of the visited set. With fewer, a start after a crash "
-            "is faster.",
-            extra={"unit": "URLs"},
+            description="New URLs between two snapshots of the visited set. With fewer, a start after a crash is "
+            "faster."
         ),
     ] = 250_000
 
@@ -202,19 +189,14 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     ] = "memory"
     capacity: Annotated[
         int,
-        Meta(
-            ge=1,
-            le=MOST,
-            description="Expected number of URLs. Beyond it, a filter makes more errors.",
-            extra={"unit": "URLs"},
-        ),
+        between(1, MOST, "URLs"),
+        Meta(description="Expected number of URLs. Beyond it, a filter makes more errors."),
     ] = 1_000_000
     error_rate: Annotated[
-        float,
-        Meta(ge=1e-12, le=0.5, description="Probability that a full filter takes a new URL for a known one."),
+        float, between(1e-12, 0.5), Meta(description="Probability that a full filter takes a new URL for a known one.")
     ] = 0.0001
     memory_bytes: Annotated[
-        Annotated[int, Meta(ge=1_000_000, le=MOST, extra=BYTES)] | None,
+        Annotated[int, between(1_000_000, MOST, "bytes")] | None,
         Meta(description="Memory that auto may use. Unset means a quarter of the memory of the machine."),
     ] = None
     candidates: Annotated[
@@ -226,13 +208,8 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     site_bytes: Annotated[
         int,
-        Meta(
-            ge=64,
-            le=1 << 30,
-            multiple_of=8,
-            description="Size of the filter of each host, for per-site, unless its options give one.",
-            extra={"unit": "bytes"},
-        ),
+        between(64, 1 << 30, "bytes"),
+        Meta(multiple_of=8, description="Size of the filter of each host, for per-site, unless its options give one."),
     ] = 32_768
     verify: Annotated[
         bool,
@@ -247,11 +224,9 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     recent: Annotated[
         int,
+        between(0, 100_000_000, "URLs"),
         Meta(
-            ge=0,
-            le=100_000_000,
-            description="Number of recently met URLs in a cache in front of the visited set; 0 means no cache. "
-            "The exact set in memory has none, because it is faster itself.",
-            extra={"unit": "URLs"},
+            description="Number of recently met URLs in a cache in front of the visited set; 0 means no cache. The "
+            "exact set in memory has none, because it is faster itself."
         ),
     ] = 65_536

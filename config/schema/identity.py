@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from config.schema.fetch import HostPattern
-from config.schema.kinds import DAY_S, END, SECONDS, Text
+from config.schema.kinds import DAY_S, END, Text, between
 
 Email = Annotated[
     str,
@@ -65,6 +65,5 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "authority"
     lifetime_s: Annotated[
-        float,
-        Meta(ge=30, le=DAY_S, description="How long a signature is valid. It is renewed earlier.", extra=SECONDS),
+        float, between(30, DAY_S, "seconds"), Meta(description="How long a signature is valid. It is renewed earlier.")
     ] = 300.0

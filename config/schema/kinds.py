@@ -8,23 +8,18 @@ from msgspec import Meta
 END = r"(?![\s\S])"
 IN_NAME = r"[^\x00-/:-@\[-^`{-\x7f]"
 """A character of a host name, which may be beyond ASCII, as in `münchen.example`, but for dots and dashes."""
-PRINTABLE = Meta(
-    pattern=rf"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*{END}",
-    extra={"form": "not empty and without control characters"},
-)
-Text = Annotated[str, PRINTABLE]
-Place = Annotated[
+Text = Annotated[
     str,
     Meta(
-        pattern=PRINTABLE.pattern,
-        extra={"form": 'a host, a domain as "*.example.org", a URL up to its last slash, or a SURT prefix'},
+        pattern=rf"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*{END}",
+        extra={"form": "not empty and without control characters"},
     ),
+]
+Place = Annotated[
+    Text, Meta(extra={"form": 'a host, a domain as "*.example.org", a URL up to its last slash, or a SURT prefix'})
 ]
 Options = dict[str, Any]
 """Options of a backend, checked by its own structs."""
-SECONDS = {"unit": "seconds"}
-BYTES = {"unit": "bytes"}
-HOSTS = {"unit": "hosts"}
 DAY_S = 86_400
 YEAR_S = 366 * DAY_S
 MOST = 10**12
@@ -36,3 +31,9 @@ Purpose = Annotated[
 AgentName = Annotated[
     str, Meta(pattern=rf"^[A-Za-z_-]{{1,100}}{END}", extra={"form": "of letters, dashes and underscores"})
 ]
+
+
+def between(least: float, most: float, unit: str | None = None) -> Meta:
+    """The limits of a number, and its unit. Texts with a unit, as "5 min" and "20 MB", are accepted for "seconds" and
+    "bytes"; any other word is only shown."""
+    return Meta(ge=least, le=most, extra=None if unit is None else {"unit": unit})

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, DAY_S, MOST, SECONDS, Text
+from config.schema.kinds import DAY_S, MOST, Text, between
 
 
 class Politeness(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,30 +13,20 @@ class Politeness(msgspec.Struct, frozen=True, kw_only=True):
     fetch."""
 
     robots: Annotated[bool, Meta(description="Obey robots.txt.")] = True
-    min_delay_s: Annotated[float, Meta(ge=0, le=DAY_S, description="Shortest rest of a host.", extra=SECONDS)] = 1.0
+    min_delay_s: Annotated[float, between(0, DAY_S, "seconds"), Meta(description="Shortest rest of a host.")] = 1.0
     max_delay_s: Annotated[
         float,
-        Meta(
-            ge=0,
-            le=DAY_S,
-            description="Longest rest of a host that works, unless it asks for a longer one.",
-            extra=SECONDS,
-        ),
+        between(0, DAY_S, "seconds"),
+        Meta(description="Longest rest of a host that works, unless it asks for a longer one."),
     ] = 30.0
     delay_factor: Annotated[
         float,
-        Meta(
-            ge=0,
-            le=1000,
-            description="Rest of a host for each second that the fetch took.",
-            extra={"unit": "seconds per second"},
-        ),
+        between(0, 1000, "seconds per second"),
+        Meta(description="Rest of a host for each second that the fetch took."),
     ] = 2.0
-    per_host: Annotated[
-        int, Meta(ge=1, le=1000, description="Fetches at once from one queue.", extra={"unit": "fetches"})
-    ] = 1
+    per_host: Annotated[int, between(1, 1000, "fetches"), Meta(description="Fetches at once from one queue.")] = 1
     per_ip: Annotated[
-        Annotated[int, Meta(ge=1, le=1000, extra={"unit": "fetches"})] | None,
+        Annotated[int, between(1, 1000, "fetches")] | None,
         Meta(
             description="Fetches at once from one IP address, for all of its hosts together. Unset means no "
             "limit, or 1 if ip_delay_s is set."
@@ -44,10 +34,11 @@ class Politeness(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     ip_delay_s: Annotated[
         float,
-        Meta(ge=0, le=DAY_S, description="Rest of an IP address after a fetch from any of its hosts.", extra=SECONDS),
+        between(0, DAY_S, "seconds"),
+        Meta(description="Rest of an IP address after a fetch from any of its hosts."),
     ] = 0.0
     per_domain: Annotated[
-        Annotated[int, Meta(ge=1, le=1000, extra={"unit": "fetches"})] | None,
+        Annotated[int, between(1, 1000, "fetches")] | None,
         Meta(
             description="Fetches at once from one registered domain, for all of its hosts together. Unset means "
             "no limit, or 1 if domain_delay_s is set."
@@ -55,15 +46,11 @@ class Politeness(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     domain_delay_s: Annotated[
         float,
-        Meta(
-            ge=0,
-            le=DAY_S,
-            description="Rest of a registered domain after a fetch from any of its hosts.",
-            extra=SECONDS,
-        ),
+        between(0, DAY_S, "seconds"),
+        Meta(description="Rest of a registered domain after a fetch from any of its hosts."),
     ] = 0.0
     max_bytes_per_s: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST, extra=BYTES)] | None,
+        Annotated[int, between(1, MOST, "bytes")] | None,
         Meta(
             description="Average bandwidth that the crawl takes from one host. After a large body, the host "
             "rests longer."
@@ -79,16 +66,11 @@ class Politeness(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     max_crawl_delay_s: Annotated[
         float,
-        Meta(
-            ge=0,
-            le=DAY_S,
-            description="Upper limit for Crawl-delay in robots.txt. A longer one counts as this.",
-            extra=SECONDS,
-        ),
+        between(0, DAY_S, "seconds"),
+        Meta(description="Upper limit for Crawl-delay in robots.txt. A longer one counts as this."),
     ] = 300.0
     max_retry_after_s: Annotated[
         float,
-        Meta(
-            ge=0, le=30 * DAY_S, description="Upper limit for Retry-After. A longer one counts as this.", extra=SECONDS
-        ),
+        between(0, 30 * DAY_S, "seconds"),
+        Meta(description="Upper limit for Retry-After. A longer one counts as this."),
     ] = 3600.0

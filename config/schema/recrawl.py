@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import MOST, SECONDS, YEAR_S, Text
+from config.schema.kinds import MOST, YEAR_S, Text, between
 
 _MOST_S = 10 * YEAR_S
 
@@ -15,7 +15,7 @@ class RecrawlPattern(msgspec.Struct, frozen=True, kw_only=True):
     counts."""
 
     matching: Annotated[Text, Meta(description="A pattern of RE2 that is found in the URL.")]
-    interval_s: Annotated[float, Meta(ge=1, le=_MOST_S, description="The interval between two visits.", extra=SECONDS)]
+    interval_s: Annotated[float, between(1, _MOST_S, "seconds"), Meta(description="The interval between two visits.")]
 
 
 class Recrawl(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,18 +33,16 @@ class Recrawl(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "off"
     interval_s: Annotated[
-        float,
-        Meta(ge=1, le=_MOST_S, description="The first interval, and that of a fixed schedule.", extra=SECONDS),
+        float, between(1, _MOST_S, "seconds"), Meta(description="The first interval, and that of a fixed schedule.")
     ] = 604_800.0
-    min_interval_s: Annotated[float, Meta(ge=1, le=_MOST_S, description="The shortest interval.", extra=SECONDS)] = (
+    min_interval_s: Annotated[float, between(1, _MOST_S, "seconds"), Meta(description="The shortest interval.")] = (
         3600.0
     )
     max_interval_s: Annotated[
-        float,
-        Meta(ge=1, le=_MOST_S, description="The longest interval, also of pages that are gone.", extra=SECONDS),
+        float, between(1, _MOST_S, "seconds"), Meta(description="The longest interval, also of pages that are gone.")
     ] = 7_776_000.0
     visits_per_day: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "visits per day"})] | None,
+        Annotated[int, between(1, MOST, "visits per day")] | None,
         Meta(
             description="The budget of the schedule estimate. Unset means as many visits as if each page had one in "
             "each interval_s."

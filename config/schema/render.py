@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Text
+from config.schema.kinds import DAY_S, END, MOST, Text, between
 
 RenderWait = Literal["load", "idle"]
 RenderBlock = Annotated[
@@ -38,12 +38,8 @@ class Render(msgspec.Struct, frozen=True, kw_only=True):
     )
     concurrency: Annotated[
         int,
-        Meta(
-            ge=1,
-            le=100,
-            description="Pages rendered at once. Each has its own browser, which takes about 300 MB.",
-            extra={"unit": "pages"},
-        ),
+        between(1, 100, "pages"),
+        Meta(description="Pages rendered at once. Each has its own browser, which takes about 300 MB."),
     ] = 2
     wait: Annotated[
         RenderWait,
@@ -53,35 +49,22 @@ class Render(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "idle"
     idle_s: Annotated[
-        float,
-        Meta(ge=0, le=3600, description="With wait idle: how long a page must load nothing.", extra=SECONDS),
+        float, between(0, 3600, "seconds"), Meta(description="With wait idle: how long a page must load nothing.")
     ] = 0.5
     wait_s: Annotated[
         float,
-        Meta(
-            ge=0.001,
-            le=DAY_S,
-            description="Longest wait until a page is complete. Then its document is read as it is.",
-            extra=SECONDS,
-        ),
+        between(0.001, DAY_S, "seconds"),
+        Meta(description="Longest wait until a page is complete. Then its document is read as it is."),
     ] = 10.0
     timeout_s: Annotated[
         float,
-        Meta(
-            ge=0.001,
-            le=DAY_S,
-            description="Longest duration of a rendering. After that the page is kept as the server sent it.",
-            extra=SECONDS,
-        ),
+        between(0.001, DAY_S, "seconds"),
+        Meta(description="Longest duration of a rendering. After that the page is kept as the server sent it."),
     ] = 20.0
     scroll: Annotated[
         int,
-        Meta(
-            ge=0,
-            le=100_000,
-            description="Screens that a page is scrolled down at most, so that it loads more.",
-            extra={"unit": "screens"},
-        ),
+        between(0, 100_000, "screens"),
+        Meta(description="Screens that a page is scrolled down at most, so that it loads more."),
     ] = 0
     click: Annotated[
         tuple[Text, ...],
@@ -90,7 +73,7 @@ class Render(msgspec.Struct, frozen=True, kw_only=True):
             "buttons that send forms, are not."
         ),
     ] = ()
-    max_clicks: Annotated[int, Meta(ge=0, le=10_000, description="Clicks on one page.", extra={"unit": "clicks"})] = 20
+    max_clicks: Annotated[int, between(0, 10_000, "clicks"), Meta(description="Clicks on one page.")] = 20
     block: Annotated[tuple[RenderBlock, ...], Meta(description="What pages may not load.")] = ("image", "media", "font")
     block_urls: Annotated[
         tuple[Text, ...],
@@ -105,18 +88,14 @@ class Render(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     robots: Annotated[bool, Meta(description="Obey robots.txt also for what pages load, if the crawl obeys it.")] = True
     max_requests: Annotated[
-        int, Meta(ge=0, le=1_000_000, description="Requests that one page may make.", extra={"unit": "requests"})
+        int, between(0, 1_000_000, "requests"), Meta(description="Requests that one page may make.")
     ] = 200
-    max_bytes: Annotated[int, Meta(ge=0, le=MOST, description="Bytes that one page may load.", extra=BYTES)] = (
-        20_000_000
-    )
+    max_bytes: Annotated[int, between(0, MOST, "bytes"), Meta(description="Bytes that one page may load.")] = 20_000_000
     max_memory_bytes: Annotated[
         int,
+        between(1, MOST, "bytes"),
         Meta(
-            ge=1,
-            le=MOST,
-            description="Memory that a browser may use, with all its processes. If a page needs more, it is "
-            "kept as the server sent it.",
-            extra=BYTES,
+            description="Memory that a browser may use, with all its processes. If a page needs more, it is kept as "
+            "the server sent it."
         ),
     ] = 1_500_000_000

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, END, MOST, SECONDS, YEAR_S, Options, Text
+from config.schema.kinds import END, MOST, YEAR_S, Options, Text, between
 
 Within = Literal["host", "domain", "prefix", "any"]
 RuleName = Annotated[
@@ -70,7 +70,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         bool, Meta(description="Fetch what a page needs to be shown: images, scripts, styles, media, icons.")
     ] = True
     ports: Annotated[
-        tuple[Annotated[int, Meta(ge=1, le=65_535)], ...],
+        tuple[Annotated[int, between(1, 65_535)], ...],
         Meta(
             description="More ports to crawl. The crawl always uses the ports of the seeds, 80, 443, and all "
             "from 1024 on that browsers do not block."
@@ -118,7 +118,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Paths to try for a sitemap if robots.txt names none. With `[]`, none is tried."),
     ] = ("/sitemap.xml",)
     sitemap_max_age_s: Annotated[
-        Annotated[float, Meta(ge=1, le=100 * YEAR_S, extra=SECONDS)] | None,
+        Annotated[float, between(1, 100 * YEAR_S, "seconds")] | None,
         Meta(
             description="Follow only URLs in entries of sitemaps and feeds that have changed in this time, by their "
             "lastmod, updated or pubDate, and read only such sitemaps of an index. What has no date is followed, and "
@@ -127,15 +127,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     max_depth: Annotated[
         int,
-        Meta(
-            ge=0,
-            le=1_000_000,
-            description="Largest number of links between a seed and a page. A seed has depth 0.",
-            extra={"unit": "links"},
-        ),
+        between(0, 1_000_000, "links"),
+        Meta(description="Largest number of links between a seed and a page. A seed has depth 0."),
     ] = 20
     max_url_length: Annotated[
-        int, Meta(ge=16, le=65_536, description="Longer URLs are not crawled.", extra={"unit": "characters"})
+        int, between(16, 65_536, "characters"), Meta(description="Longer URLs are not crawled.")
     ] = 2083
 
 
@@ -143,68 +139,51 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """Limits that keep the crawl out of endless sites. URLs beyond them are not crawled. For images, scripts and
     styles, each limit on a URL is four times as high."""
 
-    max_segments: Annotated[
-        int,
-        Meta(ge=1, le=10_000, description="Segments of a path.", extra={"unit": "segments"}),
-    ] = 20
+    max_segments: Annotated[int, between(1, 10_000, "segments"), Meta(description="Segments of a path.")] = 20
     max_repeats: Annotated[
         int,
+        between(1, 10_000, "times"),
         Meta(
-            ge=1,
-            le=10_000,
-            description="How often a group of two to four path segments may repeat in a row, or a query "
-            "parameter with the same value. A single segment may repeat once more.",
-            extra={"unit": "times"},
+            description="How often a group of two to four path segments may repeat in a row, or a query parameter with "
+            "the same value. A single segment may repeat once more."
         ),
     ] = 2
     max_parameters: Annotated[
         int,
-        Meta(
-            ge=1,
-            le=10_000,
-            description="Parameters of a query; those without a value do not count.",
-            extra={"unit": "parameters"},
-        ),
+        between(1, 10_000, "parameters"),
+        Meta(description="Parameters of a query; those without a value do not count."),
     ] = 30
     calendar_years: Annotated[
         int,
-        Meta(
-            ge=0,
-            le=10_000,
-            description="How far in the future a date in a URL may be. URLs from sitemaps are exempt.",
-            extra={"unit": "years"},
-        ),
+        between(0, 10_000, "years"),
+        Meta(description="How far in the future a date in a URL may be. URLs from sitemaps are exempt."),
     ] = 10
     pages_per_host: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "pages"})] | None,
+        Annotated[int, between(1, MOST, "pages")] | None,
         Meta(description="Pages fetched from one host."),
     ] = None
     pages_per_domain: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "pages"})] | None,
+        Annotated[int, between(1, MOST, "pages")] | None,
         Meta(description="Pages fetched from one registered domain, all its hosts together."),
     ] = None
     pages_per_pattern: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "pages"})] | None,
+        Annotated[int, between(1, MOST, "pages")] | None,
         Meta(
             description="Pages fetched from one host whose URLs differ only in numbers, long hexadecimal names "
             "and values of parameters."
         ),
     ] = None
     sitemaps_per_host: Annotated[
-        int,
-        Meta(ge=0, le=MOST, description="Sitemaps fetched from one host.", extra={"unit": "sitemaps"}),
+        int, between(0, MOST, "sitemaps"), Meta(description="Sitemaps fetched from one host.")
     ] = 10_000
     host_sitemap_bytes: Annotated[
-        int,
-        Meta(ge=0, le=10**18, description="Bytes received of all sitemaps of one host.", extra=BYTES),
+        int, between(0, 10**18, "bytes"), Meta(description="Bytes received of all sitemaps of one host.")
     ] = 1_000_000_000
     sitemaps_per_domain: Annotated[
-        int,
-        Meta(ge=0, le=MOST, description="Sitemaps fetched from one registered domain.", extra={"unit": "sitemaps"}),
+        int, between(0, MOST, "sitemaps"), Meta(description="Sitemaps fetched from one registered domain.")
     ] = 100_000
     domain_sitemap_bytes: Annotated[
-        int,
-        Meta(ge=0, le=10**18, description="Bytes received of all sitemaps of one registered domain.", extra=BYTES),
+        int, between(0, 10**18, "bytes"), Meta(description="Bytes received of all sitemaps of one registered domain.")
     ] = 10_000_000_000
 
 
@@ -220,11 +199,8 @@ class Focus(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     min_weight: Annotated[
         float,
-        Meta(
-            ge=0,
-            le=1,
-            description="Links with less weight than this are not followed. With 0, they are only followed last.",
-        ),
+        between(0, 1),
+        Meta(description="Links with less weight than this are not followed. With 0, they are only followed last."),
     ] = 0.0
 
 
