@@ -9,7 +9,7 @@ from typing import Any
 from crawler.components import Components, PipelineOptions
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.scope import Scope
-from crawler.engine import Engine, Limits
+from crawler.engine import Ending, Engine, Limits
 from crawler.page import (
     Extract,
     Failure,
@@ -280,6 +280,12 @@ class Rig:
             )
         finally:
             await frontier.aclose()
+
+    async def run(self, ending: Ending = Ending.COMPLETE, **options: Any) -> Engine:
+        """An engine that has run, to this end."""
+        async with self.engine(**options) as engine:
+            assert await engine.run() is ending
+        return engine
 
     @property
     def urls(self) -> list[str]:

@@ -59,8 +59,7 @@ FORBIDDEN = Verdict(allowed=False, reason="robots")
 @in_virtual_time
 async def test_a_page_is_done_last_and_written_before_its_links_are_added() -> None:
     rig = Rig(star(2))
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run()
     assert rig.of(SEED) == ["lease", "robots", "fetch", "extract", "sink", "done"]
     written, done = rig.events.index(("sink", SEED)), rig.events.index(("done", SEED))
     assert written < rig.events.index(("add", "http://a.test/1")) < done
@@ -69,8 +68,7 @@ async def test_a_page_is_done_last_and_written_before_its_links_are_added() -> N
 @in_virtual_time
 async def test_pages_in_flight_take_each_step_together() -> None:
     rig = Rig(star(9))
-    async with rig.engine(concurrency=4) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run(concurrency=4)
     names = [name for name, url in rig.events if url != SEED and name in ("robots", "fetch", "extract", "sink", "done")]
     runs = [name for name, _ in groupby(names)]
     assert len(runs) <= len(names) / 2, "they take turns"
@@ -80,8 +78,7 @@ async def test_pages_in_flight_take_each_step_together() -> None:
 async def test_each_page_is_fetched_once_whoever_links_to_it() -> None:
     urls = [f"http://{host}.test/{number}" for host in "abc" for number in range(20)]
     rig = Rig({SEED: page(SEED, urls), **{url: page(url, urls) for url in urls}})
-    async with rig.engine(concurrency=8) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(concurrency=8)
     assert Counter(rig.urls) == Counter([SEED, *urls])
     assert set(rig.web.asked.values()) == {1}
     assert engine.counters.links == 20 * 3 + 60 * 59
@@ -92,8 +89,7 @@ async def test_each_page_is_fetched_once_whoever_links_to_it() -> None:
 async def test_no_more_fetches_are_out_than_the_concurrency() -> None:
     rig = Rig(star(50))
     rig.web.duration_s = 1.0
-    async with rig.engine(concurrency=5) as engine:
-        await engine.run()
+    await rig.run(concurrency=5)
     assert rig.web.most_busy == 5
 
 
@@ -197,8 +193,7 @@ async def test_what_a_sink_does_not_take_is_handed_back_and_comes_again() -> Non
     site |= {"http://a.test/moved": redirect("http://a.test/moved", "/b"), dead: failure(dead, FailureKind.BAD_URL)}
     rig = Rig(site, verdicts={"http://a.test/forbidden": [FORBIDDEN]})
     rig.sink = Refusing(rig.events, refusals=2)
-    async with rig.engine(limits=Limits(pages=100)) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(limits=Limits(pages=100))
     assert set(rig.urls) == {*site, "http://a.test/forbidden", "http://a.test/b"}
     assert Counter(rig.urls) == dict.fromkeys(rig.urls, 1)
     assert rig.of(SEED)[-6:] == ["lease", "robots", "fetch", "extract", "sink", "done"]
@@ -212,8 +207,7 @@ async def test_what_a_sink_does_not_take_is_handed_back_and_comes_again() -> Non
 async def test_what_no_sink_takes_is_no_page_for_the_limit() -> None:
     rig = Rig(star(10))
     rig.sink = Refusing(rig.events, refusals=3)
-    async with rig.engine(limits=Limits(pages=4)) as engine:
-        assert await engine.run() is Ending.LIMIT
+    engine = await rig.run(Ending.LIMIT, limits=Limits(pages=4))
     assert len(rig.urls) == engine.counters.pages == 4
 
 
@@ -232,8 +226,7 @@ async def test_a_full_disk_stops_the_crawl_and_leaves_the_page_pending() -> None
     assert entry is not None
     assert entry.state is UrlState.PENDING
     rig.sink.room = 1000
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run()
     assert set(rig.urls) == set(star(30))
     assert len(rig.urls) - 30 <= 3
 
@@ -257,8 +250,7 @@ async def test_a_component_that_is_cancelled_by_nobody_ends_the_crawl() -> None:
     assert isinstance(error, RuntimeError)
     assert [frame.name for frame in traceback.extract_tb(error.__traceback__)][-1] == "write"
     rig.sink = Records(rig.events)
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run()
     assert set(rig.urls) == set(star(3))
 
 
@@ -286,8 +278,7 @@ async def test_an_engine_cancelled_at_any_moment_leaves_what_was_in_flight_to_th
                 await running
             assert not engine.counters.in_flight
         before = Counter(rig.urls)
-        async with rig.engine(concurrency=3) as engine:
-            assert await engine.run() is Ending.COMPLETE
+        await rig.run(concurrency=3)
         after = Counter(rig.urls)
         assert set(after) == set(site)
         # What is written twice was in flight: at most one page for each worker.
@@ -372,16 +363,14 @@ async def test_pages_of_others_do_not_use_up_the_place_of_a_redirect() -> None:
     site["http://a.test/1"] = [failure("http://a.test/1"), page("http://a.test/1")]
     rig = Rig({**site})
     rig.web.duration_s = 1.0
-    async with rig.engine(concurrency=4, limits=Limits(pages=4)) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(concurrency=4, limits=Limits(pages=4))
     assert engine.counters.pages == 4
 
 
 @in_virtual_time
 async def test_a_limit_that_is_reached_with_the_last_page_leaves_the_crawl_complete() -> None:
     rig = Rig(star(5))
-    async with rig.engine(limits=Limits(pages=5)) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run(limits=Limits(pages=5))
 
 
 @in_virtual_time
@@ -389,8 +378,7 @@ async def test_a_limit_of_bytes_is_overrun_by_no_more_than_what_is_in_flight() -
     site = star(100)
     site |= {url: page(url, ["x" * 1000]) for url in list(site)[1:]}
     rig = Rig({**site})
-    async with rig.engine(concurrency=4, limits=Limits(bytes=20_000)) as engine:
-        assert await engine.run() is Ending.LIMIT
+    engine = await rig.run(Ending.LIMIT, concurrency=4, limits=Limits(bytes=20_000))
     assert 20_000 <= engine.counters.bytes_received < 20_000 + 4 * 1010
 
 
@@ -415,8 +403,7 @@ async def test_a_stopped_engine_finishes_what_is_in_flight_and_begins_nothing() 
         assert await engine.run() is Ending.SIGNAL
         assert asyncio.get_running_loop().time() == pytest.approx(4.0)
     assert engine.counters.pages == 5
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run()
     assert engine.counters.pages == 95
     assert Counter(rig.urls) == Counter(star(100).keys())
 
@@ -441,8 +428,7 @@ async def test_a_failure_is_tried_again_and_then_given_up_with_its_reason() -> N
             "http://a.test/flaky": [page("http://a.test/flaky", status=503), page("http://a.test/flaky")],
         }
     )
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run()
     assert rig.web.asked["http://a.test/gone"] == 3
     by_url = {record.url: record for record in rig.sink.records}
     assert len(by_url) == len(rig.sink.records) == 3
@@ -457,8 +443,7 @@ async def test_a_failure_is_tried_again_and_then_given_up_with_its_reason() -> N
 async def test_a_page_that_always_breaks_off_is_tried_again_and_then_done_and_its_links_are_followed() -> None:
     torn = msgspec.structs.replace(page(SEED, ["/a"]), truncated="disconnect", message="closed before it was whole")
     rig = Rig({SEED: torn, "http://a.test/a": page("http://a.test/a")})
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run()
     assert rig.web.asked == {SEED: 3, "http://a.test/a": 1}
     by_url = {record.url: record for record in rig.sink.records}
     record = by_url[SEED]
@@ -473,8 +458,7 @@ async def test_a_host_that_was_asked_for_robots_txt_rests_before_its_first_page(
     asked = Verdict(allowed=True, reason="robots", asked=True, duration_s=1.0)
     verdicts = {SEED: [asked, Verdict(allowed=True, reason="robots")]}
     rig = Rig(star(1), verdicts=verdicts, pace=Pace(min_delay_s=7.0, delay_factor=0.0))
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run()
     assert rig.of(SEED) == ["lease", "robots", "release", "lease", "robots", "fetch", "extract", "sink", "done"]
     assert asyncio.get_running_loop().time() == pytest.approx(7.0)
     assert engine.counters.robots_asked == 1
@@ -486,16 +470,14 @@ async def test_a_host_rests_from_its_answer_on_however_long_the_work_on_it_takes
     rig = Rig(star(3), pace=Pace(min_delay_s=7.0, delay_factor=0.0), per_host=1)
     rig.web.duration_s = 1.0
     rig.sink.duration_s = 3.0
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run()
     assert loop.time() == pytest.approx(1.0 + 7.0 + 1.0 + 7.0 + 1.0 + 3.0)
 
 
 @in_virtual_time
 async def test_what_robots_txt_forbids_is_recorded_and_not_fetched() -> None:
     rig = Rig(star(3), verdicts={"http://a.test/2": [FORBIDDEN]})
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run()
     assert rig.of("http://a.test/2")[-4:] == ["lease", "robots", "sink", "done"]
     (record,) = (record for record in rig.sink.records if record.url == "http://a.test/2")
     assert (record.state, record.reason, record.status) == ("excluded", "robots", None)
@@ -506,8 +488,7 @@ async def test_what_robots_txt_forbids_is_recorded_and_not_fetched() -> None:
 @in_virtual_time
 async def test_a_host_whose_robots_txt_cannot_be_had_is_asked_again_and_the_record_says_why_it_was_given_up() -> None:
     rig = Rig(star(1), verdicts={SEED: [UNREACHABLE]})
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run()
     assert rig.of(SEED) == ["lease", "robots", "retry"] * 2 + ["lease", "robots", "sink", "done"]
     (record,) = rig.sink.records
     assert (record.state, record.reason, record.message) == ("excluded", "unreachable", "connect: refused")
@@ -517,8 +498,7 @@ async def test_a_host_whose_robots_txt_cannot_be_had_is_asked_again_and_the_reco
 @in_virtual_time
 async def test_a_redirect_is_recorded_with_its_target_which_is_fetched_in_its_turn() -> None:
     rig = Rig({SEED: redirect(SEED, "http://b.test/x#y"), "http://b.test/x": page("http://b.test/x")})
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run()
     first, second = rig.sink.records
     assert (first.status, first.redirect) == (301, "http://b.test/x")
     assert (second.url, second.via, second.depth) == ("http://b.test/x", SEED, 0)
@@ -528,8 +508,7 @@ async def test_a_redirect_is_recorded_with_its_target_which_is_fetched_in_its_tu
 @in_virtual_time
 async def test_a_redirect_that_leads_nowhere_is_recorded_with_the_reason() -> None:
     rig = Rig({SEED: redirect(SEED, "mailto:a@b.test")})
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run()
     (record,) = rig.sink.records
     assert record.refused == {"scheme": 1}
     assert engine.counters.refused == {"scheme": 1}
@@ -538,8 +517,7 @@ async def test_a_redirect_that_leads_nowhere_is_recorded_with_the_reason() -> No
 @in_virtual_time
 async def test_links_of_a_page_that_is_not_there_are_not_followed() -> None:
     rig = Rig({SEED: page(SEED, ["/1"], status=404)})
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run()
     assert rig.urls == [SEED]
     assert ("extract", SEED) not in rig.events
     assert engine.counters.pages == 0
@@ -551,8 +529,7 @@ async def test_references_are_written_with_their_repeats_when_they_are_asked_for
     expected_links = ["http://a.test/1", "http://a.test/2", "http://a.test/1", "http://a.test/"]
     for references, expected in ((True, expected_links), (False, None)):
         rig = Rig({SEED: page(SEED, links)})
-        async with rig.engine(references=references) as engine:
-            await engine.run()
+        await rig.run(references=references)
         assert rig.sink.records[0].references == expected
 
 
@@ -560,8 +537,7 @@ async def test_references_are_written_with_their_repeats_when_they_are_asked_for
 async def test_details_of_links_are_written_when_they_are_asked_for() -> None:
     for asked, expected in ((True, [LinkDetail(url="http://a.test/1", kind="link", fragment="x")]), (False, None)):
         rig = Rig({SEED: page(SEED, ["/1#x"])})
-        async with rig.engine(link_details=asked) as engine:
-            await engine.run()
+        await rig.run(link_details=asked)
         assert rig.sink.records[0].link_details == expected
 
 
@@ -593,8 +569,7 @@ async def test_counts_agree_with_the_records() -> None:
 @in_virtual_time
 async def test_the_ledger_knows_what_became_of_each_url() -> None:
     rig = Rig({SEED: page(SEED, ["/1", "/2"], headers=[(b"ETag", b'"x"')]), "http://a.test/1": page("http://a.test/1")})
-    async with rig.engine() as engine:
-        await engine.run()
+    await rig.run()
     seed = rig.store.reads.entry(SEED)
     missing = rig.store.reads.entry("http://a.test/2")
     assert seed is not None
@@ -750,8 +725,7 @@ async def test_sitemaps_that_robots_txt_names_are_read_where_wanted_and_count_as
     for wanted in (True, False):
         rig = Rig({**site})
         rig.rules.sitemaps = {SEED: ["/sitemap.xml"]}
-        async with rig.engine(sitemaps=wanted) as engine:
-            assert await engine.run() is Ending.COMPLETE
+        engine = await rig.run(sitemaps=wanted)
         assert (hidden in rig.urls) is wanted
         assert (sitemap in rig.urls) is wanted
         assert engine.counters.pages == 3 + wanted
@@ -761,8 +735,7 @@ async def test_sitemaps_that_robots_txt_names_are_read_where_wanted_and_count_as
 async def test_a_host_that_has_given_enough_pages_is_asked_no_more_and_its_urls_say_why() -> None:
     rig = Rig(star(10))
     rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=4))
-    async with rig.engine(concurrency=1) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(concurrency=1)
     assert engine.counters.pages == 4
     assert engine.counters.excluded == {"pages-per-host": 6}
     assert [record.reason for record in rig.sink.records if record.state == "excluded"] == ["pages-per-host"] * 6
@@ -774,8 +747,7 @@ async def test_what_the_scope_refuses_by_the_time_of_its_turn_is_not_asked_for()
     rig = Rig(star(4))
     rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=3))
     rig.refusal_while_waiting = lambda url: "excluded" if url.url.endswith("/2") else None
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run()
     assert engine.counters.excluded == {"excluded": 1}
     (record,) = (record for record in rig.sink.records if record.state == "excluded")
     assert (record.url, record.reason) == ("http://a.test/2", "excluded")
@@ -789,8 +761,7 @@ async def test_the_choices_of_a_300_are_followed_and_count_for_the_quota() -> No
     choices = [f"http://a.test/{number}" for number in range(9)]
     rig = Rig({url: page(url, choices, status=300) for url in [SEED, *choices]})
     rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=4))
-    async with rig.engine(concurrency=1) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(concurrency=1)
     assert sum(rig.web.asked.values()) == 4
     assert engine.counters.pages == 0
 
@@ -858,8 +829,7 @@ async def test_the_sitemaps_of_a_host_are_bounded_and_those_left_say_why() -> No
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
     notes = MemoryNotes()
     rig.sitemap_quota = SitemapQuota(notes, lambda _: SitemapLimits(per_host=30, bytes_per_host=10**9))
-    async with rig.engine(sitemaps=True, concurrency=1) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(sitemaps=True, concurrency=1)
     assert asked_sitemaps(rig) == 30
     assert engine.counters.excluded == {"sitemaps-per-host": 1 + 4 + 16 + 64 - 30}
     assert engine.counters.pages == 1 + 30
@@ -872,11 +842,9 @@ async def test_the_sitemaps_of_a_host_are_bounded_and_those_left_say_why() -> No
 async def test_a_deep_tree_of_sitemaps_keeps_no_pages_waiting() -> None:
     rig = Rig({**tree(10, 4), **star(40)})
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
-    async with rig.engine(sitemaps=True, concurrency=1, limits=Limits(pages=45)) as engine:
-        assert await engine.run() is Ending.LIMIT
+    await rig.run(Ending.LIMIT, sitemaps=True, concurrency=1, limits=Limits(pages=45))
     assert 1 < asked_sitemaps(rig) <= 1 + 10
-    async with rig.engine(sitemaps=True, concurrency=1) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run(sitemaps=True, concurrency=1)
     assert asked_sitemaps(rig) == 1 + 10 + 100 + 1000
 
 
@@ -887,8 +855,7 @@ async def test_the_bytes_of_a_hosts_sitemaps_are_bounded() -> None:
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
     size = len(site["http://a.test/0.xml"].raw_body)
     rig.sitemap_quota = SitemapQuota(MemoryNotes(), lambda _: SitemapLimits(per_host=10**9, bytes_per_host=size + 1))
-    async with rig.engine(sitemaps=True, concurrency=1) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(sitemaps=True, concurrency=1)
     assert asked_sitemaps(rig) == 2
     assert engine.counters.excluded == {"sitemap-bytes-per-host": 1 + 4 + 4 - 2}
 
@@ -898,15 +865,13 @@ async def test_sitemaps_count_for_the_limit_of_bytes_and_none_is_begun_when_the_
     site = tree(4, 4)
     rig = Rig({**site})
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
-    async with rig.engine(sitemaps=True, concurrency=8, limits=Limits(pages=3)) as engine:
-        assert await engine.run() is Ending.LIMIT
+    engine = await rig.run(Ending.LIMIT, sitemaps=True, concurrency=8, limits=Limits(pages=3))
     assert engine.counters.pages == 3
     assert not rig.web.requests[-1].is_sitemap
     rig = Rig({**site})
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
     received = sum(len(site[f"http://a.test/{name}.xml"].raw_body) for name in ("0", "0-0"))
-    async with rig.engine(sitemaps=True, concurrency=1, limits=Limits(bytes=received)) as engine:
-        assert await engine.run() is Ending.LIMIT
+    await rig.run(Ending.LIMIT, sitemaps=True, concurrency=1, limits=Limits(bytes=received))
     assert asked_sitemaps(rig) == 2
 
 
@@ -924,8 +889,7 @@ def web_with(dead: Site) -> Site:
 @in_virtual_time
 async def test_a_dead_host_is_tried_with_one_url_at_a_time_and_its_others_are_not_burnt(kind: FailureKind) -> None:
     rig = Rig(web_with({url: failure(url, kind) for url in DEAD}), per_host=1)
-    async with rig.engine(concurrency=8) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(concurrency=8)
     asked = [url for name, url in rig.events if name == "fetch" and url in DEAD]
     assert len(asked) == 8
     assert len(set(asked)) == (3 if kind is FailureKind.CONNECT else 8)
@@ -944,8 +908,7 @@ async def test_a_host_that_answered_with_errors_is_not_dead_when_one_connection_
     broken = {url: page(url, status=500) for url in star_urls[1:10]}
     lost = {star_urls[10]: failure(star_urls[10], FailureKind.DISCONNECTED)}
     rig = Rig({**star(30), **broken, **lost}, per_host=1)
-    async with rig.engine(concurrency=1) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(concurrency=1)
     assert set(rig.web.asked) == set(star_urls)
     assert engine.counters.pages == 30 - 9 - 1
 
@@ -956,8 +919,7 @@ async def test_a_host_whose_bodies_broke_off_is_not_dead_when_one_connection_is_
     torn = {url: msgspec.structs.replace(page(url), truncated="disconnect") for url in star_urls[1:9]}
     lost = {star_urls[9]: failure(star_urls[9], FailureKind.DISCONNECTED)}
     rig = Rig({**star(30), **torn, **lost}, per_host=1)
-    async with rig.engine(concurrency=1) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(concurrency=1)
     assert set(rig.web.asked) == set(star_urls)
     assert (engine.counters.pages, engine.counters.failed) == (30 - 1, 1)
 
@@ -970,8 +932,7 @@ async def test_a_host_that_sends_no_more_than_headers_is_not_dead() -> None:
         for url, kind in zip(star_urls[1:11], [FailureKind.DISCONNECTED, FailureKind.TIMEOUT] * 5, strict=True)
     }
     rig = Rig({**star(30), **headers_only}, per_host=1)
-    async with rig.engine(concurrency=1) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(concurrency=1)
     assert set(rig.web.asked) == set(star_urls)
     assert (engine.counters.pages, engine.counters.failed) == (30 - 10, 10)
 
@@ -980,8 +941,7 @@ async def test_a_host_that_sends_no_more_than_headers_is_not_dead() -> None:
 async def test_a_dead_host_whose_robots_txt_cannot_be_had_is_excluded_whole() -> None:
     gone = Verdict(allowed=False, reason="unreachable", asked=True, retry_after_s=5.0, message="dns: no such name")
     rig = Rig(web_with({url: page(url) for url in DEAD}), verdicts={url: [gone] for url in DEAD}, per_host=1)
-    async with rig.engine(concurrency=8) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    engine = await rig.run(concurrency=8)
     records = [record for record in rig.sink.records if record.url in DEAD]
     assert {(record.state, record.reason) for record in records} == {("excluded", "unreachable")}
     assert len(records) == engine.counters.excluded["unreachable"] == 40
@@ -1004,8 +964,7 @@ async def test_one_answer_closes_the_circuit_and_all_urls_are_fetched() -> None:
 @in_virtual_time
 async def test_what_comes_for_a_dead_host_later_is_given_up_until_it_is_time_for_another_try() -> None:
     rig = Rig(web_with({url: failure(url) for url in DEAD}), per_host=1)
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run()
     late = [f"http://dead.test/late/{number}" for number in range(3)]
     async with rig.engine(seeds=[SEED, late[0], late[1]]) as engine:
         assert await engine.run() is Ending.COMPLETE
@@ -1025,8 +984,7 @@ async def test_hosts_that_keep_a_crawl_waiting_take_no_turns_from_others() -> No
     rig = Rig({SEED: page(SEED, [*silent, *quick]), **site}, per_host=1)
     rig.web.durations_s = dict.fromkeys(silent, 1000.0)
     rig.web.duration_s = 0.01
-    async with rig.engine(concurrency=4, spare=30) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run(concurrency=4, spare=30)
     # Each silent host takes a turn for as long as patience lasts: half a second before anything is known.
     assert max(rig.sink.written_at[url] for url in quick) - START < 5.0
     assert min(rig.sink.written_at[url] for url in silent) - START >= 1000.0
@@ -1038,8 +996,7 @@ async def test_no_more_than_the_spare_fetches_wait_beside_those_that_go_on() -> 
     silent = [f"http://silent{number}.test/" for number in range(30)]
     rig = Rig({SEED: page(SEED, silent), **{url: page(url) for url in silent}}, per_host=1)
     rig.web.durations_s = dict.fromkeys(silent, 100.0)
-    async with rig.engine(concurrency=4, spare=6) as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run(concurrency=4, spare=6)
     assert rig.web.most_busy == 10
 
 
@@ -1055,7 +1012,6 @@ async def test_hosts_are_asked_at_their_hours_alone_also_after_a_restart() -> No
         assert not rig.web.asked
         stats = engine._components.frontier.describe()
         assert stats.next_wake_why == "its hours"
-    async with rig.engine() as engine:
-        assert await engine.run() is Ending.COMPLETE
+    await rig.run()
     hours = [datetime.fromtimestamp(at, UTC) for at in rig.sink.written_at.values()]
     assert [(moment.day, moment.hour) for moment in hours] == [(15, 6), (15, 6), (15, 7), (15, 7), (16, 6), (16, 6)]

@@ -1,6 +1,5 @@
 """That every refused link can be told with its reason."""
 
-from crawler.engine import Ending
 from tests.unit.crawling import SEED, Rig, Site, page, redirect
 from tests.unit.frontier.virtual_time import in_virtual_time
 
@@ -11,8 +10,7 @@ async def test_each_refused_link_is_written_with_its_reason_when_it_is_asked_for
     site: Site = {SEED: page(SEED, [deep, "mailto:a@b.test", moved]), moved: redirect(moved, "mailto:c@d.test")}
     for wanted in (True, False):
         rig = Rig(site)
-        async with rig.engine(refusals=wanted) as engine:
-            assert await engine.run() is Ending.COMPLETE
+        engine = await rig.run(refusals=wanted)
         told = {record.url: record.refusals for record in rig.sink.records if record.refusals}
         assert told == (
             {

@@ -107,8 +107,7 @@ async def test_a_crash_between_two_steps_of_an_admission_loses_no_link() -> None
         await asyncio.wait([running])
     assert LINKS_AT_ONCE < rig.store.counters.admitted < 2 * LINKS_AT_ONCE
     assert "done" not in rig.of(SEED)
-    async with rig.engine(concurrency=64) as engine:
-        await engine.run()
+    await rig.run(concurrency=64)
     assert rig.store.counters.done == rig.store.counters.admitted == 2 * LINKS_AT_ONCE + 500
     assert rig.web.asked[SEED] == 2
 
