@@ -32,6 +32,7 @@ _METHODS: Sequence[tuple[Callable[..., Any], str]] = (
     (aiohttp.TCPConnector._available_connections, "self key"),
     (aiohttp.TCPConnector._release, "self key protocol should_close"),
     (aiohttp.TCPConnector._create_direct_connection, "self req traces timeout client_error"),
+    (aiohttp.TCPConnector._create_proxy_connection, "self req traces timeout"),
     (aiohttp.TCPConnector._get_ssl_context, "self req"),
 )
 _OPTIONS: Sequence[tuple[Callable[..., Any], str]] = (

@@ -117,7 +117,7 @@ class NoContact(aiohttp.ClientError):
 
 
 class ProxyRefused(aiohttp.ClientError):
-    """We can't reach a SOCKS proxy, or it can't reach the host."""
+    """We can't reach a proxy, or it does not reach the host."""
 
 
 class TooSlow(TimeoutError):
@@ -166,7 +166,7 @@ def _always(message: str) -> Callable[[BaseException], str]:
     return lambda _: message
 
 
-def _by_socks(error: BaseException) -> str:
+def _of_proxy(error: BaseException) -> str:
     return f"the proxy: {error}"
 
 
@@ -210,7 +210,7 @@ _TABLE: tuple[tuple[type[BaseException], FailureKind, Callable[[BaseException], 
     (aiohttp.ClientConnectionResetError, FailureKind.DISCONNECTED, _always("closed before the request was sent")),
     (aiohttp.ServerDisconnectedError, FailureKind.DISCONNECTED, _always("closed without a response")),
     (aiohttp.ClientPayloadError, FailureKind.DISCONNECTED, _always("closed before the body was whole")),
-    (ProxyRefused, FailureKind.CONNECT, _by_socks),
+    (ProxyRefused, FailureKind.CONNECT, _of_proxy),
     (aiohttp.ClientHttpProxyError, FailureKind.CONNECT, _by_proxy),
     (aiohttp.ClientResponseError, FailureKind.PROTOCOL, _not_http),
     (aiohttp.InvalidURL, FailureKind.BAD_URL, _always("not a URL: its host or port can't be read")),

@@ -133,6 +133,21 @@ class RoutedConnector(aiohttp.TCPConnector):
             tunnel.close()
             raise
 
+    async def _create_proxy_connection(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Any],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - as aiohttp has it
+    ) -> tuple[asyncio.BaseTransport, ResponseHandler]:
+        try:
+            return await super()._create_proxy_connection(req, traces, timeout)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, aiohttp.ClientResponseError) as error:
+            # The others tell already who has failed.
+            if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientHttpProxyError):
+                raise
+            is_answer = isinstance(error, aiohttp.ClientResponseError)
+            raise ProxyRefused("its answer is not HTTP" if is_answer else "it closed without an answer") from error
+
     async def _places(self, host: str, port: int) -> list[tuple[str, int]]:
         """The addresses of a host, each with a port. An address needs no check here: we have checked that of a URL, and
         the user chose that of a proxy."""

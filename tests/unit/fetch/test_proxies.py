@@ -14,7 +14,7 @@ from crawler.page import Failure, FailureKind, Fetched, Page, Request
 from tests.certificates import issued
 from tests.fetchers import http_fetcher
 from tests.proxies import connect_proxy, socks_proxy
-from tests.servers import CLOSE, Script, Seen, page, raw_server
+from tests.servers import CLOSE, RESET, Script, Seen, page, raw_server
 from tests.unit.fetch.test_names import FakeDns
 
 LOGIN = ("anna", "correct horse")
@@ -150,6 +150,26 @@ async def test_a_proxy_that_wants_a_login_says_nothing_of_the_page(scheme: str) 
             FailureKind.CONNECT,
             "the proxy answered 407 Who are you",
         )
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ([CLOSE], "it closed without an answer"),
+        ([RESET], "it closed without an answer"),
+        ([b"HTTP/1.1 20", CLOSE], "it closed without an answer"),
+        ([b"SSH-2.0-OpenSSH\r\n\r\n", CLOSE], "its answer is not HTTP"),
+    ],
+)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_proxy_that_opens_no_tunnel_is_named_as_the_cause(loop: str, script: Script, why: str) -> None:
+    async def main() -> None:
+        async with raw_server(lambda _: script) as proxy:
+            routes = Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"})
+            [answer] = await fetched("https://www.far.test/", routes)
+            assert (failure(answer).kind, failure(answer).message) == (FailureKind.CONNECT, f"the proxy: {why}")
+
+    run_on(loop, main)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
