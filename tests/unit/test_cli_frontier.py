@@ -186,6 +186,14 @@ def test_all_queues_of_a_host_that_is_fetched_in_parallel_are_changed_together(t
     assert len(run("frontier", "unretire", here, "a.test").splitlines()) == 3
 
 
+def test_a_host_with_letters_beyond_ascii_is_named_as_people_write_it(tmp_path: Path) -> None:
+    here = made(tmp_path / "here")
+    line = {"url": "http://xn--mnchen-3ya.test/", "queue": "test,xn--mnchen-3ya"}
+    run("frontier", "import", here, given=msgspec.json.encode(line).decode())
+    assert "is retired" in run("frontier", "retire", here, "München.test")
+    assert "is served" in run("frontier", "unretire", here, "xn--mnchen-3ya.test")
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

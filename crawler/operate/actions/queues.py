@@ -10,6 +10,7 @@ from crawler.operate.actions.slices import First, in_slices
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, queue_control, queue_reads
 from crawler.status import host_of
+from crawler.url.hosts import in_ascii
 from frontier import CrawlUrl, QueueStatus
 
 _ORDERS: dict[QueueOrder, Callable[[QueueStatus], tuple[float, str]]] = {
@@ -77,7 +78,7 @@ def _has_no_queue(host: str) -> str:
 
 def _is_of(host: str, key: str) -> bool:
     """Whether HOST, as people or `inspect queues` write it, is the host of the queue."""
-    return host == key or host.lower() in (shown := host_of(key), shown.partition("#")[0])
+    return host == key or in_ascii(host).lower() in (shown := host_of(key), shown.partition("#")[0])
 
 
 async def list_queues(crawl: OperatedCrawl, request: InspectQueues) -> QueueList:
