@@ -153,6 +153,38 @@ note_style(scan *self, const tag *given)
     return append_new(self->styles, text_of(self, style->value, 1, 0));
 }
 
+/* Whether a presentation attribute of SVG may be a URL outside of the page, as foreign.py reads it. Hardly any is. */
+static int
+may_style_shape(const tag *given)
+{
+    static const char *const names[] = {"fill",         "stroke",     "filter",     "mask",  "clip-path",
+                                        "marker-start", "marker-mid", "marker-end", "cursor"};
+    static const char *const quotes[] = {"\"", "'", "&quot;", "&#34;", "&#39;"};
+    for (int i = 0; i < given->count; i++) {
+        const attribute *each = &given->attributes[i];
+        const byte *end = each->value.at + each->value.length, *at = skip(each->value.at, end, SPACE);
+        int known = 0, count = (int)(sizeof(names) / sizeof(names[0]));
+        while (known < count && !equals_lower(each->name, names[known]))
+            known++;
+        if (known == count)
+            continue;
+        if (!stands(at, end, "url(")) {
+            if (memchr(at, '&', end - at) != NULL)
+                return 1;
+            continue;
+        }
+        at = skip(at + 4, end, SPACE);
+        for (int quote = 0; quote < (int)(sizeof(quotes) / sizeof(quotes[0])); quote++)
+            if (stands(at, end, quotes[quote])) {
+                at = skip(at + strlen(quotes[quote]), end, SPACE);
+                break;
+            }
+        if (at == end || *at != '#' || memchr(at, '(', end - at) != NULL)
+            return 1;
+    }
+    return 0;
+}
+
 /* Adds an element of the document. `text` is its content if we read that. */
 static outcome
 note(scan *self, const tag *given, PyObject *text)

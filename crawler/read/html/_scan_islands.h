@@ -42,8 +42,11 @@ start_in_svg(scan *self, const tag *given)
     }
     else if (element != STYLE && !is_read && kind->properties & (BREAKS_OUT | NEEDS_TREE | READ | SPECIAL | RAW))
         return GIVES_UP;
-    if (self->has_styles)
+    if (self->has_styles) {
+        if (may_style_shape(given))
+            return GIVES_UP;
         TRY(note_style(self, given));
+    }
     if (is_read)
         TRY(note_element(self, given, NULL));
     if (given->is_closed)

@@ -134,6 +134,8 @@ start_in_body(scan *self, const tag *given)
             TRY(close_paragraph(self));
         break;
     case SVG:
+        if (self->has_styles && may_style_shape(given))
+            return GIVES_UP;
         TRY(note(self, given, NULL));
         if (!given->is_closed)
             self->foreign[self->foreign_depth++] = (open_element){given->kind, given->name};

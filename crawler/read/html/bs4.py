@@ -12,6 +12,7 @@ from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
+from crawler.read.elements.foreign import may_link_formulas, may_style_shapes, read_formulas, read_shapes
 from crawler.read.elements.link_tables import DATA_LINKS
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.html.html_fixups import fix_html
@@ -52,6 +53,12 @@ def _read(document: Document) -> ElementReader[Tag]:
             read_element(reader, cast(Attributes, node.attrs), node)
     for node in soup.find_all(style=_HOLDS_URL):
         reader.inline_style(cast(str, node["style"]))
+    lower = document.html.lower()
+    if may_style_shapes(lower):
+        read_shapes(reader, (cast(Attributes, node.attrs) for node in soup.css.select("svg,svg *")))
+    if may_link_formulas(lower):
+        formulas = soup.css.select("math[href],math [href]")
+        read_formulas(reader, ((node.name, cast(Attributes, node.attrs)) for node in formulas), readers)
     for node in soup.css.select("[data-bg]"):
         reader.background(cast(str, node["data-bg"]))
     for name in DATA_LINKS if document.options.data_links else ():

@@ -9,6 +9,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
+from crawler.read.elements.foreign import may_link_formulas, may_style_shapes, read_formulas, read_shapes
 from crawler.read.elements.link_tables import DATA_LINKS, UNSHOWN
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
@@ -71,6 +72,11 @@ class LexborTrees:
         if b"url(" in lower or b"image-set(" in lower:
             for node in tree.css(_STYLED):
                 reader.inline_style(node.attributes.get("style"))
+            if may_style_shapes(lower):
+                read_shapes(reader, (node.attributes for node in tree.css("svg,svg *")))
+        if may_link_formulas(lower):
+            formulas = ((node.tag or "", node.attributes) for node in tree.css("math[href],math [href]"))
+            read_formulas(reader, formulas, self._readers)
         if b"data-bg" in lower:
             for node in tree.css("[data-bg]"):
                 reader.background(node.attributes.get("data-bg"))

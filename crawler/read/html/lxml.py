@@ -11,6 +11,7 @@ from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
+from crawler.read.elements.foreign import may_link_formulas, may_style_shapes, read_formulas, read_shapes
 from crawler.read.elements.link_tables import DATA_LINKS, UNSHOWN
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
@@ -62,6 +63,12 @@ def _read(document: Document) -> ElementReader[lxml.etree._Element]:
         for style in cast(list[str], root.xpath("//@style")):
             if _HOLDS_URL.search(style):
                 reader.inline_style(style)
+        if may_style_shapes(lower):
+            shapes = cast(list[lxml.etree._Element], root.xpath("//svg/descendant-or-self::*"))
+            read_shapes(reader, (cast(Attributes, each.attrib) for each in shapes))
+    if may_link_formulas(lower):
+        formulas = cast(list[lxml.etree._Element], root.xpath("//math/descendant-or-self::*[@href]"))
+        read_formulas(reader, ((each.tag, cast(Attributes, each.attrib)) for each in formulas), readers)
     if b"data-bg" in lower:
         for value in cast(list[str], root.xpath("//@data-bg")):
             reader.background(value)

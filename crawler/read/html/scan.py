@@ -27,7 +27,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 14
+IS_COMPILED: Final = _COMPILED_VERSION == 16
 """False too if the extension was compiled from older code."""
 
 _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {

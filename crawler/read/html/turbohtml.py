@@ -11,6 +11,7 @@ from crawler.page import LinkKind
 from crawler.read.abstract import summary
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
+from crawler.read.elements.foreign import may_link_formulas, may_style_shapes, read_formulas, read_shapes
 from crawler.read.elements.link_tables import DATA_LINKS, UNSHOWN
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
@@ -76,6 +77,12 @@ class TurboHtmlTrees:
                 reader.add_nested(shadow_roots.get(element))
         for element in special:
             reader.inline_style(element.attr("style"))
+        lower = document.html.lower()
+        if may_style_shapes(lower):
+            read_shapes(reader, (_Attributes().of(element) for element in tree.select("svg,svg *")))
+        if may_link_formulas(lower):
+            formulas = ((each.tag, _Attributes().of(each)) for each in tree.select("math[href],math [href]"))
+            read_formulas(reader, formulas, self._readers)
         for element in special:
             reader.background(element.attr("data-bg"))
         if document.options.data_links:

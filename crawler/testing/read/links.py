@@ -217,6 +217,25 @@ class LinkTests(HtmlExtractorSuite):
             assert hrefs(found, LinkKind.LINK) == ["a1", "a2", ""]
             assert set(hrefs(found, LinkKind.EMBED)) == {"s.svg#icon", "t.svg#icon", "i1", "i2", "i3", "i4"}
 
+    def test_urls_in_presentation_attributes_of_svg_are_links(self) -> None:
+        html = (
+            "<p fill='url(no)'>x</p><svg mask=\"URL( 'a#x')\"><path fill='url(b?c&amp;d) red' stroke='url(#no)'/>"
+            "<g filter='url(&quot;#no&quot;)'><path d='url(no)' clip-path='url(e)' marker-end=' url(f)'/></g></svg>"
+            "<div fill='url(no)'>x</div><svg fill='url(g)'/>"
+        )
+        for found in (self.read(html), self.read(html + "<p>text" * 3000)):
+            assert hrefs(found) == ["a#x", "b?c&d", "e", "f", "g"]
+            assert hrefs(found, LinkKind.CSS) == hrefs(found)
+        assert hrefs(self.read("<svg><path fill='url(#a)'/><path fill=\"url('#b')\"/></svg><a href=x>y</a>")) == ["x"]
+
+    def test_any_element_of_mathml_may_be_a_link(self) -> None:
+        html = (
+            "<p href=no>x</p><math href=a><mrow HREF='b?c&amp;d'><mi>x</mi></mrow><mi href>y</mi>"
+            "<mtext><a href=e>z</a></mtext></math><i href=no>x</i>"
+        )
+        for found in (self.read(html), self.read(html + "<p>text" * 3000)):
+            assert sorted(hrefs(found, LinkKind.LINK)) == ["a", "b?c&d", "e"]
+
     def test_images_that_are_preloaded_are_links(self) -> None:
         html = (
             "<link rel='preload' as=image imagesrcset='a.png 1x, b,2.png 2x'><link rel=Preload href=c imagesrcset=d>"
