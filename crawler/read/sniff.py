@@ -14,8 +14,8 @@ from crawler.read.feeds.xml_prolog import MAX_PROLOG_BYTES, READABLE, Root, find
 
 HTML: Final = "text/html"
 XHTML: Final = "application/xhtml+xml"
-JSON_FEED_MARK: Final = b"jsonfeed.org/version/"
-"""Occurs in each JSON Feed: its version is a URL that begins like this."""
+JSON_FEED_MARK: Final = b"jsonfeed.org"
+"""Occurs in each JSON Feed: its version is a URL of that host. The slashes of the URL may be written as `\\/`."""
 
 _SNIFFED_BYTES: Final = 1445
 _END_BYTES: Final = 64

@@ -9,8 +9,9 @@ import msgspec
 from crawler.page import Link, LinkKind
 from crawler.read.feeds.links import link_to
 from crawler.read.feeds.sitemaps import MAX_DATE_CHARACTERS, MAX_LINKS, Listing
-from crawler.read.sniff import JSON_FEED_MARK
 
+_VERSION: Final = "jsonfeed.org/version/"
+"""Part of the version of each feed."""
 _DATES: Final = ("date_modified", "date_published")
 """Of items. The first that is there counts."""
 
@@ -24,7 +25,7 @@ def json_feed_links(text: str, /, *, url: str, read_html: ReadHtml) -> Listing:
         feed = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
         return Listing([], f"is not JSON: {error}")
-    if not isinstance(feed, dict) or JSON_FEED_MARK.decode() not in str(feed.get("version")):
+    if not isinstance(feed, dict) or _VERSION not in str(feed.get("version")):
         return Listing([])
     links = list(_of_channel(feed))
     items = feed.get("items")
