@@ -8,7 +8,7 @@ the table files, and needs no space for them until LevelDB replaces them.
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import plyvel
@@ -135,7 +135,8 @@ def _scratch(directory: Path) -> Iterator[Path]:
     """A folder beside a database, for as long as the context lasts. One that a killed process has left is deleted: it
     has a copy of the log, and its links keep deleted tables on the disk."""
     path = directory.with_name(f"{directory.name}.repairing")
-    shutil.rmtree(path, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        shutil.rmtree(path)
     path.mkdir()
     try:
         yield path

@@ -1,5 +1,7 @@
 """What a damaged log loses from a store is told, mended, and fetched again."""
 
+import errno
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -249,6 +251,26 @@ async def test_a_leveldb_that_cannot_be_opened_is_brought_back(tmp_path: Path, l
         await drain(again)
     assert states(left.directory)[UrlState.DONE] == 480 - done.lost
     assert (done.lost > 0) == (lost == "table")
+
+
+@in_virtual_time
+async def test_what_a_killed_repair_has_left_is_named_if_it_can_not_be_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = Crawl(tmp_path / "crawl")
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(2, 6))
+    (crawl.directory / "frontier.repairing" / "left").mkdir(parents=True)
+    remove = os.rmdir
+
+    def refuse(path: str, *, dir_fd: int | None = None) -> None:
+        if path == "left":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        remove(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "rmdir", refuse)
+    with pytest.raises(PermissionError, match="left"):
+        mended(crawl.directory)
 
 
 @pytest.mark.parametrize("key", [b"Mformat", b"Midentity"])
