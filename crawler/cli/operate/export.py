@@ -2,7 +2,7 @@
 
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
@@ -117,8 +117,9 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
     if form in (_WACZ, _CDXJ) and chosen.table != "pages":
         raise click.UsageError(f"--table {chosen.table} is for tables; --format {form} is about the archive")
     if form == "wacz":
-        with unpacked(chosen.earlier or _compared_with(CrawlDirectory(directory)), to) as folders:
-            _pack(directory, to, chosen, folders)
+        places = chosen.earlier or _compared_with(CrawlDirectory(directory))
+        with unpacked(places, to) as folders:
+            _pack(directory, to, chosen, folders, _tell_by_place(places, folders))
     elif form == "cdxj":
         lines = export_index(directory, chosen.part, to, overwrite=chosen.overwrite)
         say_result(f"{number_of(lines, 'capture')}: {to}")
@@ -144,12 +145,14 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
         use_suffixes(crawl.suffixes.read_bytes())
     read_content = None if options.text_by is None else _reader(options.text_by)
     is_located = options.locations and options.table == "pages" and form != "jsonl"
+    tell: Callable[[str], None] = _tell
     with ExitStack() as stack:
         archives = archives_of(directory, options.part) if is_located else []
         if read_content is not None:
             places = options.earlier or _compared_with(crawl)
-            archives = _archives_with_text(directory, options, stack.enter_context(unpacked(places, to)))
-        captures = stack.enter_context(Captures(directory, archives, _tell))
+            folders = stack.enter_context(unpacked(places, to))
+            archives, tell = _archives_with_text(directory, options, folders), _tell_by_place(places, folders)
+        captures = stack.enter_context(Captures(directory, archives, tell))
         find = captures.find if is_located else _nowhere
         table = pages_table(find, crawl=_name(crawl)) if options.table == "pages" else links_table()
         texts = None
@@ -206,10 +209,10 @@ def _reader(name: str) -> ContentReading:
     return read_by_trafilatura
 
 
-def _pack(directory: Path, to: Path, options: _Options, places: Sequence[Path]) -> None:
+def _pack(directory: Path, to: Path, options: _Options, places: Sequence[Path], tell: Callable[[str], None]) -> None:
     read_content = None if options.text_by is None else _reader(options.text_by)
     archives, texts = [] if read_content is None else _archives_with_text(directory, options, places), None
-    with Captures(directory, archives, _tell) as captures:
+    with Captures(directory, archives, tell) as captures:
         if read_content is not None:
             texts = ArchivedText(directory, captures, read_content)
         export = WaczExport(
@@ -223,7 +226,7 @@ def _pack(directory: Path, to: Path, options: _Options, places: Sequence[Path]) 
             now=time.time(),
             software=f"onceover {version('onceover-crawler')}",
         )
-        packed = export_wacz(export, to, _tell, _tell_damage)
+        packed = export_wacz(export, to, tell, _tell_damage)
     _tell_missing(texts)
     files, captured = number_of(packed.archives, "WARC file"), number_of(packed.captures, "capture")
     say_result(f"{files}, {captured}, {number_of(packed.pages, 'page')}: {to}")
@@ -264,6 +267,17 @@ def _report(made: Exported, to: Path, *, in_folder: bool) -> None:
 
 def _tell(text: str) -> None:
     click.echo(text, err=True)
+
+
+def _tell_by_place(places: Sequence[Path], folders: Sequence[Path]) -> Callable[[str], None]:
+    """Tells by the names of the WACZ files what is told of the temporary folders with their files."""
+
+    def tell(text: str) -> None:
+        for source, folder in zip(places, folders, strict=True):
+            text = text.replace(f"{folder}/", f"{source}/archive/") if source != folder else text
+        _tell(text)
+
+    return tell
 
 
 def _tell_damage(file: str, offset: int, why: str) -> None:

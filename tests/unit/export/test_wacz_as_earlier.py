@@ -27,7 +27,9 @@ async def test_what_refers_to_a_wacz_is_packed_whole_and_read_from_there(tmp_pat
         configuration.write(f'[output]\ndedupe_against = ["{wacz}"]\n')
     assert [each.url for each in responses_in(Path(sources_in([wacz])[0].path))] == [page(1).url, page(2).url]
 
-    run(crawl, "wacz", tmp_path / "a.wacz", "--text-by", "turbohtml")
+    printed = run(crawl, "wacz", tmp_path / "a.wacz", "--text-by", "turbohtml").output
+    assert f"{wacz}/archive/" in printed
+    assert ".unpacked" not in printed
     opened = Opened(tmp_path / "a.wacz")
     assert [kind for kind, _, _ in opened.captures()] == ["response", "revisit"]
     assert opened.payloads()[page(3).url] == BODY
