@@ -10,7 +10,7 @@ from visited.bits.kernel import ADD, FORGET, TEST
 from visited.bits.numpy_counting import Cells, count_positions
 from visited.bits.numpy_kernel import Words, byte_view, hash_words, test_and_set
 from visited.bits.numpy_sketch import count_lost
-from visited.filters.cells import FilterCells
+from visited.filters.cells import CANNOT_FORGET, FilterCells
 from visited.protocol import CannotForget, VisitedStats
 
 Positions = Callable[[Sequence[str]], Words]
@@ -36,7 +36,7 @@ class NumpyFilter:
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         if not self._has_counters:
-            raise CannotForget("a Bloom filter can't forget: its bits are shared; use counting or exact")
+            raise CannotForget(CANNOT_FORGET)
         absent, ones = self._probe(urls, FORGET)
         forgotten = len(urls) - sum(absent)
         self._cells.ones += ones

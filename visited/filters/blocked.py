@@ -10,7 +10,7 @@ from visited import sizing
 from visited.batch import add_in_pieces
 from visited.bits.kernel import ADD, TEST, Kernel, best_kernel
 from visited.descriptor import Cost, Descriptor, Parameters, SeedOption
-from visited.filters.cells import FilterCells
+from visited.filters.cells import CANNOT_FORGET, FilterCells
 from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "blocked"
@@ -58,7 +58,7 @@ class BlockedSet:
         return [not absent for absent in self._probe(urls, TEST)[0]]
 
     async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
-        raise CannotForget("a Bloom filter can't forget: its bits are shared; use counting or exact")
+        raise CannotForget(CANNOT_FORGET)
 
     def describe(self) -> VisitedStats:
         details: dict[str, float | int | str] = {

@@ -15,7 +15,7 @@ from visited.bits.kernel import (
     best_kernel,
 )
 from visited.descriptor import Bits, BitsPerUrl, Cost, Descriptor, Parameters, Seed, bits_for_capacity
-from visited.filters.cells import FilterCells
+from visited.filters.cells import CANNOT_FORGET, FilterCells
 from visited.filters.cost import filter_cost, optimal_cost
 from visited.protocol import CannotForget, VisitedStats
 
@@ -100,7 +100,7 @@ class BloomSet:
         return [not absent for absent in self._probe(urls, TEST)[0]]
 
     async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
-        raise CannotForget("a Bloom filter can't forget: its bits are shared; use counting or exact")
+        raise CannotForget(CANNOT_FORGET)
 
     def describe(self) -> VisitedStats:
         return self._cells.describe({"bits": self._bits, "bits_set": self._cells.ones, "kernel": self._kernel.name})

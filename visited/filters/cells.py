@@ -1,7 +1,7 @@
 """What the filters of a fixed size share: an array of cells, how many are set, and the estimate of what was lost."""
 
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from visited import sizing
 from visited.bits.arrays import Part
@@ -10,6 +10,8 @@ from visited.bits.sketch import SKETCH_BYTES, change_probability, lost_and_varia
 from visited.filters.loss_estimate import LossEstimate
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Snapshot, Value, Values, read_snapshot, write_snapshot
+
+CANNOT_FORGET: Final = "a Bloom filter can't forget: its bits are shared; use counting or exact"
 
 _HIGH_RATE = 0.5
 """At lower rates the estimate from the rate is accurate enough; only at higher ones the sketch is considered."""
