@@ -4,6 +4,11 @@ import re
 import socket
 import struct
 from pathlib import Path
+from typing import Final
+
+WAIT_S: Final = 10.0
+"""How long a crawl may take to listen after it has locked its directory, and to unlock it when it has ended."""
+LOOK_AGAIN_S: Final = 0.1
 
 _CREDENTIALS = struct.Struct("3i")
 _STOPPED = ("T", "t")

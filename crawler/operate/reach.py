@@ -7,21 +7,17 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from crawler.control import client
 from crawler.control.address import SocketOfOther
 from crawler.control.client import Connection, ConnectionLost, NoAnswer
-from crawler.control.process import why_stopped
+from crawler.control.process import LOOK_AGAIN_S, WAIT_S, why_stopped
 from crawler.control.requests import Request
 from crawler.disk.directory import DirectoryInUse, DirectoryRefused
 from crawler.operate.refused import check_request, reply_or_raise
-
-WAIT_S: Final = 10.0
-"""How long a crawl may take to listen after it has locked its directory, and to unlock it when it has ended."""
-_LOOK_AGAIN_S: Final = 0.1
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
@@ -63,7 +59,7 @@ def reach(path: Path, *, to_change: bool = False, wait_s: float = WAIT_S) -> Ite
                         raise _unreachable(path, error) from error
             if reached is not None:
                 break
-            time.sleep(_LOOK_AGAIN_S)
+            time.sleep(LOOK_AGAIN_S)
         yield reached
 
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -12,16 +12,12 @@ from crawler.codes.exit_codes import FAILED
 from crawler.control.address import SocketRefused
 from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
-from crawler.control.process import why_stopped
+from crawler.control.process import LOOK_AGAIN_S, WAIT_S, why_stopped
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest, Request, reply_type
 from crawler.operate.answers import answer
 from crawler.operate.refused import reply_or_raise
 from crawler.operate.stored import StoredCrawl
-
-WAIT_S: Final = 10.0
-"""How long a command waits for a part that is being opened, as for a crawl in one process."""
-_LOOK_AGAIN_S: Final = 0.1
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
@@ -58,7 +54,7 @@ class RunningPart:
                 return Refusal(stopped, FAILED)
             if time.monotonic() >= give_up_at:
                 return Refusal("it is being opened, or does not run at the moment; try again", FAILED)
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            await asyncio.sleep(LOOK_AGAIN_S)
         return reply
 
     async def _ask(self, request: Request[_Reply]) -> _Reply | Refusal | None:

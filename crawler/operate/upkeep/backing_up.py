@@ -11,6 +11,7 @@ import msgspec
 from crawler.codes.exit_codes import FAILED
 from crawler.codes.full_disk import DISK_FULL
 from crawler.control.frozen import Frozen, FrozenState
+from crawler.control.process import WAIT_S
 from crawler.control.requests import Freeze
 from crawler.copies.content import CopiedPart, CopyList, Folder
 from crawler.copies.folder import CopyRefused, check_no_file, frozen_folder
@@ -21,7 +22,7 @@ from crawler.disk.layout import Layout, part_directory, read_division, read_layo
 from crawler.disk.lineages import Block, name_crawl, set_aside
 from crawler.disk.permissions import why_not_writable
 from crawler.operate.opening import no_crawl, refuse_without_configuration
-from crawler.operate.reach import WAIT_S, CrawlEnded, reach
+from crawler.operate.reach import CrawlEnded, reach
 from crawler.operate.refused import Refused
 from crawler.page import rfc3339
 
