@@ -3,7 +3,7 @@
 crawl.toml         the configuration of the last run
 start.json         from which file and options that was read
 crawl.toml.before  that of a crawl that was deleted, until the one that begins in its place has its own
-lock               held by the running process, with its pid; by a command with what it does, too
+lock               held by the running process, with its pid; by a command with what it does, too; then how a run ended
 control            the socket by which a running crawl is controlled
 parts.json         the parts of the crawl, if it has any; see `layout`
 parts.next.json    the parts that it is to have, while it is being divided anew; see `layout`
@@ -54,7 +54,7 @@ class DirectoryInUse(DirectoryRefused):
         """`holder` is what stands in the lock."""
         pid, _, purpose = holder.partition(" ")
         self.pid = int(pid) if pid.isdecimal() else None
-        self.is_command = not holder or purpose in _OF_COMMANDS  # or it has not said yet what it does
+        self.is_command = self.pid is None or purpose in _OF_COMMANDS  # or it has not said yet what it does
         then = f"wait until it ends, or stop it: `onceover stop {path}` lets a crawl finish what is in flight"
         who = f"process {self.pid or 'unknown'}; {then}"
         if self.pid == os.getpid():
@@ -75,7 +75,7 @@ class CrawlDirectory:
         """`original` is the directory that this one is a copy of, to be read instead of it. Who locks it `to` read
         leaves the time of the lock as it was: so that tells when somebody has last changed the crawl, or begun to."""
         self.path = path
-        self._to = to
+        self._to, self.ending = to, ""  # how a run ended: stands in the lock until the next process has it
         self.original = path if original is None else original
         self._lock: int | None = None
 
@@ -266,7 +266,7 @@ class CrawlDirectory:
 
     def __exit__(self, *_: object) -> None:
         if self._lock is not None:
-            self._write(self._lock, "")
+            self._write(self._lock, self.ending)
             os.close(self._lock)
             self._lock = None
 

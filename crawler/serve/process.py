@@ -18,11 +18,11 @@ from typing import BinaryIO, Final, TypeVar
 
 import msgspec
 
-from crawler.codes.exit_codes import FAILED
+from crawler.codes.exit_codes import FAILED, STOPPED
 from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import READS, CrawlDirectory
 from crawler.disk.free_space import DISK_IS_FULL, free_bytes
-from crawler.serve.life.endings import Ended
+from crawler.serve.life.endings import BY_COMMAND, Ended
 from crawler.serve.life.facts import Process
 from crawler.status import Status
 from crawler.wiring.revisiting import STAY_VARIABLE
@@ -201,7 +201,8 @@ def start(home: Path, configuration: str, directory: str, output: Output, *, pac
 def how_it_ended(process: CrawlProcess, output: Output, directory: str, *, is_foreign: bool) -> Ended:
     """How a process has ended."""
     if is_foreign:
-        return Ended(exit_code=None)
+        was_stopped = _left_in_lock(Path(directory)) == BY_COMMAND
+        return Ended(exit_code=STOPPED, ending=BY_COMMAND) if was_stopped else Ended(exit_code=None)
     report = output.report()
     code = process.exit_code
     if report is not None:
@@ -211,6 +212,14 @@ def how_it_ended(process: CrawlProcess, output: Output, directory: str, *, is_fo
     is_told = bool(lines) and DISK_IS_FULL in lines[-1]
     is_disk_full = code == FAILED and (is_told or _is_full(Path(directory)) or _is_full(output.messages))
     return Ended(exit_code=code, lines=lines, is_disk_full=is_disk_full)
+
+
+def _left_in_lock(directory: Path) -> str | None:
+    """How the last run of a crawl ended, if that is known: not if it was killed, or a command has had the lock."""
+    try:
+        return CrawlDirectory(directory).lock.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
 
 
 def _is_full(place: Path) -> bool:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from crawler.serve.life.facts import Record, Why, Wish
 from crawler.testing.disks import fill, mounted
@@ -315,6 +316,23 @@ def test_a_crawl_that_somebody_else_runs_is_not_run_twice(tmp_path: Path, slow_w
             served.end()
             assert served.record("a").runs == ()
     assert set(fetched(home / "crawls" / "a").values()) == {1}
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_crawl_that_somebody_has_started_and_stopped_by_hand_stays_stopped(
+    parts: int, tmp_path: Path, slow_web: Web
+) -> None:
+    home = tmp_path / "home"
+    write(home, "a", slow_web, f"crawl.parts = {parts}", delay_s=SLOWLY_S)
+    directory = home / "crawls" / "a"
+    with started("crawl", "a.toml", cwd=home) as crawl:
+        crawl.wait_until(lambda: is_listening(directory), "socket")
+        with serving(home) as served:
+            served.wait(lambda: f"a: runs already, in process {crawl.pid}" in served.daemon.err, "adoption")
+            assert_told(command_here("stop", str(directory)), COMPLETE)
+            served.wait(lambda: "a: stopped: somebody has stopped it" in served.daemon.err, "obedience")
+            served.end()
+            assert (served.record("a").wish, served.record("a").runs) == (Wish.STOP, ())
 
 
 def test_a_crawl_that_takes_too_much_is_restarted_and_nothing_starts_on_a_disk_that_is_nearly_full(

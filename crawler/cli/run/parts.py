@@ -48,6 +48,7 @@ def run_in_parts(
             console.tell(f"Changed: {line}.")
             log.info("changed: %s", line)
         result = in_event_loop(_run(plan, console))
+        plan.directory.ending = result.ending
     print_result(result, as_json=as_json, again=again)
     return result
 

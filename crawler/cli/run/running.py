@@ -60,6 +60,7 @@ def run_crawl(
         with blaming(plugins_of(loaded.config)):
             running = _run(loaded, directory, console, rebuild=rebuild, start=start, changed=changed)
             result = in_event_loop(running)
+        directory.ending = result.ending
     print_result(result, as_json=as_json, again=again)
     return result
 
