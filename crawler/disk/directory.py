@@ -74,9 +74,8 @@ class CrawlDirectory:
     def __init__(self, path: Path, *, original: Path | None = None, to: Purpose = "run") -> None:
         """`original` is the directory that this one is a copy of, to be read instead of it. Who locks it `to` read
         leaves the time of the lock as it was: so that tells when somebody has last changed the crawl, or begun to."""
-        self.path = path
+        self.path, self.original = path, path if original is None else original
         self._to, self.ending = to, ""  # how a run ended: stands in the lock until the next process has it
-        self.original = path if original is None else original
         self._lock: int | None = None
 
     @property
@@ -238,7 +237,8 @@ class CrawlDirectory:
         try:
             self._check_frontier()
             self.flock(lock)
-            self._write(lock, f"{os.getpid()}\n" if self._to == "run" else f"{os.getpid()} {self._to}s\n")
+            is_run = self._to == "run"
+            self._write(lock, f"{os.getpid()}\n" if is_run else f"{os.getpid()} {self._to}s\n", must=is_run)
         except BaseException:
             os.close(lock)
             raise
@@ -258,9 +258,9 @@ class CrawlDirectory:
         except OSError as error:
             raise DirectoryRefused(why_not_lockable(self.lock, error)) from error
 
-    def _write(self, lock: int, holder: str) -> None:
+    def _write(self, lock: int, holder: str, *, must: bool = False) -> None:
         before = os.fstat(lock)
-        write_holder(lock, holder, must=self._to == "run")
+        write_holder(lock, holder, must=must)
         if self._to == "read":
             os.utime(lock, ns=(before.st_atime_ns, before.st_mtime_ns))
 

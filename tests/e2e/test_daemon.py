@@ -119,7 +119,7 @@ def kill_crawls(home: Path) -> None:
         pid = lock.read_text().strip()
         # If it is dead, another process may have got its number.
         with suppress(OSError):
-            if pid and (lock.parent / "control").exists() and Path(f"/proc/{pid}/cwd").samefile(home):
+            if pid.isdecimal() and (lock.parent / "control").exists() and Path(f"/proc/{pid}/cwd").samefile(home):
                 os.killpg(int(pid), signal.SIGKILL)
 
 

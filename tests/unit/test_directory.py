@@ -174,6 +174,21 @@ def test_a_file_in_place_of_a_folder_of_a_crawl_is_named(tmp_path: Path, name: s
     assert tree(tmp_path) == {name: b"mine"}
 
 
+def test_how_a_run_ended_stands_in_the_lock_unless_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for left in ("stopped", ""):
+        with CrawlDirectory(tmp_path) as directory:
+            directory.ending = "stopped"
+            if not left:
+                monkeypatch.setattr(os, "pwrite", full)
+        assert directory.lock.read_text() == left
+    assert DirectoryInUse(tmp_path, "stopped").is_command  # somebody has taken it, and not said who
+
+
 def test_a_full_disk_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
