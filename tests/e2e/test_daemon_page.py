@@ -12,7 +12,7 @@ from crawler.simweb.process import running
 from tests.e2e.browsing import CHROMIUM, assert_everybody_can_use, browser_page, log_in
 from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import write
-from tests.e2e.test_daemon_api import on_port
+from tests.e2e.test_daemon_api import on_port, on_socket
 
 OFTEN = '[crawl]\nseeds = ["http://a.test/"]\n[daemon]\nschedule = "0 3 1 1 *"\n'
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
@@ -183,6 +183,44 @@ def test_a_person_finds_those_in_trouble_among_many_crawls(tmp_path: Path) -> No
         expect(page.get_by_role("link", name="Crawls", exact=True)).to_have_attribute("aria-current", "page")
         page.get_by_label("State").select_option("paused")
         expect(page.get_by_text("No crawl is like this now.")).to_be_visible()
+
+
+@needs_chromium
+def test_the_focus_stays_with_a_crawl_when_others_come_and_go(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in ("a", "b", "c"):
+        (home / f"{name}.toml").write_text(OFTEN)
+    with on_port(home) as (served, _, port), browser_page(port) as page:
+        api = on_socket(served)
+        page.goto("/")
+        log_in(page, home)
+        start, links = page.get_by_role("button", name="Start b"), page.get_by_role("main").get_by_role("link")
+        start.focus()
+        assert api.ask("DELETE", "/api/v1/crawls/a").status == 204
+        expect(links).to_have_text(["b", "c"])
+        expect(start).to_be_focused()
+        for name in ("a", "aa", "d"):
+            (home / f"{name}.toml").write_text(OFTEN)
+        api.ask("POST", "/api/v1/reload")
+        expect(links).to_have_text(["a", "aa", "b", "c", "d"])
+        expect(start).to_be_focused()
+        # Others also move behind it, where the order changes.
+        assert page.evaluate(MOVED) == "213"
+
+
+MOVED = """import("/dom.js").then(({ h, show }) => {
+  const list = h("div");
+  const shown = (...keys) => show(list, keys.map((key) => h("button", { "data-key": key }, key)));
+  document.body.append(list);
+  shown("1", "2", "3");
+  const last = list.lastChild;
+  last.focus();
+  shown("3", "1", "2");
+  if (document.activeElement !== last || list.textContent !== "312") return `lost: ${list.textContent}`;
+  shown("2", "1", "3");
+  return document.activeElement === last && list.textContent;
+})"""
 
 
 def test_the_files_of_the_page_need_no_token_and_may_load_nothing_else(tmp_path: Path) -> None:

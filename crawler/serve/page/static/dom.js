@@ -24,12 +24,36 @@ export function show(element, ...children) {
 
 function morphChildren(from, to) {
   const wanted = [...to.childNodes];
+  const keys = new Set(wanted.map(keyOf));
+  const known = new Map();
+  for (const node of [...from.childNodes]) {
+    const key = keyOf(node);
+    if (key === undefined) continue;
+    if (keys.has(key)) known.set(key, node);
+    else node.remove();
+  }
   wanted.forEach((node, index) => {
+    const key = keyOf(node);
+    if (known.has(key)) bring(from, known.get(key), index);
+    known.delete(key);
     const present = from.childNodes[index];
     if (present === undefined) from.append(node);
+    else if (keyOf(present) !== key) present.before(node);
     else morph(present, node);
   });
   while (from.childNodes.length > wanted.length) from.lastChild.remove();
+}
+
+/** What an element stands for: it moves when others come or go, so that a button never becomes that of another thing. */
+const keyOf = (node) => node.dataset?.key;
+
+/** Put a child at a place among the others. One that has the focus would lose it, so the others move. */
+function bring(parent, child, index) {
+  if (!child.contains(document.activeElement)) {
+    if (parent.childNodes[index] !== child) parent.childNodes[index].before(child);
+    return;
+  }
+  while (parent.childNodes[index] !== child) parent.append(parent.childNodes[index]);
 }
 
 function morph(from, to) {

@@ -1,9 +1,9 @@
 // Exports what a crawl has written, shows how far that is, and gives out the files.
 
-import { crawlPath, download, get, post, request } from "/api.js";
-import { ask, h, kept, say } from "/dom.js";
-import { moment, percent, size } from "/format.js";
-import { trouble } from "/troubles.js";
+import { crawlPath, download, get, post, request } from "../api.js";
+import { ask, h, kept, say } from "../dom.js";
+import { moment, percent, size } from "../format.js";
+import { trouble } from "../troubles.js";
 
 const FORMS = [["parquet", "Parquet"], ["csv", "CSV"], ["jsonl", "JSON Lines"], ["wacz", "WACZ, which replays"]];
 const TABLES = [["pages", "Pages"], ["links", "Links"]];
@@ -81,7 +81,7 @@ function shown(name, made, again) {
     const sure = await ask({ title: "Delete this export?", text: `${title}: its files are deleted.`, doIt: "Delete", isGrave: true });
     if (sure) await request("DELETE", path);
   });
-  return h("section", { class: "export", "aria-label": title },
+  return h("section", { class: "export", "data-key": made.id, "aria-label": title },
     h("h2", null, title),
     h("p", null, state(made)),
     made.state === "running" && made.share !== null && h("progress", { value: made.share, max: 1, "aria-label": "Done" }),

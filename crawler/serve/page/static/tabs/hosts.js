@@ -1,12 +1,12 @@
 // The hosts of a crawl: what each does, or why it waits and until when. The daemon sends them page by page.
 
-import { crawlPath, get, post } from "/api.js";
-import { attempt } from "/controls.js";
-import { ask, h, say } from "/dom.js";
-import { count, moment, until } from "/format.js";
-import { scrolling } from "/tables.js";
-import { stateMark } from "/views/overview.js";
-import { choice, filters, latest, query, textFilter, wanted } from "/wanted.js";
+import { crawlPath, get, post } from "../api.js";
+import { attempt } from "../controls.js";
+import { ask, h, say } from "../dom.js";
+import { count, moment, until } from "../format.js";
+import { scrolling } from "../tables.js";
+import { stateMark } from "../views/overview.js";
+import { choice, filters, latest, query, textFilter, wanted } from "../wanted.js";
 
 const ROWS = 50;
 const STATES = [["", "all"], ...["in-process", "ready", "held-back", "snoozed", "inactive", "retired"].map((each) => [each, each])];
@@ -60,7 +60,7 @@ function table(name, found, again) {
     count(host.spent),
     count(host.error_streak ?? 0),
     h("div", { class: "row-actions" }, actions(name, host, again)),
-  ]));
+  ]), found.map(({ part, key }) => `${part} ${key}`));
 }
 
 /** Both ask before they do something, because rows move while people aim. */

@@ -1,11 +1,11 @@
 // All crawls at a glance.
 
-import { crawlAddress, get, post } from "/api.js";
-import { attempt, controls } from "/controls.js";
-import { h, say } from "/dom.js";
-import { count, moment, rate, size } from "/format.js";
-import { rates } from "/rates.js";
-import { choice, filters, textFilter, wanted } from "/wanted.js";
+import { crawlAddress, get, post } from "../api.js";
+import { attempt, controls } from "../controls.js";
+import { h, say } from "../dom.js";
+import { count, moment, rate, size } from "../format.js";
+import { rates } from "../rates.js";
+import { choice, filters, textFilter, wanted } from "../wanted.js";
 
 const TROUBLES = ["broken", "held", "crashed", "short"];
 const STATES = [["", "all"], ["trouble", "in trouble"], ...["running", "paused", "complete", "limit", "stopped", "scheduled"].map((each) => [each, each])];
@@ -60,7 +60,7 @@ function summed(crawls) {
 
 function row(crawl, perSecond, again) {
   const figure = (name, value) => h("div", null, h("dt", null, name), h("dd", null, value));
-  return h("li", null,
+  return h("li", { "data-key": crawl.name },
     h("div", { class: "who" },
       h("h2", null, h("a", { href: crawlAddress(crawl.name) }, crawl.name)),
       stateMark(crawl.state),
