@@ -13,6 +13,8 @@ from tests.e2e.browsing import CHROMIUM, assert_everybody_can_use, browser_page,
 from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import write
 from tests.e2e.test_daemon_api import on_port, on_socket
+from tests.nginx import NGINX
+from tests.nginx import serving as nginx
 
 OFTEN = '[crawl]\nseeds = ["http://a.test/"]\n[daemon]\nschedule = "0 3 1 1 *"\n'
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
@@ -221,6 +223,24 @@ MOVED = """import("/dom.js").then(({ h, show }) => {
   shown("2", "1", "3");
   return document.activeElement === last && list.textContent;
 })"""
+
+
+@needs_chromium
+def test_the_page_may_be_under_a_path_of_a_proxy(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "a.toml").write_text(OFTEN)
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    with on_port(home) as (_, _, port):
+        # Without TLS here, so the origin is not that of a name for others.
+        passing = f'location /crawls/ {{ proxy_pass http://127.0.0.1:{port}/; proxy_set_header Origin ""; }}'
+        with nginx(tmp_path, tmp_path, server=passing) as proxy, browser_page(proxy) as page:
+            page.goto("/crawls/")
+            log_in(page, home)
+            page.get_by_role("link", name="a", exact=True).click()
+            expect(page.get_by_text("There is no history of this time yet.")).to_be_visible()
+            assert page.url.endswith("/crawls/#/crawls/a")
 
 
 def test_the_files_of_the_page_need_no_token_and_may_load_nothing_else(tmp_path: Path) -> None:

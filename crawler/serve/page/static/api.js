@@ -1,9 +1,10 @@
 // Asks the daemon.
 
-import { ask } from "/dom.js";
+import { ask } from "./dom.js";
 
 const TOKEN = "onceover-token";
-const BASE = "/api/v1";
+/** Beside this file, also behind a proxy that has the page under a path of its own. */
+const BASE = new URL("api/v1", import.meta.url).href;
 
 /** A request that was not carried out, with the reasons of the daemon. */
 export class Refused extends Error {

@@ -1,8 +1,8 @@
 // Buttons that control a crawl.
 
-import { crawlPath, post, request } from "/api.js";
-import { ask, h, say } from "/dom.js";
-import { trouble } from "/troubles.js";
+import { crawlPath, post, request } from "./api.js";
+import { ask, h, say } from "./dom.js";
+import { trouble } from "./troubles.js";
 
 /** Which buttons make sense for a crawl. */
 export function controls(crawl, again) {

@@ -1,7 +1,7 @@
 // Edits a configuration, and shows its problems at their lines.
 
-import { h } from "/dom.js";
-import { trouble } from "/troubles.js";
+import { h } from "./dom.js";
+import { trouble } from "./troubles.js";
 
 /** An editor of a text: `elements` to show, `value` for the text, and `complain` of what the daemon has refused. */
 export function editor(begin) {

@@ -1,12 +1,12 @@
 // Shows the view that the address names, and keeps it up to date.
 
-import { Refused, token } from "/api.js";
-import { h, show } from "/dom.js";
-import { trouble as told } from "/troubles.js";
-import { create } from "/views/create.js";
-import { crawl } from "/views/crawl.js";
-import { login } from "/views/login.js";
-import { overview } from "/views/overview.js";
+import { Refused, token } from "./api.js";
+import { h, show } from "./dom.js";
+import { trouble as told } from "./troubles.js";
+import { create } from "./views/create.js";
+import { crawl } from "./views/crawl.js";
+import { login } from "./views/login.js";
+import { overview } from "./views/overview.js";
 
 const content = document.getElementById("content");
 const places = document.getElementById("places");

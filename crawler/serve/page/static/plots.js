@@ -1,9 +1,9 @@
 // Draws curves. Each plot has its figures in words and as a table, too.
 
-import { h } from "/dom.js";
-import { moment } from "/format.js";
-import { scrolling } from "/tables.js";
-import uPlot from "/vendor/uplot/uPlot.esm.js";
+import { h } from "./dom.js";
+import { moment } from "./format.js";
+import { scrolling } from "./tables.js";
+import uPlot from "./vendor/uplot/uPlot.esm.js";
 
 const HEIGHT = 190;
 const MOST_ROWS = 12;

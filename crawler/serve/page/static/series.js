@@ -1,6 +1,6 @@
 // Makes curves of the history of a crawl. Pure.
 
-import { count, duration, moment, rate, size } from "/format.js";
+import { count, duration, moment, rate, size } from "./format.js";
 
 const SLOPE_S = 60;
 const SLOPE_SAMPLES = 6;

@@ -1,6 +1,6 @@
 // Says what went wrong and what to do.
 
-import { Refused } from "/api.js";
+import { Refused } from "./api.js";
 
 const ADVICE = {
   403: "Log in with a token that may change things.",

@@ -1,6 +1,6 @@
 // What the reader looks for. It stands in the address, so that a reload and a link keep it.
 
-import { h } from "/dom.js";
+import { h } from "./dom.js";
 
 const TYPING_MS = 250;
 const timers = new WeakMap();

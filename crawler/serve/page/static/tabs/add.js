@@ -1,11 +1,11 @@
 // Adds URLs to a crawl, and tells what became of each.
 
-import { crawlPath, post } from "/api.js";
-import { h, kept } from "/dom.js";
-import { count } from "/format.js";
-import { scrolling } from "/tables.js";
-import { storyLink } from "/tabs/story.js";
-import { trouble } from "/troubles.js";
+import { crawlPath, post } from "../api.js";
+import { h, kept } from "../dom.js";
+import { count } from "../format.js";
+import { scrolling } from "../tables.js";
+import { storyLink } from "./story.js";
+import { trouble } from "../troubles.js";
 
 const AT_ONCE = 500;
 const MOST_SHOWN = 500;

@@ -1,9 +1,9 @@
 // Has a crawl fetch its pages again, or forget them.
 
-import { crawlPath, post } from "/api.js";
-import { h, kept } from "/dom.js";
-import { count } from "/format.js";
-import { trouble } from "/troubles.js";
+import { crawlPath, post } from "../api.js";
+import { h, kept } from "../dom.js";
+import { count } from "../format.js";
+import { trouble } from "../troubles.js";
 
 const DAY_S = 86400;
 

@@ -1,13 +1,13 @@
 // What has changed since an earlier run of the schedule or a moment, or from another crawl to this one. All records are
 // read for it, so it is made when the reader asks.
 
-import { crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
-import { count, moment, size } from "/format.js";
-import { scrolling } from "/tables.js";
-import { storyLink } from "/tabs/story.js";
-import { tile } from "/views/progress.js";
-import { choice, filters, latest, patient, query, textWish, wanted } from "/wanted.js";
+import { crawlPath, get } from "../api.js";
+import { h } from "../dom.js";
+import { count, moment, size } from "../format.js";
+import { scrolling } from "../tables.js";
+import { storyLink } from "./story.js";
+import { tile } from "../views/progress.js";
+import { choice, filters, latest, patient, query, textWish, wanted } from "../wanted.js";
 
 /** Before the name of a crawl; no run and no moment begins so. */
 const CRAWL = "/";

@@ -1,8 +1,8 @@
 // The last lines of the log of a crawl.
 
-import { crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
-import { choice, filters, latest, query, textFilter, wanted } from "/wanted.js";
+import { crawlPath, get } from "../api.js";
+import { h } from "../dom.js";
+import { choice, filters, latest, query, textFilter, wanted } from "../wanted.js";
 
 const LINES = [["100", "100 lines"], ["300", "300 lines"], ["1000", "1,000 lines"]];
 const NEAR_PX = 40;

@@ -1,11 +1,11 @@
 // The pages that were fetched last, or those that failed last.
 
-import { crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
-import { count, moment, size, took } from "/format.js";
-import { scrolling } from "/tables.js";
-import { storyLink } from "/tabs/story.js";
-import { choice, filters, latest, patient, query, wanted } from "/wanted.js";
+import { crawlPath, get } from "../api.js";
+import { h } from "../dom.js";
+import { count, moment, size, took } from "../format.js";
+import { scrolling } from "../tables.js";
+import { storyLink } from "./story.js";
+import { choice, filters, latest, patient, query, wanted } from "../wanted.js";
 
 const KINDS = [["", "all"], ["failed", "failures"]];
 const LIMITS = [["50", "50"], ["200", "200"], ["1000", "1,000"]];

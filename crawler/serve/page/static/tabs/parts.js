@@ -1,10 +1,10 @@
 // The processes that share a crawl.
 
-import { crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
-import { NONE, count, rate, size } from "/format.js";
-import { scrolling } from "/tables.js";
-import { stateMark } from "/views/overview.js";
+import { crawlPath, get } from "../api.js";
+import { h } from "../dom.js";
+import { NONE, count, rate, size } from "../format.js";
+import { scrolling } from "../tables.js";
+import { stateMark } from "../views/overview.js";
 
 export function parts(name) {
   return {

@@ -1,11 +1,11 @@
 // What rules have refused, with examples.
 
-import { crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
-import { count } from "/format.js";
-import { scrolling } from "/tables.js";
-import { storyLink } from "/tabs/story.js";
-import { filters, latest, query, textFilter, wanted } from "/wanted.js";
+import { crawlPath, get } from "../api.js";
+import { h } from "../dom.js";
+import { count } from "../format.js";
+import { scrolling } from "../tables.js";
+import { storyLink } from "./story.js";
+import { filters, latest, query, textFilter, wanted } from "../wanted.js";
 
 const ROWS = 100;
 

@@ -1,13 +1,13 @@
 // What a crawl has found, summed up. All of its records are read for it, so it is made when the reader asks.
 
-import { crawlPath, download, get, save } from "/api.js";
-import { h, say } from "/dom.js";
-import { count, duration, moment, percent, size, took } from "/format.js";
-import { scrolling } from "/tables.js";
-import { section, sorted } from "/tabs/summary.js";
-import { trouble } from "/troubles.js";
-import { tile } from "/views/progress.js";
-import { choice, filters, latest, patient, query, wanted } from "/wanted.js";
+import { crawlPath, download, get, save } from "../api.js";
+import { h, say } from "../dom.js";
+import { count, duration, moment, percent, size, took } from "../format.js";
+import { scrolling } from "../tables.js";
+import { section, sorted } from "./summary.js";
+import { trouble } from "../troubles.js";
+import { tile } from "../views/progress.js";
+import { choice, filters, latest, patient, query, wanted } from "../wanted.js";
 
 const ROWS = 500;
 const MOST = 1000;

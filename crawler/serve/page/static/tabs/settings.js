@@ -1,14 +1,14 @@
 // The configuration of a crawl, and where each value comes from. It changes settings, too.
 
-import { Refused, crawlAddress, crawlPath, get, post } from "/api.js";
-import { attempt } from "/controls.js";
-import { ask, h, say } from "/dom.js";
-import { count } from "/format.js";
-import { scrolling } from "/tables.js";
-import { outcome } from "/tabs/outcome.js";
-import { text } from "/tabs/text.js";
-import { trouble } from "/troubles.js";
-import { choice, filters, patient, textFilter, wanted } from "/wanted.js";
+import { Refused, crawlAddress, crawlPath, get, post } from "../api.js";
+import { attempt } from "../controls.js";
+import { ask, h, say } from "../dom.js";
+import { count } from "../format.js";
+import { scrolling } from "../tables.js";
+import { outcome } from "./outcome.js";
+import { text } from "./text.js";
+import { trouble } from "../troubles.js";
+import { choice, filters, patient, textFilter, wanted } from "../wanted.js";
 
 const LOOK_MS = 10_000;
 const LONGEST = 65_536;

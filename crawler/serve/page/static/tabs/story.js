@@ -1,9 +1,9 @@
 // Searches for a URL, and tells all that the crawl knows about it.
 
-import { crawlAddress, crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
-import { moment } from "/format.js";
-import { filters, query } from "/wanted.js";
+import { crawlAddress, crawlPath, get } from "../api.js";
+import { h } from "../dom.js";
+import { moment } from "../format.js";
+import { filters, query } from "../wanted.js";
 
 const MOST_LINKS = 500;
 const TOLD_APART = ["references", "refusals", "refused"];

@@ -1,10 +1,10 @@
 // Where the URLs of a crawl are now, and what the fetches of this run have met.
 
-import { crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
-import { count, duration, rate, size } from "/format.js";
-import { scrolling } from "/tables.js";
-import { tile } from "/views/progress.js";
+import { crawlPath, get } from "../api.js";
+import { h } from "../dom.js";
+import { count, duration, rate, size } from "../format.js";
+import { scrolling } from "../tables.js";
+import { tile } from "../views/progress.js";
 
 const PLACES = [
   ["done", "fetched"], ["failed", "given up after failures"], ["excluded", "forbidden by a rule, such as robots.txt"], ["pending", "wait in queues, those in flight included"],

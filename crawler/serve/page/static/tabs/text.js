@@ -1,9 +1,9 @@
 // The file of a crawl, to be changed as a whole.
 
-import { crawlAddress, crawlPath, get, post } from "/api.js";
-import { h, kept, say } from "/dom.js";
-import { editor } from "/editor.js";
-import { outcome } from "/tabs/outcome.js";
+import { crawlAddress, crawlPath, get, post } from "../api.js";
+import { h, kept, say } from "../dom.js";
+import { editor } from "../editor.js";
+import { outcome } from "./outcome.js";
 
 export function text(name) {
   const address = crawlAddress(name, "/settings");

@@ -1,10 +1,10 @@
 // What the visited set costs, how full it is, and what it has probably lost.
 
-import { crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
-import { NONE, count, percent, size } from "/format.js";
-import { scrolling } from "/tables.js";
-import { tile } from "/views/progress.js";
+import { crawlPath, get } from "../api.js";
+import { h } from "../dom.js";
+import { NONE, count, percent, size } from "../format.js";
+import { scrolling } from "../tables.js";
+import { tile } from "../views/progress.js";
 
 export function visited(name) {
   return {

@@ -1,26 +1,26 @@
 // One crawl: its head, and the tab that the address names.
 
-import { Refused, crawlAddress, crawlPath, get } from "/api.js";
-import { controls, removal } from "/controls.js";
-import { h } from "/dom.js";
-import { moment, until } from "/format.js";
-import { add } from "/tabs/add.js";
-import { again } from "/tabs/again.js";
-import { changes } from "/tabs/changes.js";
-import { exports } from "/tabs/exports.js";
-import { hosts } from "/tabs/hosts.js";
-import { log } from "/tabs/log.js";
-import { pages } from "/tabs/pages.js";
-import { parts } from "/tabs/parts.js";
-import { refused } from "/tabs/refused.js";
-import { report } from "/tabs/report.js";
-import { settings } from "/tabs/settings.js";
-import { story } from "/tabs/story.js";
-import { summary } from "/tabs/summary.js";
-import { visited } from "/tabs/visited.js";
-import { trouble } from "/troubles.js";
-import { stateMark } from "/views/overview.js";
-import { progress } from "/views/progress.js";
+import { Refused, crawlAddress, crawlPath, get } from "../api.js";
+import { controls, removal } from "../controls.js";
+import { h } from "../dom.js";
+import { moment, until } from "../format.js";
+import { add } from "../tabs/add.js";
+import { again } from "../tabs/again.js";
+import { changes } from "../tabs/changes.js";
+import { exports } from "../tabs/exports.js";
+import { hosts } from "../tabs/hosts.js";
+import { log } from "../tabs/log.js";
+import { pages } from "../tabs/pages.js";
+import { parts } from "../tabs/parts.js";
+import { refused } from "../tabs/refused.js";
+import { report } from "../tabs/report.js";
+import { settings } from "../tabs/settings.js";
+import { story } from "../tabs/story.js";
+import { summary } from "../tabs/summary.js";
+import { visited } from "../tabs/visited.js";
+import { trouble } from "../troubles.js";
+import { stateMark } from "./overview.js";
+import { progress } from "./progress.js";
 
 const TABS = {
   progress: ["Progress", progress],

@@ -1,8 +1,8 @@
 // Creates a crawl from its configuration.
 
-import { crawlAddress, crawlPath, request } from "/api.js";
-import { h, say } from "/dom.js";
-import { editor } from "/editor.js";
+import { crawlAddress, crawlPath, request } from "../api.js";
+import { h, say } from "../dom.js";
+import { editor } from "../editor.js";
 
 const TEMPLATE = `[crawl]
 seeds = ["https://www.example.org/"]

@@ -1,7 +1,7 @@
 // Asks for the token.
 
-import { request, token } from "/api.js";
-import { h } from "/dom.js";
+import { request, token } from "../api.js";
+import { h } from "../dom.js";
 
 export function login(why, done) {
   const problem = h("p", { class: "problem", role: "alert" }, why);

@@ -1,13 +1,13 @@
 // How far a crawl is, and how it came there.
 
-import { crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
-import { count, moment, rate, size } from "/format.js";
-import { draw, figure } from "/plots.js";
-import { rates } from "/rates.js";
-import { plotsOf, whenFinished } from "/series.js";
-import { scrolling } from "/tables.js";
-import { choice, filters, patient, query, wanted } from "/wanted.js";
+import { crawlPath, get } from "../api.js";
+import { h } from "../dom.js";
+import { count, moment, rate, size } from "../format.js";
+import { draw, figure } from "../plots.js";
+import { rates } from "../rates.js";
+import { plotsOf, whenFinished } from "../series.js";
+import { scrolling } from "../tables.js";
+import { choice, filters, patient, query, wanted } from "../wanted.js";
 
 const SPANS = [["900", "15 minutes"], ["3600", "hour"], ["86400", "day"], ["604800", "week"], ["7776000", "90 days"]];
 const SAMPLE_MS = 4500;
