@@ -66,8 +66,8 @@ class Coordinator:
         self._parts = [WatchedPart() for _ in range(plan.parts)]
         self._search = EndSearch(plan.parts, self._ask)
         self._began = time.monotonic()
-        self._earlier_s = 0.0
-        """How long other coordinators have seen all parts open."""
+        self._has_begun = False
+        """Whether all parts have been open in this run, be it that another coordinator has seen it."""
         self._is_complete = False
         self._reporter = Reporter(tell)
         self.ending: Ending | None = None
@@ -132,14 +132,14 @@ class Coordinator:
 
     @property
     def run_state(self) -> RunState:
-        elapsed_s = time.monotonic() - self._began if self.all_open.is_set() else self._earlier_s
+        elapsed_s = time.monotonic() - self._began if self._has_begun else 0.0
         return RunState(pages_before=self.given.pages_before, elapsed_s=elapsed_s)
 
     def go_on(self, run: RunState) -> None:
         """Another coordinator has decided so far."""
         self.given.go_on(run.pages_before)
-        if not self.all_open.is_set():
-            self._earlier_s = max(self._earlier_s, run.elapsed_s)
+        if run.elapsed_s:
+            self._begin(run.elapsed_s)
 
     # the lines to parts
 
@@ -201,8 +201,15 @@ class Coordinator:
     def _check_all_open(self) -> None:
         if all(each.opened is not None for each in self._parts) and not self.all_open.is_set():
             self._on_all_open()
-            self._began = time.monotonic() - self._earlier_s
+            self._begin()
             self.all_open.set()
+
+    def _begin(self, elapsed_s: float = 0.0) -> None:
+        """The run has lasted for so long, at least."""
+        began = time.monotonic() - elapsed_s
+        self._began = min(self._began, began) if self._has_begun else began
+        self._has_begun = True
+        self.given.limits.begin(elapsed_s)
 
     def _ask(self, number: int, ask: Ask) -> bool:
         part = self._parts[number]
@@ -228,10 +235,11 @@ class Coordinator:
             part.send(End())
 
     async def _stop_in_time(self) -> None:
-        await self.all_open.wait()
-        await self.given.limits.wait_for_seconds(self._earlier_s)
+        await self.given.limits.wait_for_seconds()
         self.stop(Ending.LIMIT)
 
     def _check_limits(self) -> None:
-        if (status := self.status()) is not None and not self.is_stopping and self.given.limits.is_reached(status):
+        statuses = (part.status() for part in self._parts)
+        received = sum(each.bytes_received for each in statuses if each is not None)
+        if not self.is_stopping and self.given.limits.is_reached(received):
             self.stop(Ending.LIMIT)

@@ -3,7 +3,6 @@
 import asyncio
 
 from config import Limits
-from crawler.status import Status
 
 
 class CrawlLimits:
@@ -11,6 +10,8 @@ class CrawlLimits:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._began: float | None = None
+        """By the clock of the loop; None before the run has begun."""
         self._have_changed = asyncio.Event()
 
     def replace(self, limits: Limits) -> None:
@@ -18,19 +19,24 @@ class CrawlLimits:
         self._limits = limits
         self._have_changed.set()
 
-    def is_reached(self, status: Status) -> bool:
-        """Whether the status of all parts together reaches a limit."""
+    def is_reached(self, bytes_received: int) -> bool:
+        """Whether what all parts together have received reaches a limit."""
         limit = self._limits.bytes
-        return limit is not None and status.bytes_received >= limit
+        return limit is not None and bytes_received >= limit
 
-    async def wait_for_seconds(self, elapsed_s: float = 0.0) -> None:
-        """The run begins, or has lasted for some time. Wait until it has lasted for as long as it may."""
+    def begin(self, elapsed_s: float = 0.0) -> None:
+        """The run has lasted for so long, at least."""
+        began = asyncio.get_running_loop().time() - elapsed_s
+        self._began = began if self._began is None else min(self._began, began)
+        self._have_changed.set()
+
+    async def wait_for_seconds(self) -> None:
+        """Wait until the run has begun, and has lasted for as long as it may."""
         loop = asyncio.get_running_loop()
-        began = loop.time() - elapsed_s
         while True:
             self._have_changed.clear()
             seconds = self._limits.seconds
-            left_s = None if seconds is None else began + seconds - loop.time()
+            left_s = None if seconds is None or self._began is None else self._began + seconds - loop.time()
             try:
                 async with asyncio.timeout(left_s):
                     await self._have_changed.wait()

@@ -11,11 +11,13 @@ from config import Limits, load
 from crawler.counters import Counters
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout
+from crawler.engine import Ending
 from crawler.library.log_handlers import PER_KIND
 from crawler.parts.line.messages import Opened, Progress, Warned
 from crawler.status import Status, status_of
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.limits import CrawlLimits
+from crawler.supervise.coordination.run_state import RunState
 from crawler.supervise.coordination.watched_part import WatchedPart, status_of_all
 from crawler.supervise.part import warning_by
 from crawler.supervise.preparing import Plan, for_parts
@@ -36,7 +38,8 @@ def opened() -> Opened:
     return Opened(new_seeds=1, resumed=False, choice=None, status=status(pages=0))
 
 
-def test_a_crawl_resumes_what_it_had_before_any_part_went_on(tmp_path: Path) -> None:
+@in_virtual_time
+async def test_a_crawl_resumes_what_it_had_before_any_part_went_on(tmp_path: Path) -> None:
     loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
     plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2), version="1")
     coordinator = Coordinator(plan, tell=lambda _: None)
@@ -46,6 +49,39 @@ def test_a_crawl_resumes_what_it_had_before_any_part_went_on(tmp_path: Path) -> 
     coordinator.take(0, Progress(status=msgspec.structs.replace(first.status, frontier=later), is_idle=False))
     coordinator.take(1, first)
     assert coordinator.first_frontier.done == 6
+
+
+def two_parts(directory: Path, *settings: str) -> Coordinator:
+    loaded = load(None, overrides=settings, environ={}, require_seeds=False)
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(directory), layout=Layout.begin(2), version="1")
+    return Coordinator(plan, tell=lambda _: None)
+
+
+def test_the_limit_of_bytes_holds_also_while_a_part_is_missing(tmp_path: Path) -> None:
+    coordinator = two_parts(tmp_path, "limits.bytes=1000")
+    coordinator.attach(0, lambda _: None, opened(), status(pages=0), agent="one")
+    for received, ending in ((999, None), (1000, Ending.LIMIT)):
+        coordinator.take(0, Progress(status=status(pages=1, received=received), is_idle=False))
+        assert coordinator.ending is ending
+
+
+@in_virtual_time
+async def test_the_limit_of_seconds_holds_for_a_run_that_another_has_begun_also_while_a_part_is_missing(
+    tmp_path: Path,
+) -> None:
+    coordinator = two_parts(tmp_path, "limits.seconds=60")
+    deciding = asyncio.create_task(coordinator.run())
+    coordinator.attach(0, lambda _: None, opened(), status(pages=0), agent="one")
+    await asyncio.sleep(100)
+    found = [coordinator.ending]  # not all parts were open yet
+    for elapsed_s in (10, 50, 20):  # other machines know how long it lasts at least
+        coordinator.go_on(RunState(elapsed_s=elapsed_s))
+    for sleep_s in (9, 2):
+        await asyncio.sleep(sleep_s)
+        found.append(coordinator.ending)
+    assert found == [None, None, Ending.LIMIT]
+    assert coordinator.run_state.elapsed_s >= 50
+    deciding.cancel()
 
 
 def test_what_a_process_has_done_counts_after_its_death() -> None:
@@ -72,18 +108,19 @@ def test_people_hear_once_that_a_part_waits_and_once_that_it_goes_on() -> None:
 def test_bytes_and_seconds_are_limits_of_the_crawl_and_not_of_its_parts() -> None:
     config = load(None, overrides=["limits.bytes=1000", "limits.seconds=60"], environ={}, require_seeds=False).config
     limits = CrawlLimits(config.limits)
-    assert [limits.is_reached(status(pages=1, received=received)) for received in (999, 1000)] == [False, True]
+    assert [limits.is_reached(received) for received in (999, 1000)] == [False, True]
     assert (for_parts(config).limits.bytes, for_parts(config).limits.seconds) == (None, None)
 
 
 @in_virtual_time
 async def test_other_limits_hold_at_once_and_seconds_count_from_the_beginning_of_the_run() -> None:
     limits = CrawlLimits(Limits(seconds=60))
+    limits.begin()
     loop = asyncio.get_running_loop()
     ends = asyncio.create_task(limits.wait_for_seconds())
     await asyncio.sleep(20)
     limits.replace(Limits(bytes=5))
-    assert limits.is_reached(status(pages=1, received=5))
+    assert limits.is_reached(5)
     await asyncio.sleep(100)
     assert not ends.done()
     limits.replace(Limits(seconds=500))
