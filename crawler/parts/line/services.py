@@ -56,7 +56,7 @@ class SupervisorService(Protocol):
         ...
 
     def disconnect(self, part: int, /) -> None:
-        """The process of the part has ended. Another one may follow."""
+        """The process of the part has ended, or it has none. Another one may follow."""
         ...
 
 
@@ -88,9 +88,11 @@ class SupervisorServices:
         self._decoders = {name: _decoder(each.messages) for name, each in self._services.items()}
         self._is_lost: dict[int, bool] = {}
         """Of each part with a process: whether it can't be reached."""
+        self._without_process: set[int] = set()
 
     def connect(self, part: int, send: Callable[[ToService], None]) -> None:
         self._is_lost[part] = False
+        self._without_process.discard(part)
         for name, service in self._services.items():
             service.connect(part, _sender(name, send))
 
@@ -105,8 +107,10 @@ class SupervisorServices:
                 service.lose(part)
 
     def disconnect(self, part: int) -> None:
-        """Harmless for a part that was neither connected nor lost."""
-        if self._is_lost.pop(part, None) is not None:
+        """The part has no process, as far as it ever had one. Harmless if that is known."""
+        self._is_lost.pop(part, None)
+        if part not in self._without_process:
+            self._without_process.add(part)
             for service in self._services.values():
                 service.disconnect(part)
 

@@ -2,11 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
-from crawler.cluster.values import Cluster
 from crawler.control.replies import Refusal
 from crawler.engine import Ending
 from crawler.parts.exchange.protocol import ExchangeBroken
@@ -81,11 +80,11 @@ class CoordinatorServer:
             while (connection := await self._exchange.accept()) is not None:
                 group.create_task(self._serve(connection))
 
-    def look(self, cluster: Cluster) -> None:
-        """The register was read. A part that nobody holds has no process."""
-        for state in cluster.parts:
-            if state.lease is None and state.number not in self._lines:
-                self.coordinator.end(state.number)
+    def look(self, unheld: Iterable[int]) -> None:
+        """Nobody holds these parts, so they have no processes."""
+        for part in unheld:
+            if part not in self._lines:
+                self.coordinator.end(part)
 
     # lines
 

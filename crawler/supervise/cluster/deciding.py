@@ -37,8 +37,9 @@ class Deciding:
 
     def look(self, cluster: Cluster) -> None:
         """The register was read."""
-        if self._server is not None:
-            self._server.look(cluster)
+        claim = self._leases.claim_of(COORDINATOR)
+        if self._server is not None and claim is not None:
+            self._server.look(cluster.unheld(claim))
 
     async def begin(self, *, run: RunState, after: str) -> None:
         """The lease is held. `run` is how far the run is, and `after` the ending mark of the one before."""

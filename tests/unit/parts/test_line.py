@@ -175,3 +175,5 @@ def test_a_part_that_was_lost_is_disconnected_once_its_process_has_ended() -> No
     services.connect(4, lambda _: None)  # it is back
     services.disconnect(4)
     assert (caller.lost, caller.left) == ([3, 4], [3, 4])
+    services.disconnect(5)  # it never had a process
+    assert caller.left == [3, 4, 5]

@@ -1,6 +1,8 @@
-"""Which parts a machine would run."""
+"""Which parts a machine would run, and which ones nobody may."""
 
 from collections.abc import Mapping
+
+import msgspec
 
 from crawler.cluster.values import COORDINATOR, Cluster, Identity, Lease, PartState
 from crawler.supervise.cluster.choosing import choose
@@ -73,3 +75,11 @@ def test_machines_begin_with_different_parts() -> None:
     cluster = register(*[None] * 64)
     first = {next(iter(chosen(cluster, {}, max_parts=1, name=f"machine {number}"))) for number in range(16)}
     assert len(first) > 8
+
+
+def test_who_decides_knows_which_parts_nobody_runs_while_the_register_has_its_own_lease() -> None:
+    lease = Lease(holder="me", claim="mine", epoch=1, stored=0, stands=True, left_s=1.0)
+    cluster = msgspec.structs.replace(register("me", None, "other", None), coordinator=lease)
+    assert cluster.unheld("mine") == [1, 3]
+    assert cluster.unheld("older") == []
+    assert register(None, None).unheld("mine") == []  # flushed, and written again

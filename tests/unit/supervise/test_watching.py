@@ -13,7 +13,9 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout
 from crawler.engine import Ending
 from crawler.library.log_handlers import PER_KIND
-from crawler.parts.line.messages import Opened, Progress, Warned
+from crawler.parts.line.messages import Opened, Progress, ToPart, ToService, Warned
+from crawler.parts.reservations import Join, Register
+from crawler.parts.sharing.address_holder import NAME as ADDRESSES
 from crawler.status import Status, status_of
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.limits import CrawlLimits
@@ -82,6 +84,20 @@ async def test_the_limit_of_seconds_holds_for_a_run_that_another_has_begun_also_
     assert found == [None, None, Ending.LIMIT]
     assert coordinator.run_state.elapsed_s >= 50
     deciding.cancel()
+
+
+@in_virtual_time
+async def test_no_part_waits_for_one_that_nobody_runs_before_it_asks_an_address(tmp_path: Path) -> None:
+    coordinator = two_parts(tmp_path, "politeness.ip_delay_s=1")
+    heard: list[ToPart] = []
+    coordinator.attach(0, heard.append, opened(), status(pages=0), agent="one")
+    for message in (Join(()), Register("ip 192.0.2.1")):
+        coordinator.take(0, ToService(service=ADDRESSES, body=msgspec.Raw(msgspec.msgpack.encode(message))))
+    await asyncio.sleep(60)
+    assert not any(isinstance(each, ToService) for each in heard)  # the other part may be asking that address
+    coordinator.end(1)
+    await asyncio.sleep(60)
+    assert sum(isinstance(each, ToService) for each in heard) == 1
 
 
 def test_what_a_process_has_done_counts_after_its_death() -> None:
