@@ -1,7 +1,7 @@
 """A section of a report as rows of a table, for programs that read CSV."""
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TextIO
 
 import msgspec
@@ -15,7 +15,6 @@ from crawler.operate.report.forms import (
     Orphan,
     RedirectLink,
     RefusedExample,
-    RefusedRow,
     Report,
 )
 
@@ -29,25 +28,37 @@ class RefusedLine(msgspec.Struct, frozen=True, kw_only=True):
     page: str | None
 
 
-_ROWS: Mapping[str, type[msgspec.Struct]] = {
-    "hosts": HostRow,
-    "dead-links": DeadLink,
-    "broken-anchors": BrokenAnchor,
-    "orphans": Orphan,
-    "redirects": RedirectLink,
-    "duplicates": Duplicate,
-    "refused": RefusedLine,
-    "slowest": FetchedRow,
-    "largest": FetchedRow,
+def _refused_lines(report: Report) -> Iterator[RefusedLine]:
+    none = RefusedExample(url="", page="")
+    for row in report.refused or ():
+        for example in row.examples or (none,):
+            yield RefusedLine(rule=row.rule, links=row.links, url=example.url or None, page=example.page or None)
+
+
+_TABLES: Mapping[str, tuple[type[msgspec.Struct], Callable[[Report], Iterable[msgspec.Struct]]]] = {
+    "hosts": (HostRow, lambda report: report.hosts.rows),
+    "dead-links": (DeadLink, lambda report: () if report.dead_links is None else report.dead_links.links),
+    "broken-anchors": (
+        BrokenAnchor,
+        lambda report: () if report.broken_anchors is None else report.broken_anchors.links,
+    ),
+    "orphans": (Orphan, lambda report: () if report.orphans is None else report.orphans.pages),
+    "redirects": (RedirectLink, lambda report: () if report.redirects is None else report.redirects.links),
+    "duplicates": (Duplicate, lambda report: report.duplicates or ()),
+    "refused": (RefusedLine, _refused_lines),
+    "slowest": (FetchedRow, lambda report: report.slowest or ()),
+    "largest": (FetchedRow, lambda report: report.largest or ()),
 }
+"""What the rows of each section are, and where they are."""
 
 
 def write_csv(report: Report, section: str, stream: TextIO) -> None:
     """A section with the names of its columns. Raises `KeyError` for one that is no table."""
-    columns = _ROWS[section].__struct_fields__
+    struct, rows = _TABLES[section]
+    columns = struct.__struct_fields__
     lines = csv.writer(stream, lineterminator="\n")
     lines.writerow(columns)
-    for row in _rows(report, section):
+    for row in rows(report):
         lines.writerow([in_a_line(getattr(row, column)) for column in columns])
     stream.flush()
 
@@ -60,26 +71,3 @@ def in_a_line(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.replace("\r", " ") if isinstance(value, str) else value
-
-
-def _rows(report: Report, section: str) -> Iterable[msgspec.Struct]:
-    if section == "hosts":
-        return report.hosts.rows
-    if section == "dead-links":
-        return () if report.dead_links is None else report.dead_links.links
-    if section == "redirects":
-        return () if report.redirects is None else report.redirects.links
-    if section == "broken-anchors":
-        return () if report.broken_anchors is None else report.broken_anchors.links
-    if section == "orphans":
-        return () if report.orphans is None else report.orphans.pages
-    if section == "refused":
-        return (line for row in report.refused or () for line in _refused_lines(row))
-    rows: Iterable[msgspec.Struct] | None = getattr(report, section)
-    return rows or ()
-
-
-def _refused_lines(row: RefusedRow) -> Iterable[RefusedLine]:
-    none = RefusedExample(url="", page="")
-    for example in row.examples or (none,):
-        yield RefusedLine(rule=row.rule, links=row.links, url=example.url or None, page=example.page or None)
