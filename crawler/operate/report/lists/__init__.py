@@ -4,8 +4,7 @@
     current     which visit of a URL counts
     endings     where each URL ends: at a page, an error, or a redirect to one of them; on disk
     linking     which pages link to some URLs; on disk
-    dead_links  every page that links to an error
-    redirects   every page that links to a redirect
+    leading     every page that links to an error, or to a redirect
     broken_anchors  links to parts of pages that are not there
     orphans     pages to which no page links
     duplicates  pages that are the same, or almost, or that say so

@@ -96,31 +96,28 @@ class Endings:
             name, shown = target, target
         return Ending(shown, len(seen), None, LOOP, is_dead=True)
 
-    def redirects(self) -> Iterator[tuple[str, int | None, Ending, "FirstLink"]]:
-        """The names of URLs that redirect, in order, with their statuses, the ends, and how each was found first."""
-        self._write()
-        for name, url, status, kind, via, anchor in self._database.execute(
-            f"SELECT name, url, status, kind, via, {_ANCHOR} FROM endings "  # noqa: S608 - no values in it
-            "WHERE target IS NOT NULL ORDER BY name"
-        ):
-            yield name, status, self.follow(url), FirstLink(url, kind, via, anchor)
+    def redirects(self) -> Iterator["Lead"]:
+        """URLs that redirect, in the order of their names."""
+        for lead, _ in self._leads("target IS NOT NULL"):
+            yield lead
 
-    def dead(self) -> Iterator[tuple[str, Ending, "FirstLink"]]:
-        """The names of URLs that lead to an error, in order, with the ends, and how each URL was found first."""
-        self._write()
-        for name, url, is_dead, kind, via, anchor in self._database.execute(
-            f"SELECT name, url, is_dead, kind, via, {_ANCHOR} FROM endings "  # noqa: S608 - no values in it
-            "WHERE is_dead OR target IS NOT NULL ORDER BY name"
-        ):
-            ending = self.follow(url)
-            if ending.reason == LinkRefusal.TOO_MANY_REDIRECTS and kind == LinkKind.REDIRECT:
+    def dead(self) -> Iterator["Lead"]:
+        """URLs that lead to an error, in the order of their names."""
+        for lead, is_dead in self._leads("is_dead OR target IS NOT NULL"):
+            if lead.end.reason == LinkRefusal.TOO_MANY_REDIRECTS and lead.kind == LinkKind.REDIRECT:
                 continue  # too far from where the crawl came; for who begins here it may be near enough
-            if is_dead or ending.is_dead:
-                yield name, ending, FirstLink(url, kind, via, anchor)
+            if is_dead or lead.end.is_dead:
+                yield lead
 
-    def _write(self) -> None:
+    def _leads(self, condition: str) -> Iterator[tuple["Lead", bool]]:
+        """Each with whether it is dead itself."""
         self._rows.write()
         self._link_texts.write()
+        for name, url, status, kind, via, anchor, is_dead in self._database.execute(
+            f"SELECT name, url, status, kind, via, {_ANCHOR}, is_dead FROM endings "  # noqa: S608 - no values in it
+            f"WHERE {condition} ORDER BY name"
+        ):
+            yield Lead(name, url, status, kind, via, anchor, self.follow(url)), bool(is_dead)
 
 
 def _absolute(href: str, base: str) -> str:
@@ -128,10 +125,13 @@ def _absolute(href: str, base: str) -> str:
     return join(base, href) or href
 
 
-class FirstLink(msgspec.Struct, frozen=True):
-    """How a URL was found first."""
+class Lead(msgspec.Struct, frozen=True):
+    """A URL that redirects, or leads to an error: where it ends, and how it was found first."""
 
+    name: str
     url: str
+    status: int | None
     kind: str
     via: str | None
     anchor: str | None
+    end: Ending

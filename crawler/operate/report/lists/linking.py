@@ -1,12 +1,12 @@
 """Which pages link to some URLs, in a temporary file."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
-from crawler.operate.report.lists.endings import Canonical, FirstLink
+from crawler.operate.report.lists.endings import Canonical, Lead
 from crawler.operate.report.lists.listed import Listed
 from crawler.page import LinkKind
 
@@ -31,7 +31,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Linking:
-    """First `want` the URLs, by their names, then `add` each record once more."""
+    """First `want` the URLs, then `add` each record once more."""
 
     def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
         self._database = database
@@ -42,11 +42,15 @@ class Linking:
         """Whether all links are known, not only the first one to each URL."""
         database.executescript(_TABLES)
 
-    def want(self, name: str, first: FirstLink) -> None:
-        for each in (name, first.via or name):
-            bit = hash(each) % _SIEVE_BITS
-            self._sieve[bit >> 3] |= 1 << (bit & 7)
-        self._database.execute("INSERT OR IGNORE INTO wanted VALUES (?)", (name,))
+    def want(self, leads: Iterable[Lead]) -> int:
+        """Returns how many these are."""
+        count = 0
+        for count, lead in enumerate(leads, 1):  # noqa: B007 - the last one is returned
+            for each in (lead.name, lead.via or lead.name):
+                bit = hash(each) % _SIEVE_BITS
+                self._sieve[bit >> 3] |= 1 << (bit & 7)
+            self._database.execute("INSERT OR IGNORE INTO wanted VALUES (?)", (lead.name,))
+        return count
 
     def add(self, listed: Listed) -> None:
         """The links of a page. Those to other URLs cost a look into memory."""
@@ -67,20 +71,20 @@ class Linking:
         bit = hash(name) % _SIEVE_BITS
         return bool(self._sieve[bit >> 3] & (1 << (bit & 7)))
 
-    def links(self, name: str, first: FirstLink) -> Iterator[Link]:
+    def links(self, lead: Lead) -> Iterator[Link]:
         """The links in the order of pages. A URL to which no page links has one link without a page: a seed, or one
         that was found on a page that no longer links to it. What the crawl has guessed has none then."""
-        first_kind = None if first.kind == LinkKind.EXTERNAL else first.kind
+        first_kind = None if lead.kind == LinkKind.EXTERNAL else lead.kind
         has_any = False
         for page, text, kind in self._database.execute(
-            "SELECT page, text, how FROM links WHERE name = ? ORDER BY page, text, how", (name,)
+            "SELECT page, text, how FROM links WHERE name = ? ORDER BY page, text, how", (lead.name,)
         ):
             has_any = True
-            is_first = not kind and first.via is not None and page == self._canonical(first.via)
-            yield Link(page, first.anchor, first_kind) if is_first else Link(page, text or None, kind or None)
-        if not has_any and first.kind not in _GUESSED:
-            via = None if self._is_telling(first.via) else first.via
-            yield Link(via, None if via is None else first.anchor, first_kind)
+            is_first = not kind and lead.via is not None and page == self._canonical(lead.via)
+            yield Link(page, lead.anchor, first_kind) if is_first else Link(page, text or None, kind or None)
+        if not has_any and lead.kind not in _GUESSED:
+            via = None if self._is_telling(lead.via) else lead.via
+            yield Link(via, None if via is None else lead.anchor, first_kind)
 
     def _is_telling(self, via: str | None) -> bool:
         """Whether all links of the page are known."""

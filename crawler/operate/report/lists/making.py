@@ -10,14 +10,13 @@ from typing import Final, TypeVar, get_args
 from crawler.operate.report.forms import BrokenAnchorList, DeadLinkList, ListName, Lists, OrphanList, RedirectList
 from crawler.operate.report.lists.broken_anchors import BrokenAnchors
 from crawler.operate.report.lists.current import Current
-from crawler.operate.report.lists.dead_links import DeadLinks
 from crawler.operate.report.lists.duplicates import Duplicates
 from crawler.operate.report.lists.endings import Canonical, Endings
+from crawler.operate.report.lists.leading import dead_links, redirects
 from crawler.operate.report.lists.linking import Linking
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.most import Most
 from crawler.operate.report.lists.orphans import Orphans
-from crawler.operate.report.lists.redirects import Redirects
 from crawler.operate.report.lists.refusals import Refusals
 from crawler.operate.report.lists.temporary import temporary_database
 from crawler.write.records import Written, read_written, written_now
@@ -43,9 +42,7 @@ def make_lists(
     most, written = MOST if limit is None else limit, written_now(*directories)
     with closing(temporary_database()) as database:
         endings = Endings(database, canonical) if _WITH_ENDINGS & {*sections} else None
-        linking = Linking(database, canonical) if endings and _WITH_LINKS & {*sections} else None
-        dead = DeadLinks(endings, linking) if endings and linking and "dead-links" in sections else None
-        redirects = Redirects(endings, linking) if endings and linking and "redirects" in sections else None
+        linking = Linking(database, canonical) if _WITH_LINKS & {*sections} else None
         broken = BrokenAnchors(database, canonical, endings) if endings and "broken-anchors" in sections else None
         orphans = Orphans(database, canonical, endings, seeds) if endings and "orphans" in sections else None
         duplicates = Duplicates(database, canonical) if "duplicates" in sections else None
@@ -63,10 +60,10 @@ def make_lists(
                     take(listed)
             elif endings is not None:
                 endings.add_earlier(listed)
-        for each in (dead, redirects):
-            if each is not None:
-                each.find()
-        if linking is not None:
+        dead = redirecting = None
+        if endings is not None and linking is not None:
+            dead = linking.want(endings.dead()) if "dead-links" in sections else None
+            redirecting = linking.want(endings.redirects()) if "redirects" in sections else None
             with _one_transaction(database):
                 for listed in filter(current.has, _read(written)):
                     linking.add(listed)
@@ -81,8 +78,10 @@ def make_lists(
 
         return Lists(
             dead_links=None
-            if dead is None or linking is None
-            else DeadLinkList(urls=dead.count, is_whole=linking.is_whole, links=first(dead.rows(), "dead-links")),
+            if endings is None or linking is None or dead is None
+            else DeadLinkList(
+                urls=dead, is_whole=linking.is_whole, links=first(dead_links(endings, linking), "dead-links")
+            ),
             broken_anchors=None
             if broken is None
             else BrokenAnchorList(
@@ -93,9 +92,9 @@ def make_lists(
             if orphans is None
             else OrphanList(unread=orphans.unread, pages=first(orphans.rows(), "orphans")),
             redirects=None
-            if redirects is None or linking is None
+            if endings is None or linking is None or redirecting is None
             else RedirectList(
-                urls=redirects.count, is_whole=linking.is_whole, links=first(redirects.rows(), "redirects")
+                urls=redirecting, is_whole=linking.is_whole, links=first(redirects(endings, linking), "redirects")
             ),
             duplicates=None if duplicates is None else first(duplicates.rows(), "duplicates"),
             refused=None if refusals is None else first(refusals.rows(), "refused"),

@@ -75,8 +75,8 @@ class Orphans:
         """Where a redirect leads is named and linked as the redirect is."""
         named = Rows(self._database, "INSERT OR IGNORE INTO named SELECT ? FROM named WHERE name = ?")
         linked = Rows(self._database, _LINK.replace("VALUES (?, ?)", "SELECT ?, page FROM linked WHERE name = ?"))
-        for name, _, ending, _ in self._endings.redirects():
-            names = self._canonical(ending.url), name
+        for lead in self._endings.redirects():
+            names = self._canonical(lead.end.url), lead.name
             named.add(*names)
             linked.add(*names)
         named.write()
