@@ -1,7 +1,8 @@
 """Makes one configuration from all sources."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast
 
@@ -51,6 +52,14 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     def refuse(self, key: str, message: str) -> ConfigError:
         """An error about a value that only a later stage can check, such as a pattern or the name of a rule."""
         return ConfigError([self.problem(key, message)])
+
+    @contextmanager
+    def refusing(self, key: str, errors: tuple[type[Exception], ...] = (ValueError,)) -> Iterator[None]:
+        """A context in which these errors become errors about that value."""
+        try:
+            yield
+        except errors as error:
+            raise self.refuse(key, str(error).removeprefix(f"{key}: ")) from error
 
     def problem(self, key: str, message: str) -> Problem:
         """A problem with a value, and where the value comes from."""

@@ -278,10 +278,8 @@ def check_configuration(loaded: Loaded) -> None:
         next_tick,
         make_planning,
     )
-    try:
+    with loaded.refusing("fetch.user_agent"):
         product_token(loaded.config.fetch.user_agent)  # which several of them need
-    except ValueError as error:
-        raise loaded.refuse("fetch.user_agent", str(error)) from None
     problems: dict[Problem, None] = {}
     for check in checks:
         try:

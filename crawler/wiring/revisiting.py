@@ -122,10 +122,8 @@ def make_planning(loaded: Loaded, pages: KnownPages | None = None, *, parts: int
         raise loaded.refuse("recrawl.min_interval_s", found)
     patterns = []
     for each in recrawl.pattern:
-        try:
+        with loaded.refusing("recrawl.pattern"):
             search = pattern_search([each.matching], "recrawl.pattern")
-        except ValueError as error:
-            raise loaded.refuse("recrawl.pattern", str(error).removeprefix("recrawl.pattern: ")) from error
         if search is not None:
             patterns.append((search, each.interval_s))
     if recrawl.schedule == "off":

@@ -14,10 +14,8 @@ class Sites:
 
     def __init__(self, loaded: Loaded) -> None:
         for number, site in enumerate(loaded.config.site, start=1):
-            try:
+            with loaded.refusing(f"site[{number}].match"):
                 Blocks([site.match])
-            except ValueError as error:
-                raise loaded.refuse(f"site[{number}].match", str(error)) from error
         self._loaded = loaded
         self._blocks = Blocks([site.match for site in loaded.config.site])
 

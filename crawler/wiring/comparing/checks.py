@@ -27,10 +27,8 @@ def check_comparison(loaded: Loaded) -> None:
     for number, each in enumerate(competitors(compare.set), start=1):
         for name in each.works:
             _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
-        try:
+        with loaded.refusing(f"compare.set[{number}]"):
             checked_options(descriptor(VISITED, each.backend), each.all_options)
-        except ValueError as error:
-            raise loaded.refuse(f"compare.set[{number}]", str(error)) from error
     for number, expected in enumerate(compare.expect, start=1):
         key = f"compare.expect[{number}]"
         _check_known(loaded, key, expected.work, works, "compare.work")

@@ -71,19 +71,15 @@ def queue_by(config: Config) -> QueueBy:
 def url_reader(loaded: Loaded) -> UrlReader:
     """The reader of URLs, with the configured rules. Raises `ConfigError` for an unknown rule."""
     config = loaded.config
-    try:
+    with loaded.refusing("frontier.queue_prefixes"):
         queue_of(config)
-    except ValueError as error:
-        raise loaded.refuse("frontier.queue_prefixes", str(error)) from error
-    try:
+    with loaded.refusing("urls.rules"):
         return UrlReader(
             rules=canonical_rules(config),
             queue_by=queue_by(config),
             queue_of=queue_of(config),
             max_length=config.scope.max_url_length,
         )
-    except ValueError as error:
-        raise loaded.refuse("urls.rules", str(error)) from error
 
 
 def canonical_rules(config: Config) -> Sequence[str | NamedRule]:
@@ -195,10 +191,8 @@ def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[st
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "expected text in UTF-8"
             raise loaded.refuse(f"{key.removesuffix('s')}_files", f"can't read {name}: {why}") from error
-    try:
+    with loaded.refusing(key):
         SurtPrefixes(found)
-    except ValueError as error:
-        raise loaded.refuse(key, str(error)) from error
     return found
 
 

@@ -85,12 +85,10 @@ def chosen_fetcher(loaded: Loaded, http: HttpFetcher, *, before_request: Callabl
     Raises `ConfigError`."""
     fetch = loaded.config.fetch
     backend = find(FETCHER, fetch.backend)
-    try:
+    with loaded.refusing("fetch.backend"):
         found: Descriptor = load(backend)
         parameters = Parameters(http=http, user_agent=fetch.user_agent)
         made = found.make(parameters, msgspec.convert(fetch.options, found.options))
-    except ValueError as error:
-        raise loaded.refuse("fetch.backend", str(error)) from error
     return made if backend.is_ours else GuardedFetcher(made, backend.title, before_request)
 
 
@@ -214,7 +212,5 @@ def response_policy(loaded: Loaded) -> ResponsePolicy:
 
 def _hours(loaded: Loaded) -> Hours | None:
     text = loaded.config.politeness.hours
-    try:
+    with loaded.refusing("politeness.hours"):
         return None if text is None else Hours(text)
-    except ValueError as error:
-        raise loaded.refuse("politeness.hours", str(error)) from None

@@ -42,11 +42,9 @@ def extractor(loaded: Loaded, pdf: ReadPdf | None = None) -> LinkExtractor:
         agent=agent, reads=reads, make_default=lambda: lexbor_extractor(agent=agent, options=reads)
     )
     backend = find(EXTRACTOR, config.fetch.extractor)
-    try:
+    with loaded.refusing("fetch.extractor"):
         found: ExtractorDescriptor = load(backend)
         made = found.make(parameters, msgspec.convert(config.fetch.extractor_options, found.options))
-    except ValueError as error:
-        raise loaded.refuse("fetch.extractor", str(error)) from error
     return made if backend.is_ours else GuardedExtractor(made, backend.title)
 
 
@@ -104,10 +102,8 @@ def _check_earlier(loaded: Loaded) -> None:
                 "output.dedupe_against",
                 f"expected an earlier crawl, found this one: {name}; output.warc_revisits compares with its own bodies",
             )
-        try:
+        with loaded.refusing("output.dedupe_against", (ValueError, OSError, DirectoryRefused)):
             check_beginnings(sources_in(earlier_places([name])))
-        except (ValueError, OSError, DirectoryRefused) as error:
-            raise loaded.refuse("output.dedupe_against", str(error)) from error
 
 
 async def check_servers_of_sinks(loaded: Loaded, directory: CrawlDirectory) -> None:

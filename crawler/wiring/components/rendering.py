@@ -17,18 +17,14 @@ def check(loaded: Loaded) -> None:
     if render.patterns:
         from crawler.render.browser import BrowserRefused, find_browser  # noqa: PLC0415 - few crawls render pages
 
-        try:
+        with loaded.refusing("render.browser", (BrowserRefused,)):
             find_browser(render.browser)
-        except BrowserRefused as error:
-            raise loaded.refuse("render.browser", str(error)) from error
 
 
 def matcher(loaded: Loaded, key: str, patterns: Sequence[str]) -> Callable[[str], bool]:
     """A function that says whether one of the patterns is found in a URL. Raises `ConfigError`."""
-    try:
+    with loaded.refusing(key):
         search = pattern_search(patterns, key)
-    except ValueError as error:
-        raise loaded.refuse(key, str(error).removeprefix(f"{key}: ")) from error
     return lambda url: search is not None and search(url) is not None
 
 

@@ -64,10 +64,8 @@ def check(loaded: Loaded) -> None:
             'agent = "https://bot.your.site"',
         )
     folder = _folder(loaded)
-    try:
+    with loaded.refusing("identity.keys"):
         key = folder.signing_key(time())
-    except ValueError as error:
-        raise loaded.refuse("identity.keys", str(error)) from None
     if key is None:
         raise loaded.refuse(
             "identity.keys", f"no key in {folder.path} is valid now: `onceover identity renew {folder.path}` makes one"
