@@ -63,7 +63,6 @@ class PartKeeper:
         log_file: Path,
         watch: Watch,
         *,
-        restarts: Restarts,
         tell: Callable[[str], object],
         inherit: Sequence[int] = (),
     ) -> None:
@@ -71,7 +70,7 @@ class PartKeeper:
         self._number = number
         self._log_file = log_file
         self._watch = watch
-        self._restarts = restarts
+        self._restarts = Restarts()
         self._tell = tell
         self._inherit = inherit
         self._process: PartProcess | None = None

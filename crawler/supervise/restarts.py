@@ -3,7 +3,6 @@
 from typing import Final
 
 FIRST_S: Final = 0.5
-LAST_S: Final = 30.0
 MAX_DEATHS: Final = 5
 WITHIN_S: Final = 600.0
 """A part may die so often within this time."""
@@ -12,8 +11,7 @@ WITHIN_S: Final = 600.0
 class Restarts:
     """The deaths of one part."""
 
-    def __init__(self, *, max_deaths: int = MAX_DEATHS) -> None:
-        self._max_deaths = max_deaths
+    def __init__(self) -> None:
         self._deaths: list[float] = []
 
     @property
@@ -25,6 +23,6 @@ class Restarts:
         """The part has died. Returns how long to wait before it starts again: twice as long each time. None if it has
         died too often."""
         self._deaths = [each for each in self._deaths if each > now - WITHIN_S] + [now]
-        if len(self._deaths) > self._max_deaths:
+        if len(self._deaths) > MAX_DEATHS:
             return None
-        return min(FIRST_S * 2.0 ** (len(self._deaths) - 1), LAST_S)
+        return FIRST_S * 2.0 ** (len(self._deaths) - 1)

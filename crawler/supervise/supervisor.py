@@ -15,7 +15,6 @@ from crawler.supervise.coordination.watched_part import result_of_all
 from crawler.supervise.keeping import KILL_AFTER_S, PartFailed, PartKeeper
 from crawler.supervise.preparing import Plan
 from crawler.supervise.process import PartProcess
-from crawler.supervise.restarts import Restarts
 from crawler.wiring.components.exchanging import check_exchange
 
 log = logging.getLogger(__name__)
@@ -27,18 +26,12 @@ LOOK_EACH_S: Final = 5.0
 class Supervisor:
     """Runs a crawl in parts. `run` ends when all processes have ended."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        *,
-        tell: Callable[[str], object] = lambda _: None,
-        restarts: Callable[[], Restarts] = Restarts,
-    ) -> None:
+    def __init__(self, plan: Plan, *, tell: Callable[[str], object] = lambda _: None) -> None:
         """`tell` gets what people should know while the crawl runs."""
         self._tell = tell
         self.coordinator = Coordinator(plan, tell=tell, on_all_open=self._write)
         self._keepers = [
-            PartKeeper(number, CrawlDirectory(directory).log, self, restarts=restarts(), tell=tell)
+            PartKeeper(number, CrawlDirectory(directory).log, self, tell=tell)
             for number, directory in enumerate(plan.directories)
         ]
         self._failure: PartFailed | None = None

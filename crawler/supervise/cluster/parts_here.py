@@ -25,7 +25,6 @@ from crawler.supervise.coordination.watched_part import WatchedPart
 from crawler.supervise.keeping import PartFailed, PartKeeper
 from crawler.supervise.preparing import Plan
 from crawler.supervise.process import PartProcess
-from crawler.supervise.restarts import Restarts
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +89,7 @@ class PartsHere:
         self.watched.setdefault(number, WatchedPart())
         log_file = CrawlDirectory(self._plan().directories[number]).log
         lease = SharedLease.made(self._until(number))
-        keeper = PartKeeper(number, log_file, self, restarts=Restarts(), tell=self._tell, inherit=[lease.descriptor])
+        keeper = PartKeeper(number, log_file, self, tell=self._tell, inherit=[lease.descriptor])
         here = self._running[number] = _Here(keeper, lease, asyncio.create_task(keeper.keep(ends)), ends)
         here.task.add_done_callback(lambda _: self._ended(number, here))
 
