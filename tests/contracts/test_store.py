@@ -1,5 +1,6 @@
 """What every store of the frontier promises; that it is atomic is shown where it can be torn."""
 
+from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
 
@@ -7,16 +8,19 @@ import msgspec
 import pytest
 
 from frontier import LedgerEntry, Place, StoreFailed, UrlState
+from frontier.memory.store import MemoryStore
 from frontier.queues.queue import QueueRecord
 from frontier.records import InboxPosition, Parcel, PendingUrl, PostponedUrl, QueueUpdate, Transit, Trimmed, order_of
 from frontier.store import Store
 from frontier.values import Health
-from tests.unit.frontier.crawls import Crawl, page
+from tests.unit.frontier.crawls import leveldb, page
 
 
 @pytest.fixture(params=["memory", "leveldb"])
-def crawl(request: pytest.FixtureRequest, tmp_path: Path) -> Crawl:
-    return Crawl(tmp_path, kind=request.param)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    made: Store = MemoryStore() if request.param == "memory" else leveldb(tmp_path)
+    yield made
+    made.close()
 
 
 def waiting(host: str, number: int, *, precedence: int = 128) -> PendingUrl:
@@ -42,8 +46,7 @@ def numbers(store: Store, host: str, *, after: int = -1, limit: int = 100) -> li
     return [found.number for found in store.reads.pending_urls(f"test,{host}", after=after, limit=limit)]
 
 
-def test_a_queue_is_read_in_order_from_any_place_and_holds_no_url_of_another(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_a_queue_is_read_in_order_from_any_place_and_holds_no_url_of_another(store: Store) -> None:
     admit(store, waiting("a", 3), waiting("a", 1), waiting("a", 2, precedence=0), waiting("a", 4, precedence=255))
     admit(store, waiting("a.b", 5), waiting("a,b", 6), waiting("", 7), waiting("a\x01", 8), waiting("ä", 9))
     assert numbers(store, "a") == [2, 1, 3, 4]
@@ -53,11 +56,9 @@ def test_a_queue_is_read_in_order_from_any_place_and_holds_no_url_of_another(cra
     for host, number in (("a.b", 5), ("a,b", 6), ("", 7), ("a\x01", 8), ("ä", 9)):
         assert numbers(store, host) == [number]
     assert store.reads.pending_urls("test,a", after=-1, limit=1) == [waiting("a", 2, precedence=0)]
-    store.close()
 
 
-def test_the_first_urls_of_several_queues_are_those_of_each(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_the_first_urls_of_several_queues_are_those_of_each(store: Store) -> None:
     admit(store, *(waiting(host, number) for number, host in enumerate(["b", "a", "a.b", "a", "", "a", "b"])))
     places = [("test,b", -1), ("test,a", order_of(128, 1)), ("test,none", -1), ("test,", -1), ("test,a.b", -1)]
     for limit in (1, 2, 9):
@@ -70,19 +71,15 @@ def test_the_first_urls_of_several_queues_are_those_of_each(crawl: Crawl) -> Non
         None,
         None,
     ]
-    store.close()
 
 
-def test_the_records_of_several_queues_are_those_that_are_stored(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_the_records_of_several_queues_are_those_that_are_stored(store: Store) -> None:
     store.update_queues([update("a", 1, wake_at=12.5), update("b", 2)], copy(store.counters))
     found = store.reads.queues_of(["test,b", "test,none", "test,a"])
     assert list(found.items()) == [("test,b", record("b", 2)), ("test,a", record("a", 1, wake_at=12.5))]
-    store.close()
 
 
-def test_what_is_settled_leaves_its_queue_and_stands_in_the_ledger(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_what_is_settled_leaves_its_queue_and_stands_in_the_ledger(store: Store) -> None:
     first, second = waiting("a", 1), waiting("a", 2)
     admit(store, first, second)
     entry = LedgerEntry(canonical=first.url.canonical, state=UrlState.DONE, number=1, found_at=1001, status=200)
@@ -95,11 +92,9 @@ def test_what_is_settled_leaves_its_queue_and_stands_in_the_ledger(crawl: Crawl)
     assert list(store.reads.queues()) == [record("a", 1, wake_at=12.5, error_streak=3)]
     assert store.reads.queue("test,b") is None
     assert (store.counters.admitted, store.counters.done) == (2, 1)
-    store.close()
 
 
-def test_visits_come_due_in_order_and_no_more_than_asked_for(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_visits_come_due_in_order_and_no_more_than_asked_for(store: Store) -> None:
     all_ = [waiting("a", number) for number in range(1, 5)]
     admit(store, *all_)
     names = [item.url.canonical for item in all_]
@@ -137,22 +132,18 @@ def test_visits_come_due_in_order_and_no_more_than_asked_for(crawl: Crawl) -> No
     planned = [store.marks.revisits_planned]
     store.marks.set_revisits_planned(True)
     assert [*planned, store.marks.revisits_planned] == [False, True]
-    store.close()
 
 
-def test_counters_are_the_callers_until_a_transition_takes_them(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_counters_are_the_callers_until_a_transition_takes_them(store: Store) -> None:
     counters = copy(store.counters)
     counters.admitted = 77
     assert store.counters.admitted == 0
     store.update_queues([update("a", 0, wake_at=9.0)], store.counters)
     assert store.counters.admitted == 0
     assert store.reads.queue("test,a") == record("a", 0, wake_at=9.0)
-    store.close()
 
 
-def test_postponed_urls_come_due_in_order_and_no_more_than_asked_for(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_postponed_urls_come_due_in_order_and_no_more_than_asked_for(store: Store) -> None:
     all_ = [waiting("a", number) for number in range(1, 6)]
     admit(store, *all_)
     assert store.reads.next_due_ms() is None
@@ -181,11 +172,9 @@ def test_postponed_urls_come_due_in_order_and_no_more_than_asked_for(crawl: Craw
     early = msgspec.structs.replace(all_[1], order=order_of(128, 10))
     store.postpone(early, PostponedUrl(pending=early, due_ms=50, reason="503"), update("a", 2), store.counters)
     assert (store.reads.next_due_ms(), len(store.reads.due(999, limit=9))) == (50, 3)
-    store.close()
 
 
-def test_a_superseded_url_leaves_its_queue_and_the_ledger_names_the_newer(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_a_superseded_url_leaves_its_queue_and_the_ledger_names_the_newer(store: Store) -> None:
     first = waiting("a", 1)
     admit(store, first)
     newer = msgspec.structs.replace(first, number=2, order=order_of(128, 2))
@@ -194,11 +183,9 @@ def test_a_superseded_url_leaves_its_queue_and_the_ledger_names_the_newer(crawl:
     entry = store.reads.entry(first.url.canonical)
     assert entry is not None
     assert entry.number == 2
-    store.close()
 
 
-def test_the_ledger_lists_what_was_admitted_and_not_forgotten(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_the_ledger_lists_what_was_admitted_and_not_forgotten(store: Store) -> None:
     all_ = [waiting("a", number) for number in range(1, 5)]
     admit(store, *all_)
     names = [item.url.canonical for item in all_]
@@ -214,7 +201,6 @@ def test_the_ledger_lists_what_was_admitted_and_not_forgotten(crawl: Crawl) -> N
     assert sorted(store.reads.ledger()) == names[2:]
     assert store.reads.knows_many([*names, "http://a.test/5"]) == [False, False, True, True, False]
     assert store.reads.entry(names[0]) is None
-    store.close()
 
 
 def parcel(receiver: int, index: int) -> Parcel:
@@ -225,8 +211,7 @@ def send(store: Store, *parcels: Parcel, position: InboxPosition | None = None) 
     store.admit([], [], [], copy(store.counters), transit=Transit(parcels=parcels, position=position))
 
 
-def test_parcels_are_read_in_order_for_each_receiver_from_behind_the_deleted_ones(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_parcels_are_read_in_order_for_each_receiver_from_behind_the_deleted_ones(store: Store) -> None:
     assert (store.outbox.end(1), store.outbox.trimmed(1)) == (0, Trimmed())
     send(store, parcel(1, 1), parcel(2, 1), parcel(1, 2))
     send(store, parcel(1, 3), parcel(300, 1))
@@ -251,24 +236,19 @@ def test_parcels_are_read_in_order_for_each_receiver_from_behind_the_deleted_one
     for first, last in ((3, 4), (4, 5), (5, 5)):
         with pytest.raises(StoreFailed):
             store.outbox.parcels(1, first, last)
-    store.close()
 
 
-def test_positions_are_kept_for_each_incarnation_of_each_sender(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_positions_are_kept_for_each_incarnation_of_each_sender(store: Store) -> None:
     assert store.positions() == {}
     highest = (1 << 64) - 1
     for sender, incarnation, sequence in ((1, 5, 1), (1, 5, 2), (1, highest, 9), (2, 5, 3)):
         send(store, position=InboxPosition(sender=sender, place=Place(incarnation, sequence)))
     assert store.positions() == {(1, 5): 2, (1, highest): 9, (2, 5): 3}
-    store.close()
 
 
-def test_links_to_other_parts_change_nothing_for_the_queues(crawl: Crawl) -> None:
-    store = crawl.store()
+def test_links_to_other_parts_change_nothing_for_the_queues(store: Store) -> None:
     admit(store, waiting("a", 1))
     ended, batches = store.counters.journal_end, store.counters.batches
     send(store, parcel(1, 1), position=InboxPosition(sender=2, place=Place(5, 1)))
     assert numbers(store, "a") == [1]
     assert (store.counters.journal_end, store.counters.batches) == (ended, batches + 1)
-    store.close()

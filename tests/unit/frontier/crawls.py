@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from crawler.testing.frontier.crawls import DONE, START, Opening, copy_of_one_moment, drain, now, page, pages, turns
 from crawler.testing.frontier.crawls import SlowSet as RemoteSet
@@ -67,19 +68,17 @@ async def open_over(store: Store, opening: Opening) -> QueueFrontier:
 
 
 class Crawl:
-    """The state of one crawl, in memory or in a directory, and its frontiers, one after the other."""
+    """The state of one crawl, in a directory, and its frontiers, one after the other."""
 
-    def __init__(self, directory: Path, *, kind: str = "leveldb", durability: str = "process") -> None:
+    def __init__(self, directory: Path, *, durability: str = "process") -> None:
         self.directory = directory
-        self.kind = kind
         self._durability = durability
-        self._memory = MemoryStore()
         self.visited: VisitedSet = ExactSet()
         self.settings: QueueSettings | None = None
         """Settings of queues other than `per_queue`."""
 
     def store(self) -> Store:
-        return self._memory if self.kind == "memory" else leveldb(self.directory, durability=self._durability)
+        return leveldb(self.directory, durability=self._durability)
 
     async def open(
         self,
@@ -94,29 +93,16 @@ class Crawl:
         return await QueueFrontier.open(
             self.store(),
             self.visited,
-            snapshots=None if self.kind == "memory" else snapshots(self.directory, every=every),
+            snapshots=snapshots(self.directory, every=every),
             settings=self.settings or QueueSettings(per_queue=per_queue),
             now=lambda: now() - behind_s,
             rest_after_crash_s=rest_after_crash_s,
         )
 
     @asynccontextmanager
-    async def opened(
-        self,
-        *,
-        per_queue: int = 1,
-        visited: VisitedSet | None = None,
-        every: int = 500_000,
-        behind_s: float = 0.0,
-        rest_after_crash_s: float = 0.0,
-    ) -> AsyncIterator[QueueFrontier]:
-        frontier = await self.open(
-            per_queue=per_queue,
-            visited=visited,
-            every=every,
-            behind_s=behind_s,
-            rest_after_crash_s=rest_after_crash_s,
-        )
+    async def opened(self, **how: Any) -> AsyncIterator[QueueFrontier]:
+        """The same until the end of the block."""
+        frontier = await self.open(**how)
         try:
             yield frontier
         finally:

@@ -195,7 +195,7 @@ def test_a_count_that_cannot_be_read_is_set_aside_and_begins_anew(tmp_path: Path
 
 @pytest.mark.parametrize("kind", ["memory", "leveldb"])
 def test_a_store_adds_up_what_it_is_told(tmp_path: Path, kind: str) -> None:
-    store: Store = Crawl(tmp_path, kind=kind).store()
+    store: Store = MemoryStore() if kind == "memory" else leveldb(tmp_path)
     assert store.reads.link_count("http://a.test/") == 0
     for more in (1, 1000):
         store.add_links([(url_digest(each), more) for each in ("http://a.test/", "http://b.test/\ud800")])
