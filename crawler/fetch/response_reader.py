@@ -14,6 +14,7 @@ import msgspec
 
 from crawler.fetch.body_budget import Claim
 from crawler.fetch.coding import codings, decode
+from crawler.fetch.connect.bodies import PlainBody
 from crawler.fetch.connect.failures import NoResponse, TooSlow, translate
 from crawler.fetch.connect.responses import Response
 from crawler.fetch.document_end import shows_its_end
@@ -83,6 +84,8 @@ async def read_body(
     except (aiohttp.ClientError, OSError) as error:
         # TimeoutError is an OSError too.
         broken = TooSlow("the body comes too slowly") if window.expired() else error
+        if window.expired() and isinstance(content, PlainBody) and content.is_whole:
+            broken = None
     if broken is None:
         return received.getvalue(), None
     if not size and response.status in _SUCCESSES:

@@ -94,6 +94,7 @@ class PlainBody:
         "_pause",
         "_resume",
         "_waiter",
+        "is_whole",
         "missing",
         "total_bytes",
     )
@@ -103,6 +104,8 @@ class PlainBody:
         """Bytes that have not arrived."""
         self.total_bytes = 0
         """Bytes that have arrived."""
+        self.is_whole = False
+        """Its last chunk has arrived, so nothing is missing but trailers."""
         self._pause = pause
         self._resume = resume
         self._chunks: list[bytes] = []
@@ -182,7 +185,7 @@ class Chunks:
     extension and any trailer. It ignores the extensions and the trailers.
     """
 
-    __slots__ = ("_after_chunk", "_body", "_line", "_missing", "are_sound", "has_last", "have_ended")
+    __slots__ = ("_after_chunk", "_body", "_line", "_missing", "are_sound", "have_ended")
 
     def __init__(self, body: PlainBody) -> None:
         self._body = body
@@ -192,8 +195,6 @@ class Chunks:
         """The line that ends a chunk is next."""
         self._line = b""
         """An incomplete line."""
-        self.has_last = False
-        """The last chunk has arrived, so nothing is missing but trailers."""
         self.have_ended = False
         self.are_sound = True
         """They keep to RFC 9112, and no data follows them. Otherwise we may be wrong about where they end."""
@@ -232,13 +233,13 @@ class Chunks:
             self._line = line
             if self._after_chunk:
                 return line == b"\r"
-            return self.has_last or _SIZE_BEGINS.fullmatch(line) is not None
+            return self._body.is_whole or _SIZE_BEGINS.fullmatch(line) is not None
         self._line = b""
         if self._after_chunk:
             self._after_chunk = False
             self.are_sound &= line == b"\r\n"
             return line in _LINE_ENDS
-        if self.has_last:
+        if self._body.is_whole:
             self.are_sound &= _SOUND_TRAILER.fullmatch(line) is not None
             self.have_ended = line in _LINE_ENDS
             return True
@@ -255,6 +256,6 @@ class Chunks:
         if len(digits) > _MAX_SIZE_DIGITS and len(digits.lstrip(b"0")) > _MAX_SIZE_DIGITS:
             return False
         self._missing = int(digits, 16)
-        self.has_last = not self._missing
-        self._after_chunk = not self.has_last
+        self._body.is_whole = not self._missing
+        self._after_chunk = self._missing > 0
         return True

@@ -151,7 +151,7 @@ class TolerantHandler(ResponseHandler):
         if self._plain is not None and not self._plain.is_eof():
             self._payload = None
             self.force_close()
-            if self._chunks is None or not self._chunks.has_last:
+            if not self._plain.is_whole:
                 self.body_end.broken = aiohttp.ClientPayloadError()
             self._plain.feed_eof()
         elif body is not None and parser is not None and not body.is_eof():

@@ -495,6 +495,17 @@ async def test_a_compressed_body_is_whole_though_its_length_is_that_of_the_docum
     assert (answered.body, answered.truncated, answered.message is None) == (LIST, truncated, truncated is None)
 
 
+@pytest.mark.parametrize("body", [b"5\r\nhello\r\n", b""])
+@pytest.mark.parametrize("trailers", [b"", b"X: y\r\n", b"X: y"])
+async def test_a_body_is_whole_with_its_last_chunk_though_the_end_of_its_trailers_never_comes(
+    body: bytes, trailers: bytes
+) -> None:
+    sent = head(b"Transfer-Encoding: chunked") + body + b"0\r\n" + trailers
+    answered = await answer_that_stops([sent, HANG], "window_s")
+    assert isinstance(answered, Page), answered
+    assert (answered.body, answered.truncated, answered.message) == (b"hello" if body else b"", None, None)
+
+
 async def test_a_compressed_document_with_its_end_is_whole_though_its_stream_has_none() -> None:
     coder = zlib.compressobj(wbits=31)
     flushed = coder.compress(LIST) + coder.flush(zlib.Z_SYNC_FLUSH)
