@@ -172,6 +172,17 @@ def test_a_chain_of_redirects_at_whose_end_the_crawl_gave_up_is_dead(tmp_path: P
     assert dead_links(written(tmp_path / "records", *chain)) == [("/far", "/end", "too-many-redirects", "/")]
 
 
+@pytest.mark.parametrize(("redirect", "why"), [("http://[bad/", "invalid-url"), ("http://a..b/", "invalid-host")])
+def test_a_redirect_to_what_is_no_url_is_dead(tmp_path: Path, redirect: str, why: str) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", references=links("/moved", "/mail")),
+        record(2, "/moved", status=302, redirect=redirect, refused={why: 1}),
+        record(3, "/mail", status=302, redirect="mailto:a@b.test", refused={"scheme": 1}),
+    )
+    assert dead_links(directory) == [("/moved", redirect[13:], why, "/")]
+
+
 def test_without_links_only_the_first_page_is_known(tmp_path: Path) -> None:
     directory = written(
         tmp_path / "records",

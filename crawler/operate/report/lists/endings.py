@@ -11,14 +11,16 @@ from crawler.operate.report.counting import has_failed
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.temporary import Rows
 from crawler.page import REDIRECTS, LinkKind
-from crawler.url.urls import join
+from crawler.url.urls import BadUrl, join
 
 MAX_HOPS: Final = 50
 LOOP: Final = "redirect-loop"
+_LOST: Final = tuple(map(str, (LinkRefusal.TOO_MANY_REDIRECTS, BadUrl.INVALID, BadUrl.INVALID_HOST)))
+"""Why no browser follows a redirect either."""
 _TABLES: Final = """
     CREATE TABLE endings (
         name TEXT PRIMARY KEY, url TEXT, status INTEGER, reason TEXT, target TEXT, is_dead INTEGER,
-        kind TEXT, via TEXT, anchor TEXT, is_cut INTEGER
+        kind TEXT, via TEXT, anchor TEXT, lost TEXT
     ) WITHOUT ROWID;
     CREATE TABLE link_texts (name TEXT, via TEXT, anchor TEXT, PRIMARY KEY (name, via)) WITHOUT ROWID;
 """
@@ -67,7 +69,7 @@ class Endings:
             listed.kind,
             listed.via,
             listed.anchor,
-            target is not None and LinkRefusal.TOO_MANY_REDIRECTS in (listed.refused or ()),
+            None if target is None else next((each for each in _LOST if each in (listed.refused or ())), None),
         )
 
     def add_earlier(self, listed: Listed) -> None:
@@ -80,16 +82,15 @@ class Endings:
         self._rows.write()
         name, shown = self._canonical(url), url
         seen: set[str] = set()
-        is_cut = 0
+        lost: str | None = None
         while name not in seen and len(seen) < MAX_HOPS:
             found = self._database.execute(
-                "SELECT url, status, reason, target, is_dead, is_cut FROM endings WHERE name = ?", (name,)
+                "SELECT url, status, reason, target, is_dead, lost FROM endings WHERE name = ?", (name,)
             ).fetchone()
             if found is None:
                 # The crawl has given up there, as browsers do.
-                reason = str(LinkRefusal.TOO_MANY_REDIRECTS) if is_cut else None
-                return Ending(shown, len(seen), None, reason, bool(is_cut))
-            shown, status, reason, target, is_dead, is_cut = found
+                return Ending(shown, len(seen), None, lost, lost is not None)
+            shown, status, reason, target, is_dead, lost = found
             if target is None:
                 return Ending(shown, len(seen), status, reason, bool(is_dead))
             seen.add(name)
