@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from crawler.page import Extract, Link, LinkKind, Page, Preference
+from crawler.page import EMBEDDED, Extract, Link, LinkKind, Page, Preference
 from crawler.preferences.directives import robots_tag_words
 from crawler.preferences.judging import META
 from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
@@ -17,6 +17,7 @@ from crawler.read.elements.attributes import refresh_url
 from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS, Document, ElementReader
 from crawler.read.elements.flatten import flatten
 from crawler.read.elements.hostile import MAX_TAGS, is_hostile, readable_bytes
+from crawler.read.elements.link_tables import kinds_of_rel
 from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.encoding.declaration import find_css_encoding
 from crawler.read.encoding.query import percent_encode_query
@@ -33,8 +34,6 @@ _GROWTH: Final = 4
 _GROWTH_CHARACTERS: Final = 100_000
 _BYTES_PER_TAG: Final = 16
 """The HTML in the entries of a feed may have a tag for so many bytes of it, beside `MAX_TAGS`."""
-_HINTS: Final = frozenset({"preconnect", "dns-prefetch"})
-"""Relations of links to a host and not to a document."""
 _WEB: Final = ("http://", "https://")
 _MAX_DEPTH: Final = 3
 """How deep documents within documents are read."""
@@ -278,9 +277,10 @@ def _header_links(url: str, headers: Headers) -> tuple[list[Link], str | None]:
         links.append(Link(absolute, LinkKind.REFRESH))
     for href, rel in headers.links:
         absolute = join(url, href)
-        if absolute is None or (rel and _HINTS.issuperset(rel.split())):
+        kind = kinds_of_rel(rel)[0]
+        if absolute is None or kind is None:
             continue
         if "canonical" in rel.split() and canonical is None and len(absolute) <= MAX_URL_LENGTH:
             canonical = absolute
-        links.append(Link(absolute, LinkKind.HEADER, "", rel))
+        links.append(Link(absolute, kind if kind in EMBEDDED else LinkKind.HEADER, "", rel))
     return links, canonical

@@ -273,6 +273,21 @@ class LinkTests(HtmlExtractorSuite):
         assert (found.noindex, found.nofollow, found.language) == (True, False, "fr")
         assert (found.charset, found.charset_source) == ("utf-8", "http")
 
+    def test_a_link_header_is_read_like_a_link_element(self) -> None:
+        values = (
+            "</wp-json/>; rel='https://api.w.org/'",
+            '</s.css>; rel=preload; as=style, <//x.test>; rel="preconnect dns-prefetch"',
+            '</h>; rel="x preconnect stylesheet"',
+            "</x>; rel=pingback, </l>; rel=license, </n>",
+        )
+        found = self.make_extractor().extract(page(b"", headers=tuple(("Link", value) for value in values)))
+        assert [(link.href.removeprefix("https://example.org/"), link.kind) for link in found.links] == [
+            ("s.css", LinkKind.EMBED),
+            ("h", LinkKind.EMBED),
+            ("l", LinkKind.HEADER),
+            ("n", LinkKind.HEADER),
+        ]
+
     def test_noscript_is_read_and_templates_and_comments_are_not(self) -> None:
         html = (
             "<head><noscript><link rel=stylesheet href=n.css></noscript></head><noscript><img src=n.png></noscript>"
