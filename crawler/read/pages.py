@@ -34,6 +34,7 @@ _GROWTH: Final = 4
 _GROWTH_CHARACTERS: Final = 100_000
 _BYTES_PER_TAG: Final = 16
 """The HTML in the entries of a feed may have a tag for so many bytes of it, beside `MAX_TAGS`."""
+_OF_SITEMAPS: Final = frozenset({LinkKind.SITEMAP, LinkKind.LISTED})
 _WEB: Final = ("http://", "https://")
 _MAX_DEPTH: Final = 3
 """How deep documents within documents are read."""
@@ -126,7 +127,7 @@ class PageReader:
             # Relative links lead beyond the web: the base itself stands for them, since it may be long.
             links = [link if join(beyond, link.href) else msgspec.structs.replace(link, href=beyond) for link in links]
         if "nofollow" in robots:
-            links = [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
+            links = _with_nofollow(links)
         if canonical is None and reader.canonical_href is not None and len(reader.canonical_href) <= MAX_URL_LENGTH:
             canonical = join(beyond or base_url, percent_encode_query(reader.canonical_href, encoding))
         meta = reader.meta
@@ -225,6 +226,9 @@ class PageReader:
             listing = find_links(content_type, page.body, encoding, page.url, read_html)
             links.extend(listing.links)
             error = listing.trouble or growth.trouble
+        # A sitemap is there for its links.
+        if "nofollow" in robots and not any(link.kind in _OF_SITEMAPS for link in links):
+            links = _with_nofollow(links)
         return Extract(
             content_type=content_type,
             base_url=page.url,
@@ -240,6 +244,10 @@ class PageReader:
             noindex="noindex" in robots,
             simhash=simhash,
         )
+
+
+def _with_nofollow(links: list[Link]) -> list[Link]:
+    return [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
 
 
 def _author(meta: Mapping[str, str]) -> str | None:

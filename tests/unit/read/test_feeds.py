@@ -736,6 +736,18 @@ def test_text_of_a_feed_that_is_no_html_has_no_links() -> None:
         assert extract(feed.encode(), "application/xml").links == []
 
 
+def test_a_feed_may_ask_that_its_links_are_not_followed_but_no_sitemap() -> None:
+    def rels(body: bytes) -> list[str]:
+        headers = (("Content-Type", "text/xml"), ("X-Robots-Tag", "noindex, nofollow"))
+        found = lexbor_extractor().extract(page(body, headers=headers))
+        assert found.nofollow
+        return [link.rel for link in found.links]
+
+    feed = b"<feed><link rel='next' href='/2'/><entry><link href='/a'/></entry></feed>"
+    assert rels(feed) == ["next nofollow", "alternate nofollow"]
+    assert rels(b"<urlset><url><loc>http://e.org/</loc><link href='/de'/></url></urlset>") == ["", ""]
+
+
 def test_a_json_feed_gives_what_it_names() -> None:
     feed = {
         "version": "https://jsonfeed.org/version/1.1",
