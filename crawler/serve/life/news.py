@@ -34,11 +34,14 @@ class News(msgspec.Struct, frozen=True, kw_only=True):
     directory: str | None
 
 
-def lasting_state(facts: Facts) -> State | None:
-    """The state of a crawl whose facts are settled; None if it passes, or the daemon ends."""
-    state, rest = summarize(facts).state, facts.record.rest
-    is_stopped_just_now = rest is not None and rest.why is Why.STOPPED and rest.until is not None
-    return None if facts.is_closing or state in _PASSING or (state == "stopped" and is_stopped_just_now) else state
+def lasting_state(facts: Facts, old_state: State | None) -> State | None:
+    """The state of a crawl whose facts are settled; None if it passes, or the daemon ends. `old_state` is the last one
+    that was told: a crawl that lacked something is tried each minute, and may lack it for days. So it runs again when
+    its process has answered."""
+    state, rest, process = summarize(facts).state, facts.record.rest, facts.process
+    is_stopped_just_now = state == "stopped" and rest is not None and rest.why is Why.STOPPED and rest.until is not None
+    is_tried = state == "running" and old_state == "short" and process is not None and not process.has_answered
+    return None if facts.is_closing or state in _PASSING or is_stopped_just_now or is_tried else state
 
 
 def is_news(state: State, old_state: State | None) -> bool:

@@ -50,7 +50,8 @@ class Teller:
         if keeper is None:
             self._known.pop(name, None)
             return
-        state, old_state = lasting_state(keeper.facts), self._known.get(name)
+        old_state = self._known.get(name)
+        state = lasting_state(keeper.facts, old_state)
         if state is None:
             return
         self._known[name] = state

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.codes.exit_codes import AWAY
 from crawler.serve.daemon import Daemon, Options
 from crawler.serve.inspection import Commands
 from crawler.serve.keeper import Keeper
@@ -71,8 +72,8 @@ def test_the_event_of_a_crash_says_what_an_operator_wants_to_know() -> None:
     ],
 )
 def test_each_state_that_lasts_is_told(facts: Facts, state: State | None) -> None:
-    assert lasting_state(facts) == state
-    assert lasting_state(closing(facts)) is None
+    assert lasting_state(facts, None) == state
+    assert lasting_state(closing(facts), None) is None
 
 
 def test_a_crawl_that_takes_too_much_memory_is_told_as_crashed_with_the_reason() -> None:
@@ -84,8 +85,16 @@ def test_a_crawl_that_takes_too_much_memory_is_told_as_crashed_with_the_reason()
 
 def test_a_crawl_that_somebody_else_has_stopped_is_told_when_it_stays_so() -> None:
     facts = ended(4)
-    assert lasting_state(facts) is None
-    assert lasting_state(settle(facts, NOW_S + STOPPED_GRACE_S)[0]) == "stopped"
+    assert lasting_state(facts, None) is None
+    assert lasting_state(settle(facts, NOW_S + STOPPED_GRACE_S)[0], None) == "stopped"
+
+
+def test_a_crawl_that_is_tried_each_minute_is_not_told_each_time() -> None:
+    assert lasting_state(ended(AWAY), "running") == "short"
+    assert lasting_state(RUNNING, "short") is None
+    usage = changes.Usage(paused=None, waiting=None, pages=0, memory_bytes=0, open_files=0)
+    assert lasting_state(changes.used(RUNNING, 7, usage), "short") == "running"
+    assert lasting_state(RUNNING, "crashed") == "running"
 
 
 @pytest.mark.parametrize(
