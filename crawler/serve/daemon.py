@@ -163,7 +163,7 @@ class Daemon:
 
     async def delete(self, name: str) -> None:
         """Remove a crawl from the list, with its configuration, unless it runs. Its directory is kept. Raises
-        `CrawlRuns`."""
+        `CrawlRuns` and `OSError`."""
         async with self.folder_turn:
             if (keeper := self.keepers.get(name)) is not None:  # else somebody has deleted it meanwhile
                 await self._delete(name, keeper)
@@ -171,12 +171,12 @@ class Daemon:
     async def _delete(self, name: str, keeper: Keeper) -> None:
         if keeper.facts.crawl_process is not None:
             raise CrawlRuns
+        (self.home / f"{name}{SUFFIX}").unlink(missing_ok=True)  # first: where it can't be deleted, nothing changes
         keeper.change(life.removed)
         keeper.leave()
         await asyncio.wait({self._tasks[name]})
         for known in (self.keepers, self._tasks, self._loaded):
             known.pop(name, None)
-        (self.home / f"{name}{SUFFIX}").unlink(missing_ok=True)
         await keeper.memory.forget()
         await self.recorder.forget(name)
         self._tell_watchers(name)

@@ -141,3 +141,17 @@ async def test_of_two_requests_that_delete_a_crawl_none_fails(tmp_path: Path, mo
         assert (await reload).status == 200
         assert {each.status for each in await asyncio.gather(*deleting)} <= {204, 404}
         assert await names(api) == []
+
+
+@in_event_loop
+async def test_a_crawl_whose_configuration_can_not_be_deleted_stays_on_the_list(tmp_path: Path) -> None:
+    async with running(tmp_path / "home") as api:
+        assert (await api.ask("PUT", "/crawls/old", LATER, headers=TOML)).status == 200
+        file = tmp_path / "home" / "old.toml"
+        file.unlink()
+        file.mkdir()  # it fails as on a file system that can't be written to
+        assert (await api.ask("DELETE", "/crawls/old")).status == 503
+        assert await names(api) == ["old"]
+        file.rmdir()
+        assert (await api.ask("DELETE", "/crawls/old")).status == 204
+        assert await names(api) == []
