@@ -207,6 +207,16 @@ def test_the_focus_stays_with_a_crawl_when_others_come_and_go(tmp_path: Path) ->
         api.ask("POST", "/api/v1/reload")
         expect(links).to_have_text(["a", "aa", "b", "c", "d"])
         expect(start).to_be_focused()
+        # When its button goes, the crawl has it; when the crawl goes, the list.
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Start b")).to_have_count(0)
+        (home / "b.toml").unlink()
+        api.ask("POST", "/api/v1/reload")
+        expect(page.get_by_role("main").get_by_role("listitem").filter(has_text="removed")).to_have_count(1)
+        expect(page.get_by_role("link", name="b", exact=True)).to_be_focused()
+        api.ask("DELETE", "/api/v1/crawls/b")
+        expect(links).to_have_text(["a", "aa", "c", "d"])
+        expect(page.get_by_role("heading", name="Crawls")).to_be_focused()
         # Others also move behind it, where the order changes.
         assert page.evaluate(MOVED) == "213"
 

@@ -17,9 +17,14 @@ export function h(tag, properties, ...children) {
   return element;
 }
 
-/** Let an element hold these children. Elements that stay the same keep focus, selection and what was typed. */
+/** Let an element hold these children. Elements that stay the same keep focus, selection and what was typed. When one that has the focus goes, as a button that makes no sense any more, the focus stays with the thing that it belonged to. */
 export function show(element, ...children) {
+  const focused = element.contains(document.activeElement) ? document.activeElement : null;
+  const thing = focused?.closest("[data-key]");
   morphChildren(element, h("div", null, ...children));
+  if (focused === null || focused.isConnected) return;
+  const next = thing?.isConnected ? thing.querySelector("a, button") : element.querySelector("h1");
+  next?.focus({ preventScroll: true });
 }
 
 function morphChildren(from, to) {
