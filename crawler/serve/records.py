@@ -116,6 +116,7 @@ class Memory:
     def __init__(self, home: Home, name: str) -> None:
         self._home, self._name = home, name
         self._stored = Record()
+        self._is_forgotten = False
         self._turn = asyncio.Lock()
         self.unsaved: str | None = None
         """Why the next daemon would not know how the crawl is now."""
@@ -129,13 +130,14 @@ class Memory:
         """Store it, if it has changed; `unsaved` tells why that can't be done now."""
         async with self._turn:
             try:
-                if record != self._stored:
+                if record != self._stored and not self._is_forgotten:
                     await asyncio.to_thread(self._home.save, self._name, record)
                 self._stored, self.unsaved = record, None
             except OSError as error:
                 self.unsaved = f"what is remembered of it can't be stored now: {error.strerror or error}"
 
     async def forget(self) -> None:
-        """Remove it, also what is being stored."""
+        """Remove it, also what is being stored, or would be by a request that still goes on."""
         async with self._turn:
+            self._is_forgotten = True
             self._home.forget(self._name)

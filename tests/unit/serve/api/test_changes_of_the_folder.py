@@ -13,6 +13,7 @@ import pytest
 from crawler.serve import daemon as daemon_module
 from crawler.serve.api import actions
 from crawler.serve.folder import Found, read_folder
+from crawler.serve.life.facts import Wish
 from crawler.testing.loops import in_event_loop
 from tests.unit.serve.api.serving import Api, served
 
@@ -155,3 +156,13 @@ async def test_a_crawl_whose_configuration_can_not_be_deleted_stays_on_the_list(
         file.rmdir()
         assert (await api.ask("DELETE", "/crawls/old")).status == 204
         assert await names(api) == []
+
+
+@in_event_loop
+async def test_nothing_is_remembered_of_a_deleted_crawl_by_a_request_that_still_goes_on(tmp_path: Path) -> None:
+    async with running(tmp_path / "home") as api:
+        assert (await api.ask("PUT", "/crawls/old", LATER, headers=TOML)).status == 200
+        keeper = api.daemon.keepers["old"]
+        assert (await api.ask("DELETE", "/crawls/old")).status == 204
+        await keeper.wish(Wish.STOP)
+        assert list((tmp_path / "home" / "daemon" / "crawls").iterdir()) == []
