@@ -164,19 +164,35 @@ def test_a_person_is_told_that_a_start_brings_nothing_to_a_complete_crawl(tmp_pa
         expect(page.get_by_text("Trying again …")).to_have_count(0)
 
 
+HEARD = """() => {
+  window.heard = [];
+  const status = document.querySelector("form [role=status]");
+  const hear = () => { if (status.ariaLive !== "off") heard.push(status.textContent); };
+  new MutationObserver(hear).observe(status, { characterData: true, subtree: true });
+}"""
+
+
 @needs_chromium
 def test_a_person_finds_those_in_trouble_among_many_crawls(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     for number in range(60):
         (home / f"crawl-{number:02}.toml").write_text("[crawl]\nseeds = 5\n" if number == 41 else OFTEN)
-    with on_port(home) as (_, _, port), browser_page(port) as page:
+    with on_port(home) as (served, _, port), browser_page(port) as page:
         page.goto("/")
         log_in(page, home)
         links = page.get_by_role("main").get_by_role("listitem").get_by_role("link")
         expect(links).to_have_count(60)
+        page.evaluate(HEARD)
         page.get_by_label("Name contains").fill("L-4")
         expect(links).to_have_count(10)
+        # What changes by itself is not said aloud.
+        on_socket(served).ask("DELETE", "/api/v1/crawls/crawl-42")
+        expect(links).to_have_count(9)
+        (home / "crawl-42.toml").write_text(OFTEN)
+        on_socket(served).ask("POST", "/api/v1/reload")
+        expect(links).to_have_count(10)
+        assert page.evaluate("heard") == ["10 shown"]
         page.get_by_label("State").select_option("trouble")
         expect(links).to_have_text(["crawl-41"])
         assert_everybody_can_use(page)

@@ -67,6 +67,16 @@ export function textWish(label, example, value, change) {
   return h("label", null, label, h("input", { type: "text", value, placeholder: example, size: 38, maxlength: 2000, autocomplete: "off", spellcheck: "false", onchange: done }));
 }
 
+/** Says how many there are: aloud when the reader looks for something else, and in silence when the number changes by itself. */
+export function counter() {
+  let said = null;
+  return (text) => {
+    const isWanted = said !== location.hash;
+    said = location.hash;
+    return h("p", { class: "sum", role: "status", "aria-live": isWanted ? "polite" : "off" }, text);
+  };
+}
+
 /** A choice that changes what is shown. Options are values with their texts. */
 export function choice(label, value, options, change) {
   return h("label", null, label,

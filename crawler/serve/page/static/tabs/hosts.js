@@ -6,13 +6,14 @@ import { ask, h, say } from "../dom.js";
 import { count, moment, until } from "../format.js";
 import { scrolling } from "../tables.js";
 import { stateMark } from "../views/overview.js";
-import { choice, filters, latest, query, textFilter, wanted } from "../wanted.js";
+import { choice, counter, filters, latest, query, textFilter, wanted } from "../wanted.js";
 
 const ROWS = 50;
 const STATES = [["", "all"], ...["in-process", "ready", "held-back", "snoozed", "inactive", "retired"].map((each) => [each, each])];
 
 export function hosts(name, search) {
   const wish = wanted(search);
+  const counted = counter();
   // Where the pages begin, up to the one that is shown.
   let begins = [null];
   const path = () => crawlPath(name, `/hosts${query({
@@ -30,7 +31,7 @@ export function hosts(name, search) {
         filters(
           textFilter("Name contains", wish.get("match"), wish.change("match", begin)),
           choice("State", wish.get("state"), STATES, wish.change("state", begin)),
-          h("p", { class: "sum", role: "status" }, counted(found, begins.length))),
+          counted(numberOf(found, begins.length))),
         found.hosts.length > 0 ? table(name, found.hosts, again) : h("p", { class: "empty" }, emptiness(wish)),
         h("div", { class: "pager" },
           h("button", { type: "button", disabled: begins.length === 1, onclick: turn(begins.slice(0, -1)) }, "Previous"),
@@ -41,7 +42,7 @@ export function hosts(name, search) {
   };
 }
 
-function counted({ hosts: shown, left, after }, page) {
+function numberOf({ hosts: shown, left, after }, page) {
   if (page === 1 && left !== null) return shown.length + left === 1 ? "1 host" : `${count(shown.length + left)} hosts`;
   return after === null ? "the last hosts" : "";
 }

@@ -5,7 +5,7 @@ import { attempt, controls } from "../controls.js";
 import { h, say } from "../dom.js";
 import { count, moment, rate, size } from "../format.js";
 import { rates } from "../rates.js";
-import { choice, filters, textFilter, wanted } from "../wanted.js";
+import { choice, counter, filters, textFilter, wanted } from "../wanted.js";
 
 const TROUBLES = ["broken", "held", "crashed", "short"];
 const STATES = [["", "all"], ["trouble", "in trouble"], ...["running", "paused", "complete", "limit", "stopped", "scheduled"].map((each) => [each, each])];
@@ -15,6 +15,7 @@ const MANY = 8;
 export function overview(search) {
   const measure = rates();
   const wish = wanted(search);
+  const counted = counter();
   const reload = async () => {
     const { changes } = await post("/reload");
     const told = changes.map(({ name, how }) => `${name} ${how}`).join(", ");
@@ -34,7 +35,7 @@ export function overview(search) {
         (crawls.length >= MANY || shown.length < crawls.length) && filters(
           textFilter("Name contains", wish.get("match"), wish.change("match", again)),
           choice("State", wish.get("state"), STATES, wish.change("state", again)),
-          h("p", { class: "sum", role: "status" }, `${shown.length} shown`)),
+          counted(`${shown.length} shown`)),
         crawls.length === 0
           ? h("p", { class: "empty" }, "There are no crawls yet. ", h("a", { href: "#/new" }, "Create one"),
             ", or put a configuration into the folder of the daemon.")
