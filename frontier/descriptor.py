@@ -38,7 +38,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since 1970."""
     before_write: Callable[[], object] | None = None
     """To be called right before each write to the disk. It may end the process there, because the crawl is not this
-    process's any more."""
+    process's any more. Another machine may have had it before, whose clock shows another time. So each queue first
+    rests as after a crash."""
     owner: Callable[[str], int] | None = None
     """The part that a queue belongs to, by its key; None unless the terms name a part."""
 

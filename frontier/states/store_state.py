@@ -38,6 +38,7 @@ class StoreState(Generic[_Store]):
         self.knows_many = store.reads.knows_many
         self._clock = parameters.clock
         self._rest_after_crash_s = parameters.rest_after_crash_s
+        self._may_have_moved = parameters.before_write is not None
         self.owner = parameters.owner
         self._frontier: QueueFrontier | None = None
 
@@ -58,6 +59,8 @@ class StoreState(Generic[_Store]):
     async def open_frontier(
         self, visited: VisitedSet, /, *, rebuilding: Callable[[int], None] | None = None
     ) -> QueueFrontier:
+        if self._may_have_moved:
+            self.store.marks.set_in_use(True)
         self._frontier = await QueueFrontier.open(
             self.store,
             visited,

@@ -1,5 +1,6 @@
 """A store as the state of a frontier, beside what the suite of all frontiers shows."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from frontier.descriptor import Parameters, checked_options
 from frontier.leveldb.database import Batch, Database
 from frontier.state import FrontierState
 from frontier.terms import Terms
-from tests.unit.frontier.crawls import leveldb, page, pages
+from tests.unit.frontier.crawls import DONE, lease, leveldb, none_for, page, pages
+from tests.unit.frontier.virtual_time import in_virtual_time
 from visited.digests.exact import ExactSet
 
 TERMS = Terms(identity={"rules": "1"})
@@ -42,6 +44,33 @@ async def test_a_state_describes_the_frontier_that_is_open_over_it(name: str, tm
     assert state.describe() == frontier.describe()
     assert state.describe().in_process == 1
     await frontier.aclose()
+
+
+@in_virtual_time
+async def test_queues_of_a_crawl_that_may_have_moved_rest_first_whatever_the_time_is_on_this_machine(
+    tmp_path: Path,
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    def on_machine(ahead_s: float) -> FrontierState:
+        return descriptor("leveldb").make(
+            Parameters(
+                terms=TERMS,
+                directory=tmp_path / "frontier",
+                clock=lambda: 1e9 + ahead_s + loop.time(),
+                before_write=lambda: None,
+            ),
+            checked_options(descriptor("leveldb"), {}),
+        )
+
+    frontier = await on_machine(0).open_frontier(ExactSet())
+    await frontier.add([page("a", "1"), page("a", "2")])
+    await frontier.done(await lease(frontier), cooldown_s=60, outcome=DONE)
+    await frontier.aclose()
+    for ahead_s in (600, -600):
+        frontier = await on_machine(ahead_s).open_frontier(ExactSet())
+        assert await none_for(frontier, 59)
+        await frontier.aclose()
 
 
 @pytest.mark.parametrize("name", BACKENDS)
