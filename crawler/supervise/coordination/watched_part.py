@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -12,6 +13,7 @@ from crawler.parts.line.messages import Ended, Failed, Opened, ToPart
 from crawler.status import Status
 
 SendToPart = Callable[[ToPart], None]
+_AWAY: Final = "the part does not run at the moment"
 
 
 class WatchedPart:
@@ -44,6 +46,9 @@ class WatchedPart:
     def end(self) -> None:
         """The line has ended."""
         self._send, self.pid, self.is_open = None, None, False
+        if self.last is None and self.last_status is not None:
+            # What it waited for counts no more.
+            self.last_status = msgspec.structs.replace(self.last_status, waiting=_AWAY, links_wait=None)
 
     def open(self, opened: Opened) -> None:
         """The process is open."""

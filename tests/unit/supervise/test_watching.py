@@ -13,7 +13,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout
 from crawler.engine import Ending
 from crawler.library.log_handlers import PER_KIND
-from crawler.parts.line.messages import Opened, Progress, ToPart, ToService, Warned
+from crawler.parts.line.messages import Ended, Opened, Progress, ToPart, ToService, Warned
 from crawler.parts.reservations import Join, Register
 from crawler.parts.sharing.address_holder import NAME as ADDRESSES
 from crawler.status import Status, status_of
@@ -119,6 +119,23 @@ def test_people_hear_once_that_a_part_waits_and_once_that_it_goes_on() -> None:
     part.open(opened())
     told = [part.note(status(pages=1, paused=paused)) for paused in (None, "no space", "no space", None, None)]
     assert told == [None, "is paused: no space", None, "goes on.", None]
+
+
+def test_a_part_that_has_died_waits_for_nothing_but_its_next_process() -> None:
+    busy = msgspec.structs.replace(status(pages=1), waiting="all 3 hosts rest", links_wait="Redis is slow")
+    part = WatchedPart()
+    found = []
+    for last in (None, Ended(ending=Ending.STOPPED, status=busy)):
+        part.begin(lambda _: None, pid=7)
+        part.open(opened())
+        part.note(busy)
+        part.last = last
+        part.end()
+        found.append(part.status())
+    assert [(each.waiting, each.links_wait) for each in found if each is not None] == [
+        ("the part does not run at the moment", None),
+        ("all 3 hosts rest", "Redis is slow"),  # as it was at its end
+    ]
 
 
 def test_bytes_and_seconds_are_limits_of_the_crawl_and_not_of_its_parts() -> None:
