@@ -73,7 +73,7 @@ def reason_of(error: BaseException, waited_s: float = TIMEOUT_S) -> str:
     """What has failed, for people."""
     if isinstance(error, TimeoutError) and not str(error):
         return f"it has not answered for {waited_s:.0f} s"
-    return str(error) or type(error).__name__
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def _client_of(url: str, server: Server, stack: AsyncExitStack) -> Redis:

@@ -10,6 +10,7 @@ import trustme
 
 from config import ConfigError, load
 from crawler.redis.checks import ServerGone, ServerRefused, checked, complaint, permissions
+from crawler.redis.client import reason_of
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from crawler.wiring.components.exchanging import redis_server
@@ -156,6 +157,15 @@ async def test_of_several_servers_one_that_answers_is_enough() -> None:
 
 def test_the_docs_show_the_line_that_gives_permissions() -> None:
     assert permissions("onceover") in Path("docs/parts.md").read_text(encoding="utf-8")
+
+
+def test_what_has_failed_can_stand_in_a_sentence() -> None:
+    errors = (ConnectionError("Connection closed by server."), TimeoutError(), ValueError())
+    assert [reason_of(each, 3.0) for each in errors] == [
+        "Connection closed by server",
+        "it has not answered for 3 s",
+        "ValueError",
+    ]
 
 
 def test_a_password_in_the_url_is_not_shown() -> None:
