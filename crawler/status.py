@@ -93,7 +93,7 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
         )
     if frontier.awaits_limit:
         urls = "one URL waits" if frontier.awaits_limit == 1 else f"{frontier.awaits_limit} URLs wait"
-        return f"{urls} for a page that the limit leaves; other parts have begun the rest"
+        return f"{urls} for a page that the limit leaves; other parts have begun the rest, or can't be reached"
     if frontier.next_wake_s is None and frontier.groups_elsewhere:
         hosts = "one host waits" if frontier.held_back_queues == 1 else f"{frontier.held_back_queues} hosts wait"
         return f"{hosts} for {number_of(frontier.groups_elsewhere, 'address', 'addresses')} that other parts ask, too"

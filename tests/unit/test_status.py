@@ -118,7 +118,7 @@ def flight(since: float, *, stage: str = "the server", host: str = "a") -> InFli
         (
             stats(ready=2, awaits_limit=3),
             [],
-            "3 URLs wait for a page that the limit leaves; other parts have begun the rest",
+            "3 URLs wait for a page that the limit leaves; other parts have begun the rest, or can't be reached",
         ),
         (stats(snoozed=1, wake_s=0.01, key="test,a"), [], None),
         (stats(retrying=1, wake_s=5.0), [], "one URL to try again; the next in 5.0 s"),
