@@ -10,9 +10,7 @@ from config.contact import has_contact, owned_by_others, split_address
 from config.loading.seeds import Seed
 from config.problems import Problem
 from config.schema import Config
-from config.schema.fetch import Fetch
-from config.schema.frontier import Frontier
-from config.schema.render import Render
+from config.settings import settings
 from config.units import size_text
 
 DEFAULT = "default"
@@ -76,36 +74,18 @@ def _problem(message: str, key: str, origins: Origins) -> Problem:
     return Problem(message, where=None if where == DEFAULT else where, key=key)
 
 
-def _delays(config: Config, origins: Origins, _: Backends) -> str | None:
-    pace = config.politeness
-    return _not_above(pace.min_delay_s, pace.max_delay_s, "politeness.max_delay_s", origins)
+def _in_order(lower: str, upper: str, *, may_be_default: bool = True) -> tuple[tuple[str, str], Check]:
+    """One value must not be above another. With `may_be_default`, the default of the lower one is never refused, so
+    that a user can lower the upper one alone. This applies to the value of the default, whatever its origin: crawl.toml
+    contains every setting of a run, and must load again."""
 
+    def check(config: Config, origins: Origins, _: Backends) -> str | None:
+        least, most = settings()[lower].value_in(config), settings()[upper].value_in(config)
+        if least <= most or (may_be_default and least == settings()[lower].default):
+            return None
+        return f"expected at most {upper}, which is {most:g} ({origins[upper]}), found {least:g}"
 
-# A default of the lower limit is never refused here, so that a user can lower the upper limit alone. This applies to
-# the value of the default, whatever its origin: crawl.toml contains every setting of a run, and must load again.
-def _retries(config: Config, origins: Origins, _: Backends) -> str | None:
-    frontier = config.frontier
-    if frontier.retry_delay_s == Frontier().retry_delay_s:
-        return None
-    return _not_above(frontier.retry_delay_s, frontier.retry_max_delay_s, "frontier.retry_max_delay_s", origins)
-
-
-def _timeouts(config: Config, origins: Origins, _: Backends) -> str | None:
-    if config.fetch.connect_timeout_s == Fetch().connect_timeout_s:
-        return None
-    return _not_above(config.fetch.connect_timeout_s, config.fetch.timeout_s, "fetch.timeout_s", origins)
-
-
-def _rendering(config: Config, origins: Origins, _: Backends) -> str | None:
-    if config.render.wait_s == Render().wait_s:
-        return None
-    return _not_above(config.render.wait_s, config.render.timeout_s, "render.timeout_s", origins)
-
-
-def _not_above(lower: float, upper: float, upper_key: str, origins: Origins) -> str | None:
-    if lower <= upper:
-        return None
-    return f"expected at most {upper_key}, which is {upper:g} ({origins[upper_key]}), found {lower:g}"
+    return (lower, upper), check
 
 
 def _filter_size(config: Config, origins: Origins, backends: Backends) -> str | None:
@@ -241,10 +221,10 @@ def _archives_screenshots(config: Config, *_: object) -> str | None:
 
 
 _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
-    (("politeness.min_delay_s", "politeness.max_delay_s"), _delays),
-    (("frontier.retry_delay_s", "frontier.retry_max_delay_s"), _retries),
-    (("fetch.connect_timeout_s", "fetch.timeout_s"), _timeouts),
-    (("render.wait_s", "render.timeout_s"), _rendering),
+    _in_order("politeness.min_delay_s", "politeness.max_delay_s", may_be_default=False),
+    _in_order("frontier.retry_delay_s", "frontier.retry_max_delay_s"),
+    _in_order("fetch.connect_timeout_s", "fetch.timeout_s"),
+    _in_order("render.wait_s", "render.timeout_s"),
     (("frontier.queue_by", "frontier.queue_prefixes"), _needs_prefixes),
     (("frontier.queue_prefixes", "frontier.queue_by"), _needs_no_prefixes),
     (("fetch.hosts",), _addresses),
