@@ -1,9 +1,8 @@
 """Checks what a frontier of others gives when it is opened. A wrong value would only show where somebody uses it."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.failures import checked, failed
 from crawler.wiring.plugins.loading import NamedBackend
 from crawler.wiring.plugins.methods import find_misfit, methods_of, missing_methods
 from frontier import Frontier, FrontierStats
@@ -17,8 +16,8 @@ def check_state(state: FrontierState, backend: NamedBackend) -> None:
     """Raises `PluginFailed` if a state has no notes, or does not describe itself."""
     if not backend.is_ours:
         if missing := [name for name in ("identity", "notes") if getattr(state, name, None) is None]:
-            raise _failed(backend, f"expected a state with {' and '.join(missing)}, found {type(state).__name__}")
-        _check_stats(state.describe, backend)
+            raise failed(backend.title, f"expected a state with {' and '.join(missing)}, found {type(state).__name__}")
+        checked(state.describe(), FrontierStats, "from describe", backend.title)
 
 
 def check_frontier(opened: Any, backend: NamedBackend) -> Frontier:
@@ -26,23 +25,10 @@ def check_frontier(opened: Any, backend: NamedBackend) -> Frontier:
     if not backend.is_ours:
         found = f"expected a frontier from open_frontier, found {type(opened).__name__}"
         if missing := missing_methods(opened, _METHODS):
-            raise _failed(backend, f"{found}, which has no {', '.join(missing)}")
+            raise failed(backend.title, f"{found}, which has no {', '.join(missing)}")
         if misfit := find_misfit(opened, _METHODS):
-            raise _failed(backend, misfit)
-        if not isinstance(pauses := getattr(opened, "pauses", None), Pauses):
-            raise _failed(
-                backend, f"expected Pauses as pauses of {type(opened).__name__}, found {type(pauses).__name__}"
-            )
-        _check_stats(opened.describe, backend)
+            raise failed(backend.title, misfit)
+        checked(getattr(opened, "pauses", None), Pauses, f"as pauses of {type(opened).__name__}", backend.title)
+        checked(opened.describe(), FrontierStats, "from describe", backend.title)
     frontier: Frontier = opened
     return frontier
-
-
-def _check_stats(describe: Callable[[], Any], backend: NamedBackend) -> None:
-    stats = describe()
-    if not isinstance(stats, FrontierStats):
-        raise _failed(backend, f"expected FrontierStats from describe, found {type(stats).__name__}")
-
-
-def _failed(backend: NamedBackend, why: str) -> PluginFailed:
-    return PluginFailed(f"{backend.title} failed: {why}")

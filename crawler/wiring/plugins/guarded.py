@@ -15,7 +15,7 @@ import msgspec
 from crawler.page import Extract, Failure, FailureKind, Fetched, Page, Request
 from crawler.seams import Fetcher, LinkExtractor
 from crawler.url.components import Rule, UrlComponents
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.failures import failed
 from crawler.wiring.plugins.loading import in_one_line
 
 log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ def guarded_rule(rule: Rule, title: str) -> Rule:
                 raise TypeError(f"expected UrlComponents, found {type(made).__name__}")
             return _checked(made, UrlComponents)
         except Exception as error:
-            raise PluginFailed(f"{title} failed: {in_one_line(error)} ({url})") from error
+            raise failed(title, f"{in_one_line(error)} ({url})") from error
 
     return apply
 

@@ -2,9 +2,8 @@
 complete, and in place of True it would ask for the same URL for ever."""
 
 from collections.abc import Iterable
-from typing import Any
 
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.failures import checked
 from crawler.wiring.plugins.loading import NamedBackend
 from frontier import CrawlUrl, ForwardingFrontier, Frontier, FrontierStats, Lease, LedgerEntry
 
@@ -21,31 +20,20 @@ class GuardedFrontier(ForwardingFrontier):
         self._title = title
 
     async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
-        added: int = self._checked(await super().add(urls, force=force), "from add", int)
-        return added
+        return checked(await super().add(urls, force=force), int, "from add", self._title)
 
     async def __anext__(self) -> Lease:
-        lease: Lease = self._checked(await super().__anext__(), "from __anext__", Lease)
-        self._checked(lease.url, "as url of a Lease", CrawlUrl)
+        lease = checked(await super().__anext__(), Lease, "from __anext__", self._title)
+        checked(lease.url, CrawlUrl, "as url of a Lease", self._title)
         return lease
 
     def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
-        may: bool = self._checked(
-            super().begin_fetch(lease, address=address, prerequisite=prerequisite), "from begin_fetch", bool
-        )
-        return may
+        may = super().begin_fetch(lease, address=address, prerequisite=prerequisite)
+        return checked(may, bool, "from begin_fetch", self._title)
 
     async def status_of(self, canonical: str, /) -> LedgerEntry | None:
         entry = await super().status_of(canonical)
-        return None if entry is None else self._checked(entry, "from status_of", LedgerEntry)
+        return None if entry is None else checked(entry, LedgerEntry, "from status_of", self._title)
 
     def describe(self) -> FrontierStats:
-        stats: FrontierStats = self._checked(super().describe(), "from describe", FrontierStats)
-        return stats
-
-    def _checked(self, value: Any, where: str, expected: type) -> Any:
-        if not isinstance(value, expected):
-            raise PluginFailed(
-                f"{self._title} failed: expected {expected.__name__} {where}, found {type(value).__name__}"
-            )
-        return value
+        return checked(super().describe(), FrontierStats, "from describe", self._title)

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.failures import checked, failed
 from visited import LocalSet, SharedSet, VisitedStats, WrongValue, is_prompt, list_urls
 
 _PLAIN: Final = frozenset({bool})
@@ -40,20 +40,18 @@ class GuardedSet:
         with self._named():
             forgotten: Any = await self._visited.forget_many(urls)
         if not isinstance(forgotten, int):
-            raise self._failed(f"expected a count from forget_many, found {type(forgotten).__name__}")
+            raise failed(self._title, f"expected a count from forget_many, found {type(forgotten).__name__}")
         return forgotten
 
     def urls(self) -> Iterator[str]:
         return list_urls(self._visited)
 
     def describe(self) -> VisitedStats:
-        stats: Any = self._visited.describe()
-        if not isinstance(stats, VisitedStats):
-            raise self._failed(f"expected VisitedStats from describe, found {type(stats).__name__}")
+        stats = checked(self._visited.describe(), VisitedStats, "from describe", self._title)
         try:
             return msgspec.convert(msgspec.structs.asdict(stats), VisitedStats)
         except msgspec.ValidationError as error:
-            raise self._failed(f"wrong VisitedStats from describe: {error}") from error
+            raise failed(self._title, f"wrong VisitedStats from describe: {error}") from error
 
     def dump(self, file: BinaryIO, /) -> None:
         with self._named():
@@ -66,7 +64,7 @@ class GuardedSet:
         try:
             return len(self._visited)
         except (TypeError, ValueError) as error:  # Python raises them for what is no count
-            raise self._failed(f"no count from __len__: {error}") from error
+            raise failed(self._title, f"no count from __len__: {error}") from error
 
     async def aclose(self) -> None:
         await self._visited.aclose()
@@ -75,15 +73,15 @@ class GuardedSet:
         try:
             found = list(answers)
         except TypeError:
-            raise self._failed(
-                f"expected a list from {method}, an answer for each URL, found {type(answers).__name__}"
+            raise failed(
+                self._title, f"expected a list from {method}, an answer for each URL, found {type(answers).__name__}"
             ) from None
         if len(found) != count:
-            raise self._failed(f"expected an answer from {method} for each of {count} URLs, found {len(found)}")
+            raise failed(self._title, f"expected an answer from {method} for each of {count} URLs, found {len(found)}")
         if not set(map(type, found)) <= _PLAIN:
             for answer in found:
                 if answer not in (True, False):
-                    raise self._failed(f"expected True or False from {method}, found {type(answer).__name__}")
+                    raise failed(self._title, f"expected True or False from {method}, found {type(answer).__name__}")
         return found
 
     @contextmanager
@@ -91,7 +89,4 @@ class GuardedSet:
         try:
             yield
         except WrongValue as error:
-            raise self._failed(str(error)) from error
-
-    def _failed(self, why: str) -> PluginFailed:
-        return PluginFailed(f"{self._title} failed: {why}")
+            raise failed(self._title, str(error)) from error

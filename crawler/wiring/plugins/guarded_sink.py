@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.failures import checked, failed
 from crawler.write.descriptor import Parameters, Read, Written
 
 
@@ -16,23 +16,18 @@ def guarded_read(read: Read, title: str) -> Read:
     async def read_checked(parameters: Parameters, options: Any) -> AsyncIterator[Sequence[Written]]:
         found: Any = read(parameters, options)
         if not isinstance(found, AsyncIterator):
-            raise PluginFailed(
-                f"{title} failed: expected an asynchronous iterator from read, found {type(found).__name__}"
-            )
+            raise failed(title, f"expected an asynchronous iterator from read, found {type(found).__name__}")
         async for rows in found:
             if not isinstance(rows, Iterable):
-                raise PluginFailed(
-                    f"{title} failed: expected batches of Written from read, found {type(rows).__name__}"
-                )
+                raise failed(title, f"expected batches of Written from read, found {type(rows).__name__}")
             yield [_checked(row, title) for row in rows]
 
     return read_checked
 
 
 def _checked(row: Any, title: str) -> Written:
-    if not isinstance(row, Written):
-        raise PluginFailed(f"{title} failed: expected Written from read, found {type(row).__name__}")
+    written = checked(row, Written, "from read", title)
     try:
-        return msgspec.convert(msgspec.structs.asdict(row), Written)
+        return msgspec.convert(msgspec.structs.asdict(written), Written)
     except msgspec.ValidationError as error:
-        raise PluginFailed(f"{title} failed: wrong Written from read: {error}") from error
+        raise failed(title, f"wrong Written from read: {error}") from error
