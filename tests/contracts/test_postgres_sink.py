@@ -37,16 +37,6 @@ class TestPostgresSink(SinkContract):
         return [int(number) for (number,) in found]
 
     @in_event_loop
-    async def test_a_sink_that_was_never_closed_can_be_opened_again(self, tmp_path: Path) -> None:
-        sinks = []
-        for number in range(5):
-            sinks.append(self.open_sink(tmp_path))
-            await write(sinks[-1], number)
-        assert self.read_numbers(tmp_path) == list(range(5))
-        for sink in sinks:  # a connection may not be left to its garbage collection
-            await sink.aclose()
-
-    @in_event_loop
     async def test_a_page_written_again_is_there_once(self, tmp_path: Path) -> None:
         sink = self.open_sink(tmp_path)
         for number in (1, 2, 1):

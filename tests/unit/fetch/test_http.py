@@ -729,22 +729,6 @@ async def test_a_server_that_closes_a_new_connection_is_asked_once(fetchers: Fet
         assert len(server.seen) == 1
 
 
-async def test_cancelled_it_closes_the_connection(fetchers: Fetchers) -> None:
-    for script in ([HANG], [head(b"Content-Length: 9"), b"half", HANG]):
-        asked = asyncio.Event()
-
-        async def note(asked: asyncio.Event = asked) -> None:
-            asked.set()
-
-        async with raw_server({"/": [*script[:-1], note, HANG]}) as server:
-            task = asyncio.create_task(fetch(fetchers(), server.url()))
-            await asked.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            await server.gone.wait()
-
-
 async def test_a_host_gets_no_more_connections_than_allowed(fetchers: Fetchers) -> None:
     async with raw_server({"/": [page(b"x")]}) as server:
         fetcher = fetchers(per_host=2)
