@@ -3,9 +3,8 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
-from config.schema.kinds import Text, between
+from config.schema.kinds import Text, between, meaning
 
 
 class Daemon(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,31 +12,28 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
 
     schedule: Annotated[
         Text | None,
-        Meta(
-            description='When the crawl begins anew, in the form of cron: "0 3 * * 1" is each Monday at three. Each '
-            "run has a directory of its own in crawl.directory, named by the time at which it begins. Unset means "
-            "one run, which begins at once."
+        meaning(
+            'When the crawl begins anew, in the form of cron: "0 3 * * 1" is each Monday at three. Each run has a '
+            "directory of its own in crawl.directory, named by the time at which it begins. Unset means one run, which "
+            "begins at once."
         ),
     ] = None
-    time_zone: Annotated[Text, Meta(description='Time zone of the schedule, as "Europe/Vienna".')] = "UTC"
+    time_zone: Annotated[Text, meaning('Time zone of the schedule, as "Europe/Vienna".')] = "UTC"
     keep_runs: Annotated[
         Annotated[int, between(1, 10_000, "runs")] | None,
-        Meta(
-            description="Number of finished runs of the schedule to keep; older ones are deleted. Unset means all of "
-            "them."
-        ),
+        meaning("Number of finished runs of the schedule to keep; older ones are deleted. Unset means all of them."),
     ] = None
     max_memory_bytes: Annotated[
         Annotated[int, between(1_000_000, 10**15, "bytes")] | None,
-        Meta(
-            description="Memory of all processes of the crawl. If they take more, the daemon lets the crawl finish "
-            "what is in flight, and restarts it. Unset means no limit."
+        meaning(
+            "Memory of all processes of the crawl. If they take more, the daemon lets the crawl finish what is in "
+            "flight, and restarts it. Unset means no limit."
         ),
     ] = None
     max_open_files: Annotated[
         Annotated[int, between(16, 10**9, "files")] | None,
-        Meta(
-            description="Open files and connections of all processes of the crawl. If they have more, the daemon "
-            "restarts the crawl. Unset means no limit."
+        meaning(
+            "Open files and connections of all processes of the crawl. If they have more, the daemon restarts the "
+            "crawl. Unset means no limit."
         ),
     ] = None

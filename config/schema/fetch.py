@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import DAY_S, END, IN_NAME, MOST, Options, Text, between
+from config.schema.kinds import DAY_S, END, IN_NAME, MOST, Options, Text, between, meaning
 
 Resolver = Literal["dns", "system"]
 Extractor = Annotated[str, Meta(extra={"choices": ("lexbor", "turbohtml", "lxml", "bs4"), "backends": "extractor"})]
@@ -61,163 +61,142 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
 
     user_agent: Annotated[
         UserAgent,
-        Meta(
-            description="The User-Agent header. It must contain a URL or an e-mail address under which people "
-            "can reach you, unless all seeds are on this machine or under names reserved for tests."
+        meaning(
+            "The User-Agent header. It must contain a URL or an e-mail address under which people can reach you, "
+            "unless all seeds are on this machine or under names reserved for tests."
         ),
     ] = DEFAULT_USER_AGENT
-    concurrency: Annotated[
-        int, between(1, 10_000, "fetches"), Meta(description="Fetches at once, for all hosts together.")
-    ] = 64
+    concurrency: Annotated[int, between(1, 10_000, "fetches"), meaning("Fetches at once, for all hosts together.")] = 64
     spare: Annotated[
         int,
         between(0, 10_000, "fetches"),
-        Meta(
-            description="Additional fetches at once that may wait for servers that are dead or much slower than usual. "
-            "So slow servers do not use up concurrency."
+        meaning(
+            "Additional fetches at once that may wait for servers that are dead or much slower than usual. So slow "
+            "servers do not use up concurrency."
         ),
     ] = 500
-    timeout_s: Annotated[float, between(0.001, DAY_S, "seconds"), Meta(description="Longest duration of a fetch.")] = (
-        60.0
+    timeout_s: Annotated[float, between(0.001, DAY_S, "seconds"), meaning("Longest duration of a fetch.")] = 60.0
+    connect_timeout_s: Annotated[float, between(0.001, DAY_S, "seconds"), meaning("Longest wait for a connection.")] = (
+        20.0
     )
-    connect_timeout_s: Annotated[
-        float, between(0.001, DAY_S, "seconds"), Meta(description="Longest wait for a connection.")
-    ] = 20.0
     head_timeout_s: Annotated[
         float,
         between(0.001, DAY_S, "seconds"),
-        Meta(description="Longest wait from the request to the end of the response headers."),
+        meaning("Longest wait from the request to the end of the response headers."),
     ] = 30.0
     min_window_bytes: Annotated[
         int,
         between(1, MOST, "bytes"),
-        Meta(description="Slowest accepted transfer of a body: this much in each window_s. A slower body is cut."),
+        meaning("Slowest accepted transfer of a body: this much in each window_s. A slower body is cut."),
     ] = 1000
     window_s: Annotated[
-        float, between(0.001, DAY_S, "seconds"), Meta(description="Time over which the speed of a body is measured.")
+        float, between(0.001, DAY_S, "seconds"), meaning("Time over which the speed of a body is measured.")
     ] = 20.0
     max_body_bytes: Annotated[
-        int, between(1, MOST, "bytes"), Meta(description="Longer bodies are cut at this size; their record says so.")
+        int, between(1, MOST, "bytes"), meaning("Longer bodies are cut at this size; their record says so.")
     ] = 20_000_000
     max_sitemap_bytes: Annotated[
         int,
         between(1, MOST, "bytes"),
-        Meta(
-            description="The same for sitemaps, if it is more than max_body_bytes. The sitemap protocol allows 50 MB."
-        ),
+        meaning("The same for sitemaps, if it is more than max_body_bytes. The sitemap protocol allows 50 MB."),
     ] = 50_000_000
     max_memory_bytes: Annotated[
         int,
         between(0, MOST, "bytes"),
-        Meta(
-            description="While the bodies in flight take more memory than this in total, only one of them may grow at "
-            "a time, and beside it one that comes slowly."
+        meaning(
+            "While the bodies in flight take more memory than this in total, only one of them may grow at a time, and "
+            "beside it one that comes slowly."
         ),
     ] = 16_000_000
     max_connection_bytes: Annotated[
         int,
         between(0, MOST, "bytes"),
-        Meta(
-            description="While all open connections take more memory than about this, idle ones are closed, those "
-            "first that are expected to be used last."
+        meaning(
+            "While all open connections take more memory than about this, idle ones are closed, those first that are "
+            "expected to be used last."
         ),
     ] = 64_000_000
     extractor: Annotated[
         Extractor,
-        Meta(
-            description="Library that parses HTML. lexbor is the fastest. It may also be the name or path of a plug-in."
-        ),
+        meaning("Library that parses HTML. lexbor is the fastest. It may also be the name or path of a plug-in."),
     ] = "lexbor"
     extractor_options: Annotated[
         Options,
-        Meta(
-            description="Options of a plug-in that extracts links, as a table [fetch.extractor_options].",
-            extra={"options_of": "fetch.extractor", "backends": "extractor"},
-        ),
+        meaning("Options of a plug-in that extracts links, as a table [fetch.extractor_options]."),
+        Meta(extra={"options_of": "fetch.extractor", "backends": "extractor"}),
     ] = {}
-    backend: Annotated[
-        FetchBackend,
-        Meta(description="What fetches pages: http, or the name or path of a plug-in."),
-    ] = "http"
+    backend: Annotated[FetchBackend, meaning("What fetches pages: http, or the name or path of a plug-in.")] = "http"
     options: Annotated[
         Options,
-        Meta(
-            description="Options of a plug-in that fetches pages, as a table [fetch.options].",
-            extra={"options_of": "fetch.backend", "backends": "fetcher"},
-        ),
+        meaning("Options of a plug-in that fetches pages, as a table [fetch.options]."),
+        Meta(extra={"options_of": "fetch.backend", "backends": "fetcher"}),
     ] = {}
-    allow_private: Annotated[
-        bool, Meta(description="Allow connections to private, loopback and link-local addresses.")
-    ] = False
+    allow_private: Annotated[bool, meaning("Allow connections to private, loopback and link-local addresses.")] = False
     allow_networks: Annotated[
         tuple[Network, ...],
-        Meta(description="Private networks to which connections are allowed although allow_private is false."),
+        meaning("Private networks to which connections are allowed although allow_private is false."),
     ] = ()
     authorities: Annotated[
         tuple[Text, ...],
-        Meta(
-            description="Files of certificates (PEM) of certificate authorities that are trusted in addition to "
-            "those of the system. Relative paths start from the current directory."
+        meaning(
+            "Files of certificates (PEM) of certificate authorities that are trusted in addition to those of the "
+            "system. Relative paths start from the current directory."
         ),
     ] = ()
     hosts: Annotated[
         dict[HostPattern, Address],
-        Meta(
-            description="Fixed addresses, with or without a port, for host names without one. *.NAME stands for all "
-            "names below NAME. They take precedence over DNS."
+        meaning(
+            "Fixed addresses, with or without a port, for host names without one. *.NAME stands for all names below "
+            "NAME. They take precedence over DNS."
         ),
     ] = {}
     resolver: Annotated[
         Resolver,
-        Meta(
-            description="How host names are resolved: dns asks the name servers of the system directly, any "
-            "number of names at once; system uses the resolver of the system, 16 names at once."
+        meaning(
+            "How host names are resolved: dns asks the name servers of the system directly, any number of names at "
+            "once; system uses the resolver of the system, 16 names at once."
         ),
     ] = "dns"
     unverified: Annotated[
         tuple[HostPattern, ...],
-        Meta(
-            description="Hosts whose TLS certificates are not verified. *.NAME stands for all names below NAME.",
-            extra={"form": 'a host, as "old.example.org" or "*.example.org"'},
-        ),
+        meaning("Hosts whose TLS certificates are not verified. *.NAME stands for all names below NAME."),
+        Meta(extra={"form": 'a host, as "old.example.org" or "*.example.org"'}),
     ] = ()
     proxies: Annotated[
         dict[HostPattern, ProxyUrl],
-        Meta(
-            description="Proxies by host. *.NAME stands for all names below NAME, and * for all hosts. http, "
-            "https and socks5h proxies resolve the host names themselves; for socks5, the crawler "
-            "does."
+        meaning(
+            "Proxies by host. *.NAME stands for all names below NAME, and * for all hosts. http, https and socks5h "
+            "proxies resolve the host names themselves; for socks5, the crawler does."
         ),
     ] = {}
     logins: Annotated[
         dict[HostPattern, Secret],
-        Meta(
-            description="Logins for hosts and proxies, from an environment variable or a file. The content is "
-            "user:password, or Bearer and a token."
+        meaning(
+            "Logins for hosts and proxies, from an environment variable or a file. The content is user:password, or "
+            "Bearer and a token."
         ),
     ] = {}
     max_redirects: Annotated[
-        int, between(0, 1000, "redirects"), Meta(description="Longest chain of redirects that is followed.")
+        int, between(0, 1000, "redirects"), meaning("Longest chain of redirects that is followed.")
     ] = 10
     languages: Annotated[
-        tuple[Language, ...], Meta(description="Preferred languages, the best first; sent as Accept-Language.")
+        tuple[Language, ...], meaning("Preferred languages, the best first; sent as Accept-Language.")
     ] = ()
     headers: Annotated[
         dict[HeaderName, HeaderValue],
-        Meta(
-            description="Additional headers for each request, whatever its host. They are stored unencrypted in the "
-            "crawl directory.",
-            extra={"is_secret": True},
+        meaning(
+            "Additional headers for each request, whatever its host. They are stored unencrypted in the crawl "
+            "directory."
         ),
+        Meta(extra={"is_secret": True}),
     ] = {}
     cookies: Annotated[
         bool,
-        Meta(
-            description="Store cookies, and send them back to the site that set them, also after a restart. "
-            "They are stored unencrypted in the crawl directory."
+        meaning(
+            "Store cookies, and send them back to the site that set them, also after a restart. They are stored "
+            "unencrypted in the crawl directory."
         ),
     ] = False
     hsts: Annotated[
-        bool,
-        Meta(description="If a server has asked for https only (HSTS), treat its http URLs as redirects to https."),
+        bool, meaning("If a server has asked for https only (HSTS), treat its http URLs as redirects to https.")
     ] = False

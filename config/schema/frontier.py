@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import DAY_S, END, IN_NAME, MOST, Options, Place, Text, between
+from config.schema.kinds import DAY_S, END, IN_NAME, MOST, Options, Place, Text, between, meaning
 from frontier.backends import BACKENDS as FRONTIERS
 from visited.backends import BACKENDS, REMOTE
 
@@ -32,131 +32,111 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
 
     backend: Annotated[
         FrontierBackend,
-        Meta(
-            description="Where URLs wait. leveldb stores them on disk, and survives a crash; memory keeps "
-            "nothing after the run."
+        meaning(
+            "Where URLs wait. leveldb stores them on disk, and survives a crash; memory keeps nothing after the run."
         ),
     ] = "leveldb"
     options: Annotated[
         Options,
-        Meta(
-            description="Options of the backend, as a table [frontier.options]. Each backend has its own.",
-            extra={"options_of": "frontier.backend", "backends": "frontier"},
-        ),
+        meaning("Options of the backend, as a table [frontier.options]. Each backend has its own."),
+        Meta(extra={"options_of": "frontier.backend", "backends": "frontier"}),
     ] = {}
     queue_by: Annotated[
         QueueBy,
-        Meta(
-            description="Which URLs share a queue, and so take turns: those of one host, of one domain, of all "
-            "hosts at one IP address (ip), or in one of queue_prefixes (surt-prefix)."
+        meaning(
+            "Which URLs share a queue, and so take turns: those of one host, of one domain, of all hosts at one IP "
+            "address (ip), or in one of queue_prefixes (surt-prefix)."
         ),
     ] = "host"
     queue_prefixes: Annotated[
         tuple[Place, ...],
-        Meta(
-            description="With queue_by surt-prefix: the places whose URLs share a queue, written like "
-            "scope.places. The longest match counts. URLs outside all of them are queued by host. "
-            "Changing them in a crawl that has begun needs --rebuild."
+        meaning(
+            "With queue_by surt-prefix: the places whose URLs share a queue, written like scope.places. The longest "
+            "match counts. URLs outside all of them are queued by host. Changing them in a crawl that has begun needs "
+            "--rebuild."
         ),
     ] = ()
     durability: Annotated[
         Durability,
-        Meta(
-            description="What the state survives: a crash of the process, or also a power failure (power, which "
-            "is slower)."
-        ),
+        meaning("What the state survives: a crash of the process, or also a power failure (power, which is slower)."),
     ] = "process"
     max_attempts: Annotated[
-        int, between(1, 1000, "fetches"), Meta(description="Attempts to fetch a URL before it has failed.")
+        int, between(1, 1000, "fetches"), meaning("Attempts to fetch a URL before it has failed.")
     ] = 4
     retry_delay_s: Annotated[
         float,
         between(0, 30 * DAY_S, "seconds"),
-        Meta(description="Wait before the second attempt. It doubles before each further one."),
+        meaning("Wait before the second attempt. It doubles before each further one."),
     ] = 30.0
     retry_max_delay_s: Annotated[
-        float, between(0, 30 * DAY_S, "seconds"), Meta(description="Longest wait between two attempts.")
+        float, between(0, 30 * DAY_S, "seconds"), meaning("Longest wait between two attempts.")
     ] = 3600.0
     open_after: Annotated[
         int,
         between(1, 1000, "failures"),
-        Meta(
-            description="Failures of a host in a row after which a time-out or a lost connection counts against the "
-            "host itself. From then on the crawl tries only one of its URLs, after longer and longer rests. Failed "
-            "name look-ups and refused connections count against the host from the first."
+        meaning(
+            "Failures of a host in a row after which a time-out or a lost connection counts against the host itself. "
+            "From then on the crawl tries only one of its URLs, after longer and longer rests. Failed name look-ups "
+            "and refused connections count against the host from the first."
         ),
     ] = 3
     dead_after: Annotated[
         int,
         between(1, 1000, "failures"),
-        Meta(
-            description="Failures of a host in a row after which the crawl gives up its remaining URLs without a "
-            "request."
-        ),
+        meaning("Failures of a host in a row after which the crawl gives up its remaining URLs without a request."),
     ] = 8
     order: Annotated[
         Order,
-        Meta(
-            description="Which URLs of a queue go first: depth (nearest to a seed, or of the highest weight if "
-            "there is a focus), breadth-first (in the order they were found), depth-first (farthest "
-            "from a seed), or cost (those that look cheap)."
+        meaning(
+            "Which URLs of a queue go first: depth (nearest to a seed, or of the highest weight if there is a focus), "
+            "breadth-first (in the order they were found), depth-first (farthest from a seed), or cost (those that "
+            "look cheap)."
         ),
     ] = "depth"
     embeds_first: Annotated[
         bool,
-        Meta(
-            description="Fetch images, scripts and styles before all pages, so that the pages fetched so far "
-            "are complete."
-        ),
+        meaning("Fetch images, scripts and styles before all pages, so that the pages fetched so far are complete."),
     ] = False
     queue_order: Annotated[
         QueueOrder,
-        Meta(
-            description="Which queue goes next: turns (all queues take turns), or best-url (the queue whose "
-            "first URL has the best precedence)."
+        meaning(
+            "Which queue goes next: turns (all queues take turns), or best-url (the queue whose first URL has the best "
+            "precedence)."
         ),
     ] = "turns"
     precedence_floor: Annotated[
         Annotated[int, between(1, 255)] | None,
-        Meta(
-            description="With queue_order best-url: a queue is not served if its first URL has this precedence "
-            "or a higher number. Lower numbers are served first."
+        meaning(
+            "With queue_order best-url: a queue is not served if its first URL has this precedence or a higher number. "
+            "Lower numbers are served first."
         ),
     ] = None
     cost: Annotated[
-        Costs,
-        Meta(description="What a URL costs against the budgets: one, or guess (more for parameters and deep paths)."),
+        Costs, meaning("What a URL costs against the budgets: one, or guess (more for parameters and deep paths).")
     ] = "one"
     session_budget: Annotated[
         int,
         between(1, MOST),
-        Meta(
-            description="Cost after which a queue makes way for a waiting one. Queues only wait if there are more than "
-            "4,000."
-        ),
+        meaning("Cost after which a queue makes way for a waiting one. Queues only wait if there are more than 4,000."),
     ] = 1000
     total_budget: Annotated[
         Annotated[int, between(1, MOST)] | None,
-        Meta(description="Cost after which a queue is retired: its remaining URLs are kept, but not fetched."),
+        meaning("Cost after which a queue is retired: its remaining URLs are kept, but not fetched."),
     ] = None
     error_penalty: Annotated[
-        int, between(0, 1_000_000), Meta(description="Additional cost of a fetch that fails at the server.")
+        int, between(0, 1_000_000), meaning("Additional cost of a fetch that fails at the server.")
     ] = 0
     parallel_queues: Annotated[
         tuple[ParallelQueues, ...],
-        Meta(
-            description="Hosts with several queues, each with its own pace: the host, a colon and the number of "
-            "queues. Use it for your own large sites. A change holds from the next start, for URLs that are found "
-            "from then on."
+        meaning(
+            "Hosts with several queues, each with its own pace: the host, a colon and the number of queues. Use it for "
+            "your own large sites. A change holds from the next start, for URLs that are found from then on."
         ),
     ] = ()
     snapshot_every: Annotated[
         int,
         between(1, MOST, "URLs"),
-        Meta(
-            description="New URLs between two snapshots of the visited set. With fewer, a start after a crash is "
-            "faster."
-        ),
+        meaning("New URLs between two snapshots of the visited set. With fewer, a start after a crash is faster."),
     ] = 250_000
 
 
@@ -165,68 +145,63 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
 
     backend: Annotated[
         VisitedBackend,
-        Meta(
-            description="exact makes no errors, and takes 16 to 32 bytes per URL. Filters take 2 or 3 bytes, "
-            "and lose some pages: bloom; blocked, which is faster and a little larger; counting, "
-            "with counters of 4, 8 or 32 bits, which can forget URLs; dsbf, which grows as needed; "
-            "per-site, with a fixed filter for each host. exact-leveldb is exact with store leveldb. "
-            "redis-exact lies on a server, and several crawls may share it; so do redis-bloom, a Bloom "
-            "filter of the server, redis-dsbf, which is dsbf there, redis-set and redis-keys. The "
-            "others are sets of the literature, for comparison. auto chooses among candidates, once "
-            "for a crawl, the first that fits into memory_bytes. It may also be the name or the path of a plug-in.",
+        meaning(
+            "exact makes no errors, and takes 16 to 32 bytes per URL. Filters take 2 or 3 bytes, and lose some pages: "
+            "bloom; blocked, which is faster and a little larger; counting, with counters of 4, 8 or 32 bits, which "
+            "can forget URLs; dsbf, which grows as needed; per-site, with a fixed filter for each host. exact-leveldb "
+            "is exact with store leveldb. redis-exact lies on a server, and several crawls may share it; so do "
+            "redis-bloom, a Bloom filter of the server, redis-dsbf, which is dsbf there, redis-set and redis-keys. The "
+            "others are sets of the literature, for comparison. auto chooses among candidates, once for a crawl, the "
+            "first that fits into memory_bytes. It may also be the name or the path of a plug-in."
         ),
     ] = "exact"
     options: Annotated[
         Options,
-        Meta(
-            description="Options of the backend, as a table [visited.options]. Each backend has its own.",
-            extra={"options_of": "visited.backend", "backends": "visited"},
-        ),
+        meaning("Options of the backend, as a table [visited.options]. Each backend has its own."),
+        Meta(extra={"options_of": "visited.backend", "backends": "visited"}),
     ] = {}
     store: Annotated[
         VisitedStore,
-        Meta(description="Where the exact set is stored. leveldb holds more URLs than fit into memory, and is slower."),
+        meaning("Where the exact set is stored. leveldb holds more URLs than fit into memory, and is slower."),
     ] = "memory"
     capacity: Annotated[
-        int,
-        between(1, MOST, "URLs"),
-        Meta(description="Expected number of URLs. Beyond it, a filter makes more errors."),
+        int, between(1, MOST, "URLs"), meaning("Expected number of URLs. Beyond it, a filter makes more errors.")
     ] = 1_000_000
     error_rate: Annotated[
-        float, between(1e-12, 0.5), Meta(description="Probability that a full filter takes a new URL for a known one.")
+        float, between(1e-12, 0.5), meaning("Probability that a full filter takes a new URL for a known one.")
     ] = 0.0001
     memory_bytes: Annotated[
         Annotated[int, between(1_000_000, MOST, "bytes")] | None,
-        Meta(description="Memory that auto may use. Unset means a quarter of the memory of the machine."),
+        meaning("Memory that auto may use. Unset means a quarter of the memory of the machine."),
     ] = None
     candidates: Annotated[
         tuple[Candidate, ...] | None,
-        Meta(
-            description="Backends from which auto chooses: the first one that fits into memory_bytes. It takes one "
-            "that keeps files only if no other fits. Unset means exact, dsbf, bloom, blocked, counting, exact-leveldb."
+        meaning(
+            "Backends from which auto chooses: the first one that fits into memory_bytes. It takes one that keeps "
+            "files only if no other fits. Unset means exact, dsbf, bloom, blocked, counting, exact-leveldb."
         ),
     ] = None
     site_bytes: Annotated[
         int,
         between(64, 1 << 30, "bytes"),
-        Meta(multiple_of=8, description="Size of the filter of each host, for per-site, unless its options give one."),
+        meaning("Size of the filter of each host, for per-site, unless its options give one."),
+        Meta(multiple_of=8),
     ] = 32_768
     verify: Annotated[
         bool,
-        Meta(
-            description="Look up in the ledger each URL that a filter calls known, so that no page is lost. "
-            "false saves these look-ups, which take a few microseconds for each link that was not "
-            "met recently."
+        meaning(
+            "Look up in the ledger each URL that a filter calls known, so that no page is lost. false saves these "
+            "look-ups, which take a few microseconds for each link that was not met recently."
         ),
     ] = True
     white_list: Annotated[
-        tuple[Text, ...], Meta(description="Canonical URLs that a filter must never take for known ones.")
+        tuple[Text, ...], meaning("Canonical URLs that a filter must never take for known ones.")
     ] = ()
     recent: Annotated[
         int,
         between(0, 100_000_000, "URLs"),
-        Meta(
-            description="Number of recently met URLs in a cache in front of the visited set; 0 means no cache. The "
-            "exact set in memory has none, because it is faster itself."
+        meaning(
+            "Number of recently met URLs in a cache in front of the visited set; 0 means no cache. The exact set in "
+            "memory has none, because it is faster itself."
         ),
     ] = 65_536

@@ -37,3 +37,8 @@ def between(least: float, most: float, unit: str | None = None) -> Meta:
     """The limits of a number, and its unit. Texts with a unit, as "5 min" and "20 MB", are accepted for "seconds" and
     "bytes"; any other word is only shown."""
     return Meta(ge=least, le=most, extra=None if unit is None else {"unit": unit})
+
+
+def meaning(text: str) -> Meta:
+    """What a setting does, for people."""
+    return Meta(description=text)

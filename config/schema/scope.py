@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import END, MOST, YEAR_S, Options, Text, between
+from config.schema.kinds import END, MOST, YEAR_S, Options, Text, between, meaning
 
 Within = Literal["host", "domain", "prefix", "any"]
 RuleName = Annotated[
@@ -34,156 +34,138 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
     within: Annotated[
         Within,
-        Meta(
-            description="How far the crawl may go from the seeds: host (the hosts of the seeds), domain (their "
-            "registered domains), prefix (URLs that begin like a seed, up to its last slash), or "
-            "any (everywhere)."
+        meaning(
+            "How far the crawl may go from the seeds: host (the hosts of the seeds), domain (their registered "
+            "domains), prefix (URLs that begin like a seed, up to its last slash), or any (everywhere)."
         ),
     ] = "host"
     places: Annotated[
         tuple[Text, ...],
-        Meta(
-            description='More places in scope. A place is a host, a domain as "*.example.org", a URL up to its '
-            'last slash, or a SURT prefix as "org,example,".'
+        meaning(
+            'More places in scope. A place is a host, a domain as "*.example.org", a URL up to its last slash, or a '
+            'SURT prefix as "org,example,".'
         ),
     ] = ()
     place_files: Annotated[
         tuple[Text, ...],
-        Meta(
-            description="Files of more places in scope, in UTF-8, one per line; # begins a comment. Relative "
-            "paths start from the current directory."
+        meaning(
+            "Files of more places in scope, in UTF-8, one per line; # begins a comment. Relative paths start from the "
+            "current directory."
         ),
     ] = ()
-    exclude_places: Annotated[tuple[Text, ...], Meta(description="Places that are out of scope.")] = ()
+    exclude_places: Annotated[tuple[Text, ...], meaning("Places that are out of scope.")] = ()
     exclude_place_files: Annotated[
-        tuple[Text, ...], Meta(description="Files of places that are out of scope, written like place_files.")
+        tuple[Text, ...], meaning("Files of places that are out of scope, written like place_files.")
     ] = ()
     include: Annotated[
         tuple[Text, ...],
-        Meta(description="Patterns (RE2). If there are any, a URL is crawled only if one of them is found in it."),
+        meaning("Patterns (RE2). If there are any, a URL is crawled only if one of them is found in it."),
     ] = ()
     exclude: Annotated[
-        tuple[Text, ...],
-        Meta(description="Patterns (RE2). A URL is not crawled if one of them is found in it."),
+        tuple[Text, ...], meaning("Patterns (RE2). A URL is not crawled if one of them is found in it.")
     ] = ()
-    embeds: Annotated[
-        bool, Meta(description="Fetch what a page needs to be shown: images, scripts, styles, media, icons.")
-    ] = True
+    embeds: Annotated[bool, meaning("Fetch what a page needs to be shown: images, scripts, styles, media, icons.")] = (
+        True
+    )
     ports: Annotated[
         tuple[Annotated[int, between(1, 65_535)], ...],
-        Meta(
-            description="More ports to crawl. The crawl always uses the ports of the seeds, 80, 443, and all "
-            "from 1024 on that browsers do not block."
+        meaning(
+            "More ports to crawl. The crawl always uses the ports of the seeds, 80, 443, and all from 1024 on that "
+            "browsers do not block."
         ),
     ] = ()
-    offsite_embeds: Annotated[bool, Meta(description="Fetch images, scripts and styles of a page from any host.")] = (
-        False
-    )
+    offsite_embeds: Annotated[bool, meaning("Fetch images, scripts and styles of a page from any host.")] = False
     check_external: Annotated[
         bool,
-        Meta(
-            description="Ask for each URL out of scope that a page links to whether it is there, by HEAD, or by GET "
-            "for its first byte where that is refused. It is not crawled, and does not count as a page. Its host gets "
-            "fetch.headers, too: give a secret one to a [[site]] alone."
+        meaning(
+            "Ask for each URL out of scope that a page links to whether it is there, by HEAD, or by GET for its first "
+            "byte where that is refused. It is not crawled, and does not count as a page. Its host gets fetch.headers, "
+            "too: give a secret one to a [[site]] alone."
         ),
     ] = False
     nofollow: Annotated[
-        bool, Meta(description="Obey nofollow on links and on pages, whether it addresses all crawlers or this one.")
+        bool, meaning("Obey nofollow on links and on pages, whether it addresses all crawlers or this one.")
     ] = False
-    forms: Annotated[bool, Meta(description="Follow the targets of forms, as if the forms were sent empty.")] = False
+    forms: Annotated[bool, meaning("Follow the targets of forms, as if the forms were sent empty.")] = False
     speculative: Annotated[
-        bool,
-        Meta(description="Follow texts in JSON-LD and inline scripts that look like URLs. Many of them do not exist."),
+        bool, meaning("Follow texts in JSON-LD and inline scripts that look like URLs. Many of them do not exist.")
     ] = False
     preview_images: Annotated[
-        bool,
-        Meta(description="Fetch the images that pages offer for previews on other sites: og:image, twitter:image."),
+        bool, meaning("Fetch the images that pages offer for previews on other sites: og:image, twitter:image.")
     ] = False
     data_links: Annotated[
-        bool, Meta(description="Follow URLs in data-href and data-url attributes. Some of them do not exist.")
+        bool, meaning("Follow URLs in data-href and data-url attributes. Some of them do not exist.")
     ] = False
-    amp_images: Annotated[bool, Meta(description="Fetch the images of amp-img elements.")] = False
+    amp_images: Annotated[bool, meaning("Fetch the images of amp-img elements.")] = False
     pdf: Annotated[
-        bool,
-        Meta(
-            description="Follow the links in PDF documents. Needs the extra pdf: pip install 'onceover-crawler[pdf]'."
-        ),
+        bool, meaning("Follow the links in PDF documents. Needs the extra pdf: pip install 'onceover-crawler[pdf]'.")
     ] = False
     sitemaps: Annotated[
-        bool,
-        Meta(description="Read the sitemaps that robots.txt names. The URLs in them are judged like links."),
+        bool, meaning("Read the sitemaps that robots.txt names. The URLs in them are judged like links.")
     ] = True
     sitemap_paths: Annotated[
-        tuple[Text, ...],
-        Meta(description="Paths to try for a sitemap if robots.txt names none. With `[]`, none is tried."),
+        tuple[Text, ...], meaning("Paths to try for a sitemap if robots.txt names none. With `[]`, none is tried.")
     ] = ("/sitemap.xml",)
     sitemap_max_age_s: Annotated[
         Annotated[float, between(1, 100 * YEAR_S, "seconds")] | None,
-        Meta(
-            description="Follow only URLs in entries of sitemaps and feeds that have changed in this time, by their "
-            "lastmod, updated or pubDate, and read only such sitemaps of an index. What has no date is followed, and "
-            "so are links of pages."
+        meaning(
+            "Follow only URLs in entries of sitemaps and feeds that have changed in this time, by their lastmod, "
+            "updated or pubDate, and read only such sitemaps of an index. What has no date is followed, and so are "
+            "links of pages."
         ),
     ] = None
     max_depth: Annotated[
         int,
         between(0, 1_000_000, "links"),
-        Meta(description="Largest number of links between a seed and a page. A seed has depth 0."),
+        meaning("Largest number of links between a seed and a page. A seed has depth 0."),
     ] = 20
-    max_url_length: Annotated[
-        int, between(16, 65_536, "characters"), Meta(description="Longer URLs are not crawled.")
-    ] = 2083
+    max_url_length: Annotated[int, between(16, 65_536, "characters"), meaning("Longer URLs are not crawled.")] = 2083
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """Limits that keep the crawl out of endless sites. URLs beyond them are not crawled. For images, scripts and
     styles, each limit on a URL is four times as high."""
 
-    max_segments: Annotated[int, between(1, 10_000, "segments"), Meta(description="Segments of a path.")] = 20
+    max_segments: Annotated[int, between(1, 10_000, "segments"), meaning("Segments of a path.")] = 20
     max_repeats: Annotated[
         int,
         between(1, 10_000, "times"),
-        Meta(
-            description="How often a group of two to four path segments may repeat in a row, or a query parameter with "
-            "the same value. A single segment may repeat once more."
+        meaning(
+            "How often a group of two to four path segments may repeat in a row, or a query parameter with the same "
+            "value. A single segment may repeat once more."
         ),
     ] = 2
     max_parameters: Annotated[
-        int,
-        between(1, 10_000, "parameters"),
-        Meta(description="Parameters of a query; those without a value do not count."),
+        int, between(1, 10_000, "parameters"), meaning("Parameters of a query; those without a value do not count.")
     ] = 30
     calendar_years: Annotated[
         int,
         between(0, 10_000, "years"),
-        Meta(description="How far in the future a date in a URL may be. URLs from sitemaps are exempt."),
+        meaning("How far in the future a date in a URL may be. URLs from sitemaps are exempt."),
     ] = 10
     pages_per_host: Annotated[
-        Annotated[int, between(1, MOST, "pages")] | None,
-        Meta(description="Pages fetched from one host."),
+        Annotated[int, between(1, MOST, "pages")] | None, meaning("Pages fetched from one host.")
     ] = None
     pages_per_domain: Annotated[
         Annotated[int, between(1, MOST, "pages")] | None,
-        Meta(description="Pages fetched from one registered domain, all its hosts together."),
+        meaning("Pages fetched from one registered domain, all its hosts together."),
     ] = None
     pages_per_pattern: Annotated[
         Annotated[int, between(1, MOST, "pages")] | None,
-        Meta(
-            description="Pages fetched from one host whose URLs differ only in numbers, long hexadecimal names "
-            "and values of parameters."
+        meaning(
+            "Pages fetched from one host whose URLs differ only in numbers, long hexadecimal names and values of "
+            "parameters."
         ),
     ] = None
-    sitemaps_per_host: Annotated[
-        int, between(0, MOST, "sitemaps"), Meta(description="Sitemaps fetched from one host.")
-    ] = 10_000
+    sitemaps_per_host: Annotated[int, between(0, MOST, "sitemaps"), meaning("Sitemaps fetched from one host.")] = 10_000
     host_sitemap_bytes: Annotated[
-        int, between(0, 10**18, "bytes"), Meta(description="Bytes received of all sitemaps of one host.")
+        int, between(0, 10**18, "bytes"), meaning("Bytes received of all sitemaps of one host.")
     ] = 1_000_000_000
     sitemaps_per_domain: Annotated[
-        int, between(0, MOST, "sitemaps"), Meta(description="Sitemaps fetched from one registered domain.")
+        int, between(0, MOST, "sitemaps"), meaning("Sitemaps fetched from one registered domain.")
     ] = 100_000
     domain_sitemap_bytes: Annotated[
-        int, between(0, 10**18, "bytes"), Meta(description="Bytes received of all sitemaps of one registered domain.")
+        int, between(0, 10**18, "bytes"), meaning("Bytes received of all sitemaps of one registered domain.")
     ] = 10_000_000_000
 
 
@@ -192,15 +174,12 @@ class Focus(msgspec.Struct, frozen=True, kw_only=True):
 
     words: Annotated[
         tuple[GuideWord, ...],
-        Meta(
-            description="Words and phrases of the topic. Each may have a weight up to 1 after a colon; the "
-            "default is 1."
-        ),
+        meaning("Words and phrases of the topic. Each may have a weight up to 1 after a colon; the default is 1."),
     ] = ()
     min_weight: Annotated[
         float,
         between(0, 1),
-        Meta(description="Links with less weight than this are not followed. With 0, they are only followed last."),
+        meaning("Links with less weight than this are not followed. With 0, they are only followed last."),
     ] = 0.0
 
 
@@ -208,10 +187,9 @@ class UrlRule(msgspec.Struct, frozen=True, kw_only=True):
     """A canonicalization rule of another package, with its options. These rules are applied after those of urls.rules,
     in their order."""
 
-    backend: Annotated[RuleBackend, Meta(description="The name or path of the plug-in.")]
+    backend: Annotated[RuleBackend, meaning("The name or path of the plug-in.")]
     options: Annotated[
-        Options,
-        Meta(description="Options of the plug-in.", extra={"options_of": "backend", "backends": "canonical_rule"}),
+        Options, meaning("Options of the plug-in."), Meta(extra={"options_of": "backend", "backends": "canonical_rule"})
     ] = {}
 
 
@@ -220,10 +198,10 @@ class Urls(msgspec.Struct, frozen=True, kw_only=True):
 
     rules: Annotated[
         tuple[RuleName, ...] | None,
-        Meta(
-            description="Canonicalization rules: named ones, in any order, then your own as PATTERN => "
-            "REPLACEMENT, and those of other packages by name or path, which are applied in their order. "
-            "Unset means the standard rules. Changing them in a crawl that has begun needs --rebuild."
+        meaning(
+            "Canonicalization rules: named ones, in any order, then your own as PATTERN => REPLACEMENT, and those of "
+            "other packages by name or path, which are applied in their order. Unset means the standard rules. "
+            "Changing them in a crawl that has begun needs --rebuild."
         ),
     ] = None
     rule: tuple[UrlRule, ...] = ()

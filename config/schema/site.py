@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import Place
+from config.schema.kinds import Place, meaning
 
 SITE_KEYS: Final = (
     "scope.include",
@@ -54,9 +54,6 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """Settings for a part of the web. If several blocks match a URL, the most specific one counts: a directory before a
     host, a host before a domain, a subdomain before its domain. Of equally specific blocks, the last one counts."""
 
-    match: Annotated[
-        tuple[Place, ...],
-        Meta(description="Places where this block applies, written like scope.places."),
-    ]
+    match: Annotated[tuple[Place, ...], meaning("Places where this block applies, written like scope.places.")]
     overrides: Annotated[dict[str, Any], Meta(extra={"overrides": SITE_KEYS})] = {}
     """Checked values by key, such as `politeness.min_delay_s`."""
