@@ -9,7 +9,7 @@ from crawler.disk.layout import Layout, read_layout
 from crawler.operate.missing import missing_parts
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.storage import open_state
-from frontier import StoreFailed, StoreRefused
+from frontier import FrontierStats, StoreFailed, StoreRefused
 
 
 def is_unbegun(directory: CrawlDirectory, config: Config) -> bool:
@@ -22,12 +22,18 @@ def is_unbegun(directory: CrawlDirectory, config: Config) -> bool:
     # Another backend would not see what this one has stored.
     if frontier_backend(config).name != "leveldb" or not (directory.frontier / "CURRENT").exists():
         return False
+    stats = _read_stats(directory, config)
+    return stats is not None and stats.admitted == 0
+
+
+def _read_stats(directory: CrawlDirectory, config: Config) -> FrontierStats | None:
+    """Those of the stored frontier; None if it can't be opened."""
     try:
         state = open_state(config, directory, to_rename=True)
     except (ConfigError, StoreRefused, StoreFailed):
-        return False
+        return None
     with closing(state):
-        return state.describe().admitted == 0
+        return state.describe()
 
 
 def has_begun(path: Path, layout: Layout, config: Config) -> bool:
@@ -63,10 +69,5 @@ def _may_have_fetched(part: CrawlDirectory, config: Config) -> bool:
         return True
     if not part.has_state():
         return False
-    try:
-        state = open_state(config, part, to_rename=True)
-    except (ConfigError, StoreRefused, StoreFailed):
-        return True
-    with closing(state):
-        stats = state.describe()
-        return stats.pending < stats.admitted
+    stats = _read_stats(part, config)
+    return stats is None or stats.pending < stats.admitted

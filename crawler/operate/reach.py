@@ -42,12 +42,12 @@ class ReachedCrawl(Protocol):
 
 
 @contextmanager
-def reach(path: Path, *, to_change: bool = False, wait_s: float = WAIT_S) -> Iterator[ReachedCrawl]:
+def reach(path: Path, *, to_change: bool = False) -> Iterator[ReachedCrawl]:
     """The crawl in a directory. With `to_change`, the directory of a crawl that does not run must be writable.
 
     Raises `SocketRefused`, `NoAnswer`, `DirectoryRefused`, and whatever keeps a state from being opened.
     """
-    give_up_at = time.monotonic() + wait_s
+    give_up_at = time.monotonic() + WAIT_S
     with ExitStack() as stack:
         while True:
             reached = _reach_running(path, stack, to_change=to_change)
