@@ -44,6 +44,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """The pattern that a text, each of several texts, or each value of a table must match."""
     key_pattern: str | None
     """The pattern that each key of a table must match."""
+    per_site: bool
+    """Whether a block `[[site]]` may set it, too."""
     is_secret: bool
     """Whether logs and messages must show only the keys of this table."""
     type: Any
@@ -156,7 +158,7 @@ def settings_of(struct: type, section: str) -> list[Setting]:
     return [
         _setting(section, field, hints[field.name])
         for field in cast(inspect.StructType, inspect.type_info(struct)).fields
-        if block_struct(hints[field.name]) is None and overrides_of(hints[field.name]) is None
+        if block_struct(hints[field.name]) is None and not holds_overrides(hints[field.name])
     ]
 
 
@@ -167,10 +169,9 @@ def block_struct(hint: object) -> type | None:
     return arguments[0] if is_array and isinstance(arguments[0], type(msgspec.Struct)) else None
 
 
-def overrides_of(hint: object) -> tuple[str, ...] | None:
-    """The keys of the settings that a field of that type overrides; None if the field is a setting itself."""
-    notes = [note.extra for note in getattr(hint, "__metadata__", ()) if note.extra]
-    return next((note["overrides"] for note in notes if "overrides" in note), None)
+def holds_overrides(hint: object) -> bool:
+    """Whether a field of that type holds other values of settings, and is no setting itself."""
+    return any("overrides" in (note.extra or ()) for note in getattr(hint, "__metadata__", ()))
 
 
 def _choices(hint: Any, notes: dict[str, Any]) -> tuple[str, ...]:
@@ -219,6 +220,7 @@ def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
         form=notes.get("form"),
         pattern=getattr(item, "pattern", None),
         key_pattern=getattr(key_type, "pattern", None),
+        per_site=notes.get("per_site", False),
         is_secret=notes.get("is_secret", False),
         type=hint,
     )

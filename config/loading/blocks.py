@@ -12,7 +12,7 @@ import msgspec
 
 from config.schema import Config
 from config.schema.site import Site
-from config.settings import Setting, block_struct, meaning_of, overrides_of, sections, settings, settings_of
+from config.settings import Setting, block_struct, holds_overrides, meaning_of, sections, settings, settings_of
 
 
 class BlockKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,12 +93,12 @@ def block_key(kind: BlockKind, number: int, name: str = "") -> str:
 def _kind(key: str, struct: type) -> BlockKind:
     own = tuple(settings_of(struct, key))
     hints = get_type_hints(struct, include_extras=True)
-    overrides = {name: keys for name, hint in hints.items() if (keys := overrides_of(hint)) is not None}
-    others = {other: settings()[other] for keys in overrides.values() for other in keys}
+    overrides = next((name for name, hint in hints.items() if holds_overrides(hint)), None)
+    others = {} if overrides is None else {each.key: each for each in settings().values() if each.per_site}
     return BlockKind(
         key=key,
         struct=struct,
         own=own,
-        overrides=next(iter(overrides), None),
+        overrides=overrides,
         settings={setting.name: setting for setting in own} | others,
     )

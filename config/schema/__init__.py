@@ -10,8 +10,7 @@ notes: its `meaning`, and of a number its limits and its unit (`between`). The `
 
 To add a choice, add a word to a `Literal`. A visited set is a choice as soon as `visited.backends` names it. To add a
 setting, add a field. A field that is a tuple of structs is an array of tables: blocks, of which a file may have any
-number. A block may have a field `overrides`, whose `extra` lists the keys of the settings that the block may override;
-see `Site`.
+number. A block may have a field `overrides`, for settings of sections that have the note `PER_SITE`; see `Site`.
 """
 
 import msgspec

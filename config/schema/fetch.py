@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import DAY_S, END, IN_NAME, MOST, Options, Text, between, meaning
+from config.schema.kinds import DAY_S, END, IN_NAME, MOST, PER_SITE, Options, Text, between, meaning
 
 Resolver = Literal["dns", "system"]
 Extractor = Annotated[str, Meta(extra={"choices": ("lexbor", "turbohtml", "lxml", "bs4"), "backends": "extractor"})]
@@ -75,25 +75,29 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
             "servers do not use up concurrency."
         ),
     ] = 500
-    timeout_s: Annotated[float, between(0.001, DAY_S, "seconds"), meaning("Longest duration of a fetch.")] = 60.0
-    connect_timeout_s: Annotated[float, between(0.001, DAY_S, "seconds"), meaning("Longest wait for a connection.")] = (
-        20.0
+    timeout_s: Annotated[float, between(0.001, DAY_S, "seconds"), meaning("Longest duration of a fetch."), PER_SITE] = (
+        60.0
     )
+    connect_timeout_s: Annotated[
+        float, between(0.001, DAY_S, "seconds"), meaning("Longest wait for a connection."), PER_SITE
+    ] = 20.0
     head_timeout_s: Annotated[
         float,
         between(0.001, DAY_S, "seconds"),
         meaning("Longest wait from the request to the end of the response headers."),
+        PER_SITE,
     ] = 30.0
     min_window_bytes: Annotated[
         int,
         between(1, MOST, "bytes"),
         meaning("Slowest accepted transfer of a body: this much in each window_s. A slower body is cut."),
+        PER_SITE,
     ] = 1000
     window_s: Annotated[
-        float, between(0.001, DAY_S, "seconds"), meaning("Time over which the speed of a body is measured.")
+        float, between(0.001, DAY_S, "seconds"), meaning("Time over which the speed of a body is measured."), PER_SITE
     ] = 20.0
     max_body_bytes: Annotated[
-        int, between(1, MOST, "bytes"), meaning("Longer bodies are cut at this size; their record says so.")
+        int, between(1, MOST, "bytes"), meaning("Longer bodies are cut at this size; their record says so."), PER_SITE
     ] = 20_000_000
     max_sitemap_bytes: Annotated[
         int,
@@ -180,7 +184,7 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
         int, between(0, 1000, "redirects"), meaning("Longest chain of redirects that is followed.")
     ] = 10
     languages: Annotated[
-        tuple[Language, ...], meaning("Preferred languages, the best first; sent as Accept-Language.")
+        tuple[Language, ...], meaning("Preferred languages, the best first; sent as Accept-Language."), PER_SITE
     ] = ()
     headers: Annotated[
         dict[HeaderName, HeaderValue],
@@ -189,6 +193,7 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
             "directory."
         ),
         Meta(extra={"is_secret": True}),
+        PER_SITE,
     ] = {}
     cookies: Annotated[
         bool,
@@ -196,6 +201,7 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
             "Store cookies, and send them back to the site that set them, also after a restart. They are stored "
             "unencrypted in the crawl directory."
         ),
+        PER_SITE,
     ] = False
     hsts: Annotated[
         bool, meaning("If a server has asked for https only (HSTS), treat its http URLs as redirects to https.")

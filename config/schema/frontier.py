@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import DAY_S, END, IN_NAME, MOST, Options, Place, Text, between, meaning
+from config.schema.kinds import DAY_S, END, IN_NAME, MOST, PER_SITE, Options, Place, Text, between, meaning
 from frontier.backends import BACKENDS as FRONTIERS
 from visited.backends import BACKENDS, REMOTE
 
@@ -61,15 +61,16 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
         meaning("What the state survives: a crash of the process, or also a power failure (power, which is slower)."),
     ] = "process"
     max_attempts: Annotated[
-        int, between(1, 1000, "fetches"), meaning("Attempts to fetch a URL before it has failed.")
+        int, between(1, 1000, "fetches"), meaning("Attempts to fetch a URL before it has failed."), PER_SITE
     ] = 4
     retry_delay_s: Annotated[
         float,
         between(0, 30 * DAY_S, "seconds"),
         meaning("Wait before the second attempt. It doubles before each further one."),
+        PER_SITE,
     ] = 30.0
     retry_max_delay_s: Annotated[
-        float, between(0, 30 * DAY_S, "seconds"), meaning("Longest wait between two attempts.")
+        float, between(0, 30 * DAY_S, "seconds"), meaning("Longest wait between two attempts."), PER_SITE
     ] = 3600.0
     open_after: Annotated[
         int,
@@ -79,11 +80,13 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
             "From then on the crawl tries only one of its URLs, after longer and longer rests. Failed name look-ups "
             "and refused connections count against the host from the first."
         ),
+        PER_SITE,
     ] = 3
     dead_after: Annotated[
         int,
         between(1, 1000, "failures"),
         meaning("Failures of a host in a row after which the crawl gives up its remaining URLs without a request."),
+        PER_SITE,
     ] = 8
     order: Annotated[
         Order,
@@ -122,6 +125,7 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
     total_budget: Annotated[
         Annotated[int, between(1, MOST)] | None,
         meaning("Cost after which a queue is retired: its remaining URLs are kept, but not fetched."),
+        PER_SITE,
     ] = None
     error_penalty: Annotated[
         int, between(0, 1_000_000), meaning("Additional cost of a fetch that fails at the server.")

@@ -23,6 +23,8 @@ Options = dict[str, Any]
 DAY_S = 86_400
 YEAR_S = 366 * DAY_S
 MOST = 10**12
+PER_SITE = Meta(extra={"per_site": True})
+"""The note of a setting that a block `[[site]]` may set, too. `wiring` gives it to its component by URL or by queue."""
 
 PURPOSES: Final = ("search", "archive", "text-mining", "ai-use", "train-ai")
 Purpose = Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import END, MOST, YEAR_S, Options, Text, between, meaning
+from config.schema.kinds import END, MOST, PER_SITE, YEAR_S, Options, Text, between, meaning
 
 Within = Literal["host", "domain", "prefix", "any"]
 RuleName = Annotated[
@@ -60,9 +60,10 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     include: Annotated[
         tuple[Text, ...],
         meaning("Patterns (RE2). If there are any, a URL is crawled only if one of them is found in it."),
+        PER_SITE,
     ] = ()
     exclude: Annotated[
-        tuple[Text, ...], meaning("Patterns (RE2). A URL is not crawled if one of them is found in it.")
+        tuple[Text, ...], meaning("Patterns (RE2). A URL is not crawled if one of them is found in it."), PER_SITE
     ] = ()
     embeds: Annotated[bool, meaning("Fetch what a page needs to be shown: images, scripts, styles, media, icons.")] = (
         True
@@ -118,6 +119,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         int,
         between(0, 1_000_000, "links"),
         meaning("Largest number of links between a seed and a page. A seed has depth 0."),
+        PER_SITE,
     ] = 20
     max_url_length: Annotated[int, between(16, 65_536, "characters"), meaning("Longer URLs are not crawled.")] = 2083
 
@@ -126,7 +128,7 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """Limits that keep the crawl out of endless sites. URLs beyond them are not crawled. For images, scripts and
     styles, each limit on a URL is four times as high."""
 
-    max_segments: Annotated[int, between(1, 10_000, "segments"), meaning("Segments of a path.")] = 20
+    max_segments: Annotated[int, between(1, 10_000, "segments"), meaning("Segments of a path."), PER_SITE] = 20
     max_repeats: Annotated[
         int,
         between(1, 10_000, "times"),
@@ -134,21 +136,27 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
             "How often a group of two to four path segments may repeat in a row, or a query parameter with the same "
             "value. A single segment may repeat once more."
         ),
+        PER_SITE,
     ] = 2
     max_parameters: Annotated[
-        int, between(1, 10_000, "parameters"), meaning("Parameters of a query; those without a value do not count.")
+        int,
+        between(1, 10_000, "parameters"),
+        meaning("Parameters of a query; those without a value do not count."),
+        PER_SITE,
     ] = 30
     calendar_years: Annotated[
         int,
         between(0, 10_000, "years"),
         meaning("How far in the future a date in a URL may be. URLs from sitemaps are exempt."),
+        PER_SITE,
     ] = 10
     pages_per_host: Annotated[
-        Annotated[int, between(1, MOST, "pages")] | None, meaning("Pages fetched from one host.")
+        Annotated[int, between(1, MOST, "pages")] | None, meaning("Pages fetched from one host."), PER_SITE
     ] = None
     pages_per_domain: Annotated[
         Annotated[int, between(1, MOST, "pages")] | None,
         meaning("Pages fetched from one registered domain, all its hosts together."),
+        PER_SITE,
     ] = None
     pages_per_pattern: Annotated[
         Annotated[int, between(1, MOST, "pages")] | None,
@@ -156,16 +164,19 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
             "Pages fetched from one host whose URLs differ only in numbers, long hexadecimal names and values of "
             "parameters."
         ),
+        PER_SITE,
     ] = None
-    sitemaps_per_host: Annotated[int, between(0, MOST, "sitemaps"), meaning("Sitemaps fetched from one host.")] = 10_000
+    sitemaps_per_host: Annotated[
+        int, between(0, MOST, "sitemaps"), meaning("Sitemaps fetched from one host."), PER_SITE
+    ] = 10_000
     host_sitemap_bytes: Annotated[
-        int, between(0, 10**18, "bytes"), meaning("Bytes received of all sitemaps of one host.")
+        int, between(0, 10**18, "bytes"), meaning("Bytes received of all sitemaps of one host."), PER_SITE
     ] = 1_000_000_000
     sitemaps_per_domain: Annotated[
-        int, between(0, MOST, "sitemaps"), meaning("Sitemaps fetched from one registered domain.")
+        int, between(0, MOST, "sitemaps"), meaning("Sitemaps fetched from one registered domain."), PER_SITE
     ] = 100_000
     domain_sitemap_bytes: Annotated[
-        int, between(0, 10**18, "bytes"), meaning("Bytes received of all sitemaps of one registered domain.")
+        int, between(0, 10**18, "bytes"), meaning("Bytes received of all sitemaps of one registered domain."), PER_SITE
     ] = 10_000_000_000
 
 

@@ -7,7 +7,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from config import ConfigError, Loaded, Site, json_schema, load, render_show, render_toml
-from config.schema.site import SITE_KEYS
 from config.settings import settings
 from tests.unit.test_config_loader import MINIMAL, problems_of, written
 
@@ -148,7 +147,3 @@ def test_the_json_schema_refuses_the_same_blocks(tmp_path: Path, block: str) -> 
     assert list(Draft202012Validator(json_schema()).iter_errors(tomllib.loads(block))) != []
     with pytest.raises(ConfigError):
         load(written(tmp_path, block), require_seeds=False)
-
-
-def test_what_a_site_may_set_are_settings() -> None:
-    assert set(SITE_KEYS) <= set(settings())
