@@ -73,9 +73,9 @@ class LexborTrees:
             for node in tree.css(_STYLED):
                 reader.inline_style(node.attributes.get("style"))
             if may_style_shapes(lower):
-                read_shapes(reader, (node.attributes for node in tree.css("svg,svg *")))
+                read_shapes(reader, (node.attributes for node in tree.css(":is(svg,svg *)")))
         if may_link_formulas(lower):
-            formulas = ((node.tag or "", node.attributes) for node in tree.css("math[href],math [href]"))
+            formulas = ((node.tag or "", node.attributes) for node in tree.css(":is(math,math *)[href]"))
             read_formulas(reader, formulas, self._readers)
         if b"data-bg" in lower:
             for node in tree.css("[data-bg]"):

@@ -226,6 +226,7 @@ class LinkTests(HtmlExtractorSuite):
         for found in (self.read(html), self.read(html + "<p>text" * 3000)):
             assert hrefs(found) == ["a#x", "b?c&d", "e", "f", "g"]
             assert hrefs(found, LinkKind.CSS) == hrefs(found)
+        assert hrefs(self.read("<svg fill='url(a)'><g><svg mask='url(b)'/></g></svg>")) == ["a", "b"]
         assert hrefs(self.read("<svg><path fill='url(#a)'/><path fill=\"url('#b')\"/></svg><a href=x>y</a>")) == ["x"]
 
     def test_any_element_of_mathml_may_be_a_link(self) -> None:
@@ -235,6 +236,7 @@ class LinkTests(HtmlExtractorSuite):
         )
         for found in (self.read(html), self.read(html + "<p>text" * 3000)):
             assert sorted(hrefs(found, LinkKind.LINK)) == ["a", "b?c&d", "e"]
+        assert hrefs(self.read("<math href=a><mrow><math href=b></math></mrow></math>")) == ["a", "b"]
 
     def test_images_that_are_preloaded_are_links(self) -> None:
         html = (
