@@ -16,7 +16,7 @@ from crawler.operate.report.html.page import html_page
 from crawler.operate.report.lists.making import SECTIONS as LISTS
 from crawler.operate.report.making import make_report
 from crawler.operate.report.rows import write_csv
-from crawler.operate.report.text import heading, host_lines, host_tables, list_lines, summary_lines, unknown_orphans
+from crawler.operate.report.text import heading, host_lines, host_tables, list_lines, summary_lines, unknown_lines
 from crawler.status import size
 
 _SUMMED_UP: Final = ("summary", "hosts")
@@ -73,8 +73,8 @@ def report(
     found = make_report(directory, wanted, limit=limit)
     if as_csv:
         write_csv(found, wanted[0], stdout_for_programs())
-        if found.orphans is not None and (unknown := unknown_orphans(found.orphans)):
-            click.echo(unknown, err=True)
+        for line in unknown_lines(found):
+            click.echo(line, err=True)
     elif as_json:
         left_out = {*_SUMMED_UP} - {*wanted}
         shown = {name: value for name, value in msgspec.to_builtins(found).items() if name not in left_out}

@@ -128,7 +128,7 @@ def list_lines(report: Lists) -> Iterator[str]:
     """The lists of a report."""
     if report.dead_links is not None:
         yield from titled("dead links", _dead_links(report.dead_links.links))
-        yield from _only_first(report.dead_links)
+        yield from map("  {}".format, _only_first(report.dead_links))
         yield from _more_lines(report, "dead-links", " links")
     if report.broken_anchors is not None:
         yield from titled("broken anchors", _broken_anchors(report.broken_anchors.links))
@@ -141,7 +141,7 @@ def list_lines(report: Lists) -> Iterator[str]:
         yield from _more_lines(report, "orphans")
     if report.redirects is not None:
         yield from titled("redirects", _redirects(report.redirects.links))
-        yield from _only_first(report.redirects)
+        yield from map("  {}".format, _only_first(report.redirects))
         yield from _more_lines(report, "redirects", " links")
     if report.duplicates is not None:
         yield from titled("duplicates", (f"{each.url}  same {each.by} as {each.of}" for each in report.duplicates))
@@ -152,6 +152,18 @@ def list_lines(report: Lists) -> Iterator[str]:
     for title, rows in (("slowest", report.slowest), ("largest", report.largest)):
         if rows is not None:
             yield from titled(title, map(_fetched_line, rows))
+
+
+def unknown_lines(report: Lists) -> Iterator[str]:
+    """What the crawl does not know about its lists, for forms that have the rows alone."""
+    if report.dead_links is not None:
+        yield from _only_first(report.dead_links)
+    if report.broken_anchors is not None and not report.broken_anchors.pages:
+        yield NO_ANCHORS
+    if report.orphans is not None and (unknown := unknown_orphans(report.orphans)):
+        yield unknown
+    if report.redirects is not None:
+        yield from _only_first(report.redirects)
 
 
 def _more_lines(report: Lists, name: str, of: str = "") -> Iterator[str]:
@@ -183,7 +195,7 @@ def _is_shown(character: str) -> bool:
 def _only_first(found: DeadLinkList | RedirectList) -> Iterator[str]:
     """Say that only some of the pages are known that link to these URLs."""
     if found.links and not found.is_whole:
-        yield "  Only the page is known where each was found first, because the crawl ran without output.link_details."
+        yield "Only the page is known where each was found first, because the crawl ran without output.link_details."
 
 
 def _broken_anchors(links: Iterable[BrokenAnchor]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -389,6 +390,27 @@ def test_the_command_lists_the_same_of_a_crawl_in_parts(tmp_path: Path) -> None:
     assert EACH > SETTLED
     whole = msgspec.json.decode(one.do("report", "--json").out, type=Report)
     assert whole.dead_links is None
+
+
+@pytest.mark.parametrize(
+    ("section", "columns", "unknown"),
+    [
+        ("broken-anchors", "url,page,", "No page tells its anchors"),
+        ("dead-links", "url,leads_to,", "Only the page is known"),
+        ("redirects", "url,status,", "Only the page is known"),
+    ],
+)
+def test_csv_says_beside_the_rows_what_the_crawl_does_not_know(
+    tmp_path: Path, section: str, columns: str, unknown: str
+) -> None:
+    crawl = make(tmp_path / "one")
+    shutil.rmtree(crawl.directory / "records")
+    moved = record(3, "/old", status=301, via="http://a.test/", redirect="http://a.test/")
+    written(crawl.directory / "records", record(1, "/"), record(2, "/gone", status=404, via="http://a.test/"), moved)
+    told = crawl.do("report", section, "--csv")
+    assert told.out.startswith(columns)
+    assert unknown not in told.out
+    assert unknown in told.err
 
 
 @pytest.mark.parametrize(
