@@ -1,16 +1,14 @@
 """Every visited set, made small, for the tests that run over all of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from types import MappingProxyType
 from typing import BinaryIO
 
-import msgspec
-
+from crawler.testing.visited.making import CAPACITY, ERROR_RATE, domain_of, host_of, make
 from tests.unit.visited.short_hashes import short_hashes
-from visited import LocalSet, SnapshotRefused, VisitedSet, VisitedStats, clear_set
+from visited import SnapshotRefused, VisitedSet, VisitedStats, clear_set
 from visited.backends import BACKENDS, descriptor
 from visited.baselines.fingerprints import FingerprintSet
 from visited.baselines.per_site import PerSiteSet
@@ -22,7 +20,6 @@ from visited.digests.exact_leveldb import LevelDBSet
 from visited.filters.blocked import BlockedSet
 from visited.filters.bloom import BloomSet
 from visited.filters.counting import CountingSet
-from visited.making import make_set
 from visited.splitting.splitting_set import SplittingSet
 from visited.wrappers.forgetting import ForgettingSet
 from visited.wrappers.recent import RecentUrls
@@ -33,9 +30,9 @@ from visited.wrappers.whitelist import WhiteListSet
 Maker = Callable[[Path], VisitedSet]
 """Makes a set that keeps its files, if it has any, in a directory, which may not exist yet."""
 
-CAPACITY = 20_000
-ERROR_RATE = 1e-9
-"""So low that no test sees a false positive by chance."""
+
+def urls_of(start: int, stop: int) -> list[str]:
+    return [f"https://h{number % 13}.example/{number}" for number in range(start, stop)]
 
 
 def dumped(visited: VisitedSet) -> bytes:
@@ -110,13 +107,6 @@ def fingerprints(_directory: Path, *, kernel: Kernel) -> VisitedSet:
 
 def exact_leveldb(directory: Path, *, kernel: Kernel) -> VisitedSet:
     return LevelDBSet(directory / "exact", spill=150, kernel=kernel)
-
-
-def make_backend(name: str, directory: Path, options: Mapping[str, object] = MappingProxyType({})) -> LocalSet:
-    """The set of a descriptor, as a crawl makes it."""
-    found = descriptor(name)
-    folder = None if found.folder is None else directory / found.folder
-    return make_set(found, msgspec.structs.replace(PARAMETERS, directory=folder), options)
 
 
 def recent(_directory: Path) -> VisitedSet:
@@ -199,14 +189,6 @@ def simple(_directory: Path) -> VisitedSet:
     return short_hashes()
 
 
-def host_of(url: str) -> str:
-    return url.split("/")[2] if url.count("/") > 1 else ""
-
-
-def domain_of(url: str) -> str:
-    return ".".join(host_of(url).split(".")[-2:])
-
-
 PARAMETERS = Parameters(capacity=CAPACITY, error_rate=ERROR_RATE, site_of=host_of, domain_of=domain_of)
 FORMS: dict[str, tuple[str, dict[str, object]]] = {
     "bloom by bits": ("bloom", {"bits": 1 << 20}),
@@ -217,34 +199,21 @@ FORMS: dict[str, tuple[str, dict[str, object]]] = {
     "shards of dsbf": ("dsbf", {"split_at": "count", "lists": "urls", "leaf_bits": 1 << 13, "shards": 3}),
 }
 """Sets with options, as a configuration gives them."""
-_WITH_KERNEL = (
-    exact,
-    bloom,
-    blocked,
-    counting4,
-    counting8,
-    counting32,
-    dsbf,
-    dsbf_in_temporary_file,
-    splitting_at_count,
-    persite,
-    persite_hashed,
-    sharded,
-    fingerprints,
-    exact_leveldb,
-)
+_AS_DESCRIBED = (exact, bloom, blocked, counting4, counting8, counting32, persite, sharded, fingerprints)
+"""With the fastest kernel, `DESCRIBED` and `WITH_OPTIONS` have these."""
+_SMALL = (dsbf, dsbf_in_temporary_file, splitting_at_count, persite_hashed, exact_leveldb)
 _PLAIN = (simple, recent, white_listed, verified, verified_bloom, forgetting, stacked)
 
 
-DESCRIBED: dict[str, Maker] = {name: partial(make_backend, name) for name in BACKENDS}
+DESCRIBED: dict[str, Maker] = {name: partial(make, descriptor(name)) for name in BACKENDS}
 WITH_OPTIONS: dict[str, Maker] = {
-    form: partial(make_backend, name, options=options) for form, (name, options) in FORMS.items()
+    form: partial(make, descriptor(name), options=options) for form, (name, options) in FORMS.items()
 }
-STACKED: dict[str, Maker] = {make.__name__: make for make in _PLAIN}
+STACKED: dict[str, Maker] = {each.__name__: each for each in _PLAIN}
 """Wrappers around sets."""
 BY_KERNEL: dict[str, Maker] = {
-    f"{make.__name__}-{kernel.name}": partial(make, kernel=kernel)
-    for kernel in available_kernels()
-    for make in _WITH_KERNEL
+    f"{each.__name__}-{kernel.name}": partial(each, kernel=kernel)
+    for number, kernel in enumerate(available_kernels())
+    for each in (_SMALL if number == 0 else (*_SMALL, *_AS_DESCRIBED))
 }
 SETS: dict[str, Maker] = DESCRIBED | WITH_OPTIONS | STACKED | BY_KERNEL
