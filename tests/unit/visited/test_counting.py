@@ -3,24 +3,9 @@
 import numpy as np
 import pytest
 
-from visited.bits.kernel import (
-    ADD,
-    FORGET,
-    TEST,
-    Kernel,
-    available_kernels,
-)
+from tests.unit.visited.sets import urls_of
+from visited.bits.kernel import ADD, FORGET, TEST, Kernel
 from visited.filters.counting import CountingSet
-
-
-@pytest.fixture(params=available_kernels(), ids=lambda kernel: kernel.name)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    found: Kernel = request.param
-    return found
-
-
-def urls_of(start: int, stop: int) -> list[str]:
-    return [f"https://h{number % 13}.example/{number}" for number in range(start, stop)]
 
 
 @pytest.mark.parametrize("width", [4, 8, 32])

@@ -6,13 +6,9 @@ from pathlib import Path
 import plyvel
 import pytest
 
-from tests.unit.visited.sets import dumped
+from tests.unit.visited.sets import dumped, urls_of
 from visited import SnapshotRefused
 from visited.digests.exact_leveldb import LevelDBSet
-
-
-def urls_of(start: int, stop: int) -> list[str]:
-    return [f"https://h{number % 13}.example/{number}" for number in range(start, stop)]
 
 
 async def test_what_was_spilled_after_the_snapshot_is_undone(tmp_path: Path) -> None:

@@ -10,19 +10,8 @@ from visited.baselines.mitz_32 import mitz_32
 from visited.baselines.numpy_filter import NumpyFilter
 from visited.baselines.salted_md5 import salted_hashes
 from visited.baselines.six_seeds import SEEDS, six_seeds
-from visited.bits.kernel import (
-    ADD,
-    TEST,
-    Kernel,
-    available_kernels,
-)
+from visited.bits.kernel import ADD, TEST, Kernel, available_kernels
 from visited.filters.bloom import BloomSet
-
-
-@pytest.fixture(params=available_kernels(), ids=lambda kernel: kernel.name)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    found: Kernel = request.param
-    return found
 
 
 def as_utf_16(text: str) -> str:

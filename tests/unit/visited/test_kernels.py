@@ -21,26 +21,13 @@ from numpy.typing import NDArray
 from tests.conftest import REPOSITORY
 from visited import KernelRefused
 from visited.bits import kernel as kernels
-from visited.bits.kernel import (
-    ADD,
-    FORGET,
-    TEST,
-    Kernel,
-    available_kernels,
-    best_kernel,
-)
+from visited.bits.kernel import ADD, FORGET, TEST, Kernel, available_kernels, best_kernel
 from visited.bits.memory import Memory, zeros
 from visited.bits.numpy_table import SLOT
 from visited.bits.sketch import SKETCH_BYTES, change_probability, lost_and_variance
 
 URLS = st.lists(st.text(st.characters(), max_size=40) | st.integers(0, 60).map("http://h/{}".format), max_size=120)
 BATCHES = st.lists(st.tuples(URLS, st.sampled_from([TEST, ADD, ADD, FORGET])), max_size=6)
-
-
-@pytest.fixture(params=available_kernels(), ids=lambda kernel: kernel.name)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    found: Kernel = request.param
-    return found
 
 
 def both() -> tuple[Kernel, Kernel]:

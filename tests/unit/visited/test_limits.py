@@ -11,16 +11,12 @@ import numpy as np
 import pytest
 from typing_extensions import Buffer
 
+from tests.unit.visited.sets import urls_of
 from visited import VisitedSet
 from visited.baselines.per_site import PerSiteSet
 from visited.baselines.salted_md5 import salted_md5
 from visited.baselines.six_seeds import six_seeds
-from visited.bits.kernel import (
-    ADD,
-    TEST,
-    Kernel,
-    available_kernels,
-)
+from visited.bits.kernel import ADD, TEST, Kernel
 from visited.digests.exact import ExactSet
 from visited.filters.blocked import BlockedSet
 from visited.filters.bloom import BloomSet
@@ -28,16 +24,6 @@ from visited.filters.counting import CountingSet
 
 MAP_NORESERVE = 0x4000
 """Of Linux; Python names it from 3.13 on."""
-
-
-@pytest.fixture(params=available_kernels(), ids=lambda kernel: kernel.name)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    found: Kernel = request.param
-    return found
-
-
-def urls_of(start: int, stop: int) -> list[str]:
-    return [f"https://h{number % 13}.example/{number}" for number in range(start, stop)]
 
 
 def sparse(size_bytes: int) -> mmap.mmap:

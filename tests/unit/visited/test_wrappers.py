@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.visited.sets import urls_of
 from visited import CannotForget, SnapshotRefused, VisitedSet, VisitedStats
 from visited.baselines.raw_urls import RawUrlSet
 from visited.digests.exact import ExactSet
@@ -18,10 +19,6 @@ from visited.wrappers.recent import RecentUrls
 from visited.wrappers.sharded import ShardedSet
 from visited.wrappers.verified import VerifiedSet
 from visited.wrappers.whitelist import WhiteListSet
-
-
-def urls_of(start: int, stop: int) -> list[str]:
-    return [f"https://h{number % 13}.example/{number}" for number in range(start, stop)]
 
 
 class Asked:

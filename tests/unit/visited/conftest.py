@@ -1,0 +1,12 @@
+"""What the tests of visited sets share."""
+
+import pytest
+
+from visited.bits.kernel import Kernel, available_kernels
+
+
+@pytest.fixture(params=available_kernels(), ids=lambda kernel: kernel.name)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Each of them."""
+    found: Kernel = request.param
+    return found
