@@ -20,6 +20,12 @@ from tests.unit.parts.model import World
 from tests.unit.parts.stored import look, page_of
 
 
+@pytest.fixture
+def crawl(tmp_path: Path) -> Crawl:
+    """In two parts."""
+    return Crawl(tmp_path, World(3, pages=50, parts=2))
+
+
 def foreign_page(world: World, receiver: int, after: int = -1) -> int:
     """A page that belongs to a part."""
     return next(page for page in range(after + 1, 10_000) if world.owner(page) == receiver)
@@ -77,10 +83,8 @@ async def crawl_with_kills(directory: Path, *, seed: int, kills: int) -> None:
 
 
 @in_event_loop
-async def test_links_wait_on_the_disk_for_a_part_that_comes_late(tmp_path: Path) -> None:
-    world = World(3, pages=50, parts=2)
-    crawl = Crawl(tmp_path, world)
-    page = foreign_page(world, 1)
+async def test_links_wait_on_the_disk_for_a_part_that_comes_late(crawl: Crawl) -> None:
+    page = foreign_page(crawl.world, 1)
     async with crawl.running(0, crawls=False) as first:
         await first.frontier.add([page_of(page)])
     async with crawl.running(0, crawls=False) as first:
@@ -93,15 +97,13 @@ async def test_links_wait_on_the_disk_for_a_part_that_comes_late(tmp_path: Path)
 
 
 @in_event_loop
-async def test_a_full_outbox_pauses_the_part_until_the_other_has_taken_half_of_it(tmp_path: Path) -> None:
-    world = World(3, pages=50, parts=2)
-    crawl = Crawl(tmp_path, world)
+async def test_a_full_outbox_pauses_the_part_until_the_other_has_taken_half_of_it(crawl: Crawl) -> None:
     crawl.max_waiting = 4
     async with crawl.running(0, crawls=False) as first:
         page = -1
         for _ in range(4):
             assert not first.frontier.pauses
-            page = foreign_page(world, 1, page)
+            page = foreign_page(crawl.world, 1, page)
             await first.frontier.add([page_of(page)])
         assert first.frontier.pauses.reason == "part 1 has not taken 4 parcels of links yet"
         assert not (await first.carrier.report()).is_idle
@@ -113,15 +115,13 @@ async def test_a_full_outbox_pauses_the_part_until_the_other_has_taken_half_of_i
 
 
 @in_event_loop
-async def test_a_part_goes_on_once_half_of_its_outbox_is_safe_and_not_before(tmp_path: Path) -> None:
-    world = World(3, pages=50, parts=2)
-    crawl = Crawl(tmp_path, world)
+async def test_a_part_goes_on_once_half_of_its_outbox_is_safe_and_not_before(crawl: Crawl) -> None:
     crawl.max_waiting = 4
     receiving = await crawl.exchange(1)
     async with crawl.running(0, crawls=False) as first:
         page = -1
         for _ in range(4):
-            page = foreign_page(world, 1, page)
+            page = foreign_page(crawl.world, 1, page)
             await first.frontier.add([page_of(page)])
         connection = await receiving.accept()
         assert connection is not None
@@ -142,8 +142,7 @@ async def test_a_part_goes_on_once_half_of_its_outbox_is_safe_and_not_before(tmp
 
 
 @in_event_loop
-async def test_a_part_to_which_an_operator_adds_urls_is_not_idle(tmp_path: Path) -> None:
-    crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
+async def test_a_part_to_which_an_operator_adds_urls_is_not_idle(crawl: Crawl) -> None:
     async with crawl.running(0, crawls=False) as part:
         assert (await part.carrier.report()).is_idle
         assert part.carrier.gate.enter()
@@ -153,16 +152,15 @@ async def test_a_part_to_which_an_operator_adds_urls_is_not_idle(tmp_path: Path)
 
 
 @in_event_loop
-async def test_a_part_whose_disk_is_full_confirms_nothing(tmp_path: Path) -> None:
-    world, disk = World(3, pages=50, parts=2), Disk()
-    crawl = Crawl(tmp_path, world)
+async def test_a_part_whose_disk_is_full_confirms_nothing(crawl: Crawl) -> None:
+    disk = Disk()
     calls = SystemCalls(open_database=disk.open)
     async with (
         crawl.running(0, crawls=False) as first,
         crawl.running(1, crawls=False, calls=calls) as second,
     ):
         disk.is_full = True
-        await first.frontier.add([page_of(foreign_page(world, 1))])
+        await first.frontier.add([page_of(foreign_page(crawl.world, 1))])
         await until(lambda: bool(second.frontier.pauses))
         assert first.links.waiting(1) == 1
         assert (await first.carrier.report()).unconfirmed == {1: 1}
@@ -172,11 +170,9 @@ async def test_a_part_whose_disk_is_full_confirms_nothing(tmp_path: Path) -> Non
 
 
 @in_event_loop
-async def test_what_a_part_has_forgotten_is_sent_again_when_it_is_linked_again(tmp_path: Path) -> None:
-    world = World(3, pages=50, parts=2)
-    crawl = Crawl(tmp_path, world)
-    other = foreign_page(world, 1)
-    link = page_of(foreign_page(world, 1, other))
+async def test_what_a_part_has_forgotten_is_sent_again_when_it_is_linked_again(crawl: Crawl) -> None:
+    other = foreign_page(crawl.world, 1)
+    link = page_of(foreign_page(crawl.world, 1, other))
     async with crawl.running(0, crawls=False) as first, crawl.running(1) as second:
         await first.frontier.add([page_of(other)])
         await until(lambda: first.links.waiting(1) == 0)  # a new connection makes it forget, too
@@ -195,10 +191,7 @@ async def test_what_a_part_has_forgotten_is_sent_again_when_it_is_linked_again(t
 
 @pytest.mark.parametrize("other", [{"urls.rules": "2"}, {}, {"urls.rules": "1", "suffixes": "x"}])
 @in_event_loop
-async def test_parts_that_do_not_agree_refuse_each_other_with_both_values(
-    tmp_path: Path, other: dict[str, str]
-) -> None:
-    crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
+async def test_parts_that_do_not_agree_refuse_each_other_with_both_values(crawl: Crawl, other: dict[str, str]) -> None:
     with pytest.raises(ExceptionGroup) as raised:  # noqa: PT012
         async with crawl.running(0, crawls=False) as first:
             crawl.agreement = other
@@ -208,39 +201,33 @@ async def test_parts_that_do_not_agree_refuse_each_other_with_both_values(
 
 
 @in_event_loop
-async def test_parts_whose_difference_passes_try_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_parts_whose_difference_passes_try_again(crawl: Crawl, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    world = World(3, pages=50, parts=2)
-    crawl = Crawl(tmp_path, world)
     crawl.agreement, crawl.passing = {"the configuration": "old"}, ("the configuration",)
     async with crawl.running(1, crawls=False) as second:
         crawl.agreement = {"the configuration": "new"}
         async with crawl.running(0, crawls=False) as first:
-            await first.frontier.add([page_of(foreign_page(world, 0))])
+            await first.frontier.add([page_of(foreign_page(crawl.world, 0))])
             await until(lambda: "another part was refused: all parts of a crawl must agree" in caplog.text)
             second.carrier.agreement.propose(crawl.agreement)
             await until(lambda: first.links.waiting(1) == 0)
 
 
 @in_event_loop
-async def test_parts_that_divide_the_crawl_in_other_ways_refuse_each_others_links(tmp_path: Path) -> None:
-    world = World(3, pages=50, parts=2)
-    crawl = Crawl(tmp_path, world)
+async def test_parts_that_divide_the_crawl_in_other_ways_refuse_each_others_links(crawl: Crawl) -> None:
     with pytest.raises(ExceptionGroup) as raised:  # noqa: PT012
         async with crawl.running(1, crawls=False) as second:
-            crawl.owner = lambda key: 1 - world.ownership.owner(key)
+            crawl.owner = lambda key: 1 - crawl.world.ownership.owner(key)
             async with crawl.running(0, crawls=False) as first:
-                await first.frontier.add([page_of(foreign_page(world, 0))])
+                await first.frontier.add([page_of(foreign_page(crawl.world, 0))])
                 await until(first.carrying.done)
                 assert second.frontier.describe().admitted == 0
     assert raised.group_contains(PartsDisagree, match="was sent .* by part 0, which belongs to part 0")
 
 
 @in_event_loop
-async def test_a_lost_disk_is_a_gap_that_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    world = World(3, pages=50, parts=2)
-    crawl = Crawl(tmp_path, world)
-    page = foreign_page(world, 1)
+async def test_a_lost_disk_is_a_gap_that_is_told_once(crawl: Crawl, caplog: pytest.LogCaptureFixture) -> None:
+    page = foreign_page(crawl.world, 1)
     async with crawl.running(0, crawls=False) as first:
         async with crawl.running(1, crawls=False):
             await first.frontier.add([page_of(page)])
@@ -251,5 +238,5 @@ async def test_a_lost_disk_is_a_gap_that_is_told_once(tmp_path: Path, caplog: py
             async with crawl.running(1, crawls=False) as second:
                 await first.frontier.add([page_of(page)])
                 await until(lambda: second.frontier.describe().gaps == 1 and first.links.waiting(1) == 0)
-                page = foreign_page(world, 1, page)
+                page = foreign_page(crawl.world, 1, page)
     assert sum("were lost on their way" in record.message for record in caplog.records) == 1
