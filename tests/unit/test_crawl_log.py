@@ -15,11 +15,11 @@ from crawler.counters import Counters
 from crawler.library.crawl_log import log_beginning, log_into, log_progress
 from crawler.library.log_form import log_form
 from crawler.progress import Gauge
+from crawler.testing.loops import in_virtual_time
 from frontier import Outcome, UrlState
 from frontier.memory.store import MemoryStore
 from frontier.shell import QueueFrontier
 from tests.unit.frontier.crawls import DONE, lease, now, page, pages
-from tests.unit.frontier.virtual_time import in_virtual_time
 from visited.digests.exact import ExactSet
 
 pytestmark = pytest.mark.usefixtures("_at_info")

@@ -33,6 +33,7 @@ from crawler.page import (
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from crawler.seams import NotTaken
+from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, Lease, Since, UrlState
 from frontier.memory.notes import MemoryNotes
 from tests.unit.crawling import (
@@ -50,7 +51,6 @@ from tests.unit.crawling import (
     redirect,
     star,
 )
-from tests.unit.frontier.virtual_time import in_virtual_time
 
 UNREACHABLE = Verdict(allowed=False, reason="unreachable", asked=True, retry_after_s=5.0, message="connect: refused")
 FORBIDDEN = Verdict(allowed=False, reason="robots")

@@ -10,7 +10,7 @@ import pytest
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import FreeSpaceGuard, free_bytes, one_on_each_disk
 from crawler.disk.used_space import growing_folders
-from tests.unit.frontier.virtual_time import in_virtual_time
+from crawler.testing.loops import in_virtual_time
 
 
 @in_virtual_time

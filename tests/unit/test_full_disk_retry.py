@@ -10,8 +10,8 @@ import pytest
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.page import Fetched, PageRecord
 from crawler.seams import GivenBack, NotTaken
+from crawler.testing.loops import in_virtual_time
 from crawler.write.fanout import Sinks
-from tests.unit.frontier.virtual_time import in_virtual_time
 from tests.unit.write.samples import page, record_of
 
 

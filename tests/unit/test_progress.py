@@ -13,8 +13,8 @@ from crawler.cli.run.streams import LastingStream
 from crawler.counters import Counters
 from crawler.progress import Gauge, line, summary
 from crawler.status import Status
+from crawler.testing.loops import in_virtual_time
 from frontier import FrontierStats
-from tests.unit.frontier.virtual_time import in_virtual_time
 from visited import VisitedStats
 
 FRONTIER = FrontierStats(

@@ -1,7 +1,7 @@
 """That every refused link can be told with its reason."""
 
+from crawler.testing.loops import in_virtual_time
 from tests.unit.crawling import SEED, Rig, Site, page, redirect
-from tests.unit.frontier.virtual_time import in_virtual_time
 
 
 @in_virtual_time

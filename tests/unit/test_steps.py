@@ -13,11 +13,11 @@ from crawler import reading
 from crawler.page import Extract, Page, body_sha1
 from crawler.reading import BYTES_AT_ONCE, in_turn
 from crawler.steps import LINKS_AT_ONCE, at_once
+from crawler.testing.loops import in_virtual_time
 from crawler.url.urls import UrlReader
 from frontier.memory.store import MemoryStore
 from frontier.records import PendingUrl
 from tests.unit.crawling import SEED, Reader, Rig, Site, page, star
-from tests.unit.frontier.virtual_time import in_virtual_time
 
 
 class Turns:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.loops import in_virtual_time
 from frontier import Outcome, UrlState
 from tests.unit.frontier.crawls import DONE, Crawl, lease, none_for, page
-from tests.unit.frontier.virtual_time import in_virtual_time
 
 SLOWED = Outcome(state=UrlState.FAILED, status=503, server_ok=False)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.loops import in_virtual_time
 from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
@@ -16,7 +17,6 @@ from frontier.terms import Terms
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.frontier.crawls import DONE, IDENTITY, check, drain, lease, now, page, turns
 from tests.unit.frontier.disk import Disk
-from tests.unit.frontier.virtual_time import in_virtual_time
 from visited.digests.exact import ExactSet
 
 

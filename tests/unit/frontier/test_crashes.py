@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.loops import in_virtual_time
 from frontier import Lease, Outcome, UrlState
 from frontier.shell import QueueFrontier
 from tests.unit.frontier.crawls import DONE, Crawl, check, drain, lease, page
-from tests.unit.frontier.virtual_time import in_virtual_time
 
 State = tuple[int, int, int, int, int]
 """Admitted, pending, retrying, done, failed."""

@@ -15,6 +15,7 @@ import plyvel
 import pytest
 
 from crawler.testing.disks import mounted
+from crawler.testing.loops import in_virtual_time
 from frontier import FrontierStats, Lease, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb import reads
 from frontier.leveldb.database import SystemCalls
@@ -47,7 +48,6 @@ from tests.unit.frontier.crawls import (
     turns,
 )
 from tests.unit.frontier.disk import Disk
-from tests.unit.frontier.virtual_time import in_virtual_time
 from visited.digests.exact import ExactSet
 from visited.filters.bloom import BloomSet
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, StoreFull
 from frontier.leveldb.format.keys import links_key
 from frontier.link_table.table import LinkCount, PythonLinkTable, make_link_table, url_digest
@@ -17,7 +18,6 @@ from frontier.memory.store import MemoryStore
 from frontier.store import Store
 from frontier.transitions.link_counts import WRITE_ALL_EVERY_S, LinkCounts
 from tests.unit.frontier.crawls import DONE, Crawl, leveldb, page, pages
-from tests.unit.frontier.virtual_time import in_virtual_time
 
 
 class Watched(MemoryStore):

@@ -12,6 +12,7 @@ import plyvel
 import pytest
 
 from crawler.disk.directory import CrawlDirectory
+from crawler.testing.loops import in_virtual_time
 from frontier import StoreFailed, UrlState
 from frontier.descriptor import Report
 from frontier.leveldb.store import LevelDBStore
@@ -21,7 +22,6 @@ from frontier.upkeep.repair_batch import Repaired
 from frontier.upkeep.salvage import repair_directory
 from frontier.values import Damaged
 from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, check, drain, lease, leveldb, pages
-from tests.unit.frontier.virtual_time import in_virtual_time
 
 
 def contents(directory: Path) -> dict[bytes, bytes]:

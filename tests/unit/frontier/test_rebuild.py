@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import frontier.upkeep.rebuild
+from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, LedgerEntry, Outcome, StoreRefused, UrlState
 from frontier.descriptor import RenameResult
 from frontier.leveldb.store import LevelDBStore
@@ -24,7 +25,6 @@ from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.rebuild import rebuild
 from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, drain, lease, now, page
-from tests.unit.frontier.virtual_time import in_virtual_time
 from visited.digests.exact import ExactSet
 
 NEW = {"canonicalization": "without what follows a question mark"}

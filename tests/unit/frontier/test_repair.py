@@ -5,13 +5,13 @@ from pathlib import Path
 import plyvel
 import pytest
 
+from crawler.testing.loops import in_virtual_time
 from frontier import StoreFailed
 from frontier.leveldb.store import LevelDBStore
 from frontier.terms import Terms
 from frontier.upkeep.repair import repair
 from frontier.upkeep.repair_batch import Repaired
 from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, check, drain, lease, leveldb, page, pages
-from tests.unit.frontier.virtual_time import in_virtual_time
 
 
 def damage(directory: Path, prefix: bytes, value: bytes | None = b"\xc1?") -> int:

@@ -7,10 +7,10 @@ import pytest
 from msgspec import structs
 
 from crawler.testing.frontier.crawls import page
+from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, UrlBatch, canonicals_of
 from frontier.transitions.url_checks import check_urls
 from tests.unit.frontier.crawls import Crawl
-from tests.unit.frontier.virtual_time import in_virtual_time
 from visited.digests.exact import ExactSet
 
 URLS = [page("a", str(number)) for number in range(5)]

@@ -13,8 +13,8 @@ from crawler.library.handout import Handout
 from crawler.library.page import CrawledPage
 from crawler.page import Extract, Link, LinkKind, Page, PageRecord
 from crawler.seams import NotTaken
+from crawler.testing.loops import in_virtual_time
 from tests.unit import crawling
-from tests.unit.frontier.virtual_time import in_virtual_time
 
 
 def page(number: int) -> tuple[Page, PageRecord]:
