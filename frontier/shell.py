@@ -34,7 +34,6 @@ from frontier.transitions.snapshotting import Snapshotting
 from frontier.transitions.stats import active_queues, describe, upcoming
 from frontier.transitions.uncancellable import run_uncancellable
 from frontier.values import (
-    Budgets,
     CrawlUrl,
     FrontierStats,
     Lease,
@@ -73,6 +72,7 @@ class QueueFrontier:
         self._admission = Admission(
             store, visited, self._active, self._leases, self._link_counts, self._commit, outgoing=outgoing
         )
+        self.forget, self.record = self._admission.forget, self._admission.record
         self.part_links: StoredPartLinks | None = None
         """Links to and from the other parts of the crawl; None if it has no parts."""
         if outgoing is not None:
@@ -81,8 +81,10 @@ class QueueFrontier:
             )
         self._leasing = Leasing(store, self._active, self._leases, self._commit, is_part=outgoing is not None)
         self._settling = Settling(store, self._active, self._leases, self._link_counts, self._commit)
+        self.begin_fetch, self.relocate = self._settling.begin_fetch, self._settling.relocate
         self._operator = Operator(store, self._active)
         self._budgeting = Budgeting(store, self._active, self._operator, self._commit)
+        self.set_budgets = self._budgeting.set_budgets
         self.active_queues = partial(active_queues, self._active)
         self.upcoming = partial(upcoming, self._active)
         self.tend = partial(tend, store, visited, self._commit, self._admission.lock)
@@ -156,12 +158,6 @@ class QueueFrontier:
         if lease is None:
             raise StopAsyncIteration
         return lease
-
-    def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
-        return self._settling.begin_fetch(lease, address, prerequisite)
-
-    def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
-        self._settling.relocate(lease, address, prerequisite)
 
     # leases come back
 
@@ -241,16 +237,7 @@ class QueueFrontier:
     async def make_safe(self) -> None:
         await self._commit.sync(whatever_durability=True)
 
-    async def set_budgets(self, budgets: Budgets, /) -> None:
-        await self._budgeting.set_budgets(budgets)
-
     # the ledger
-
-    async def forget(self, canonicals: Iterable[str], /) -> int:
-        return await self._admission.forget(canonicals)
-
-    async def record(self, entries: Iterable[LedgerEntry], /) -> int:
-        return await self._admission.record(entries)
 
     async def skip_numbers(self, upto: int, /) -> bool:
         return await self._change(partial(self._operator.skip_numbers, upto))

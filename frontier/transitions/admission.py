@@ -105,12 +105,12 @@ class Admission:
         if chosen:
             await self._finish(self._add([], chosen))
 
-    async def forget(self, canonicals: Iterable[str]) -> int:
+    async def forget(self, canonicals: Iterable[str], /) -> int:
         """See `Frontier.forget`."""
         return await self._finish(self._forget(dict.fromkeys(canonicals)))
 
-    async def record(self, entries: Iterable[LedgerEntry]) -> int:
-        """See `QueueFrontier.record`."""
+    async def record(self, entries: Iterable[LedgerEntry], /) -> int:
+        """See `Recovering.record`."""
         batch = {entry.canonical: entry for entry in entries}
         for entry in batch.values():
             if entry.state is UrlState.PENDING:

@@ -22,7 +22,7 @@ class Budgeting:
         self._operator = operator
         self._commit = commit
 
-    async def set_budgets(self, budgets: Budgets) -> None:
+    async def set_budgets(self, budgets: Budgets, /) -> None:
         """Active queues that have spent these budgets are retired now, others when their turn comes."""
         active = self._active
         active.set_budgets(budgets)

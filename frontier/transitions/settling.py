@@ -190,7 +190,8 @@ class Settling:
         end = msgspec.structs.replace(end, record=record, state=staying.state, spills=False)
         return end, QueueUpdate(record, queue.record.position, update.group_rests)
 
-    def begin_fetch(self, lease: Lease, address: str | None, prerequisite: str | None) -> bool:
+    def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
+        """See `Frontier.begin_fetch`."""
         held = self._leases.get(lease)
         held.for_prerequisite = prerequisite is not None
         queue, active = held.queue, self._active
@@ -214,7 +215,8 @@ class Settling:
         active.waiters.wake(min(active.schedule.leasable_count, 2))
         return True
 
-    def relocate(self, lease: Lease, address: str, prerequisite: str | None) -> None:
+    def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
+        """See `Frontier.relocate`."""
         held, active = self._leases.get(lease), self._active
         queue = held.queue
         if prerequisite is None:
