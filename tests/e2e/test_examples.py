@@ -56,7 +56,6 @@ from crawler.write.database.postgres import PostgresOptions, PostgresSink
 from crawler.write.database.rows import RowOptions
 from crawler.write.database.sqlite import SqliteSink
 from crawler.write.descriptor import Parameters
-from frontier import FrontierStats
 from tests.e2e.crawling import COMPLETE, LIMIT, ONCEOVER, USAGE, Web, environment, onceover, setting, start, started
 from tests.e2e.examples import (
     PAGES,
@@ -68,6 +67,7 @@ from tests.e2e.examples import (
     is_in,
     without_numbers,
 )
+from tests.frontier_stats import frontier_stats
 from tests.ports import free_port
 from tests.postgres import running_postgres
 from tests.timeouts import MAX_WAIT_S
@@ -469,20 +469,7 @@ def check_json_log(block: Block, folder: Path, shell: Shell) -> None:
 
 
 def check_progress_lines(block: Block, folder: Path, shell: Shell) -> None:
-    counts = FrontierStats(
-        admitted=55,
-        pending=14,
-        in_process=0,
-        retrying=0,
-        done=0,
-        failed=0,
-        excluded=0,
-        ready_queues=0,
-        in_process_queues=0,
-        snoozed_queues=3,
-        next_wake_s=0.3,
-        next_wake_key="test,sim,h00003",
-    )
+    counts = frontier_stats(admitted=55, pending=14, snoozed_queues=3, next_wake_s=0.3, next_wake_key="test,sim,h00003")
     retrying = msgspec.structs.replace(
         counts, pending=0, retrying=4, snoozed_queues=0, next_wake_s=15.5, next_wake_key=None
     )
@@ -575,16 +562,11 @@ def running_status() -> CrawlStatus:
     tally = Counters()
     tally.pages, tally.bytes_received, tally.links, tally.admitted = 91, 384_700, 2_792, 243
     tally.responses[200] = 97
-    counts = FrontierStats(
+    counts = frontier_stats(
         admitted=244,
         pending=147,
-        in_process=0,
         retrying=1,
         done=96,
-        failed=0,
-        excluded=0,
-        ready_queues=0,
-        in_process_queues=0,
         snoozed_queues=5,
         next_wake_s=0.4,
         next_wake_key="org,example,www",

@@ -14,10 +14,10 @@ from crawler.counters import Counters
 from crawler.progress import Gauge, line, summary
 from crawler.status import Status
 from crawler.testing.loops import in_virtual_time
-from frontier import FrontierStats
+from tests.frontier_stats import frontier_stats
 from visited import VisitedStats
 
-FRONTIER = FrontierStats(
+FRONTIER = frontier_stats(
     admitted=2472,
     pending=100,
     in_process=4,
@@ -28,8 +28,6 @@ FRONTIER = FrontierStats(
     ready_queues=1,
     in_process_queues=3,
     snoozed_queues=36,
-    next_wake_s=None,
-    next_wake_key=None,
 )
 BLOOM = VisitedStats(
     backend="bloom", count=2472, capacity=100_000, memory_bytes=239_800, fill=0.017, false_positive_rate=2e-5

@@ -1,52 +1,12 @@
 """That a status is put into words that say what is being waited for."""
 
-import msgspec
 import pytest
 
 from crawler.counters import Counters, InFlight
 from crawler.status import duration, host_of, rate, size, status_of, why_waiting
 from frontier import FrontierStats
+from tests.frontier_stats import frontier_stats
 from visited import VisitedStats
-
-
-def stats(
-    *,
-    ready: int = 0,
-    snoozed: int = 0,
-    retrying: int = 0,
-    wake_s: float | None = None,
-    key: str | None = None,
-    troubled: int = 0,
-    streak: int = 0,
-    trouble: str | None = None,
-    group: str | None = None,
-    held_back: int = 0,
-    why: str | None = None,
-    elsewhere: int = 0,
-    awaits_limit: int = 0,
-) -> FrontierStats:
-    return FrontierStats(
-        admitted=10,
-        pending=5,
-        in_process=0,
-        retrying=retrying,
-        done=0,
-        failed=0,
-        excluded=0,
-        ready_queues=ready,
-        in_process_queues=0,
-        snoozed_queues=snoozed,
-        next_wake_s=wake_s,
-        next_wake_key=key,
-        troubled_queues=troubled,
-        next_wake_streak=streak,
-        next_wake_trouble=trouble,
-        next_group=group,
-        held_back_queues=held_back,
-        next_wake_why=why,
-        groups_elsewhere=elsewhere,
-        awaits_limit=awaits_limit,
-    )
 
 
 def flight(since: float, *, stage: str = "the server", host: str = "a") -> InFlight:
@@ -56,42 +16,56 @@ def flight(since: float, *, stage: str = "the server", host: str = "a") -> InFli
 @pytest.mark.parametrize(
     ("frontier", "in_flight", "expected"),
     [
-        (stats(ready=1), [], None),
-        (stats(), [], None),
+        (frontier_stats(ready_queues=1), [], None),
+        (frontier_stats(), [], None),
         (
-            msgspec.structs.replace(stats(), next_visit_s=7200.0),
+            frontier_stats(next_visit_s=7200.0),
             [],
             "nothing is left to fetch now; the next visit to a page is due in 2 h 0 min",
         ),
-        (stats(), [flight(99.0)], None),
-        (stats(), [flight(50.0), flight(99.0)], None),
+        (frontier_stats(), [flight(99.0)], None),
+        (frontier_stats(), [flight(50.0), flight(99.0)], None),
         (
-            stats(ready=3),
+            frontier_stats(ready_queues=3),
             [flight(90.0)],
             "waiting for one answer; the longest, the server of http://a.test/, for 10 s",
         ),
         (
-            stats(),
+            frontier_stats(),
             [flight(97.0), flight(40.0, stage="robots.txt", host="b")],
             "waiting for 2 answers; the longest, robots.txt of http://b.test/, for 60 s",
         ),
         (
-            stats(snoozed=1, wake_s=4.25, key="test,a"),
+            frontier_stats(snoozed_queues=1, next_wake_s=4.25, next_wake_key="test,a"),
             [],
             "the only host rests between requests; a.test is next, in 4.2 s",
         ),
         (
-            stats(snoozed=7, wake_s=90.0, key="test,a,www:8080"),
+            frontier_stats(snoozed_queues=7, next_wake_s=90.0, next_wake_key="test,a,www:8080"),
             [],
             "all 7 hosts rest between requests; www.a.test:8080 is next, in 1 min 30 s",
         ),
         (
-            stats(snoozed=1, wake_s=90.0, key="test,a", troubled=1, streak=1, trouble="dns"),
+            frontier_stats(
+                snoozed_queues=1,
+                next_wake_s=90.0,
+                next_wake_key="test,a",
+                troubled_queues=1,
+                next_wake_streak=1,
+                next_wake_trouble="dns",
+            ),
             [],
             "the only host rests; a.test is tried next, in 1 min 30 s: it failed once, with dns",
         ),
         (
-            stats(snoozed=3, wake_s=5.0, key="test,a", troubled=2, streak=4, trouble="dns"),
+            frontier_stats(
+                snoozed_queues=3,
+                next_wake_s=5.0,
+                next_wake_key="test,a",
+                troubled_queues=2,
+                next_wake_streak=4,
+                next_wake_trouble="dns",
+            ),
             [],
             (
                 "all 3 hosts rest, 2 of them after failures; a.test is tried next, in 5.0 s: it failed 4 times in a "
@@ -99,30 +73,46 @@ def flight(since: float, *, stage: str = "the server", host: str = "a") -> InFli
             ),
         ),
         (
-            stats(snoozed=2, wake_s=7200.0, key="test,a", troubled=1, streak=1, trouble="dns", why="its hours"),
+            frontier_stats(
+                snoozed_queues=2,
+                next_wake_s=7200.0,
+                next_wake_key="test,a",
+                troubled_queues=1,
+                next_wake_streak=1,
+                next_wake_trouble="dns",
+                next_wake_why="its hours",
+            ),
             [],
             "all 2 hosts rest; a.test is next, in 2 h 0 min: it waits for its hours",
         ),
         (
-            stats(wake_s=5.0, group="ip 192.0.2.1", held_back=1),
+            frontier_stats(next_wake_s=5.0, next_group="ip 192.0.2.1", held_back_queues=1),
             [],
             "one host waits for others at the same server; the address 192.0.2.1 may be asked in 5.0 s",
         ),
         (
-            stats(wake_s=5.0, group="domain test,a", held_back=9),
+            frontier_stats(next_wake_s=5.0, next_group="domain test,a", held_back_queues=9),
             [],
             "9 hosts wait for others at the same server; domain a.test may be asked in 5.0 s",
         ),
-        (stats(held_back=1, elsewhere=1), [], "one host waits for 1 address that other parts ask, too"),
-        (stats(held_back=5, elsewhere=2), [], "5 hosts wait for 2 addresses that other parts ask, too"),
         (
-            stats(ready=2, awaits_limit=3),
+            frontier_stats(held_back_queues=1, groups_elsewhere=1),
+            [],
+            "one host waits for 1 address that other parts ask, too",
+        ),
+        (
+            frontier_stats(held_back_queues=5, groups_elsewhere=2),
+            [],
+            "5 hosts wait for 2 addresses that other parts ask, too",
+        ),
+        (
+            frontier_stats(ready_queues=2, awaits_limit=3),
             [],
             "3 URLs wait for a page that the limit leaves; other parts have begun the rest, or can't be reached",
         ),
-        (stats(snoozed=1, wake_s=0.01, key="test,a"), [], None),
-        (stats(retrying=1, wake_s=5.0), [], "one URL to try again; the next in 5.0 s"),
-        (stats(retrying=12, snoozed=2, wake_s=5.0), [], "12 URLs to try again; the next in 5.0 s"),
+        (frontier_stats(snoozed_queues=1, next_wake_s=0.01, next_wake_key="test,a"), [], None),
+        (frontier_stats(retrying=1, next_wake_s=5.0), [], "one URL to try again; the next in 5.0 s"),
+        (frontier_stats(retrying=12, snoozed_queues=2, next_wake_s=5.0), [], "12 URLs to try again; the next in 5.0 s"),
     ],
 )
 def test_what_is_waited_for_is_said_when_nothing_moves(
@@ -137,7 +127,7 @@ def test_a_status_is_a_copy_that_later_counts_do_not_change() -> None:
     counters.responses[200] += 2
     counters.in_flight[1] = flight(10.0)
     visited = VisitedStats(backend="exact", count=0, capacity=None, memory_bytes=0)
-    status = status_of(counters, stats(), visited, elapsed_s=1.0, recent_pages_per_s=2.0, monotonic=100.0)
+    status = status_of(counters, frontier_stats(), visited, elapsed_s=1.0, recent_pages_per_s=2.0, monotonic=100.0)
     counters.responses[200] += 1
     counters.in_flight.clear()
     assert status.responses == {200: 2, 404: 1}

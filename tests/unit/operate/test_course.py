@@ -10,22 +10,10 @@ from msgspec.structs import replace
 from crawler.course.remaining import RECENT_S
 from crawler.course.stored import read_history
 from crawler.operate.course import CourseKeeper
-from frontier import FrontierStats, QueueStatus
+from frontier import QueueStatus
+from tests.frontier_stats import frontier_stats
 
-STATS = FrontierStats(
-    admitted=10,
-    pending=8,
-    in_process=0,
-    retrying=0,
-    done=2,
-    failed=0,
-    excluded=0,
-    ready_queues=1,
-    in_process_queues=0,
-    snoozed_queues=0,
-    next_wake_s=None,
-    next_wake_key=None,
-)
+STATS = frontier_stats(admitted=10, pending=8, done=2, ready_queues=1)
 
 
 class Queues:

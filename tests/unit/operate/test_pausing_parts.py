@@ -14,7 +14,7 @@ from crawler.operate.parts.members import Parts
 from crawler.operate.refused import Refused
 from crawler.testing.loops import in_event_loop
 from crawler.wiring.configuration import load
-from tests.unit.test_status import stats
+from tests.frontier_stats import frontier_stats
 
 
 class PartInMemory:
@@ -31,7 +31,9 @@ class PartInMemory:
         if self.hangs:
             return Refusal("it hangs", FAILED)
         if isinstance(request, GetStatus):
-            return CrawlStatus(directory="", running=True, pid=7, paused=self.paused, frontier=stats(), run=None)
+            return CrawlStatus(
+                directory="", running=True, pid=7, paused=self.paused, frontier=frontier_stats(), run=None
+            )
         assert isinstance(request, Pause | Resume)
         self.paused = request.reason if isinstance(request, Pause) else None
         return PauseState(paused=self.paused, running=True)

@@ -6,10 +6,10 @@ from crawler.control.replies import CrawlStatus, PartStatus
 from crawler.counters import Counters
 from crawler.page import ConnectionCounts
 from crawler.status import status_of
-from frontier import FrontierStats
+from tests.frontier_stats import frontier_stats
 from visited import VisitedStats
 
-FRONTIER = FrontierStats(
+FRONTIER = frontier_stats(
     admitted=100,
     pending=40,
     in_process=3,
@@ -20,8 +20,6 @@ FRONTIER = FrontierStats(
     ready_queues=4,
     in_process_queues=3,
     snoozed_queues=7,
-    next_wake_s=None,
-    next_wake_key=None,
     held_back_queues=1,
     inactive_queues=9,
     retired_queues=2,

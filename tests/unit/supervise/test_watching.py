@@ -24,7 +24,7 @@ from crawler.supervise.coordination.watched_part import WatchedPart, status_of_a
 from crawler.supervise.part import warning_by
 from crawler.supervise.preparing import Plan, for_parts
 from crawler.testing.loops import in_virtual_time
-from tests.unit.test_status import stats
+from tests.frontier_stats import frontier_stats
 from visited import VisitedStats
 
 
@@ -32,7 +32,7 @@ def status(*, pages: int, received: int = 0, paused: str | None = None) -> Statu
     counters = Counters()
     counters.pages, counters.bytes_received = pages, received
     visited = VisitedStats(backend="exact", count=10, capacity=None, memory_bytes=1)
-    frontier = msgspec.structs.replace(stats(), paused=paused)
+    frontier = frontier_stats(admitted=10, paused=paused)
     return status_of(counters, frontier, visited, elapsed_s=1.0, recent_pages_per_s=0.0, monotonic=0.0)
 
 
@@ -45,7 +45,7 @@ async def test_a_crawl_resumes_what_it_had_before_any_part_went_on(tmp_path: Pat
     loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
     plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2), version="1")
     coordinator = Coordinator(plan, tell=lambda _: None)
-    before, later = (msgspec.structs.replace(stats(), done=count) for count in (3, 50))
+    before, later = (frontier_stats(done=count) for count in (3, 50))
     first = msgspec.structs.replace(opened(), status=msgspec.structs.replace(status(pages=0), frontier=before))
     coordinator.take(0, first)
     coordinator.take(0, Progress(status=msgspec.structs.replace(first.status, frontier=later), is_idle=False))
