@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.loops import in_virtual_time
 from frontier import Outcome, StoreFailed, StoreFull, StoreRefused, UrlState
 from frontier.backends import BACKENDS, descriptor
 from frontier.descriptor import Parameters, checked_options
@@ -12,7 +13,6 @@ from frontier.leveldb.database import Batch, Database
 from frontier.state import FrontierState
 from frontier.terms import Terms
 from tests.unit.frontier.crawls import DONE, lease, leveldb, none_for, page, pages
-from tests.unit.frontier.virtual_time import in_virtual_time
 from visited.digests.exact import ExactSet
 
 TERMS = Terms(identity={"rules": "1"})
