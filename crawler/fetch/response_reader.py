@@ -97,7 +97,7 @@ class _DecodedBody(msgspec.Struct, frozen=True):
     """A body without its transfer coding."""
 
     raw: bytes
-    """With its content coding."""
+    """With its content coding; as received if its transfer coding can't be undone at all."""
     body: bytes
     """Without its content coding."""
     unfinished: bool = False
@@ -127,8 +127,9 @@ def _undo(raw: bytes, layers: list[list[str]], *, max_bytes: int, max_ratio: flo
     [by_transfer, of_content] = layers
     transferred = decode(raw, by_transfer, max_bytes=max_bytes, max_ratio=max_ratio)
     content = decode(transferred.body, of_content, max_bytes=max_bytes, max_ratio=max_ratio)
+    is_lost = transferred.error is not None and not transferred.body
     return _DecodedBody(
-        transferred.body,
+        raw if is_lost else transferred.body,
         content.body if of_content else transferred.body,
         unfinished=transferred.unfinished or content.unfinished,
         error=transferred.error or content.error,

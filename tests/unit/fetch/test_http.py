@@ -436,6 +436,14 @@ async def test_a_transfer_coding_that_ends_with_the_connection_is_undone_too() -
     assert torn.truncated == "disconnect"
 
 
+async def test_a_body_whose_transfer_coding_can_not_be_undone_is_archived_as_it_came() -> None:
+    answered = await answer([head(b"Transfer-Encoding: gzip"), b"no gzip", CLOSE])
+    assert isinstance(answered, Failure)
+    assert (answered.kind, getattr(answered.response, "raw_body", None)) == (FailureKind.ENCODING, b"no gzip")
+    missing = await page_of([head(b"Transfer-Encoding: gzip", status=b"404 Not Found"), b"no gzip", CLOSE])
+    assert (missing.status, missing.body, missing.raw_body) == (404, b"", b"no gzip")
+
+
 @pytest.mark.parametrize(
     ("content_range", "truncated"),
     [
