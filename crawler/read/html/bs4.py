@@ -55,10 +55,10 @@ def _read(document: Document) -> ElementReader[Tag]:
         reader.inline_style(cast(str, node["style"]))
     lower = document.html.lower()
     if may_style_shapes(lower):
-        read_shapes(reader, (cast(Attributes, node.attrs) for node in soup.css.select("svg,svg *")))
+        read_shapes(reader, (cast(Attributes, node.attrs) for node in _within(soup, "svg")))
     if may_link_formulas(lower):
-        formulas = soup.css.select("math[href],math [href]")
-        read_formulas(reader, ((node.name, cast(Attributes, node.attrs)) for node in formulas), readers)
+        formulas = ((node.name, cast(Attributes, node.attrs)) for node in _within(soup, "math"))
+        read_formulas(reader, formulas, readers)
     for node in soup.css.select("[data-bg]"):
         reader.background(cast(str, node["data-bg"]))
     for name in DATA_LINKS if document.options.data_links else ():
@@ -67,6 +67,16 @@ def _read(document: Document) -> ElementReader[Tag]:
     if reader.description is None:
         reader.abstract = summary(_paragraphs(soup))
     return reader
+
+
+def _within(soup: BeautifulSoup, name: str) -> Iterator[Tag]:
+    """The elements of that name and all within them, each once. A selector would look at all around each element."""
+    met: set[int] = set()
+    for root in soup.find_all(name):
+        if id(root) not in met:
+            inside = [root, *root.find_all(True)]
+            met.update(map(id, inside))
+            yield from inside
 
 
 def _tags_around(tag: Tag) -> Iterator[str]:
