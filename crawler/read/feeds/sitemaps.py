@@ -39,7 +39,9 @@ def parse_url_list(text: str, /, *, url: str = "") -> Listing:
         href = line[0].strip()
         if not href:
             continue
-        if " " in href or not (href := add_scheme(href))[:8].lower().startswith(("http://", "https://")):
+        # A tab would join what stands on its two sides, because a URL loses it.
+        has_gap = " " in href or "\t" in href
+        if has_gap or not (href := add_scheme(href))[:8].lower().startswith(("http://", "https://")):
             others += 1
             continue
         if len(links) >= MAX_LINKS:

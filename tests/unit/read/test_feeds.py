@@ -369,6 +369,9 @@ def test_a_list_of_urls_is_one_if_most_lines_are() -> None:
     assert [link.href for link in parse_url_list(headed).links] == ["https://e.org/a", "https://e.org/c"]
     assert parse_url_list("https://e.org/a\nand some words\nand more").links == []
     assert parse_url_list("https://e.org/a has words").links == []
+    assert [link.href for link in parse_url_list("\thttps://e.org/a\t\nhttps://e.org/b\t0.5").links] == [
+        "https://e.org/a"
+    ]
     assert [link.href for link in extract(b"My page:\nhttps://e.org/a", "text/plain").links] == ["https://e.org/a"]
 
 
