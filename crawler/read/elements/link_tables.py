@@ -30,6 +30,8 @@ KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
     "apple-touch-icon-precomposed": LinkKind.EMBED,
     "apple-touch-startup-image": LinkKind.EMBED,
     "mask-icon": LinkKind.EMBED,
+    "fluid-icon": LinkKind.EMBED,
+    "android-touch-icon": LinkKind.EMBED,
     "manifest": LinkKind.EMBED,
     "preload": LinkKind.EMBED,
     "modulepreload": LinkKind.EMBED,

@@ -105,7 +105,7 @@ class LinkTests(HtmlExtractorSuite):
             assert hrefs(found, LinkKind.FRAME) == ["h", "q"]
 
     def test_images_that_phones_show_are_embedded(self) -> None:
-        icons = ("apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image", "mask-icon")
+        icons = "apple-touch-icon apple-touch-icon-precomposed apple-touch-startup-image mask-icon fluid-icon".split()
         found = self.read("".join(f"<link rel={each} href={each}>" for each in icons))
         assert hrefs(found, LinkKind.EMBED) == list(icons)
 
