@@ -66,6 +66,10 @@ def known_error(error: BaseException) -> KnownError | None:
             return KnownError(str(error), REFUSED)
         case DiskFull() | StoreFailed() | OSError() | MemoryError():
             return KnownError(error_text(error), FAILED, may_lack_output=True)
+        case UnicodeEncodeError() if "\udc80" <= error.object[error.start] <= "\udcff":
+            # So Python reads the bytes of names that are no text.
+            found = f"expected names of files in UTF-8, found {error.object!a}; rename it, or move it away"
+            return KnownError(found, REFUSED)
         case BaseExceptionGroup():
             return _known_group(error)
     return None

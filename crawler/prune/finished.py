@@ -64,7 +64,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 def output_files(directories: Sequence[CrawlDirectory]) -> list[OutputFile]:
     """The files of records, then the archives, of each directory, in the order they were written. A file that goes away
-    meanwhile is left out. Raises `DirectoryRefused`."""
+    meanwhile is left out, and so is one whose name is not UTF-8. Raises `DirectoryRefused`."""
     return [file for each in directories for file in _files(each, has_ended=_is_replaced(each.original))]
 
 
@@ -88,6 +88,10 @@ def _files(directory: CrawlDirectory, *, has_ended: bool) -> Iterator[OutputFile
 
 
 def _file(directory: CrawlDirectory, path: Path, paths: Sequence[Path], *, is_finished: bool) -> Iterator[OutputFile]:
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:
+        return  # we did not write it, and the list of what was pruned could not name it
     try:
         sizes = [each.stat().st_size for each in paths if each is path or each.exists()]
         written_at = path.stat().st_mtime

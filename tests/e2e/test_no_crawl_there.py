@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.cli.errors import error_text
+from crawler.cli.errors import error_text, known_error
 from crawler.codes.exit_codes import REFUSED
 from crawler.copies.content import Folder
 from crawler.copies.folder import CopyRefused
@@ -163,3 +163,14 @@ def test_a_backup_of_what_this_user_may_not_write_is_refused_before_anything_is_
     assert f"{crawl} can't be written to" in told
     assert "A backup notes in the crawl which record numbers the copy may use" in told
     assert not (tmp_path / "copy").exists()
+
+
+def test_a_name_that_is_not_utf_8_is_told() -> None:
+    with pytest.raises(UnicodeEncodeError) as failed:
+        "warc/\udce9.warc.gz".encode()
+    told = known_error(failed.value)
+    assert told is not None
+    assert told.message == "expected names of files in UTF-8, found 'warc/\\udce9.warc.gz'; rename it, or move it away"
+    with pytest.raises(UnicodeEncodeError) as failed:
+        "é".encode("ascii")
+    assert known_error(failed.value) is None

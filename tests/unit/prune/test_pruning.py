@@ -73,6 +73,15 @@ def test_files_go_whose_last_page_is_too_old_with_their_indexes_and_the_list_tel
     assert prune(crawl, Keep(seconds=6.5 * DAY_S)) == []
 
 
+def test_a_file_whose_name_is_not_utf_8_stays_and_keeps_no_other(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    odd = crawl.warc / "x\udce9.warc.gz"
+    odd.touch()
+    os.utime(odd, (0, 0))
+    assert prune(crawl, Keep(seconds=1.0)) != []
+    assert archives(crawl.warc)[0] == odd
+
+
 def test_the_numbers_of_pages_with_long_urls_are_kept(tmp_path: Path) -> None:
     long = [f"http://h1.sim.test/{Random(length).randbytes(length).hex()}" for length in (100, 3_000, 30_000)]
     crawl = write(tmp_path, [msgspec.structs.replace(whole(at), url=url) for at, url in enumerate(long)])
