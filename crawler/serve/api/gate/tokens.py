@@ -15,7 +15,7 @@ import secrets
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -64,14 +64,13 @@ class Tokens:
         self._path = self._folder / "tokens.json"
 
     def make_owner(self) -> None:
-        """Make the owner's token if there is none. Raises `TokenRefused` and `OSError`."""
-        try:
-            descriptor = os.open(self.owner_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
-        except FileExistsError:
-            self.known()
-            return
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
+        """Make the owner's token if there is none, or only an empty file, as a power failure leaves it. Raises
+        `TokenRefused` and `OSError`."""
+        with suppress(FileNotFoundError):
+            if self.owner_path.stat().st_size:
+                self.known()
+                return
+        replace_file(self.owner_path, f"{secrets.token_urlsafe(32)}\n".encode(), mode=_MODE)
 
     def known(self) -> list[Token]:
         """All that hold. Raises `TokenRefused`."""

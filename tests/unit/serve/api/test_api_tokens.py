@@ -1,5 +1,6 @@
 """Tokens: their files, their rights, the commands, and the audit."""
 
+import errno
 import os
 import re
 import stat
@@ -38,6 +39,23 @@ def test_the_token_of_the_owner_is_made_once_for_its_owner_and_a_new_one_holds_a
     assert tokens.find("another-token-of-mine") is not None
     assert tokens.find(first) is None
     assert found not in tokens.known()
+
+
+def test_a_full_disk_or_a_power_failure_leaves_no_token_that_keeps_the_daemon_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    tokens, path = Tokens(tmp_path), tmp_path / "token"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            tokens.make_owner()
+    assert not path.exists()
+    path.touch()
+    tokens.make_owner()
+    assert tokens.find(path.read_text().strip()) is not None
 
 
 def test_a_token_that_others_know_is_refused(tmp_path: Path) -> None:
