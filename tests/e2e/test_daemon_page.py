@@ -235,6 +235,11 @@ def test_the_focus_stays_with_a_crawl_when_others_come_and_go(tmp_path: Path) ->
         expect(page.get_by_role("heading", name="Crawls")).to_be_focused()
         # Others also move behind it, where the order changes.
         assert page.evaluate(MOVED) == "213"
+        # Of two dialogs, as when a token holds no longer, each has its own name.
+        page.evaluate(
+            """import("/dom.js").then(({ ask }) => ["One", "Two"].forEach((title) => ask({ title, doIt: "Do" })))"""
+        )
+        expect(page.get_by_role("dialog", name="Two")).to_be_visible()
 
 
 MOVED = """import("/dom.js").then(({ h, show }) => {

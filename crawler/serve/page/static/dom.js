@@ -109,7 +109,7 @@ export function say(text) {
 /** Ask before something is done. Resolves to the values of the form, or null if the reader does not want it. */
 export function ask({ title, text, problem, field, value = "", longest = 2000, isSecret = false, doIt, isGrave = false }) {
   return new Promise((resolve) => {
-    const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
+    const dialog = h("dialog", { "aria-label": title });
     const decide = (answer) => (event) => {
       event.preventDefault();
       const value = field ? dialog.querySelector("input").value : "";
@@ -119,7 +119,7 @@ export function ask({ title, text, problem, field, value = "", longest = 2000, i
     };
     dialog.append(
       h("form", { onsubmit: decide(true) },
-        h("h2", { id: "dialog-title" }, title),
+        h("h2", null, title),
         text && h("p", null, text),
         problem && h("p", { class: "problem", role: "alert" }, problem),
         field && h("label", null, field, h("input", { type: isSecret ? "password" : "text", value, maxlength: longest, autocomplete: "off", spellcheck: "false" })),
