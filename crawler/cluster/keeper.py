@@ -163,6 +163,7 @@ class LeaseKeeper:
             if not self._troubles:
                 log.warning("leases can't be %s, because Redis can't be used: %s", what, reason)
             self._troubles[what] = reason
+            await self._register.reconnect()
         except RegisterDamaged as error:
             if self._damage != str(error):
                 log.warning("leases are kept, and no others claimed, until this is mended: %s", error)

@@ -55,7 +55,7 @@ from crawler.cluster.values import (
     Identity,
     Retirement,
 )
-from crawler.redis.client import TIMEOUT_S
+from crawler.redis.client import TIMEOUT_S, leave_idle
 from frontier import MAX_LINEAGE
 
 _AGENT_S: Final = 24 * 3600.0
@@ -283,6 +283,10 @@ class Register:
         """A machine leaves."""
         async with asyncio.timeout(TIMEOUT_S):
             await self._client.hdel(self._agents, holder)
+
+    async def reconnect(self) -> None:
+        """The server has not done what it was told. Another one may have taken its place."""
+        await leave_idle(self._client)
 
     def _lease_of(self, part: int) -> str:
         return f"{self._lease}{part}"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from random import sample
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -67,6 +67,14 @@ async def _close(cluster: RedisCluster) -> None:
     # After a failure, the above closes nothing: it takes the client for one that was never used.
     for nodes in ("nodes_cache", "startup_nodes"):
         await cluster.nodes_manager.aclose(nodes)
+
+
+async def leave_idle(client: Client) -> None:
+    """Close the connections that are not in use, so that the next ones may lead elsewhere: a server that has become a
+    replica keeps them, and refuses writes. The client of a cluster asks for another node by itself."""
+    if isinstance(client, Redis):
+        with suppress(*FAILURES):
+            await client.connection_pool.disconnect(inuse_connections=False)
 
 
 def reason_of(error: BaseException, waited_s: float = TIMEOUT_S) -> str:

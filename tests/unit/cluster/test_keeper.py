@@ -10,13 +10,17 @@ import pytest
 import redis
 from redis.exceptions import RedisClusterException
 
+from crawler.cluster.boottime import boottime
 from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed
 from crawler.cluster.register import Register
 from crawler.cluster.values import Cluster
 from crawler.redis.client import connected
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
+from tests.ports import free_port
+from tests.redis_nodes import Node, wait_until
 from tests.redis_server import RedisServer, running_redis
+from tests.tcp_proxy import proxied, to_port
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.cluster.homes import IDENTITY, MemoryHome
 
@@ -224,3 +228,27 @@ async def test_claims_that_are_lost_while_another_one_is_confirmed_are_made_agai
     async with crawl_of(server), kept(server, MemoryHome({0: 1, 1: 1}), "a", FlushedInTurn) as keeper:
         held = {(await change_of(keeper, Held)).part for _ in range(2)}
         assert held == {0, 1}
+
+
+@in_event_loop
+async def test_leases_go_on_after_a_failover_that_leaves_the_server_before_as_a_replica() -> None:
+    """It ends no connection, and refuses writes."""
+    ports = [free_port(), free_port()]
+    with (
+        running_redis(port=ports[0]) as first,
+        running_redis(port=ports[1]) as second,
+        proxied(to_port(ports[0])) as front,
+    ):
+        before, after = (Node(each, port, ()) for each, port in zip((first, second), ports, strict=True))
+        after.ask("REPLICAOF", "127.0.0.1", ports[0])
+        await asyncio.to_thread(wait_until, after.follows)
+        first.url = f"redis://127.0.0.1:{front.port}"
+        async with crawl_of(first), kept(first, MemoryHome(makes=[1]), "a") as keeper:
+            await change_of(keeper, Held)
+            front.dial = to_port(ports[1])
+            after.ask("REPLICAOF", "NO", "ONE")
+            before.ask("REPLICAOF", "127.0.0.1", ports[1])
+            failed_at = boottime()
+            async with asyncio.timeout(MAX_WAIT_S):
+                while keeper.until(1) <= failed_at + LEASE_S:
+                    await keeper.next_change()
