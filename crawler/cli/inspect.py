@@ -11,7 +11,7 @@ import msgspec
 from rich.table import Table
 
 from crawler.cli.fsck import fsck, verify
-from crawler.cli.operate.options import as_json, part, place
+from crawler.cli.operate.options import as_json, part, place, show
 from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.known_urls import UrlForm, UrlVisits
@@ -211,9 +211,6 @@ def visited(path: Path, as_json: bool) -> None:
     """Show the size, fill and losses of the visited set."""
     with reach(path) as crawl:
         stats = crawl.ask(InspectVisited())
-    if as_json:
-        click.echo(msgspec.json.encode(stats))
-        return
     rows: list[tuple[str, str]] = [
         ("backend", stats.backend),
         ("URLs", f"{stats.count:,}" + ("" if stats.capacity is None else f" of {stats.capacity:,}")),
@@ -224,8 +221,7 @@ def visited(path: Path, as_json: bool) -> None:
         ("URLs lost", f"{stats.expected_lost:.3g} ± {stats.lost_sigma:.2g} expected"),
         *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in stats.details.items()),
     ]
-    for name, value in rows:
-        click.echo(f"{name:>13}  {value}")
+    show(stats, (f"{name:>13}  {value}" for name, value in rows), as_json=as_json)
 
 
 @inspect.command("visited-urls")

@@ -5,9 +5,8 @@ import shlex
 from pathlib import Path
 
 import click
-import msgspec
 
-from crawler.cli.operate.options import as_json, directory
+from crawler.cli.operate.options import as_json, directory, show
 from crawler.cli.options import settings_option
 from crawler.codes.exit_codes import COMPLETE
 from crawler.disk.going_on import prefix_option
@@ -48,12 +47,10 @@ def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool)
         )
     else:
         divided = asyncio.run(divide(directory, parts, progress=tell))
-    if as_json:
-        click.echo(msgspec.json.encode(divided))
-    else:
-        click.echo(_sentence(divided))
-        if divided.is_changed and layout is not None and layout.cluster is not None:
-            click.echo(_how_to_register(directory, layout.cluster))
+    lines = [_sentence(divided)]
+    if divided.is_changed and layout is not None and layout.cluster is not None:
+        lines.append(_how_to_register(directory, layout.cluster))
+    show(divided, lines, as_json=as_json)
     return COMPLETE
 
 

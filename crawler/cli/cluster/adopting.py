@@ -4,10 +4,9 @@ import asyncio
 from pathlib import Path
 
 import click
-import msgspec
 
 from crawler.cli.cluster.server import server, settings_of_server
-from crawler.cli.operate.options import as_json
+from crawler.cli.operate.options import as_json, show
 from crawler.cli.options import settings_option
 from crawler.codes.exit_codes import COMPLETE
 from crawler.operate.cluster import adopting
@@ -40,10 +39,8 @@ def adopt(
         texts = asyncio.run(adopting.losses(loaded, parts, directory))
         raise click.UsageError("; ".join([*texts, "to do that, repeat the command with --yes"]))
     adopted = asyncio.run(adopting.adopt(loaded, parts, directory))
-    if as_json:
-        click.echo(msgspec.json.encode(adopted))
-    elif directory is None:
-        click.echo("Adopted. A machine that has room makes them: `onceover cluster status` shows when.")
-    else:
-        click.echo(f"Adopted. Start `onceover crawl --cluster` with --dir {directory} to go on.")
+    then = f"Start `onceover crawl --cluster` with --dir {directory} to go on."
+    if directory is None:
+        then = "A machine that has room makes them: `onceover cluster status` shows when."
+    show(adopted, f"Adopted. {then}", as_json=as_json)
     return COMPLETE

@@ -7,10 +7,9 @@ from collections.abc import Coroutine
 from pathlib import Path
 
 import click
-import msgspec
 
 from crawler.cli.cluster.server import options_of, server
-from crawler.cli.operate.options import as_json
+from crawler.cli.operate.options import as_json, show
 from crawler.cli.options import settings_option
 from crawler.codes.exit_codes import COMPLETE
 from crawler.disk.directory import CrawlDirectory
@@ -58,10 +57,7 @@ def init(
         options["crawl.parts"] = ("--parts", parts)
         loaded = load(configuration, overrides=settings, options=options, environ=os.environ)
         made = asyncio.run(make_cluster(loaded, fresh=fresh))
-    if as_json:
-        click.echo(msgspec.json.encode(made))
-    else:
-        click.echo(_text(made) if directory is None else _text_of_registered(made, directory))
+    show(made, _text(made) if directory is None else _text_of_registered(made, directory), as_json=as_json)
     return COMPLETE
 
 

@@ -4,10 +4,9 @@ import asyncio
 from pathlib import Path
 
 import click
-import msgspec
 
 from crawler.cli.cluster.server import server, settings_of_server
-from crawler.cli.operate.options import as_json
+from crawler.cli.operate.options import as_json, show
 from crawler.cli.options import settings_option
 from crawler.codes.exit_codes import COMPLETE
 from crawler.operate.cluster.forms import ClusterStatus, PartOnMachine
@@ -48,11 +47,7 @@ def status(
     """
     loaded = settings_of_server(directory, url, settings)
     found = asyncio.run(read_status(loaded))
-    if as_json:
-        click.echo(msgspec.json.encode(found))
-    else:
-        for line in lines_of(found):
-            click.echo(line)
+    show(found, lines_of(found), as_json=as_json)
     return COMPLETE
 
 

@@ -4,10 +4,9 @@ import asyncio
 from pathlib import Path
 
 import click
-import msgspec
 
 from crawler.cli.cluster.server import server, settings_of_server
-from crawler.cli.operate.options import as_json
+from crawler.cli.operate.options import as_json, show
 from crawler.cli.options import settings_option
 from crawler.codes.exit_codes import COMPLETE
 from crawler.operate.cluster.forms import ClusterStopping
@@ -28,7 +27,7 @@ def stop(directory: Path | None, url: str | None, settings: tuple[str, ...], now
     machine alone.
     """
     stopping = asyncio.run(stop_cluster(settings_of_server(directory, url, settings), now=now))
-    click.echo(msgspec.json.encode(stopping) if as_json else _text(stopping))
+    show(stopping, _text(stopping), as_json=as_json)
     return COMPLETE
 
 

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from config import toml_value
+from crawler.cli.operate.options import show as show_result
 
 _DAY_S: Final = 86_400
 _folder = click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False))
@@ -96,17 +97,13 @@ def show(folder: Path, as_json: bool) -> None:
     signs = keys.signing_now(found, time())
     if signs is not None:
         _doing(lambda: known.private_key(signs))
-    if as_json:
-        shown = ShownIdentity(
-            keys=tuple(_shown(key, signs) for key in found),
-            directory=str(known.directory_file),
-            path=keys.WELL_KNOWN,
-            media_type=keys.MEDIA_TYPE,
-        )
-        click.echo(msgspec.json.encode(shown))
-        return
-    click.echo(_table(found, signs, time()))
-    click.echo(_publishing(known, keys))
+    shown = ShownIdentity(
+        keys=tuple(_shown(key, signs) for key in found),
+        directory=str(known.directory_file),
+        path=keys.WELL_KNOWN,
+        media_type=keys.MEDIA_TYPE,
+    )
+    show_result(shown, [_table(found, signs, time()), _publishing(known, keys)], as_json=as_json)
 
 
 def _table(found: Iterable[Any], signs: Any, now: float) -> str:

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import click
-import msgspec
 
-from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon, part, place
+from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon, part, place, show
 from crawler.control.requests import TakeCheckpoint
 from crawler.status import number_of, size
 
@@ -23,13 +22,9 @@ def checkpoint(directory: Path, part: int | None, daemon: Daemon | None, as_json
     directory = place(directory, part, daemon)
     with crawl_at(directory, daemon, to_change=True) as crawl:
         taken = crawl.ask(TakeCheckpoint())
-    if as_json:
-        click.echo(msgspec.json.encode(taken))
-        return
     settled = number_of(taken.settled, "settled URL")
+    lines = [f"{directory} does not run, and all of it is on the disk: {settled}, {taken.queued:,} queued"]
     if taken.running:
-        click.echo(f"{directory}: what was done by {taken.at} is on the disk: {settled}, with all output")
-    else:
-        click.echo(f"{directory} does not run, and all of it is on the disk: {settled}, {taken.queued:,} queued")
-    for each in taken.files:
-        click.echo(f"    {each.file}: {size(each.bytes)} ({number_of(each.bytes, 'byte')})")
+        lines = [f"{directory}: what was done by {taken.at} is on the disk: {settled}, with all output"]
+    lines += [f"    {each.file}: {size(each.bytes)} ({number_of(each.bytes, 'byte')})" for each in taken.files]
+    show(taken, lines, as_json=as_json)

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TextIO, TypeVar
@@ -97,6 +97,12 @@ def place(directory: Path, part: int | None, daemon: Daemon | None = None) -> Pa
         return directory if part is None else part_directory(directory, part)
     except ValueError as error:
         raise click.UsageError(f"--part {part}: {error}") from error
+
+
+def show(result: object, text: str | Iterable[str], *, as_json: bool) -> None:
+    """Print the result of a command: as JSON, or for people."""
+    for line in [msgspec.json.encode(result)] if as_json else [text] if isinstance(text, str) else text:
+        click.echo(line)
 
 
 def note_elsewhere(directory: Path) -> None:

@@ -16,6 +16,7 @@ from crawler.cli.operate.options import (
     of_daemon,
     part,
     place,
+    show,
 )
 from crawler.control.replies import CrawlStatus, PartStatus, Stopping
 from crawler.control.requests import GetStatus, Pause, Resume, Stop, checked_reason
@@ -144,11 +145,8 @@ def pause(directory: Path, reason: str, part: int | None, daemon: Daemon | None,
     directory = place(directory, part, daemon)
     with crawl_at(directory, daemon, to_change=True) as crawl:
         state = crawl.ask(Pause(reason=reason))
-    if as_json:
-        click.echo(msgspec.json.encode(state))
-        return
     first = f"; {_in_flight(state.in_flight)} finished first" if state.in_flight else ""
-    click.echo(f"{directory} is paused: {reason}{first}")
+    show(state, f"{directory} is paused: {reason}{first}", as_json=as_json)
 
 
 @click.command()
@@ -161,13 +159,10 @@ def resume(directory: Path, part: int | None, daemon: Daemon | None, as_json: bo
     directory = place(directory, part, daemon)
     with crawl_at(directory, daemon, to_change=True) as crawl:
         state = crawl.ask(Resume())
-    if as_json:
-        click.echo(msgspec.json.encode(state))
-        return
     # A daemon starts a crawl that may go on.
     is_left = daemon is None and not state.running
     start = f": `{go_on_command(directory, daemon)}` goes on" if is_left else ""
-    click.echo(f"{directory} is no longer paused{start}")
+    show(state, f"{directory} is no longer paused{start}", as_json=as_json)
 
 
 @click.command()
@@ -195,13 +190,9 @@ def stop(directory: Path, now: bool, no_wait: bool, daemon: Daemon | None, as_js
             crawl.wait_for_end()
     if not no_wait and daemon is None:
         wait_until_unlocked(directory)
-    if as_json:
-        click.echo(msgspec.json.encode(stopping))
-    elif not stopping.was_running:
-        click.echo(f"{directory} does not run")
-    else:
-        state = "is stopping" if no_wait else "has stopped"
-        click.echo(f"{directory} {state}. To go on: {go_on_command(directory, daemon)}")
+    state = "is stopping" if no_wait else "has stopped"
+    ended = f"{directory} {state}. To go on: {go_on_command(directory, daemon)}"
+    show(stopping, ended if stopping.was_running else f"{directory} does not run", as_json=as_json)
 
 
 @click.command()

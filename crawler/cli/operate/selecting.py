@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 
 import click
-import msgspec
 
-from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon
+from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon, show
 from crawler.cli.options import duration_of
 from crawler.control.requests import ForgetSelected, Recrawl
 from crawler.control.selections import Selected, Selection
@@ -98,9 +97,7 @@ def select(
             place = piece.after
     if host and not looked_at:
         click.echo(f"the crawl has no URL of {host}", err=True)
-    if as_json:
-        click.echo(msgspec.json.encode(Selected(looked_at=looked_at, taken=taken, waiting=waiting, after=None)))
-    else:
-        still = f"; {waiting:,} wait already" if waiting else ""
-        click.echo(f"{taken:,} of {number_of(looked_at, 'URL')} {done}{still}")
+    still = f"; {waiting:,} wait already" if waiting else ""
+    selected = Selected(looked_at=looked_at, taken=taken, waiting=waiting, after=None)
+    show(selected, f"{taken:,} of {number_of(looked_at, 'URL')} {done}{still}", as_json=as_json)
     return waiting

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from crawler.cli.operate.options import show
 from crawler.serve.api.gate.tokens import Rights, Token, Tokens
 from crawler.serve.life.summary import moment_text
 
@@ -44,12 +45,9 @@ def add(directory: Path, name: str, read_only: bool) -> None:
 def list_(directory: Path, as_json: bool) -> None:
     """List the tokens with their rights. The first is that of the owner, which is in DIR/token."""
     listed = [_listed(each) for each in Tokens(directory).known()]
-    if as_json:
-        click.echo(msgspec.json.encode(listed))
-        return
     width = max((len(each.name) for each in listed), default=0)
-    for each in listed:
-        click.echo(f"{each.name:<{width}}  {each.rights:<4}  {each.created_at or 'in the file token'}")
+    lines = (f"{each.name:<{width}}  {each.rights:<4}  {each.created_at or 'in the file token'}" for each in listed)
+    show(listed, lines, as_json=as_json)
 
 
 @token.command()
