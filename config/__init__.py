@@ -49,7 +49,7 @@ from config.schema.compare import COMPARE_BACKENDS, CompareSet, CompareWork
 from config.schema.crawl import Crawl, Limits, OutputSink
 from config.schema.fetch import Fetch
 from config.schema.site import Site
-from config.settings import Setting, settings, settings_of
+from config.settings import Setting, settings, settings_of, value_at, with_values
 from config.show.changes import Change, changes, differences, non_defaults
 from config.show.json_schema import json_schema
 from config.show.render import render_run, render_show, render_toml
@@ -94,6 +94,8 @@ __all__ = [
     "settings",
     "settings_of",
     "toml_value",
+    "value_at",
     "values_of",
     "with_overrides",
+    "with_values",
 ]

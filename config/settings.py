@@ -1,7 +1,7 @@
 """All settings as values, which are derived from the schema. `blocks` handles arrays of tables."""
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, reduce
 from inspect import getdoc
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
@@ -140,6 +140,22 @@ def settings() -> dict[str, Setting]:
 def sections() -> dict[str, type]:
     """The struct of each section, in the order of the schema."""
     return {name: hint for name, hint in get_type_hints(Config).items() if block_struct(hint) is None}
+
+
+def value_at(config: Config, key: str) -> Any:
+    """The value of a setting, or all blocks of a kind."""
+    return reduce(getattr, key.split("."), config)
+
+
+def with_values(config: Config, values: Mapping[str, object]) -> Config:
+    """The configuration with other values of settings, or other blocks of a kind, by key."""
+    tables: dict[str, dict[str, Any]] = {"": {}}
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        tables.setdefault(section, {})[name] = value
+    blocks = tables.pop("")
+    changed = {section: msgspec.structs.replace(getattr(config, section), **table) for section, table in tables.items()}
+    return msgspec.structs.replace(config, **changed, **blocks)
 
 
 def section_meaning(section: str) -> str:

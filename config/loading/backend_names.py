@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from config.loading.blocks import block_kinds, blocks_of
+from config.loading.blocks import block_kinds
 from config.schema import Config
-from config.settings import Setting, settings
+from config.settings import Setting, settings, value_at
 
 
 def named_backends(config: Config) -> Iterator[tuple[str, str]]:
@@ -12,7 +12,7 @@ def named_backends(config: Config) -> Iterator[tuple[str, str]]:
     for setting in settings().values():
         yield from _named(setting, setting.value_in(config))
     for kind in block_kinds().values():
-        for block in blocks_of(config, kind):
+        for block in value_at(config, kind.key):
             for setting in kind.own:
                 yield from _named(setting, getattr(block, setting.name))
 

@@ -12,7 +12,16 @@ import msgspec
 
 from config.schema import Config
 from config.schema.site import Site
-from config.settings import Setting, block_struct, holds_overrides, meaning_of, sections, settings, settings_of
+from config.settings import (
+    Setting,
+    block_struct,
+    holds_overrides,
+    meaning_of,
+    sections,
+    settings,
+    settings_of,
+    with_values,
+)
 
 
 class BlockKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,32 +66,9 @@ def block_kinds() -> dict[str, BlockKind]:
     return found
 
 
-def blocks_of(config: Config, kind: BlockKind) -> tuple[Any, ...]:
-    """The blocks of a kind in a configuration."""
-    section, _, name = kind.key.rpartition(".")
-    found: tuple[Any, ...] = getattr(getattr(config, section) if section else config, name)
-    return found
-
-
-def with_blocks(config: Config, kind: BlockKind, blocks: tuple[Any, ...]) -> Config:
-    """The configuration with these blocks of a kind."""
-    section, _, name = kind.key.rpartition(".")
-    if not section:
-        return msgspec.structs.replace(config, **{name: blocks})
-    return msgspec.structs.replace(
-        config, **{section: msgspec.structs.replace(getattr(config, section), **{name: blocks})}
-    )
-
-
 def with_overrides(config: Config, sites: Iterable[Site]) -> Config:
     """The configuration with the settings of these blocks. Later blocks override earlier ones."""
-    tables: dict[str, dict[str, object]] = {}
-    for site in sites:
-        for key, value in site.overrides.items():
-            section, _, name = key.partition(".")
-            tables.setdefault(section, {})[name] = value
-    changed = {section: msgspec.structs.replace(getattr(config, section), **table) for section, table in tables.items()}
-    return msgspec.structs.replace(config, **changed)
+    return with_values(config, {key: value for site in sites for key, value in site.overrides.items()})
 
 
 def block_key(kind: BlockKind, number: int, name: str = "") -> str:

@@ -9,7 +9,7 @@ from typing import Final, cast
 import msgspec
 
 from config.backends import Backends, OwnBackends
-from config.loading.blocks import block_key, block_kinds, with_blocks, with_overrides
+from config.loading.blocks import block_key, block_kinds, with_overrides
 from config.loading.checks import DEFAULT, check_seeds, cross_check
 from config.loading.files import read_sources
 from config.loading.options import check_options
@@ -20,7 +20,7 @@ from config.loading.values import checked_value
 from config.problems import ConfigError, Problem
 from config.schema import Config
 from config.schema.crawl import Limits
-from config.settings import Setting, sections, settings
+from config.settings import Setting, sections, settings, with_values
 
 _PATHS: Final = ("crawl.seed_files", "output.dedupe_against")
 """Relative ones start from the configuration file."""
@@ -262,8 +262,7 @@ def _with_blocks(
             problems.append(Problem(message, where=block.origin, key=block_key(kind, number)))
         built[kind.key].append(None if missing or problems else kind.build(values))
     if not problems:
-        for key, blocks_of_kind in built.items():
-            config = with_blocks(config, block_kinds()[key], tuple(blocks_of_kind))
+        config = with_values(config, {key: tuple(each) for key, each in built.items()})
     return config, origins, problems
 
 

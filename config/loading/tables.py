@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from config.loading.blocks import block_kinds, blocks_of
+from config.loading.blocks import block_kinds
 from config.loading.sources import Source, table_source
 from config.problems import Problem
 from config.schema import Config
-from config.settings import settings
+from config.settings import settings, value_at
 
 
 def program_source(values: Mapping[Any, object], origin: str) -> Source:
@@ -32,7 +32,7 @@ def values_of(config: Config) -> dict[str, object]:
         if (value := setting.value_in(config)) is not None and value != setting.default
     }
     for kind in block_kinds().values():
-        if blocks := blocks_of(config, kind):
+        if blocks := value_at(config, kind.key):
             values[kind.key] = [_tables(kind.values(block), kind.key)[0] for block in blocks]
     return values
 

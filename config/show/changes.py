@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
-from config.loading.blocks import block_key, block_kinds, blocks_of
+from config.loading.blocks import block_key, block_kinds
 from config.loading.loader import Loaded
 from config.schema import Config
-from config.settings import Setting, settings
+from config.settings import Setting, settings, value_at
 from config.show.render import public_text, value_text
 from config.toml import toml_value
 
@@ -74,7 +74,7 @@ def _values(config: Config) -> dict[str, tuple[Setting, object]]:
         key: (setting, setting.value_in(config)) for key, setting in settings().items()
     }
     for kind in block_kinds().values():
-        for number, block in enumerate(blocks_of(config, kind), start=1):
+        for number, block in enumerate(value_at(config, kind.key), start=1):
             for name, value in kind.values(block).items():
                 values[block_key(kind, number, name)] = (kind.settings[name], value)
     return values

@@ -7,18 +7,13 @@ from typing import Any
 
 import msgspec
 
-from config.loading.blocks import (
-    BlockKind,
-    block_key,
-    block_kinds,
-    blocks_of,
-)
+from config.loading.blocks import BlockKind, block_key, block_kinds
 from config.loading.checks import DEFAULT
 from config.loading.files import RUN_END, RUN_HEAD
 from config.loading.loader import Loaded
 from config.loading.options import options_of
 from config.schema import Config
-from config.settings import Setting, section_meaning, sections, settings
+from config.settings import Setting, section_meaning, sections, settings, value_at
 from config.toml import toml_value
 from config.units import duration_text, size_text
 
@@ -54,7 +49,7 @@ def render_show(loaded: Loaded, *, with_secrets: bool = True) -> list[Row]:
             continue
         rows.append(Row(key=key, value=text(setting, value), origin=loaded.origins[key], meaning=setting.meaning))
     for kind in block_kinds().values():
-        for number, block in enumerate(blocks_of(loaded.config, kind), start=1):
+        for number, block in enumerate(value_at(loaded.config, kind.key), start=1):
             for name, value in kind.values(block).items():
                 key = block_key(kind, number, name)
                 origin = loaded.origins.get(key, DEFAULT)
@@ -120,7 +115,7 @@ def _blocks(config: Config, kind: BlockKind) -> str:
     others = [name for name in kind.settings if "." in name]
     more = f"{_comment('It may also set ' + ', '.join(others) + '.')}\n" if others else ""
     lines = [f"\n{_comment(kind.meaning)}\n# [[{kind.key}]]\n{own}{more}"]
-    for block in blocks_of(config, kind):
+    for block in value_at(config, kind.key):
         written = (f"{name} = {value_text(kind.settings[name], value)}\n" for name, value in _set_values(kind, block))
         lines.append(f"\n[[{kind.key}]]\n" + "".join(written))
     return "".join(lines)

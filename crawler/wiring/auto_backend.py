@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from config import Config, ConfigError, Problem, settings_of
+from config import Config, ConfigError, Problem, settings_of, with_values
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import replace_file
 from crawler.status import number_of, size
@@ -68,18 +68,10 @@ def choose_backend(config: Config, directory: CrawlDirectory) -> tuple[Config, C
         if frontier_backend(config).is_persistent:
             file.parent.mkdir(exist_ok=True)
             replace_file(file, msgspec.json.encode(choice))
-    on_disk = choice.option.backend == EXACT_ON_DISK
-    return (
-        msgspec.structs.replace(
-            config,
-            visited=msgspec.structs.replace(
-                visited,
-                backend="exact" if on_disk else choice.option.backend,
-                store="leveldb" if on_disk else "memory",
-            ),
-        ),
-        choice,
-    )
+    backend, store = choice.option.backend, "memory"
+    if backend == EXACT_ON_DISK:
+        backend, store = "exact", "leveldb"
+    return with_values(config, {"visited.backend": backend, "visited.store": store}), choice
 
 
 def _stored_choice(file: Path) -> Choice | None:

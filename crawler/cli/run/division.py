@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from config import Loaded
+from config import Loaded, with_values
 from crawler.disk.layout import read_layout
 from crawler.wiring.parts import number_of_parts
 
@@ -24,9 +24,8 @@ def keep_parts(loaded: Loaded, *, fresh: bool) -> Loaded:
     parts = None if fresh or loaded.origins["crawl.parts"] != "default" else _stored_parts(loaded)
     if parts is None:
         return loaded
-    crawl = msgspec.structs.replace(loaded.config.crawl, parts=parts)
     origins = loaded.origins | {"crawl.parts": "the crawl in the directory"}
-    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, crawl=crawl), origins=origins)
+    return msgspec.structs.replace(loaded, config=with_values(loaded.config, {"crawl.parts": parts}), origins=origins)
 
 
 def is_in_parts(loaded: Loaded, *, fresh: bool) -> bool:

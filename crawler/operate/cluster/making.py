@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from config import Loaded, render_run
+from config import Loaded, render_run, with_values
 from crawler.cluster.values import Identity
 from crawler.codes.exit_codes import FAILED
 from crawler.operate.cluster.forms import ClusterMade
@@ -75,6 +75,5 @@ def taken(loaded: Loaded) -> Refused:
 
 def with_seeds(loaded: Loaded) -> Loaded:
     """The configuration with all seeds in it: other machines do not have the files."""
-    seeds = tuple(seed.url for seed in loaded.seeds)
-    crawl = msgspec.structs.replace(loaded.config.crawl, seeds=seeds, seed_files=())
-    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, crawl=crawl))
+    seeds = {"crawl.seeds": tuple(seed.url for seed in loaded.seeds), "crawl.seed_files": ()}
+    return msgspec.structs.replace(loaded, config=with_values(loaded.config, seeds))

@@ -8,10 +8,10 @@ from typing import Final, Protocol
 
 import msgspec
 
-from config import Config, ConfigError, Loaded, Problem, render_run
+from config import Config, ConfigError, Loaded, Problem, render_run, value_at, with_values
 from crawler.control.replies import SettingChange
 from crawler.disk.directory import CrawlDirectory
-from crawler.operate.settings.plan import BY_OPERATOR, Plan, make_plan, next_settings, with_values
+from crawler.operate.settings.plan import BY_OPERATOR, Plan, make_plan, next_settings
 from crawler.operate.settings.start import Start, refuse_without_file, with_page_limit
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
@@ -128,7 +128,7 @@ def _with_settings(directory: CrawlDirectory, settings: Sequence[str], recorded:
     keys = {setting.partition("=")[0].strip() for setting in settings}
     _refuse_comparisons(keys, new.config)
     named = [f"limits.{name}" for name in Config().limits.__struct_fields__ if f"limits.{name}" in keys]
-    limits = with_values(recorded.config, new.config, named).limits
+    limits = with_values(recorded.config, {key: value_at(new.config, key) for key in named}).limits
     # The file has what lasts. Of the limits of this run, only those change that are named.
     origins = {key: origin for key, origin in new.origins.items() if origin != _OPTION}
     return msgspec.structs.replace(
@@ -158,7 +158,9 @@ def reader_of_start(directory: CrawlDirectory, start: Start) -> Read:
     def read(recorded: Loaded) -> Loaded:
         new = start.load(directory, named=recorded.config.crawl.directory)
         if new.origins["crawl.parts"] == "default":  # as at a start, a crawl keeps its number of parts
-            new = msgspec.structs.replace(new, config=with_values(new.config, recorded.config, ["crawl.parts"]))
+            new = msgspec.structs.replace(
+                new, config=with_values(new.config, {"crawl.parts": recorded.config.crawl.parts})
+            )
         return with_page_limit(new, start.max_pages)
 
     return read

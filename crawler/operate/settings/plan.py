@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from config import Change, Config, ConfigError, Loaded, Problem, differences
+from config import Change, Config, ConfigError, Loaded, Problem, differences, value_at, with_values
 from crawler.control.replies import SettingChange
 from crawler.wiring.live.effect import Effect, effect_of
 
@@ -36,7 +36,9 @@ def make_plan(recorded: Loaded, running: Loaded, new: Loaded, *, lacks: Mapping[
         raise ConfigError(problems)
     at_once = [of for of, effect in effects.items() if _is_now(of, effect, running.config, new.config, lacks)]
     merged = msgspec.structs.replace(
-        new, config=with_values(running.config, new.config, at_once), origins={**running.origins, **new.origins}
+        new,
+        config=with_values(running.config, {of: value_at(new.config, of) for of in at_once}),
+        origins={**running.origins, **new.origins},
     )
     changes = [
         setting_change(each, "now")
@@ -65,7 +67,7 @@ def _differences(recorded: Loaded, new: Loaded) -> list[Change]:
 
 def _is_now(of: str, effect: Effect, running: Config, new: Config, lacks: Mapping[str, str]) -> bool:
     """A setting that returns to what still holds does so at once, whatever it is."""
-    return (effect.when == "now" and of not in lacks) or _value(running, of) == _value(new, of)
+    return (effect.when == "now" and of not in lacks) or value_at(running, of) == value_at(new, of)
 
 
 def _problems(new: Loaded, refused: Iterable[Change], effects: dict[str, Effect]) -> list[Problem]:
@@ -94,20 +96,3 @@ def _moved(before: Config, after: Config) -> list[Problem]:
 
 def setting_change(change: Change, holds: Literal["now", "restart"], reason: str | None = None) -> SettingChange:
     return SettingChange(key=change.key, was=change.was, now=change.now, text=change.text, holds=holds, reason=reason)
-
-
-def with_values(config: Config, source: Config, keys: Iterable[str]) -> Config:
-    """A configuration with some settings, or all blocks of a kind, of another one."""
-    for key in keys:
-        section, _, name = key.rpartition(".")
-        if not section:
-            config = msgspec.structs.replace(config, **{name: getattr(source, name)})
-            continue
-        changed = msgspec.structs.replace(getattr(config, section), **{name: _value(source, key)})
-        config = msgspec.structs.replace(config, **{section: changed})
-    return config
-
-
-def _value(config: Config, key: str) -> object:
-    section, _, name = key.rpartition(".")
-    return getattr(getattr(config, section) if section else config, name)

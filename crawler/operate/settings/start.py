@@ -7,7 +7,7 @@ from typing import Self
 
 import msgspec
 
-from config import ConfigError, Loaded, Problem
+from config import ConfigError, Loaded, Problem, with_values
 from crawler.disk.directory import CrawlDirectory
 from crawler.wiring.configuration import load
 
@@ -96,6 +96,7 @@ def with_page_limit(loaded: Loaded, max_pages: int | None) -> Loaded:
     """The configuration with another limit of pages for one run."""
     if max_pages is None:
         return loaded
-    limits = msgspec.structs.replace(loaded.config.limits, pages=max_pages)
     lasting = loaded.config.limits if loaded.limits is None else loaded.limits
-    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, limits=limits), limits=lasting)
+    return msgspec.structs.replace(
+        loaded, config=with_values(loaded.config, {"limits.pages": max_pages}), limits=lasting
+    )
