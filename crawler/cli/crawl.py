@@ -1,7 +1,6 @@
 """onceover crawl"""
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ Options = dict[str, tuple[str, object]]
 
 
 @click.command()
-@click.argument("configuration", required=False, type=click.Path(path_type=Path))
+@click.argument("configuration", required=False, type=click.Path())
 @click.option(
     "--seed",
     "seeds",
@@ -73,7 +72,7 @@ Options = dict[str, tuple[str, object]]
 @click.option("--max-pages", type=click.IntRange(min=1), metavar="N", help="Stop this run after N pages.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def crawl(  # noqa: PLR0913 - a command takes each of its options
-    configuration: Path | None,
+    configuration: str | None,
     seeds: tuple[str, ...],
     seed_files: tuple[str, ...],
     preset: str | None,
@@ -116,7 +115,7 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         loaded = load(configuration, overrides=settings, options=options, environ=os.environ, preset=preset)
     loaded = keep_parts(loaded, fresh=fresh)
     start = Start(
-        configuration=None if configuration is None else str(configuration.absolute()),
+        configuration=None if configuration is None else str(Path(configuration).absolute()),
         directory=directory,
         settings=[*settings, *(f"{key}={value}" for key, (_, value) in parts_option(parts).items())],
         preset=preset,
@@ -171,20 +170,23 @@ def _crawl_on_machine(
     return run_on_machine(reached, path, max_parts=max_parts or cores(), as_json=as_json)
 
 
-def _refuse_others(configuration: Path) -> None:
+def _refuse_others(configuration: str) -> None:
     """Refuse a URL, a directory or a list of URLs in place of a configuration file."""
-    if configuration.is_dir():
+    path = Path(configuration)
+    if path.is_dir():
         raise click.UsageError(
-            f"expected a configuration file, found the directory {configuration}: if it is that of a crawl, give it as "
-            f"`--dir {shlex.quote(str(configuration))}`"
+            f"expected a configuration file, found the directory {path}: if it is that of a crawl, give it as "
+            f"`--dir {shlex.quote(str(path))}`"
         )
-    url = re.sub("^(https?:)/", r"\1//", str(configuration))
-    if not configuration.exists() and _is_seed(url):
-        raise click.UsageError(f"expected a configuration file, found the URL {url}: give it as `--seed {url}`")
-    if configuration.is_file() and _begins_with_a_seed(configuration):
+    if not path.exists() and _is_seed(configuration):
         raise click.UsageError(
-            f"expected a configuration file, found the list of URLs {configuration}: give it as "
-            f"`--seed-file {shlex.quote(str(configuration))}`"
+            f"expected a configuration file, found the URL {configuration}: give it as "
+            f"`--seed {shlex.quote(configuration)}`"
+        )
+    if path.is_file() and _begins_with_a_seed(path):
+        raise click.UsageError(
+            f"expected a configuration file, found the list of URLs {path}: give it as "
+            f"`--seed-file {shlex.quote(str(path))}`"
         )
 
 

@@ -96,6 +96,8 @@ def test_the_help_of_crawl_names_each_exit_code(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["crawl", "https://a.test/b"], "found the URL https://a.test/b: give it as `--seed https://a.test/b`"),
+        (["crawl", "https://a.test/b/"], "found the URL https://a.test/b/: give it as `--seed https://a.test/b/`"),
+        (["crawl", "https://a.test/?b&c"], "give it as `--seed 'https://a.test/?b&c'`"),
         (["crawl", "www.example.org/b"], "found the URL www.example.org/b: give it as `--seed www.example.org/b`"),
         (["inspect", "crawl"], "missing command; `onceover inspect --help` shows the usage"),
         (
