@@ -48,6 +48,7 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
             "onceover: no such command 'chekpoint'. Did you mean 'checkpoint'? `onceover --help` shows the usage",
         ),
         (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` shows"),
+        (["status"], "onceover: missing argument 'DIR'; `onceover status --help` shows the usage"),
         (["config", "check"], "onceover: missing argument 'CONFIGURATION...'; `onceover config check --help` shows"),
         (["export", "a", "--to", "b"], "onceover: missing option '--format'. Choose from: jsonl, csv, "),
         (["crawl"], "onceover: there is nothing to crawl: give a configuration file, or --seed URL"),

@@ -41,7 +41,7 @@ def status(directory: Path | None, part: int | None, daemon: Daemon | None, as_j
     If DIR is the folder of a daemon, or with --url alone, list the crawls of the daemon.
     """
     if directory is None and daemon is None:
-        raise click.UsageError("Missing argument 'DIR'.")
+        raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'DIR'", param_type="argument")
     if directory is None or (daemon is None and part is None and is_of_daemon(directory)):
         # Only this needs the daemon's code, which takes long to import.
         from crawler.cli.serve.crawls import list_crawls  # noqa: PLC0415 - see above
