@@ -64,10 +64,11 @@ def report(
         _write_page(found, html)
         return
     wanted = sections or _SUMMED_UP
-    if as_csv and (len(wanted) != 1 or wanted[0] == "summary" or as_json):
-        raise click.UsageError(
-            "--csv prints one section, such as dead-links, and not summary; name it, without --json."
-        )
+    if as_csv and as_json:
+        raise click.UsageError("expected --csv or --json, found both")
+    if as_csv and (len(wanted) != 1 or wanted[0] == "summary"):
+        named = ", ".join(sections) or "none"
+        raise click.UsageError(f"--csv prints one section, such as dead-links, but not summary; found {named}")
     directory = place(directory, part)
     note_elsewhere(directory)
     found = make_report(directory, wanted, limit=limit)

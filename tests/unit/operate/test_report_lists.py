@@ -414,12 +414,21 @@ def test_csv_says_beside_the_rows_what_the_crawl_does_not_know(
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--csv",), ("summary", "--csv"), ("dead-links", "redirects", "--csv"), ("hosts", "--csv", "--json")]
+    ("arguments", "said"),
+    [
+        (["--csv"], "--csv prints one section, such as dead-links, but not summary; found none\n"),
+        (["summary", "--csv"], "but not summary; found summary\n"),
+        (
+            ["dead-links", "redirects", "--csv"],
+            "one section, such as dead-links, but not summary; found dead-links, redirects\n",
+        ),
+        (["hosts", "--csv", "--json"], "expected --csv or --json, found both\n"),
+    ],
 )
-def test_csv_is_of_one_table(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_csv_is_of_one_table(tmp_path: Path, arguments: list[str], said: str) -> None:
     told = make(tmp_path / "one").do("report", *arguments)
     assert told.code == 2
-    assert "--csv" in told.err
+    assert told.err.endswith(said)
 
 
 def test_lists_need_records(tmp_path: Path) -> None:
