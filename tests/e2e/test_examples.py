@@ -772,6 +772,7 @@ SHOWN_ELSEWHERE = {
     ("docs/extending.md", "[build-system]"): check_project,
     ("docs/metrics.md", "scrape_configs:"): check_scrape_configuration,
     ("docs/output.md", "SELECT url_host"): check_query_of_tables,
+    ("docs/output.md", "SELECT title"): check_query_of_tables,
     ("docs/output.md", "FROM read_parquet"): check_query_of_partitions,
     ("docs/parts.md", "crawls/web/"): check_directory_of_parts,
     ("docs/parts.md", "ACL SETUSER"): check_permissions,
