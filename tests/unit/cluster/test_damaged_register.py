@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,12 @@ from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from tests.e2e.crawling import FAILED, assert_told
 from tests.e2e.operating import command_here
-from tests.redis_server import RedisServer, running_redis
+from tests.redis_server import RedisServer
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.cluster.homes import IDENTITY, MemoryHome
 
 PLACE = f"{{test:{IDENTITY.generation}:cluster}}"
 LEASE_S = 2.0
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    with running_redis() as running:
-        yield running
 
 
 @asynccontextmanager

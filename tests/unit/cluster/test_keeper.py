@@ -31,6 +31,7 @@ _Change = TypeVar("_Change", Held, Renewed, Lost, Refused)
 
 @pytest.fixture
 def server() -> Iterator[RedisServer]:
+    """One of the test's own, which it may kill."""
     with running_redis() as running:
         yield running
 

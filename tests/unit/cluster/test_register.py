@@ -1,7 +1,7 @@
 """That the scripts in Redis decide as the model does with which histories are tested."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
@@ -12,18 +12,12 @@ from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import Denied, Forgotten, Granted
 from crawler.redis.client import connected
 from crawler.redis.server import Server
-from tests.redis_server import RedisServer, running_redis
+from tests.redis_server import RedisServer
 from tests.unit.cluster.homes import IDENTITY
 from tests.unit.cluster.model_register import EXISTS, FORGOTTEN, HELD, OLD, UNSURE, ModelRegister
 
 LEASE_S = 3600.0
 WORDS = {HELD: "holds it", EXISTS: "made already", UNSURE: "Redis may have forgotten", OLD: "older than the part"}
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    with running_redis() as running:
-        yield running
 
 
 async def _forget_its_name(register: Register, client: Any) -> str | None:
