@@ -23,7 +23,7 @@ from crawler.wiring.configuration import load
 from crawler.wiring.crawl import open_crawl
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
-from tests.redis_server import running_redis
+from tests.redis_server import RedisServer, running_redis
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.cluster.homes import IDENTITY
 
@@ -148,10 +148,10 @@ async def _tell_of_parts(directory: Path, url: str) -> tuple[list[str], Cluster]
     return told, cluster
 
 
-def test_a_machine_says_what_redis_has_forgotten_and_which_parts_it_has_no_room_for(tmp_path: Path) -> None:
-    directory = made(tmp_path)
-    with running_redis() as server:
-        told, cluster = asyncio.run(_tell_of_parts(directory, server.url))
+def test_a_machine_says_what_redis_has_forgotten_and_which_parts_it_has_no_room_for(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    told, cluster = asyncio.run(_tell_of_parts(made(tmp_path), server.url))
     assert "has no register of this crawl" in told[0]
     assert told[1:] == ["part 2 waits: this machine runs no more than 1 part (--max-parts)."]
     [agent] = cluster.agents.values()

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -26,7 +26,7 @@ from crawler.redis.server import Server
 from crawler.wiring.parts import begin_suffixes
 from tests.e2e.crawling import COMPLETE, FAILED, USAGE, Ended, assert_sound, assert_told
 from tests.e2e.operating import command_here
-from tests.redis_server import RedisServer, running_redis
+from tests.redis_server import RedisServer
 from tests.unit.operate.stored_crawls import PARTS, StoredCrawl, make
 
 _Answer = TypeVar("_Answer")
@@ -90,9 +90,8 @@ def stored(directory: Path, parts: int) -> StoredCrawl:
 
 
 @pytest.fixture
-def machines(tmp_path: Path) -> Iterator[Machines]:
-    with running_redis() as server:
-        yield Machines(stored(tmp_path / "crawl", PARTS), server)
+def machines(tmp_path: Path, server: RedisServer) -> Machines:
+    return Machines(stored(tmp_path / "crawl", PARTS), server)
 
 
 def test_a_crawl_in_parts_of_one_machine_is_registered_as_it_is(machines: Machines) -> None:
@@ -112,15 +111,14 @@ def test_a_crawl_in_parts_of_one_machine_is_registered_as_it_is(machines: Machin
     assert isinstance(machines.claim(0, stored=1), Granted)
 
 
-def test_what_is_no_crawl_in_parts_is_not_registered(tmp_path: Path) -> None:
-    with running_redis() as server:
-        single = Machines(stored(tmp_path / "single", 1), server)
-        assert_told(single.register(), USAGE, "expected a crawl in parts", "onceover parts", "--into N")
-        nothing = command_here("cluster", "init", "--from", str(tmp_path / "nothing"), "--url", server.url)
-        assert_told(nothing, USAGE, "there is no crawl in")
-        assert_told(command_here("cluster", "init", "--url", server.url), USAGE, "--from DIR")
-        both = command_here("cluster", "init", "--from", str(single.directory), "--parts", "2", "--url", server.url)
-        assert_told(both, USAGE, "name neither")
+def test_what_is_no_crawl_in_parts_is_not_registered(tmp_path: Path, server: RedisServer) -> None:
+    single = Machines(stored(tmp_path / "single", 1), server)
+    assert_told(single.register(), USAGE, "expected a crawl in parts", "onceover parts", "--into N")
+    nothing = command_here("cluster", "init", "--from", str(tmp_path / "nothing"), "--url", server.url)
+    assert_told(nothing, USAGE, "there is no crawl in")
+    assert_told(command_here("cluster", "init", "--url", server.url), USAGE, "--from DIR")
+    both = command_here("cluster", "init", "--from", str(single.directory), "--parts", "2", "--url", server.url)
+    assert_told(both, USAGE, "name neither")
 
 
 def test_no_other_crawl_loses_its_prefix_by_that(machines: Machines, tmp_path: Path) -> None:
@@ -231,27 +229,25 @@ def crash(*_: object, **__: object) -> None:
 
 
 def test_after_a_crash_at_any_step_one_of_the_two_crawls_is_usable_and_nothing_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each step is a question to the register, or a file that is replaced."""
-    with running_redis() as server:
-        machines = Machines(stored(tmp_path / "crawl", PARTS), server)
-        assert machines.register().code == COMPLETE
-        urls, crashes = machines.urls(), 0
-        for into in (2, 3):
-            for step in (lambda into=into: machines.divide(into), machines.register):
-                for at in count(1):
-                    with monkeypatch.context() as patch:
-                        crash_at(patch, at)
-                        with suppress(Crashed):
-                            assert_told(step(), COMPLETE)
-                            break
-                    crashes += 1
-                    is_one_crawl(machines)
-            assert len(machines.layout.parts) == into
-            assert machines.urls() == urls
-            assert_sound(machines.directory)
-        assert crashes > 20
+    assert machines.register().code == COMPLETE
+    urls, crashes = machines.urls(), 0
+    for into in (2, 3):
+        for step in (lambda into=into: machines.divide(into), machines.register):
+            for at in count(1):
+                with monkeypatch.context() as patch:
+                    crash_at(patch, at)
+                    with suppress(Crashed):
+                        assert_told(step(), COMPLETE)
+                        break
+                crashes += 1
+                is_one_crawl(machines)
+        assert len(machines.layout.parts) == into
+        assert machines.urls() == urls
+        assert_sound(machines.directory)
+    assert crashes > 20
 
 
 def crash_at(patch: pytest.MonkeyPatch, at: int) -> None:
