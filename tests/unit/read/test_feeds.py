@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.page import Extract, LinkKind, Page
+from crawler.page import Extract, LinkKind
 from crawler.read.feeds import feeds, sitemaps
 from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.sitemaps import MAX_LINKS, parse_url_list
@@ -661,18 +661,8 @@ def test_a_long_text_that_is_no_list_takes_no_memory() -> None:
 
 
 def read_text(body: bytes, charset: str) -> Extract:
-    headers = [(b"Content-Type", f"text/plain; charset={charset}".encode())]
-    return lexbor_extractor().extract(
-        Page(
-            url="https://e.org/a.txt",
-            status=200,
-            headers=headers,
-            fetched_at=0.0,
-            duration_s=0.0,
-            body=body,
-            raw_body=body,
-        )
-    )
+    headers = (("Content-Type", f"text/plain; charset={charset}"),)
+    return lexbor_extractor().extract(page(body, url="https://e.org/a.txt", headers=headers))
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "utf-16"])

@@ -13,6 +13,7 @@ from crawler.simweb.expected import Kind
 from crawler.simweb.page_facts import Declared
 from crawler.simweb.params import WorldParams
 from crawler.simweb.world import Reply, World
+from crawler.testing.read.suite import page
 from crawler.url.urls import Target, UrlReader
 from tests.unit.simweb.walking import charset_of, links
 
@@ -31,15 +32,8 @@ EXTRACTORS: dict[str, LinkExtractor] = {"lexbor": lexbor_extractor(), "lxml": lx
 
 
 def page_of(url: str, reply: Reply) -> Page:
-    return Page(
-        url=url,
-        status=reply.status,
-        headers=[(name.encode(), value.encode()) for name, value in reply.headers],
-        fetched_at=0.0,
-        duration_s=0.0,
-        body=reply.body,
-        raw_body=reply.body,
-    )
+    assert reply.status == 200
+    return page(reply.body, url=url, headers=reply.headers)
 
 
 @pytest.mark.parametrize("name", EXTRACTORS)
