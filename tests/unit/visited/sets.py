@@ -13,7 +13,7 @@ from visited.backends import BACKENDS, descriptor
 from visited.baselines.fingerprints import FingerprintSet
 from visited.baselines.per_site import PerSiteSet
 from visited.baselines.raw_urls import RawUrlSet
-from visited.bits.kernel import Kernel, available_kernels
+from visited.bits.kernel import Kernel, available_kernels, best_kernel
 from visited.descriptor import Parameters
 from visited.digests.exact import ExactSet
 from visited.digests.exact_leveldb import LevelDBSet
@@ -200,7 +200,7 @@ FORMS: dict[str, tuple[str, dict[str, object]]] = {
 }
 """Sets with options, as a configuration gives them."""
 _AS_DESCRIBED = (exact, bloom, blocked, counting4, counting8, counting32, persite, sharded, fingerprints)
-"""With the fastest kernel, `DESCRIBED` and `WITH_OPTIONS` have these."""
+"""With the best kernel, `DESCRIBED` and `WITH_OPTIONS` have these."""
 _SMALL = (dsbf, dsbf_in_temporary_file, splitting_at_count, persite_hashed, exact_leveldb)
 _PLAIN = (simple, recent, white_listed, verified, verified_bloom, forgetting, stacked)
 
@@ -213,7 +213,7 @@ STACKED: dict[str, Maker] = {each.__name__: each for each in _PLAIN}
 """Wrappers around sets."""
 BY_KERNEL: dict[str, Maker] = {
     f"{each.__name__}-{kernel.name}": partial(each, kernel=kernel)
-    for number, kernel in enumerate(available_kernels())
-    for each in (_SMALL if number == 0 else (*_SMALL, *_AS_DESCRIBED))
+    for kernel in available_kernels()
+    for each in (_SMALL if kernel.name == best_kernel().name else (*_SMALL, *_AS_DESCRIBED))
 }
 SETS: dict[str, Maker] = DESCRIBED | WITH_OPTIONS | STACKED | BY_KERNEL
