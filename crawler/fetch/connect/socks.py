@@ -140,7 +140,8 @@ class RoutedConnector(aiohttp.TCPConnector):
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - as aiohttp has it
     ) -> tuple[asyncio.BaseTransport, ResponseHandler]:
         try:
-            return await super()._create_proxy_connection(req, traces, timeout)
+            async with asyncio.timeout(timeout.sock_connect):  # aiohttp waits for the proxy's answer without end
+                return await super()._create_proxy_connection(req, traces, timeout)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, aiohttp.ClientResponseError) as error:
             # The others tell already who has failed.
             if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientHttpProxyError):

@@ -14,7 +14,7 @@ from crawler.page import Failure, FailureKind, Fetched, Page, Request
 from tests.certificates import issued
 from tests.fetchers import http_fetcher
 from tests.proxies import connect_proxy, socks_proxy
-from tests.servers import CLOSE, RESET, Script, Seen, page, raw_server
+from tests.servers import CLOSE, HANG, RESET, Script, Seen, page, raw_server
 from tests.unit.fetch.test_names import FakeDns
 
 LOGIN = ("anna", "correct horse")
@@ -168,6 +168,19 @@ def test_a_proxy_that_opens_no_tunnel_is_named_as_the_cause(loop: str, script: S
             routes = Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"})
             [answer] = await fetched("https://www.far.test/", routes)
             assert (failure(answer).kind, failure(answer).message) == (FailureKind.CONNECT, f"the proxy: {why}")
+
+    run_on(loop, main)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("begun", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_a_tunnel_takes_no_longer_than_a_connection_may(loop: str, begun: bytes) -> None:
+    async def main() -> None:
+        async with raw_server(lambda _: [begun, HANG]) as proxy:
+            routes = Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"})
+            [answer] = await fetched("https://www.far.test/", routes, connect_timeout_s=0.2)
+            assert (failure(answer).kind, failure(answer).message) == (FailureKind.TIMEOUT, "no connection in time")
+            await proxy.gone.wait()
 
     run_on(loop, main)
 
