@@ -1,7 +1,7 @@
 """Servers for tests; those of one script for each path are in `crawler.testing.fetch.raw_server`."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 from crawler.testing.fetch.raw_server import (
@@ -27,11 +27,44 @@ __all__ = [
     "RawServer",
     "Script",
     "Seen",
+    "Serve",
     "front_door",
     "head",
+    "listening",
     "page",
     "raw_server",
 ]
+
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+"""Serves a connection, which is closed afterwards. It may break, or be ended."""
+
+
+@asynccontextmanager
+async def listening(serve: Serve) -> AsyncIterator[int]:
+    """Serve each connection until the end of the block. Yields the port."""
+    tasks: set[asyncio.Task[object]] = set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            await serve(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+            tasks.discard(task)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks)
 
 
 @asynccontextmanager
@@ -47,30 +80,13 @@ async def front_door(plain: RawServer, secure: RawServer) -> AsyncIterator[int]:
         writer.close()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        serving.add(task)
-        try:
-            first = await reader.read(1)
-            port = secure.port if first == b"\x16" else plain.port
-            inner, outer = await asyncio.open_connection("127.0.0.1", port)
-            outer.write(first)
-            async with asyncio.TaskGroup() as group:
-                group.create_task(pipe(reader, outer))
-                group.create_task(pipe(inner, writer))
-        except (ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-            serving.discard(task)
+        first = await reader.read(1)
+        port = secure.port if first == b"\x16" else plain.port
+        inner, outer = await asyncio.open_connection("127.0.0.1", port)
+        outer.write(first)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(pipe(reader, outer))
+            group.create_task(pipe(inner, writer))
 
-    serving: set[asyncio.Task[object]] = set()
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        while serving:
-            for task in serving:
-                task.cancel()
-            await asyncio.sleep(0)
+    async with listening(serve) as port:
+        yield port

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from crawler.page import Failure, Fetched, NotModified, Page, Redirect
-from tests.servers import CUT, RawServer, Script, Seen, head, page, raw_server
+from tests.servers import CUT, RawServer, Script, Seen, Serve, head, listening, page, raw_server
 from tests.zoo import bombs
 from tests.zoo.animals import ANIMALS
 
@@ -32,7 +32,6 @@ LIMITS: dict[str, float] = {
 
 _LINKS = b"".join(b"<a href=/%d>" % number for number in range(1, 30))
 
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 BELOW_HTTP = {
     "tls-expired": "failed tls-expired",
@@ -122,7 +121,7 @@ async def open_zoo(folder: Path, *, robots: bool = False, https: bool = False) -
             server = await stack.enter_async_context(raw_server({"/": _OVER_TLS.get(name, [page(b"secret")])}, tls=tls))
             hosts[f"{name}.{DOMAIN}"] = f"127.0.0.1:{server.port}"
         for name, serve in _RAW.items():
-            port = await stack.enter_async_context(_listening(serve))
+            port = await stack.enter_async_context(listening(serve))
             hosts[f"{name}.{DOMAIN}"] = f"127.0.0.1:{port}"
         hosts[f"nobody-listens.{DOMAIN}"] = "127.0.0.1:1"
         yield Zoo(hosts, str(authorities), plain, https)
@@ -186,32 +185,6 @@ def _self_signed(host: str) -> bytes:
     plain = serialization.NoEncryption()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
     return pem + certificate.public_bytes(serialization.Encoding.PEM)
-
-
-@asynccontextmanager
-async def _listening(serve: Serve) -> AsyncIterator[int]:
-    tasks: set[asyncio.Task[object]] = set()
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        try:
-            await serve(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-            tasks.discard(task)
-
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks)
 
 
 async def _reset(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
