@@ -74,65 +74,32 @@ class CrawlDirectory:
     def __init__(self, path: Path, *, original: Path | None = None, to: Purpose = "run") -> None:
         """`original` is the directory that this one is a copy of, to be read instead of it. Who locks it `to` read
         leaves the time of the lock as it was: so that tells when somebody has last changed the crawl, or begun to."""
-        self.path, self.original = path, path if original is None else original
-        self._to, self.ending = to, ""  # how a run ended: stands in the lock until the next process has it
+        self.path = path
+        self.original = path if original is None else original
+        self.ending = ""
+        """How a run ended. It stands in the lock until the next process has that."""
+        self._to = to
         self._lock: int | None = None
-
-    @property
-    def frontier(self) -> Path:
-        return self.path / "frontier"
-
-    @property
-    def visited(self) -> Path:
-        return self.path / "visited"
-
-    @property
-    def records(self) -> Path:
-        return self.path / "records"
-
-    @property
-    def warc(self) -> Path:
-        return self.path / "warc"
-
-    @property
-    def earlier(self) -> Path:
-        return self.path / "earlier.sqlite"
-
-    @property
-    def sinks(self) -> Path:
-        return self.path / "sinks"
-
-    @property
-    def pruned(self) -> Path:
-        return self.path / "pruned.json"
-
-    @property
-    def pruned_numbers(self) -> Path:
-        return self.path / "pruned"
-
-    @property
-    def fingerprints(self) -> Path:
-        return self.path / "fingerprints"
-
-    @property
-    def browsers(self) -> Path:
-        return self.path / "browsers"
-
-    @property
-    def log(self) -> Path:
-        return self.path / "logs" / "crawl.log"
-
-    @property
-    def course(self) -> Path:
-        return self.log.with_name("course.json")
-
-    @property
-    def configuration(self) -> Path:
-        return self.path / "crawl.toml"
-
-    @property
-    def start(self) -> Path:
-        return self.path / "start.json"
+        self.frontier = path / "frontier"
+        self.visited = path / "visited"
+        self.records = path / "records"
+        self.warc = path / "warc"
+        self.earlier = path / "earlier.sqlite"
+        self.sinks = path / "sinks"
+        self.pruned = path / "pruned.json"
+        self.pruned_numbers = path / "pruned"
+        self.fingerprints = path / "fingerprints"
+        self.browsers = path / "browsers"
+        self.log = path / "logs" / "crawl.log"
+        self.course = self.log.with_name("course.json")
+        self.configuration = path / "crawl.toml"
+        self.start = path / "start.json"
+        self.earlier_settings = path / "crawl.toml.before"
+        self.lock = path / "lock"
+        self.parts = path / "parts.json"
+        self.division = path / "parts.next.json"
+        self.suffixes = path / "public_suffix_list.dat"
+        self.claim = path / "claim.json"
 
     @property
     def earlier_configuration(self) -> Path | None:
@@ -141,30 +108,6 @@ class CrawlDirectory:
         self.check_place()
         found = next((each for each in (self.configuration, self.earlier_settings) if each.exists()), None)
         return None if found is None or self._is_foreign() else found
-
-    @property
-    def earlier_settings(self) -> Path:
-        return self.path / "crawl.toml.before"
-
-    @property
-    def lock(self) -> Path:
-        return self.path / "lock"
-
-    @property
-    def parts(self) -> Path:
-        return self.path / "parts.json"
-
-    @property
-    def division(self) -> Path:
-        return self.path / "parts.next.json"
-
-    @property
-    def suffixes(self) -> Path:
-        return self.path / "public_suffix_list.dat"
-
-    @property
-    def claim(self) -> Path:
-        return self.path / "claim.json"
 
     @property
     def output(self) -> tuple[Path, ...]:
