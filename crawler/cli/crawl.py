@@ -107,9 +107,7 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     if directory is not None:
         options["crawl.directory"] = "--dir", directory
     given = _given_seeds(seeds, seed_files)
-    if (
-        seed_files and not given and (configuration is not None or fresh)
-    ):  # they replace the seeds, of which none is left
+    if seed_files and not given and (configuration is not None or fresh):  # they would replace all seeds
         raise click.UsageError(
             "--seed-file -: expected URLs on standard input, found none; without it, the crawl has the seeds it had"
         )
