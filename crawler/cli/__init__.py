@@ -9,6 +9,7 @@ configuration names can't be reached.
 
 import faulthandler
 import gc
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -113,6 +114,17 @@ class _Onceover(click.Group):
             with formatter.section(title):
                 lines = [(name.ljust(longest), self.commands[name].get_short_help_str(limit)) for name in names]
                 formatter.write_dl(lines)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command. Other crawlers take a URL in its place."""
+        if "://" in args[0] and not ctx.resilient_parsing:
+            seed = shlex.quote(args[0])
+            raise click.UsageError(
+                f"expected a command, found the URL {args[0]}: `onceover crawl --seed {seed}` crawls it"
+            )
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command. If whoever reads its output has enough, as `head` has, it ends without failing."""

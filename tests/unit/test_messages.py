@@ -47,6 +47,10 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
             ["chekpoint"],
             "onceover: no such command 'chekpoint'. Did you mean 'checkpoint'? `onceover --help` shows the usage",
         ),
+        (
+            ["https://a.test/?b&c"],
+            "onceover: expected a command, found the URL https://a.test/?b&c: `onceover crawl --seed 'https://a.test/?b&c'`",
+        ),
         (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` shows"),
         (["status"], "onceover: missing argument 'DIR'; `onceover status --help` shows the usage"),
         (["config", "check"], "onceover: missing argument 'CONFIGURATION...'; `onceover config check --help` shows"),
