@@ -30,6 +30,11 @@ from crawler.status import duration, number_of, row_lines, size
 NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
 _JOINERS: Final = "\u00ad\u200c\u200d"
 """Soft hyphens and joiners, which words of some languages have, and emoji."""
+_SAME: Final = {
+    "body": "same body as",
+    "canonical": "canonical URL is",
+    "text": "almost the same text as",
+}
 _ROBOTS: Final = {
     "allowed": "robots.txt allows everything",
     "partly": "robots.txt disallows a part",
@@ -144,7 +149,7 @@ def list_lines(report: Lists) -> Iterator[str]:
         yield from map("  {}".format, _only_first(report.redirects))
         yield from _more_lines(report, "redirects", " links")
     if report.duplicates is not None:
-        yield from titled("duplicates", (f"{each.url}  same {each.by} as {each.of}" for each in report.duplicates))
+        yield from titled("duplicates", (f"{each.url}  {_SAME[each.by]} {each.of}" for each in report.duplicates))
         yield from _more_lines(report, "duplicates")
     if report.refused is not None:
         yield from titled("refused links", chain.from_iterable(map(_refused_lines, report.refused)))

@@ -272,6 +272,22 @@ def test_pages_with_almost_the_same_text_are_listed_once(tmp_path: Path) -> None
     ]
 
 
+def test_the_text_says_in_what_way_a_page_repeats_another(tmp_path: Path) -> None:
+    near = {"near_duplicate_of": "http://a.test/a", "near_distance": 2}
+    directory = written(
+        tmp_path / "records",
+        record(1, "/a", digest="sha1:A", size_bytes=5),
+        record(2, "/b", digest="sha1:B", size_bytes=6, **near),
+        record(3, "/c", digest="sha1:A", size_bytes=5),
+        record(4, "/d", digest="sha1:D", size_bytes=7, canonical="http://a.test/gone"),
+    )
+    assert [line.strip() for line in list_lines(make_lists([directory], ["duplicates"], str, None))][2:] == [
+        "http://a.test/c  same body as http://a.test/a",
+        "http://a.test/d  canonical URL is http://a.test/gone",
+        "http://a.test/b  almost the same text as http://a.test/a",
+    ]
+
+
 def test_of_a_url_that_was_fetched_again_the_last_copy_counts(tmp_path: Path) -> None:
     """A visit that found nothing new leaves the copy as it is."""
     directory = written(
