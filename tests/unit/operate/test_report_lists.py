@@ -429,6 +429,14 @@ def test_csv_says_beside_the_rows_what_the_crawl_does_not_know(
     assert unknown in told.err
 
 
+def test_the_page_says_of_both_lists_that_only_the_first_page_is_known(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "one")
+    shutil.rmtree(crawl.directory / "records")
+    moved = record(3, "/old", status=301, via="http://a.test/", redirect="http://a.test/")
+    written(crawl.directory / "records", record(1, "/"), record(2, "/gone", status=404, via="http://a.test/"), moved)
+    assert crawl.do("report", "--html", "-").out.count("Only the page is known where each was found first") == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

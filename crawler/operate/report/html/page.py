@@ -72,7 +72,8 @@ def _hosts(report: Report) -> Iterator[str]:
 def _lists(report: Report) -> Iterator[str]:
     for name, title, rows, empty in sections(report):
         hint = _more(report, name, report.more.get(name, 0))
-        if name == "dead-links" and report.dead_links is not None and rows and not report.dead_links.is_whole:
+        found = {"dead-links": report.dead_links, "redirects": report.redirects}.get(name)
+        if rows and found is not None and not found.is_whole:
             hint += (
                 '<p class="about">Only the page is known where each was found first, because the crawl ran without '
                 "<code>output.link_details</code>.</p>"
