@@ -214,6 +214,15 @@ def test_the_html_in_the_entries_of_a_feed_may_have_more_tags_the_longer_the_fee
     assert lexbor_extractor().extract(page(long.encode(), headers=rss)).error is None
 
 
+def test_a_hostile_svg_document_is_cut_before_it_is_rewritten() -> None:
+    svg = b"<svg xmlns='http://www.w3.org/2000/svg'><a href='a'/>"
+    found = lexbor_extractor().extract(
+        page(svg + b"<g/>" * MAX_TAGS + b"<a href='b'/>", headers=(("Content-Type", "image/svg+xml"),))
+    )
+    assert [link.href for link in found.links] == ["a"]
+    assert found.error == f"too much to parse: read the first {len(svg) + 4 * (MAX_TAGS - 3)} bytes"
+
+
 @pytest.mark.parametrize(
     "script",
     ["'/" * 200_000, '"https:\\/' * 100_000, "'/" + "\\/" * 200_000, "'//" + "a" * 400_000],
