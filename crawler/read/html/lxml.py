@@ -64,10 +64,10 @@ def _read(document: Document) -> ElementReader[lxml.etree._Element]:
             if _HOLDS_URL.search(style):
                 reader.inline_style(style)
         if may_style_shapes(lower):
-            shapes = cast(list[lxml.etree._Element], root.xpath("//svg/descendant-or-self::*"))
+            shapes = cast(list[lxml.etree._Element], root.xpath("//*[ancestor-or-self::svg]"))
             read_shapes(reader, (cast(Attributes, each.attrib) for each in shapes))
     if may_link_formulas(lower):
-        formulas = cast(list[lxml.etree._Element], root.xpath("//math/descendant-or-self::*[@href]"))
+        formulas = cast(list[lxml.etree._Element], root.xpath("//*[@href][ancestor-or-self::math]"))
         read_formulas(reader, ((each.tag, cast(Attributes, each.attrib)) for each in formulas), readers)
     if b"data-bg" in lower:
         for value in cast(list[str], root.xpath("//@data-bg")):

@@ -34,6 +34,7 @@ _HOSTILE: Final = (
     b"<div></x>" * 50_000,
     b"<svg><style><g>" * 1_500 + b"x" * 100_000,
     b"<svg><g><title>" * 1_500 + b"<g>" * 1_000,
+    b"<math>" * 165 + b"<mi href=x></mi>" * 74_000,
     b"<div>" * 5_000 + b"".join(b"<b a=%d>" % number for number in range(5_000)) + b"</div>x" * 5_000,
     b"<ul><li>" * 100_000,
     b"<a " + b" ".join(b"a%d=1" % number for number in range(100_000)) + b">",
