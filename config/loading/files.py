@@ -13,6 +13,8 @@ from config.toml import toml_value
 RUN_HEAD: Final = "# A crawl has written this file; its end is marked by its last comment.\n"
 RUN_END: Final = "# The end of the configuration.\n"
 """Most lines are comments, so nearly every beginning of the file would be valid TOML."""
+_RUN_NAME: Final = "crawl.toml"
+"""Of this file. A copy onto a full disk often leaves it empty, which no other configuration is refused for."""
 
 
 def read_sources(
@@ -53,17 +55,19 @@ def _file_source(file: Path) -> Source:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return Source(problems=[Problem("expected TOML in UTF-8; save the file as UTF-8", where=f"{file}:{line}")])
-    if text.startswith(RUN_HEAD) and RUN_END.strip() not in text:
-        return Source(
-            problems=[
-                Problem(
-                    "the file is cut: expected the comment at its end. Restore it from a copy, or give the settings of "
-                    "the crawl again: `onceover crawl CONFIGURATION --dir DIR`",
-                    where=str(file),
-                )
-            ]
+    if _is_cut(text, is_run=file.name == _RUN_NAME):
+        message = (
+            f'the file is cut: expected "{RUN_END.strip()}" at its end. Restore it from a copy, or give the settings '
+            "of the crawl again: `onceover crawl CONFIGURATION --dir DIR`"
         )
+        return Source(problems=[Problem(message, where=str(file))])
     return toml_source(text, str(file))
+
+
+def _is_cut(text: str, *, is_run: bool) -> bool:
+    if not text:
+        return is_run
+    return RUN_END.strip() not in text if text.startswith(RUN_HEAD) else RUN_HEAD.startswith(text)
 
 
 def _preset_sources(entry: Entry) -> list[Source]:

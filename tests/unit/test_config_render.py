@@ -173,6 +173,10 @@ def test_the_configuration_of_a_run_is_refused_if_its_end_is_missing(tmp_path: P
     for kept in (len(lines) // 3, len(lines) // 2, len(lines) - 1):
         with pytest.raises(ConfigError, match="the file is cut"):
             load(written(tmp_path, "".join(lines[:kept]), name="as-run.toml"))
+    for kept in (0, 1, len(lines[0]) - 1):
+        with pytest.raises(ConfigError, match=r'the file is cut: expected "# The end of the configuration\."'):
+            load(written(tmp_path, text[:kept], name="crawl.toml"), require_seeds=False)
+    assert not load(written(tmp_path, "", name="mine.toml"), require_seeds=False).seeds
 
 
 def test_a_written_configuration_tells_of_each_setting_what_it_means_and_what_it_may_be() -> None:

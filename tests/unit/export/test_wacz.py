@@ -253,7 +253,7 @@ async def test_a_crawl_that_was_compared_with_earlier_ones_is_whole_in_its_wacz(
         tmp_path / "both", later, msgspec.structs.replace(later, url=page(4).url), against=[earlier / "warc"]
     )
     for directory in (crawl, both):
-        (directory / "crawl.toml").write_text("")
+        (directory / "crawl.toml").write_text("[output]\n")
         with pytest.raises(ExportRefused, match="revisit records refer to 1 body that"):
             run(directory, "wacz", tmp_path / "lacking.wacz")
 
