@@ -269,6 +269,14 @@ def test_it_is_known_how_many_queues_a_host_has(settings: list[str], url: str, c
     assert queues_of(url) == count
 
 
+@pytest.mark.parametrize("host", ["a..test", "xn--ü.test", "\u3000"])
+def test_what_is_no_host_has_not_several_queues(host: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"frontier\.parallel_queues: site .* (is not a URL|has a host name that DNS)"
+    ):
+        check_configuration(loaded(f'frontier.parallel_queues=["{host}:4"]'))
+
+
 def test_where_no_host_has_several_queues_nobody_is_asked_how_many() -> None:
     assert discovering.queues_of(loaded()) is None
 

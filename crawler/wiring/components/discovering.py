@@ -69,17 +69,21 @@ def queue_by(config: Config) -> QueueBy:
 
 
 def url_reader(loaded: Loaded) -> UrlReader:
-    """The reader of URLs, with the configured rules. Raises `ConfigError` for an unknown rule."""
+    """The reader of URLs, with the configured rules. Raises `ConfigError` for an unknown rule, and for what is no host
+    in frontier.parallel_queues."""
     config = loaded.config
     with loaded.refusing("frontier.queue_prefixes"):
         queue_of(config)
     with loaded.refusing("urls.rules"):
-        return UrlReader(
+        urls = UrlReader(
             rules=canonical_rules(config),
             queue_by=queue_by(config),
             queue_of=queue_of(config),
             max_length=config.scope.max_url_length,
         )
+    with loaded.refusing("frontier.parallel_queues"):
+        parallel_queues(config, urls)
+    return urls
 
 
 def canonical_rules(config: Config) -> Sequence[str | NamedRule]:
@@ -235,9 +239,10 @@ def _with_order(config: Config, urls: UrlReader, discovery: Discovery) -> Discov
 
 
 def parallel_queues(config: Config, urls: UrlReader) -> dict[str, int]:
-    """How many queues a host has, by the key that it would have with one; for hosts with several."""
+    """How many queues a host has, by the key that it would have with one; for hosts with several. Raises
+    `ValueError` for what is no host."""
     pairs = (each.rpartition(":") for each in config.frontier.parallel_queues)
-    return {urls.seed(f"http://{host}/").queue_key: int(count) for host, _, count in pairs}
+    return {urls.seed(f"http://{host}/", called="site").queue_key: int(count) for host, _, count in pairs}
 
 
 def queues_of(loaded: Loaded) -> Callable[[str], int] | None:
