@@ -67,7 +67,7 @@ class Coordinator:
         self._search = EndSearch(plan.parts, self._ask)
         self._began = time.monotonic()
         self._has_begun = False
-        """Whether all parts have been open in this run, be it that another coordinator has seen it."""
+        """Whether all parts have been open in this run. Perhaps only another coordinator has seen it."""
         self._is_complete = False
         self._reporter = Reporter(tell)
         self.ending: Ending | None = None
@@ -160,7 +160,7 @@ class Coordinator:
 
     def lose(self, number: int) -> None:
         """The line to a part has ended. Nobody knows whether its process has."""
-        self._parts[number].end()
+        self._parts[number].lose()
         self.given.services.lose(number)
         self._search.lose(number)
 

@@ -14,6 +14,7 @@ from crawler.status import Status
 
 SendToPart = Callable[[ToPart], None]
 _AWAY: Final = "the part does not run at the moment"
+_LOST: Final = "the part can't be reached at the moment"
 
 
 class WatchedPart:
@@ -44,11 +45,18 @@ class WatchedPart:
         self._send, self.pid, self.last = send, pid, None
 
     def end(self) -> None:
-        """The line has ended."""
+        """The process has ended."""
+        self._leave(_AWAY)
+
+    def lose(self) -> None:
+        """The line has ended. Nobody knows whether the process has."""
+        self._leave(_LOST)
+
+    def _leave(self, waiting: str) -> None:
         self._send, self.pid, self.is_open = None, None, False
         if self.last is None and self.last_status is not None:
             # What it waited for counts no more.
-            self.last_status = msgspec.structs.replace(self.last_status, waiting=_AWAY, links_wait=None)
+            self.last_status = msgspec.structs.replace(self.last_status, waiting=waiting, links_wait=None)
 
     def open(self, opened: Opened) -> None:
         """The process is open."""

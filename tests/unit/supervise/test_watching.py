@@ -138,6 +138,21 @@ def test_a_part_that_has_died_waits_for_nothing_but_its_next_process() -> None:
     ]
 
 
+def test_a_part_whose_line_has_ended_may_run_as_far_as_anybody_knows() -> None:
+    part = WatchedPart()
+    found = []
+    for leave in (part.lose, part.end):
+        part.begin(lambda _: None, pid=None)
+        part.open(opened())
+        part.note(status(pages=1))
+        leave()
+        found.append(part.status())
+    assert [each.waiting for each in found if each is not None] == [
+        "the part can't be reached at the moment",
+        "the part does not run at the moment",
+    ]
+
+
 def test_bytes_and_seconds_are_limits_of_the_crawl_and_not_of_its_parts() -> None:
     config = load(None, overrides=["limits.bytes=1000", "limits.seconds=60"], environ={}, require_seeds=False).config
     limits = CrawlLimits(config.limits)
