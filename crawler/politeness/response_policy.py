@@ -6,7 +6,7 @@
                      little less often.
     of the load      429, 503, or any other failure with Retry-After: the server asks the crawl to slow down. The host
                      rests, twice as long each time it asks, and half as long after each good response since.
-    of the request   the server wants it signed, or takes its condition amiss (412): it is repeated with a signature, or
+    of the request   the server wants it signed, or refuses its condition (412): it is repeated with a signature, or
                      without the condition, once the host has rested.
     of the host      no name, no connection, no robots.txt, or `open_after` time-outs in a row: nothing on the host can
                      be fetched, so its *circuit* is open. The whole queue rests, twice as long each time. Then one URL
@@ -246,8 +246,7 @@ def after_head(fetched: Fetched, decision: Decision, /) -> Decision:
 
 
 def _failed_condition(page: Page, lease: Lease) -> bool:
-    """Whether the server refuses a page because our copy is still the same, or another: it must not (RFC 9110, section
-    13.1.2)."""
+    """Whether the server has answered 412 to a request on a condition. It must not (RFC 9110, section 13.1.2)."""
     url = lease.url
     return page.status == 412 and not url.attempt and (url.had_etag is not None or url.had_last_modified is not None)
 

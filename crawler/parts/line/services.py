@@ -107,7 +107,7 @@ class SupervisorServices:
                 service.lose(part)
 
     def disconnect(self, part: int) -> None:
-        """The part has no process, as far as it ever had one. Harmless if that is known."""
+        """The process of the part has ended, or it has none. Harmless if that is known."""
         self._is_lost.pop(part, None)
         if part not in self._without_process:
             self._without_process.add(part)
