@@ -77,7 +77,7 @@ class CrawlDirectory:
         self.path = path
         self.original = path if original is None else original
         self.ending = ""
-        """How a run ended. It stands in the lock until the next process has that."""
+        """How a run ended. It stands in the lock until the next process has that, to run or to change the crawl."""
         self._to = to
         self._lock: int | None = None
         self.frontier = path / "frontier"
@@ -180,6 +180,7 @@ class CrawlDirectory:
         try:
             self._check_frontier()
             self.flock(lock)
+            self.ending = self._left(lock)
             is_run = self._to == "run"
             self._write(lock, f"{os.getpid()}\n" if is_run else f"{os.getpid()} {self._to}s\n", must=is_run)
         except BaseException:
@@ -187,6 +188,11 @@ class CrawlDirectory:
             raise
         self._lock = lock
         return self
+
+    def _left(self, lock: int) -> str:
+        """What stays in the lock: who only reads leaves how the last run ended, if that is known."""
+        left = os.pread(lock, 32, 0).decode("ascii", "replace") if self._to == "read" else ""
+        return "" if left[:1].isdigit() else left  # the pid of a process that was killed
 
     def _check_frontier(self) -> None:
         """A frontier that can't be written to would look damaged."""

@@ -189,6 +189,21 @@ def test_how_a_run_ended_stands_in_the_lock_unless_the_disk_is_full(
     assert DirectoryInUse(tmp_path, "stopped").is_command  # somebody has taken it, and not said who
 
 
+def test_who_only_reads_a_crawl_leaves_how_its_run_ended(tmp_path: Path) -> None:
+    with CrawlDirectory(tmp_path) as run:
+        run.ending = "stopped"
+    with CrawlDirectory(tmp_path, to="read"):
+        assert run.lock.read_text() == f"{os.getpid()} reads\n"
+    assert run.lock.read_text() == "stopped"
+    with CrawlDirectory(tmp_path, to="change"):
+        pass
+    assert run.lock.read_text() == ""
+    run.lock.write_text("4242\n")  # of a process that was killed
+    with CrawlDirectory(tmp_path, to="read"):
+        pass
+    assert run.lock.read_text() == ""
+
+
 def test_a_full_disk_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
