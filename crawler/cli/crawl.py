@@ -108,8 +108,9 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         options["crawl.directory"] = "--dir", directory
     given = _given_seeds(seeds, seed_files)
     if seed_files and not given and (configuration is not None or fresh):  # they would replace all seeds
+        kept = "the last run" if configuration is None else "the configuration"
         raise click.UsageError(
-            "--seed-file -: expected URLs on standard input, found none; without it, the crawl has the seeds it had"
+            f"--seed-file -: expected URLs on standard input, found none; without it, the seeds of {kept} hold"
         )
     if configuration is None:
         loaded = _without_file(given, settings, options, preset, fresh=fresh)
