@@ -77,7 +77,7 @@ class CrawlDirectory:
         self.path = path
         self.original = path if original is None else original
         self.ending = ""
-        """How a run ended. It stands in the lock until the next process has that, to run or to change the crawl."""
+        """How the last run ended, if that is known. It stands in the lock while nobody has that, until a run begins."""
         self._to = to
         self._lock: int | None = None
         self.frontier = path / "frontier"
@@ -180,7 +180,8 @@ class CrawlDirectory:
         try:
             self._check_frontier()
             self.flock(lock)
-            self.ending = self._left(lock)
+            left = os.pread(lock, 32, 0).decode("ascii", "replace")
+            self.ending = "" if left[:1].isdigit() else left  # else the pid of a process that was killed
             is_run = self._to == "run"
             self._write(lock, f"{os.getpid()}\n" if is_run else f"{os.getpid()} {self._to}s\n", must=is_run)
         except BaseException:
@@ -188,11 +189,6 @@ class CrawlDirectory:
             raise
         self._lock = lock
         return self
-
-    def _left(self, lock: int) -> str:
-        """What stays in the lock: who only reads leaves how the last run ended, if that is known."""
-        left = os.pread(lock, 32, 0).decode("ascii", "replace") if self._to == "read" else ""
-        return "" if left[:1].isdigit() else left  # the pid of a process that was killed
 
     def _check_frontier(self) -> None:
         """A frontier that can't be written to would look damaged."""
@@ -241,8 +237,9 @@ class CrawlDirectory:
         return isinstance(frontier, dict) and "backend" in frontier
 
     def write_configuration(self, text: str, *, start: bytes | None = None) -> None:
-        """Write the configuration of this run, in one step that survives a power failure. `start` says from which file
-        and options it was read; it is empty if a program gave it, and None leaves that as it is."""
+        """A run begins: write its configuration, in one step that survives a power failure. `start` says from which
+        file and options it was read; it is empty if a program gave it, and None leaves that as it is."""
+        self.ending = ""
         if start is not None:
             replace_file(self.start, start)
         replace_file(self.configuration, text.encode())

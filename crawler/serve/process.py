@@ -215,7 +215,7 @@ def how_it_ended(process: CrawlProcess, output: Output, directory: str, *, is_fo
 
 
 def _left_in_lock(directory: Path) -> str | None:
-    """How the last run of a crawl ended, if that is known: not if it was killed, or a command has changed the crawl."""
+    """How the last run of a crawl ended, if that is known: not if it was killed."""
     try:
         return CrawlDirectory(directory).lock.read_text(encoding="ascii", errors="replace")
     except OSError:

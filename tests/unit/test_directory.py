@@ -189,17 +189,18 @@ def test_how_a_run_ended_stands_in_the_lock_unless_the_disk_is_full(
     assert DirectoryInUse(tmp_path, "stopped").is_command  # somebody has taken it, and not said who
 
 
-def test_who_only_reads_a_crawl_leaves_how_its_run_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("to", ["read", "change", "run"])
+def test_how_a_run_ended_stands_in_the_lock_until_the_next_one_begins(tmp_path: Path, to: Purpose) -> None:
     with CrawlDirectory(tmp_path) as run:
         run.ending = "stopped"
-    with CrawlDirectory(tmp_path, to="read"):
-        assert run.lock.read_text() == f"{os.getpid()} reads\n"
+    with CrawlDirectory(tmp_path, to=to):
+        assert run.lock.read_text().startswith(str(os.getpid()))
     assert run.lock.read_text() == "stopped"
-    with CrawlDirectory(tmp_path, to="change"):
-        pass
+    with CrawlDirectory(tmp_path) as begun:
+        begun.write_configuration("")
     assert run.lock.read_text() == ""
     run.lock.write_text("4242\n")  # of a process that was killed
-    with CrawlDirectory(tmp_path, to="read"):
+    with CrawlDirectory(tmp_path, to=to):
         pass
     assert run.lock.read_text() == ""
 
