@@ -11,7 +11,7 @@ from crawler.fetch.connect.network import Network
 from crawler.fetch.headers import default_headers
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 
 Fetchers = Callable[..., HttpFetcher]
 

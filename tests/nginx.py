@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.ports import free_port
-from tests.timeouts import MAX_WAIT_S
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
 START_TIMEOUT_S = MAX_WAIT_S

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 
 _PORT = 5432
 _USER = "crawl"

@@ -7,9 +7,9 @@ from typing import Final
 
 import redis
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.ports import free_port
 from tests.redis_server import RedisServer, running_redis
-from tests.timeouts import MAX_WAIT_S
 
 SLOTS: Final = 16384
 _MASTERS: Final = 3

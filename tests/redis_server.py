@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 
 PROGRAM = shutil.which("redis-server")
 

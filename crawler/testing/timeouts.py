@@ -1,4 +1,4 @@
-"""How long the suites wait. Machines differ tenfold and are loaded, so this is minutes for what takes seconds."""
+"""How long suites and tests wait. Machines differ tenfold and are loaded, so this is minutes for what takes seconds."""
 
 from typing import Final
 

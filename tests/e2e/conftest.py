@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from crawler.simweb.process import running
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.e2e.crawling import SMALL, Web, environment
 from tests.e2e.forks import forking
-from tests.timeouts import MAX_WAIT_S
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -20,11 +20,11 @@ from crawler.page import LinkKind, PageRecord
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import WorldParams
 from crawler.simweb.world import World
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
 from tests.e2e.fork_server import Fork
 from tests.e2e.forks import fork
-from tests.timeouts import MAX_WAIT_S
 
 ONCEOVER = Path(sys.executable).with_name("onceover")
 TIMEOUT_S = MAX_WAIT_S

@@ -14,12 +14,12 @@ from config import load, toml_value
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.page import PageRecord
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.certificates import issued
 from tests.e2e.crawling import COMPLETE, ONCEOVER, environment
 from tests.servers import Script, Seen, front_door, page, raw_server
-from tests.timeouts import MAX_WAIT_S
 
 
 class Killed(msgspec.Struct, frozen=True):

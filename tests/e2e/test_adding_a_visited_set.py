@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.conftest import REPOSITORY
 from tests.e2e.crawling import COMPLETE, Ended, Web, environment, fetched, onceover, setting
-from tests.timeouts import MAX_WAIT_S
 
 PACKAGES = ("config", "crawler", "frontier", "tests", "visited")
 THE_LINE = '    "sorted-hashes": "visited.baselines.sorted_hashes:DESCRIPTOR",\n'

@@ -11,9 +11,9 @@ from threading import Event, Thread
 import msgspec
 
 from crawler.disk.layout import part_directories
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.e2e.crawling import assert_sound
 from tests.e2e.test_daemon import Served, serving
-from tests.timeouts import MAX_WAIT_S
 
 HOSTS, PAGES = 4, 5
 

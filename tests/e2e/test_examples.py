@@ -52,6 +52,7 @@ from crawler.redis.checks import permissions
 from crawler.serve.api.forms import CrawlForm, CrawlList
 from crawler.serve.life.news import News
 from crawler.status import Status, status_of
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.database.postgres import PostgresOptions, PostgresSink
 from crawler.write.database.rows import RowOptions
 from crawler.write.database.sqlite import SqliteSink
@@ -70,7 +71,6 @@ from tests.e2e.examples import (
 from tests.frontier_stats import frontier_stats
 from tests.ports import free_port
 from tests.postgres import running_postgres
-from tests.timeouts import MAX_WAIT_S
 from visited import VisitedStats
 
 MEASURES = "measures for minutes; what comparing.md shows of it is checked by itself, the rest in test_compare.py"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.e2e.crawling import COMPLETE, USAGE, Ended, environment
-from tests.timeouts import MAX_WAIT_S
 
 NAMES = ("config", "crawler", "frontier", "visited")
 OURS = "print('ours')"

@@ -16,9 +16,9 @@ import pytest
 from crawler.page import LinkKind
 from crawler.simweb.log import read_json_lines
 from crawler.simweb.process import running
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.e2e import crawling
 from tests.e2e.crawling import COMPLETE, FAILED, LIMIT, USAGE, Ended, Web, assert_sound, assert_told, fetched, setting
-from tests.timeouts import MAX_WAIT_S
 
 PLUGINS = {
     ("visited", "cuckoo", "onceover-cuckoo-set"),

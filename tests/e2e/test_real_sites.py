@@ -20,11 +20,11 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.cdxj.making import archives
 from tests.e2e.crawling import COMPLETE, onceover, setting
 from tests.e2e.walk import Walked, walk
 from tests.nginx import NGINX, serving
-from tests.timeouts import MAX_WAIT_S
 
 CRAWL_TIMEOUT_S = 2 * MAX_WAIT_S
 # The crawler says whether it wants compressed pages by its name; the walk never asks for them.

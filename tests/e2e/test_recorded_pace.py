@@ -12,8 +12,8 @@ from threading import Event, Thread
 import msgspec
 import pytest
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.e2e.crawling import COMPLETE, ONCEOVER, environment, setting
-from tests.timeouts import MAX_WAIT_S
 
 DELAY_S = 0.3
 IP_REST_S = 0.2

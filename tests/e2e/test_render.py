@@ -16,8 +16,8 @@ from zipfile import ZipFile
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.e2e.crawling import COMPLETE, USAGE, assert_told, onceover, records, setting, started
-from tests.timeouts import MAX_WAIT_S
 
 needs_chromium = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="chromium is not installed: apt-get install chromium"

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from crawler.simweb.process import running
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.e2e.crawling import (
     COMPLETE,
     LIMIT,
@@ -32,7 +33,6 @@ from tests.e2e.crawling import (
     setting,
     started,
 )
-from tests.timeouts import MAX_WAIT_S
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 ONE_AT_A_TIME = setting("fetch.concurrency=1", "fetch.spare=0")

@@ -14,10 +14,10 @@ from rich.console import Console
 
 from crawler.cli.operate.top import screen
 from crawler.control.replies import CrawlStatus, HostForm, HostList
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.records import record_files
 from tests.e2e.crawling import COMPLETE, ONCEOVER, Web, environment, fetched, setting
 from tests.e2e.operating import operated
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.operate.stored_crawls import make
 from tests.unit.serve.samples import FRONTIER
 

@@ -16,11 +16,11 @@ from crawler.discover.quota import (
 )
 from crawler.discover.traps import Trap, Traps, _repeats
 from crawler.page import LinkKind
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.url import hrefs
 from crawler.url.hrefs import may_repeat
 from crawler.url.urls import BadUrl, UrlReader
 from frontier.memory.notes import MemoryNotes
-from tests.timeouts import MAX_WAIT_S
 
 READER = UrlReader()
 TRAPS = Traps(calendar_years=10, year=2026)

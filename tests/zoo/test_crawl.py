@@ -12,9 +12,9 @@ import pytest
 
 from config import toml_value
 from crawler.page import PageRecord
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.records import read_records
 from tests.conftest import REPOSITORY
-from tests.timeouts import MAX_WAIT_S
 from tests.zoo.crawling import ANSWERS, Told
 from tests.zoo.keeper import DOMAIN, HEALTHY, HEALTHY_PAGES, LIMITS, OUTCOMES, Zoo, open_zoo
 

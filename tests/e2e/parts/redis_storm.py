@@ -11,10 +11,10 @@ from typing import Final
 
 import redis
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.e2e.parts.in_parts import send
 from tests.redis_server import RedisServer
 from tests.tcp_proxy import Proxy
-from tests.timeouts import MAX_WAIT_S
 
 FAULTS: Final = ("kill", "flush", "older", "hold", "pause", "full", "cut", "half", "deaf", "late")
 """Of Redis, and of the way there."""

@@ -18,10 +18,10 @@ from crawler.simweb.params import WorldParams
 from crawler.supervise.preparing import lock_parts
 from crawler.supervise.process import PartProcess, start
 from crawler.testing.loops import in_event_loop
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.configuration import load
 from tests.e2e.crawling import assert_sound, tree
 from tests.e2e.parts.in_parts import PartsOfWeb, in_parts, send
-from tests.timeouts import MAX_WAIT_S
 
 WORLD = WorldParams(domain="test", seed=3, hosts=6, pages_per_host=60, links_per_page=8, page_bytes=800)
 BRIEF_S = 0.5

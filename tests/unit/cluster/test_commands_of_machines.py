@@ -19,12 +19,12 @@ from crawler.supervise.cluster.agent import CrawlAgent
 from crawler.supervise.cluster.joining import join
 from crawler.supervise.cluster.messages import WIRE
 from crawler.testing.loops import run_in_virtual_time
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import open_crawl
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
 from tests.redis_server import RedisServer, running_redis
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.cluster.homes import IDENTITY
 
 HOSTS = [f"h{number}.test" for number in range(8)]

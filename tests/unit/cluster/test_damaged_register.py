@@ -15,10 +15,10 @@ from crawler.cluster.values import Agent, RegisterDamaged
 from crawler.redis.client import connected
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.e2e.crawling import FAILED, assert_told
 from tests.e2e.operating import command_here
 from tests.redis_server import RedisServer
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.cluster.homes import IDENTITY, MemoryHome
 
 PLACE = f"{{test:{IDENTITY.generation}:cluster}}"

@@ -17,11 +17,11 @@ from crawler.cluster.values import Cluster
 from crawler.redis.client import connected
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.ports import free_port
 from tests.redis_nodes import Node, wait_until
 from tests.redis_server import RedisServer, running_redis
 from tests.tcp_proxy import proxied, to_port
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.cluster.homes import IDENTITY, MemoryHome
 
 LEASE_S = 2.0

@@ -13,7 +13,7 @@ from aiohttp.abc import ResolveResult
 from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.lookup.dns import DnsResolver
 from crawler.fetch.connect.names import Names, StaticNames
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 
 A, AAAA = 1, 28
 NXDOMAIN, SERVFAIL = 3, 2

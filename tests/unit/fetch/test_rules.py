@@ -21,7 +21,7 @@ from crawler.fetch.robots.rules import (
     read_robots,
 )
 from crawler.fetch.robots.status import RobotsStatus, verdict
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 
 
 def allows(text: str, path: str, *, agent: str = "FooBot") -> bool:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from crawler.testing.loops import in_virtual_time
+from crawler.testing.timeouts import MAX_WAIT_S
 from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
 from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.frontier.crawls import DONE, IDENTITY, check, drain, lease, now, page, turns
 from tests.unit.frontier.disk import Disk
 from visited.digests.exact import ExactSet

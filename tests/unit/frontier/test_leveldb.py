@@ -16,6 +16,7 @@ import pytest
 
 from crawler.testing.disks import mounted
 from crawler.testing.loops import in_virtual_time
+from crawler.testing.timeouts import MAX_WAIT_S
 from frontier import FrontierStats, Lease, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb import reads
 from frontier.leveldb.database import SystemCalls
@@ -32,7 +33,6 @@ from frontier.transitions import budgeting
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
 from frontier.values import Budgets, StoreFull
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.frontier.crawls import (
     DONE,
     IDENTITY,

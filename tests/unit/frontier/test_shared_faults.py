@@ -11,9 +11,9 @@ import redis
 from redis.crc import key_slot
 
 from crawler.redis.checks import permissions
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.redis_nodes import running_nodes
 from tests.redis_server import RedisServer, running_redis
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.frontier.test_shared_visited_set import Crawler, pages, shared, shared_answers
 from visited import Member, Unavailable
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.testing.visited.making import domain_of, host_of
 from crawler.wiring.components.remembering import connect_redis
 from frontier.leveldb.store import LevelDBStore
@@ -15,7 +16,6 @@ from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
 from frontier.values import CrawlUrl, StoreFailed, StoreFull
 from tests.redis_server import RedisServer, running_redis
-from tests.timeouts import MAX_WAIT_S
 from visited import Crawl, LocalSet, Unanswered
 from visited.backends import descriptor
 from visited.descriptor import Parameters

@@ -15,8 +15,8 @@ from crawler.parts.exchange.redis_streams import NotConnected, Streams
 from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.redis_server import RedisServer, running_redis
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.parts.carrying import Crawl, until, wait_for_end
 from tests.unit.parts.model import World
 from tests.unit.parts.stored import page_of

@@ -20,13 +20,13 @@ from crawler.prune import following
 from crawler.prune.choosing import Keep
 from crawler.prune.finished import output_files
 from crawler.prune.keeping import Keeping, Referring
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.components.disk_space import DiskSpace, disk_space
 from crawler.write.cdxj.making import index_of
 from crawler.write.warc import WarcOptions, WarcSink
 from frontier import CrawlUrl, Since
 from frontier.pauses import Pauses
 from frontier.visits import Earlier
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.prune.written import DAY_S, NOW, fetched_at, serials, whole, write
 from tests.unit.write.samples import archived, page, record_of
 

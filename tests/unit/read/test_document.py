@@ -16,7 +16,7 @@ from crawler.read.elements.attributes import (
 from crawler.read.encoding.labels import encoding_of_label
 from crawler.read.headers import read_headers
 from crawler.read.media import MediaType, extract_media_type
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 
 
 @pytest.mark.parametrize(

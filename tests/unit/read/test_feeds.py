@@ -23,8 +23,8 @@ from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.sitemaps import MAX_LINKS, parse_url_list
 from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, PIECE_BYTES, GzipPieces
 from crawler.read.html.lexbor import lexbor_extractor
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.url.urls import MAX_URL_LENGTH, join
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.read.suites import page
 
 

@@ -20,7 +20,7 @@ from crawler.read.html import lexbor_trees
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.turbohtml import turbohtml_extractor
 from crawler.read.options import Options
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.read.extractors import MAKERS, Make
 from tests.unit.read.suites import page, real_pages
 

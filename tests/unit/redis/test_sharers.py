@@ -9,8 +9,8 @@ import redis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.redis_server import RedisServer, running_redis
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.frontier.test_shared_visited_set import Crawler, pages, reason_to_wait
 from tests.unit.redis.sharing import FORMS, URLS, History, World, live, url
 from visited import Incomplete

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from crawler.testing.loops import in_event_loop
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.testing.visited.suite import urls_of
 from tests.contracts.test_shared_set import ANYWHERE, make
 from tests.redis_nodes import Nodes, running_nodes, running_sentinel, wait_until
 from tests.redis_server import running_redis
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.frontier.test_shared_faults import FORMS
 from tests.unit.frontier.test_shared_visited_set import Crawler, pages
 from tests.unit.redis.test_checks import Secure

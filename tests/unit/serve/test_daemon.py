@@ -25,7 +25,7 @@ from crawler.serve.machine import Limits, Taken
 from crawler.serve.notify import Supervisor
 from crawler.serve.process import CrawlProcess, Output, start
 from crawler.serve.records import Home
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.serve.samples import told
 
 TEXT = '[crawl]\nseeds = ["http://a.test/"]\n'

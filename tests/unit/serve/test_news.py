@@ -21,7 +21,7 @@ from crawler.serve.news.program import Program, passed_on
 from crawler.serve.news.teller import MAX_WAITING, Teller, telling_operator
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 
 NOW_S = 1_800_000_000.0
 PLAN = Plan(directory="/home/crawls/a", digest="1", max_memory_bytes=1000)

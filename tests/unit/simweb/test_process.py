@@ -14,7 +14,7 @@ from crawler.simweb.log import read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.simweb.world import World
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 
 PARAMS = WorldParams(hosts=2, pages_per_host=3)
 HOST = "h00001.sim.test"

@@ -17,8 +17,8 @@ from crawler.parts.line.messages import Answered, Ask, Ended, FromPart, Opened, 
 from crawler.supervise.part import run_part
 from crawler.supervise.preparing import lock_parts
 from crawler.testing.loops import in_event_loop
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.configuration import load
-from tests.timeouts import MAX_WAIT_S
 
 Supervisor = Line[FromPart, ToPart]
 _Message = TypeVar("_Message", Opened, Answered, Ended)

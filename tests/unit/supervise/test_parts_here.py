@@ -9,8 +9,8 @@ from crawler.supervise.cluster.coordinator_client import CoordinatorClient
 from crawler.supervise.cluster.parts_here import PartsHere
 from crawler.supervise.preparing import Plan
 from crawler.testing.loops import in_event_loop
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.configuration import load
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.cluster.test_machine import begin
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.appending import AppendFile
-from tests.timeouts import MAX_WAIT_S
 
 
 def test_each_write_of_the_system_is_checked_right_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

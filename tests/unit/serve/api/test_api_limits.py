@@ -21,7 +21,7 @@ from crawler.serve.api.gate.limits import Limits, Pace, client_of
 from crawler.serve.api.gate.listener import Listener
 from crawler.serve.api.gate.tokens import Rights, Tokens
 from crawler.serve.api.gate.traffic import Traffic
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.serve.api.serving import BASE, IDLE_S, Api, served
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crawler.serve.folder import problems_of_new
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.serve.api.serving import BASE, Api, served
 
 GOOD = b'[crawl]\nseeds = ["http://a.test/"]\n'

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import (
 from crawler.serve.api.gate.guard import names_of
 from crawler.serve.api.gate.tls import Certificate, CertificateRefused
 from crawler.serve.api.server import Listen
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.e2e.operating import command_here
-from tests.timeouts import MAX_WAIT_S
 from tests.unit.serve.api.serving import BASE, IDLE_S, Api, served
 
 

@@ -28,7 +28,7 @@ from crawler.serve.inspection import Commands
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.facts import KeeperOptions, Plan
 from crawler.serve.records import Home
-from tests.timeouts import MAX_WAIT_S
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.export.written import record, write_crawl
 from tests.unit.serve.api.serving import BASE, IDLE_S, LOOPBACK, Answer, Api, served
 from tests.unit.serve.api.test_api_tls import Files
