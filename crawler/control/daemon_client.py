@@ -66,7 +66,7 @@ class DaemonClient:
             raise ValueError(f"expected the URL of a daemon, as https://crawls.example.org:8443, found {url!r}")
         if parts.scheme == "http" and not _is_loopback(host):
             raise ValueError(f"expected https://, found {url!r}: others could read the token on its way")
-        connect = partial(HTTPConnection, host, port, timeout=_TIMEOUT_S)
+        connect: Callable[[], HTTPConnection] = partial(HTTPConnection, host, port, timeout=_TIMEOUT_S)
         if parts.scheme == "https":
             connect = partial(HTTPSConnection, host, port, timeout=_TIMEOUT_S, context=ssl.create_default_context())
         away = Refusal(f"no daemon listens at {url}: look whether it runs, and with which --listen", FAILED)
