@@ -14,7 +14,7 @@ RUN_HEAD: Final = "# A crawl has written this file; its end is marked by its las
 RUN_END: Final = "# The end of the configuration.\n"
 """Most lines are comments, so nearly every beginning of the file would be valid TOML."""
 _RUN_NAME: Final = "crawl.toml"
-"""Of this file. A copy onto a full disk often leaves it empty, which no other configuration is refused for."""
+"""Its name. A copy onto a full disk often leaves the file empty. Any other configuration may be empty."""
 
 
 def read_sources(
@@ -65,9 +65,12 @@ def _file_source(file: Path) -> Source:
 
 
 def _is_cut(text: str, *, is_run: bool) -> bool:
+    """Whether this is only a beginning of what a crawl has written."""
     if not text:
         return is_run
-    return RUN_END.strip() not in text if text.startswith(RUN_HEAD) else RUN_HEAD.startswith(text)
+    if not text.startswith(RUN_HEAD):
+        return RUN_HEAD.startswith(text)
+    return RUN_END.strip() not in text
 
 
 def _preset_sources(entry: Entry) -> list[Source]:
