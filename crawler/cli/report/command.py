@@ -10,16 +10,19 @@ import msgspec
 from crawler.cli.operate.options import as_json, directory, note_elsewhere, part, place
 from crawler.cli.run.streams import stdout_for_programs
 from crawler.cli.run.terminal import results_console
+from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.export.aside import written_aside
 from crawler.operate.report.forms import Report
 from crawler.operate.report.html.page import html_page
 from crawler.operate.report.lists.making import SECTIONS as LISTS
 from crawler.operate.report.making import make_report
-from crawler.operate.report.rows import write_csv
+from crawler.operate.report.rows import may_have_rows, write_csv
 from crawler.operate.report.text import heading, host_lines, host_tables, list_lines, summary_lines, unknown_lines
 from crawler.status import size
 
 _SUMMED_UP: Final = ("summary", "hosts")
+_FINDINGS: Final = frozenset(LISTS) - {"slowest", "largest"}
+"""Lists that are empty if the site is as it should be."""
 PAGE_ROWS: Final = 100
 """Rows of each table of the page, if nobody says."""
 
@@ -39,6 +42,9 @@ PAGE_ROWS: Final = 100
     metavar="FILE",
     help="Write all sections with plots into one HTML file; - for stdout. Up to 100 rows each, or as --limit says.",
 )
+@click.option(
+    "--exit-code", is_flag=True, help="End with 1 if a named list has a row, or nobody knows; with 0 if all are empty."
+)
 @part
 @as_json
 def report(
@@ -47,9 +53,10 @@ def report(
     limit: int | None,
     as_csv: bool,
     html: Path | None,
+    exit_code: bool,
     part: int | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Tell what the crawl in DIR has found, whether it runs or not.
 
     SECTION is `summary`, `hosts`, `dead-links`, `broken-anchors`, `orphans`, `redirects`, `duplicates`, `refused`,
@@ -57,18 +64,24 @@ def report(
     if there are many.
     """
     if html is not None:
-        if sections or as_csv or as_json:
-            raise click.UsageError("--html writes all sections; give it without SECTION, --csv and --json.")
+        if sections or as_csv or as_json or exit_code:
+            raise click.UsageError(
+                "--html writes all sections; give it without SECTION, --csv, --json and --exit-code."
+            )
         note_elsewhere(place(directory, part))
         found = make_report(place(directory, part), LISTS, limit=limit or PAGE_ROWS, needs_lists=False)
         _write_page(found, html)
-        return
+        return COMPLETE
     wanted = sections or _SUMMED_UP
     if as_csv and as_json:
         raise click.UsageError("expected --csv or --json, found both")
     if as_csv and (len(wanted) != 1 or wanted[0] == "summary"):
         named = ", ".join(sections) or "none"
         raise click.UsageError(f"--csv prints one section, such as dead-links, but not summary; found {named}")
+    findings = _FINDINGS.intersection(sections)
+    if exit_code and not findings:
+        named = ", ".join(sections) or "none"
+        raise click.UsageError(f"--exit-code needs a list that may be empty, such as dead-links; found {named}")
     directory = place(directory, part)
     note_elsewhere(directory)
     found = make_report(directory, wanted, limit=limit)
@@ -82,6 +95,7 @@ def report(
         click.echo(msgspec.json.encode(shown))
     else:
         _print(found, wanted)
+    return FAILED if exit_code and any(may_have_rows(found, name) for name in findings) else COMPLETE
 
 
 def _write_page(found: Report, file: Path) -> None:

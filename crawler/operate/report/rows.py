@@ -63,6 +63,15 @@ def write_csv(report: Report, section: str, stream: TextIO) -> None:
     stream.flush()
 
 
+def may_have_rows(report: Report, section: str) -> bool:
+    """Whether a section has any rows, or would have if the crawl knew more."""
+    anchors, orphans = report.broken_anchors, report.orphans
+    is_unknown = (section == "broken-anchors" and anchors is not None and not anchors.pages) or (
+        section == "orphans" and orphans is not None and orphans.unread > 0
+    )
+    return is_unknown or bool(report.notes) or any(True for _ in _TABLES[section][1](report))
+
+
 def in_a_line(value: object) -> object:
     """`csv` quotes line feeds alone, but many readers take a carriage return for the end of a line. Truth values are
     written as in JSON and in exports."""

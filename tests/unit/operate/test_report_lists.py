@@ -455,6 +455,34 @@ def test_csv_is_of_one_table(tmp_path: Path, arguments: list[str], said: str) ->
     assert told.err.endswith(said)
 
 
+@pytest.mark.parametrize(
+    ("sections", "code"),
+    [
+        (["orphans"], 0),
+        (["summary", "orphans", "slowest"], 0),
+        (["redirects", "dead-links"], 1),
+        (["dead-links", "--limit", "1", "--csv"], 1),
+        (["broken-anchors"], 1),  # no page tells its anchors
+    ],
+)
+def test_the_exit_code_tells_whether_a_list_has_rows(tmp_path: Path, sections: list[str], code: int) -> None:
+    crawl = make(tmp_path / "one")
+    shutil.rmtree(crawl.directory / "records")
+    seed = record(1, "/", kind="seed", link_details=[{"url": "http://a.test/gone", "kind": "link", "rel": ""}])
+    written(crawl.directory / "records", seed, record(2, "/gone", status=404, via="http://a.test/"))
+    assert crawl.do("report", *sections).code == 0
+    assert crawl.do("report", *sections, "--exit-code").code == code
+    assert (
+        crawl.do("report", *sections, "--exit-code", "--json" if "--csv" not in sections else "--limit=1").code == code
+    )
+
+
+def test_the_exit_code_is_of_lists_that_may_be_empty(tmp_path: Path) -> None:
+    told = make(tmp_path / "one").do("report", "hosts", "slowest", "--exit-code")
+    assert told.code == 2
+    assert told.err.endswith("a list that may be empty, such as dead-links; found hosts, slowest\n")
+
+
 def test_lists_need_records(tmp_path: Path) -> None:
     crawl = make(tmp_path / "one")
     for path in record_files(crawl.directory / "records"):
