@@ -21,6 +21,9 @@ from crawler.parts.ending import Gate
 from crawler.protocols import Discovery
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering
+from crawler.wiring.plugins.catalog import find
+from crawler.wiring.plugins.checked_frontier import check_frontier
+from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.sites import Sites
 from crawler.wiring.storage import reaching_server, visited_set
 from frontier import Frontier, Pausing
@@ -57,7 +60,8 @@ class StoredCrawl:
     async def frontier(self) -> Frontier:
         if self._frontier is None:
             with reaching_server(self.loaded.config):
-                self._frontier = await self.state.open_frontier(self._make_visited())
+                opened = await self.state.open_frontier(self._make_visited())
+            self._frontier = check_frontier(opened, find(FRONTIER, self.loaded.config.frontier.backend))
             self._stack.push_async_callback(self._frontier.aclose)
         return self._frontier
 

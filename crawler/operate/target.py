@@ -18,6 +18,9 @@ from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate
 from crawler.protocols import Discovery
+from crawler.wiring.plugins.catalog import find
+from crawler.wiring.plugins.guarded_reads import guarded_ledger, guarded_queues
+from crawler.wiring.plugins.kinds import FRONTIER
 from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Recrawling, Serving, Syncing
 from frontier.state import FrontierState
 from visited import VisitedStats
@@ -114,13 +117,13 @@ def queue_control(crawl: OperatedCrawl) -> QueueControl:
 def queue_reads(crawl: OperatedCrawl) -> QueueReads:
     if not isinstance(state := crawl.state, QueueReads):
         raise _lacks("tell about its queues")
-    return state
+    return guarded_queues(state, find(FRONTIER, crawl.loaded.config.frontier.backend))
 
 
 def ledger_reads(crawl: OperatedCrawl) -> LedgerReads:
     if not isinstance(state := crawl.state, LedgerReads):
         raise _lacks("tell about its URLs")
-    return state
+    return guarded_ledger(state, find(FRONTIER, crawl.loaded.config.frontier.backend))
 
 
 async def recovering(crawl: OperatedCrawl) -> Recovering:

@@ -21,8 +21,9 @@ from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.components.discovering import canonical_rules, queue_identity
 from crawler.wiring.components.remembering import connect_redis
 from crawler.wiring.parts import use_suffixes_of
-from crawler.wiring.plugins.catalog import descriptor
-from crawler.wiring.plugins.kinds import VISITED
+from crawler.wiring.plugins.catalog import descriptor, find
+from crawler.wiring.plugins.checked_frontier import check_state
+from crawler.wiring.plugins.kinds import FRONTIER, VISITED
 from crawler.wiring.queue_settings import queue_settings
 from crawler.wiring.sharing import meeting_place
 from frontier import StoreFailed
@@ -54,15 +55,16 @@ def open_state(
     """The state of the configured frontier. An empty one is refused if the crawl has output, unless it `may_begin`.
     `before_write` is called right before each write.
 
-    Raises `StoreRefused`, `StoreFailed` and `ConfigError`.
+    Raises `StoreRefused`, `StoreFailed`, `ConfigError`, and `PluginFailed` for a wrong one.
     """
     may_begin = not directory.has_output() if may_begin is None else may_begin
     try:
-        return frontier_backend(config).make(
+        opened = frontier_backend(config).make(
             *_parameters(config, directory, may_begin=may_begin, to_rename=to_rename, before_write=before_write)
         )
     except ValueError as error:
         raise ConfigError([Problem(str(error), key="frontier")]) from error
+    return check_state(opened, find(FRONTIER, config.frontier.backend))
 
 
 async def rename(

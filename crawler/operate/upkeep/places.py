@@ -14,6 +14,9 @@ from crawler.operate.opening import lock_directory, lock_stored
 from crawler.parts.ownership import Ownership
 from crawler.wiring.backends import lacks
 from crawler.wiring.parts import use_suffixes_of
+from crawler.wiring.plugins.catalog import find
+from crawler.wiring.plugins.guarded_reads import guarded_ledger
+from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.recovery.ledgers import JoinedLedgers
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import Reconciliation
@@ -183,7 +186,8 @@ def reconciliation(places: Places, states: Sequence[FrontierState], others: Othe
 
 def joined_ledger(places: Places, states: Sequence[FrontierState]) -> LedgerReads:
     """The ledgers of all parts as one. Raises `ConfigError` for a frontier that can't list its ledger."""
-    ledgers = [state for state in states if isinstance(state, LedgerReads)]
+    backend = find(FRONTIER, places.loaded.config.frontier.backend)
+    ledgers = [guarded_ledger(state, backend) for state in states if isinstance(state, LedgerReads)]
     if len(ledgers) < len(states):
         raise lacks(places.loaded.config, "list its ledger to be compared with the output; use --no-output")
     return ledgers[0] if len(ledgers) == 1 else JoinedLedgers(ledgers)

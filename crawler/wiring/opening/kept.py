@@ -15,7 +15,7 @@ from crawler.wiring.additions import Additions
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.components.remembering import wait_for_server
 from crawler.wiring.plugins.catalog import find
-from crawler.wiring.plugins.checked_frontier import check_frontier, check_state
+from crawler.wiring.plugins.checked_frontier import check_frontier
 from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
 from crawler.wiring.sharing import Shared
@@ -50,8 +50,6 @@ async def open_kept(
     to_rename = recanonicalizer is not None and frontier_backend(config).is_persistent
     state = storage.open_state(config, directory, to_rename=to_rename, before_write=additions.check)
     stack.callback(state.close)
-    backend = find(FRONTIER, config.frontier.backend)
-    check_state(state, backend)
     if to_rename and recanonicalizer is not None:
         await storage.rename(config, state, recanonicalizer, partial(on_rebuild, "the ledger by the new rules"))
     visited = storage.visited_set(config, directory, state.knows_many, instead=additions.visited)
@@ -62,7 +60,7 @@ async def open_kept(
     has_begun = state.describe().admitted > 0
     with storage.reaching_server(config):
         opened = await (wait_for_server(open_frontier) if has_begun else open_frontier())
-    frontier = additions.frontier(check_frontier(opened, backend))
+    frontier = additions.frontier(check_frontier(opened, find(FRONTIER, config.frontier.backend)))
     stack.push_async_callback(frontier.aclose)
     return Kept(state=state, frontier=frontier, visited=visited)
 

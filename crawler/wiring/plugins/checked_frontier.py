@@ -12,12 +12,18 @@ from frontier.state import FrontierState
 _METHODS: Final = methods_of(Frontier)
 
 
-def check_state(state: FrontierState, backend: NamedBackend) -> None:
-    """Raises `PluginFailed` if a state has no notes, or does not describe itself."""
+def check_state(state: FrontierState, backend: NamedBackend) -> FrontierState:
+    """The state, if it has notes and describes itself. Otherwise it is closed. Raises `PluginFailed`."""
     if not backend.is_ours:
-        if missing := [name for name in ("identity", "notes") if getattr(state, name, None) is None]:
-            raise failed(backend.title, f"expected a state with {' and '.join(missing)}, found {type(state).__name__}")
-        checked(state.describe(), FrontierStats, "from describe", backend.title)
+        try:
+            if missing := [name for name in ("identity", "notes") if getattr(state, name, None) is None]:
+                found = type(state).__name__
+                raise failed(backend.title, f"expected a state with {' and '.join(missing)}, found {found}")
+            checked(state.describe(), FrontierStats, "from describe", backend.title)
+        except BaseException:
+            state.close()
+            raise
+    return state
 
 
 def check_frontier(opened: Any, backend: NamedBackend) -> Frontier:

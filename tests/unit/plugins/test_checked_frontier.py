@@ -55,11 +55,11 @@ async def test_a_frontier_as_its_protocol_says_is_taken_as_it_is() -> None:
     ],
 )
 def test_a_state_that_lacks_something_is_named(members: dict[str, Any], why: str) -> None:
-    state = make_state()
+    closed: list[bool] = []
     with pytest.raises(PluginFailed) as failed:
-        check_state(Instead(state, **members), THEIRS)
+        check_state(Instead(make_state(), close=lambda: closed.append(True), **members), THEIRS)
     assert str(failed.value) == f'the frontier "odd" failed: {why}'
-    state.close()
+    assert closed
 
 
 @pytest.mark.parametrize(
