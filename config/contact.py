@@ -54,15 +54,16 @@ def _has_no_owner(host: str) -> bool:
     return _RESERVED.fullmatch(name) is not None or _is_loopback(name)
 
 
-def _in_ascii(name: str) -> str:
+def in_ascii(name: str) -> str:
+    """A host name, or a pattern of names, as URLs have it; empty if IDNA has no such form, as for `xn--ü`."""
     return name if name.isascii() else idna.encode(name).decode()
 
 
 def _is_local(host: str, hosts: Mapping[str, str]) -> bool:
     """Whether the name has a static address on this machine. The most specific pattern counts."""
-    labels = _in_ascii(host).rstrip(".").split(".")
+    labels = in_ascii(host).rstrip(".").split(".")
     patterns = [".".join(labels), *(".".join(["*", *labels[start:]]) for start in range(1, len(labels) + 1))]
-    static = {_in_ascii(pattern).lower(): address for pattern, address in hosts.items()}
+    static = {in_ascii(pattern).lower(): address for pattern, address in hosts.items()}
     address = next((static[pattern] for pattern in patterns if pattern in static), "")
     return _is_loopback(split_address(address)[0])
 

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from ipaddress import ip_address, ip_network
 
 from config.backends import Backends
-from config.contact import has_contact, owned_by_others, split_address
+from config.contact import has_contact, in_ascii, owned_by_others, split_address
 from config.loading.seeds import Seed
 from config.problems import Problem
 from config.schema import Config
@@ -109,6 +109,20 @@ def _needs_disk(config: Config, _: Origins, backends: Backends) -> str | None:
     ):
         return None
     return f"{visited.backend} keeps files, and frontier.backend = {frontier.backend} writes none"
+
+
+def _names(key: str) -> tuple[tuple[str], Check]:
+    """Names of hosts must have a form in ASCII: no URL has another one."""
+
+    def check(config: Config, *_: object) -> str | None:
+        for name in settings()[key].value_in(config):
+            if not in_ascii(name):
+                return (
+                    f'expected the name of a host, as "www.example.org", found "{name}", which no URL can have (IDNA)'
+                )
+        return None
+
+    return (key,), check
 
 
 def _addresses(config: Config, *_: object) -> str | None:
@@ -227,6 +241,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     _in_order("render.wait_s", "render.timeout_s"),
     (("frontier.queue_by", "frontier.queue_prefixes"), _needs_prefixes),
     (("frontier.queue_prefixes", "frontier.queue_by"), _needs_no_prefixes),
+    *map(_names, ("fetch.hosts", "fetch.unverified", "fetch.proxies", "fetch.logins", "identity.hosts")),
     (("fetch.hosts",), _addresses),
     (("fetch.proxies",), _proxies),
     (("fetch.allow_networks",), _networks),

@@ -125,6 +125,17 @@ PRINTABLE = "not empty and without control characters"
         ),
         ("fetch.hosts = { '*x' = '127.0.0.1' }", "fetch.hosts: expected a table such as "),
         (
+            "fetch.hosts = { 'a.test' = '::1', '*.xn--ü.de' = '::1' }",
+            'fetch.hosts: expected the name of a host, as "www.example.org", found "*.xn--ü.de", which no URL can have',
+        ),
+        (
+            "fetch.unverified = ['xn--ü.de']",
+            'fetch.unverified: expected the name of a host, as "www.example.org", found',
+        ),
+        ("fetch.proxies = { 'xn--ü.de' = 'http://b.test' }", "fetch.proxies: expected the name of a host, as "),
+        ("fetch.logins = { 'xn--ü.de' = 'env:LOGIN' }", "fetch.logins: expected the name of a host, as "),
+        ("identity.hosts = ['*', 'xn--ü.de']", "identity.hosts: expected the name of a host, as "),
+        (
             "fetch.hosts = { a = '999.0.0.1' }",
             'fetch.hosts: expected an IP address for "a", with or without port, found ',
         ),

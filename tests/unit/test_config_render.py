@@ -29,6 +29,7 @@ from config import (
     settings,
     toml_value,
 )
+from config.contact import in_ascii
 from config.loading.blocks import block_kinds
 from config.settings import sections
 from config.show.markdown import render_markdown, with_tables
@@ -49,17 +50,19 @@ def valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
 
 def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
     texts = st.from_regex(setting.pattern or "")
+    if setting.key in ("fetch.unverified", "identity.hosts"):
+        texts = texts.filter(in_ascii)
     match setting.key:
         case "crawl.seed_files":
             return st.sampled_from([(), (seed_file,), (seed_file, seed_file)])
         case "fetch.hosts":
-            return st.dictionaries(st.from_regex(setting.key_pattern or ""), st.sampled_from(ADDRESSES), max_size=3)
+            return st.dictionaries(_names(setting), st.sampled_from(ADDRESSES), max_size=3)
         case "fetch.allow_networks":
             return st.sampled_from([(), ("10.1.0.0/16", "fd00::/8"), ("192.168.1.1",)])
         case "fetch.proxies":
-            return st.dictionaries(st.from_regex(setting.key_pattern or ""), st.sampled_from(PROXIES), max_size=3)
+            return st.dictionaries(_names(setting), st.sampled_from(PROXIES), max_size=3)
         case "fetch.logins" | "crawl.purpose_names":
-            return st.dictionaries(st.from_regex(setting.key_pattern or ""), texts, max_size=3)
+            return st.dictionaries(_names(setting), texts, max_size=3)
         case "fetch.headers":
             return st.dictionaries(st.from_regex(r"^X-[a-z]+\Z"), texts, max_size=3)
         case "fetch.user_agent":
@@ -98,6 +101,10 @@ def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
             raise NotImplementedError(setting.key)
         case "options":
             return st.sampled_from([{}, {"shards": 3}] if setting.backends == "visited" else [{}])
+
+
+def _names(setting: Setting) -> st.SearchStrategy[str]:
+    return st.from_regex(setting.key_pattern or "").filter(in_ascii)
 
 
 def ordered(values: dict[str, Any], lower: str, upper: str) -> None:
