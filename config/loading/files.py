@@ -66,6 +66,7 @@ def _file_source(file: Path) -> Source:
 
 def _is_cut(text: str, *, is_run: bool) -> bool:
     """Whether this is only a beginning of what a crawl has written."""
+    text = text.replace("\r", "")  # an editor may have saved it with other line ends
     if not text:
         return is_run
     if not text.startswith(RUN_HEAD):

@@ -174,12 +174,15 @@ def test_a_default_that_gave_way_does_so_too_where_it_is_written(text: str, tmp_
 def test_the_configuration_of_a_run_is_refused_if_its_end_is_missing(tmp_path: Path) -> None:
     config = load(written(tmp_path, MINIMAL)).config
     text = render_run(config)
-    assert load(written(tmp_path, text, name="as-run.toml")).config == config
+    for whole in (text, text.replace("\n", "\r\n")):
+        assert load(written(tmp_path, whole, name="as-run.toml")).config == config
     assert load(written(tmp_path, text.rstrip() + "\n[[site]]\nmatch = ['a.test']\n", name="as-run.toml")).config.site
     lines = text.splitlines(keepends=True)
     for kept in (len(lines) // 3, len(lines) // 2, len(lines) - 1):
-        with pytest.raises(ConfigError, match="the file is cut"):
-            load(written(tmp_path, "".join(lines[:kept]), name="as-run.toml"))
+        for end in ("\n", "\r\n"):
+            cut = "".join(lines[:kept]).replace("\n", end)
+            with pytest.raises(ConfigError, match="the file is cut"):
+                load(written(tmp_path, cut, name="as-run.toml"))
     for kept in (0, 1, len(lines[0]) - 1):
         with pytest.raises(ConfigError, match=r'the file is cut: expected "# The end of the configuration\."'):
             load(written(tmp_path, text[:kept], name="crawl.toml"), require_seeds=False)
