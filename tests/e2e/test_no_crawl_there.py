@@ -59,6 +59,18 @@ def test_every_command_says_that_there_is_no_crawl_and_what_to_name(
     assert "this is the folder of a daemon: name the directory of one of its crawls" in said(command, daemon)
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_says_that_the_configuration_of_a_crawl_is_lost(
+    command: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    crawl = make(tmp_path / "crawl").directory
+    (crawl / "crawl.toml").unlink()
+    assert said(command, crawl).startswith(
+        f"onceover: the crawl in {crawl} has no configuration: expected {crawl / 'crawl.toml'}. Either it was stopped "
+    )
+
+
 def test_only_a_crawl_may_be_put_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (

@@ -24,7 +24,7 @@ from crawler.export.tables import Exported, TableExport, export_table, is_file
 from crawler.export.wacz.packing import WaczExport, earlier_archives, export_wacz
 from crawler.export.wacz.unpacking import is_wacz, unpacked
 from crawler.export.writers import Format
-from crawler.operate.opening import no_crawl
+from crawler.operate.opening import no_crawl, refuse_without_configuration
 from crawler.page import rfc3339
 from crawler.protocols import ContentReading
 from crawler.status import number_of
@@ -235,6 +235,7 @@ def _pack(directory: Path, to: Path, options: _Options, places: Sequence[Path], 
 def _check(directory: Path, part: int | None) -> None:
     crawl = CrawlDirectory(directory)
     if crawl.earlier_configuration != crawl.configuration:
+        refuse_without_configuration(directory)
         raise no_crawl(directory)
     place(directory, part)
 

@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import output_directories
-from crawler.operate.opening import no_crawl
+from crawler.operate.opening import no_crawl, refuse_without_configuration
 from crawler.operate.upkeep.places import Places
 from crawler.prune.choosing import Keep
 from crawler.prune.pruning import Plan, delete, make_plan
@@ -46,6 +46,7 @@ def plan_prune(path: Path, keep: Keep) -> PruneReport:
     `OSError`."""
     crawl = CrawlDirectory(path)
     if crawl.earlier_configuration != crawl.configuration:
+        refuse_without_configuration(path)
         raise no_crawl(path)
     outputs = [CrawlDirectory(each) for each in output_directories(path)]
     plan = make_plan(outputs, keep, now=time.time())
