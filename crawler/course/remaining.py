@@ -34,8 +34,9 @@ def share_done(stats: FrontierStats) -> float | None:
     return stats.settled / stats.admitted if stats.admitted else None
 
 
-def estimate(urls: int, *, settled: int, over_s: float, longest: LongestQueue | None) -> Remaining:
-    """The time that `urls` take, if `settled` URLs were settled in the last `over_s` seconds."""
+def estimate(urls: int, *, settled: int, over_s: float, longest: LongestQueue | None, idle_s: float = 0.0) -> Remaining:
+    """The time that `urls` take, if `settled` URLs were settled in the last `over_s` seconds, and none may be fetched
+    in the next `idle_s`."""
     if not urls:
         return nothing_left()
     if over_s < LEAST_S:
@@ -43,7 +44,7 @@ def estimate(urls: int, *, settled: int, over_s: float, longest: LongestQueue | 
     of_host = None if longest is None else longest.size * longest.s_per_url
     if settled <= 0:
         return no_estimate(urls, f"no URL was settled in the last {duration(over_s)}")
-    seconds = urls * over_s / settled
+    seconds = max(urls * over_s / settled, idle_s)
     if longest is not None and of_host is not None and of_host > seconds:
         return Remaining(urls=urls, seconds=of_host, host=longest.host)
     return Remaining(urls=urls, seconds=seconds)

@@ -73,9 +73,10 @@ class CourseKeeper:
         if stats.paused is not None:
             return no_estimate(stats.queued, "it is paused")
         at, before = self._recent[0]
-        return estimate(
-            stats.queued, settled=self._settled() - before, over_s=self._monotonic() - at, longest=self._longest()
-        )
+        settled, over_s = self._settled() - before, self._monotonic() - at
+        may_begin = stats.ready_queues or stats.in_process_queues or stats.inactive_queues
+        idle_s = 0.0 if may_begin else stats.next_wake_s or 0.0
+        return estimate(stats.queued, settled=settled, over_s=over_s, longest=self._longest(), idle_s=idle_s)
 
     def _observe(self, *, is_last: bool = False) -> None:
         stats, now = self._stats(), self._monotonic()

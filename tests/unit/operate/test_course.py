@@ -69,3 +69,13 @@ async def test_urls_that_are_visited_again_count_for_the_rate(tmp_path: Path) ->
     keeper = CourseKeeper(lambda: STATS, lambda: settled[0], object(), path, monotonic=lambda: now[0])
     now[0], settled[0] = 60.0, 120
     assert keeper.remaining(replace(STATS, done=2, pending=8)).seconds == 4.0
+
+
+async def test_the_rest_takes_at_least_until_the_next_url_is_tried_again(tmp_path: Path) -> None:
+    now, settled = [0.0], [0]
+    path = tmp_path / "course.json"
+    keeper = CourseKeeper(lambda: STATS, lambda: settled[0], object(), path, monotonic=lambda: now[0])
+    now[0], settled[0] = 60.0, 120
+    waits = replace(STATS, done=8, pending=0, retrying=2, ready_queues=0, next_wake_s=244.0)
+    assert keeper.remaining(waits).seconds == 244.0
+    assert keeper.remaining(replace(waits, pending=6, ready_queues=1)).seconds == 4.0
