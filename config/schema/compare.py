@@ -158,7 +158,7 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True):
     """Comparison runs of visited sets, by `onceover compare`."""
 
     directory: Annotated[
-        Text, meaning("Directory for reports. Each run has a folder in it, named after the crawl or the file.")
+        Text, meaning("Directory for reports. Each run has a folder in it, named by crawl.name.")
     ] = "comparisons"
     rounds: Annotated[int, between(1, 100, "rounds"), meaning("How often speed and memory are measured.")] = 3
     probes: Annotated[
