@@ -21,13 +21,9 @@ from typing import Final, Protocol
 try:
     from crawler.repeats import _similar as compiled
 except ImportError:
-    # The extension is optional.
-    _COMPILED_VERSION = 0
+    IS_COMPILED = False  # the extension is optional
 else:
-    _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
-
-IS_COMPILED: Final = _COMPILED_VERSION == 2
-"""False too if the extension was compiled from older code."""
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 2  # False if it was compiled from older code
 
 MAX_DISTANCE: Final = 8
 BLOCKS: Final = 4

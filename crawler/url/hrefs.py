@@ -18,13 +18,9 @@ from crawler.url.hosts import HOSTS_REMEMBERED, LONGEST_REMEMBERED, is_name, spl
 try:
     from crawler.url import _hrefs as compiled
 except ImportError:
-    # The extension is optional.
-    _COMPILED_VERSION = 0
+    IS_COMPILED = False  # the extension is optional
 else:
-    _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
-
-IS_COMPILED: Final = _COMPILED_VERSION == 6
-"""False too if the extension was compiled from older code."""
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 6  # False if it was compiled from older code
 
 _Target = TypeVar("_Target")
 

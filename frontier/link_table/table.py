@@ -9,13 +9,9 @@ import mmh3
 try:
     from frontier.link_table import _link_table as compiled
 except ImportError:
-    # The extension is optional.
-    _COMPILED_VERSION = 0
+    IS_COMPILED = False  # the extension is optional
 else:
-    _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
-
-IS_COMPILED: Final = _COMPILED_VERSION == 2
-"""False too if the extension was compiled from older code."""
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 2  # False if it was compiled from older code
 
 MAX_COUNTS: Final = 786_432 if IS_COMPILED else 150_000
 """URLs with counts in memory, before some are written: 24 MiB, as three quarters of 2^20 slots; or some 30 MB of

@@ -10,13 +10,9 @@ from crawler.url.urls import Target
 try:
     from crawler.discover.links import _bulk as compiled
 except ImportError:
-    # The extension is optional.
-    _COMPILED_VERSION = 0
+    IS_COMPILED = False  # the extension is optional
 else:
-    _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
-
-IS_COMPILED: Final = _COMPILED_VERSION == 4
-"""False too if the extension was compiled from older code."""
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 4  # False if it was compiled from older code
 
 Groups = tuple[list[Link], list[str], list[int]]
 """The first link of each group of equal ones, its href without fragment, and their number."""

@@ -22,13 +22,9 @@ from crawler.read.options import Options
 try:
     from crawler.read.html import _scan as compiled
 except ImportError:
-    # The extension is optional.
-    _COMPILED_VERSION = 0
+    IS_COMPILED = False  # the extension is optional
 else:
-    _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
-
-IS_COMPILED: Final = _COMPILED_VERSION == 16
-"""False too if the extension was compiled from older code."""
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 16  # False if it was compiled from older code
 
 _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
     rel: kind for rel, kind in KIND_OF_REL.items() if kind is not LinkKind.CANONICAL

@@ -25,13 +25,9 @@ from crawler.read.similarity.ranges import BREAKS, SINGLE
 try:
     from crawler.read.similarity import _simhash as compiled
 except ImportError:
-    # The extension is optional.
-    _COMPILED_VERSION = 0
+    IS_COMPILED = False  # the extension is optional
 else:
-    _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
-
-IS_COMPILED: Final = _COMPILED_VERSION == 1
-"""False too if the extension was compiled from older code."""
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 1  # False if it was compiled from older code
 
 BITS: Final = 64
 SHINGLE: Final = 3
