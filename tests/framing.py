@@ -15,8 +15,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from crawler.page import Page, Request
+from crawler.testing.fetch.raw_server import head, page
 from tests.fetchers import http_fetcher
-from tests.servers import head, page
 
 BODY = b"hello"
 _OK = b"HTTP/1.1 200 OK\r\n"

@@ -1,40 +1,10 @@
-"""Servers for tests; those of one script for each path are in `crawler.testing.fetch.raw_server`."""
+"""Servers for tests that do more than one script for each path, which `crawler.testing.fetch.raw_server` has."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from crawler.testing.fetch.raw_server import (
-    CLOSE,
-    CUT,
-    HANG,
-    RESET,
-    Drip,
-    RawServer,
-    Script,
-    Seen,
-    head,
-    page,
-    raw_server,
-)
-
-__all__ = [
-    "CLOSE",
-    "CUT",
-    "HANG",
-    "RESET",
-    "Drip",
-    "RawServer",
-    "Script",
-    "Seen",
-    "Serve",
-    "front_door",
-    "head",
-    "listening",
-    "page",
-    "raw_server",
-]
-
+from crawler.testing.fetch.raw_server import RawServer
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Serves a connection, which is closed afterwards. It may break, or be ended."""

@@ -14,12 +14,13 @@ from config import load, toml_value
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.page import PageRecord
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.certificates import issued
 from tests.e2e.crawling import COMPLETE, ONCEOVER, environment
-from tests.servers import Script, Seen, front_door, page, raw_server
+from tests.servers import front_door
 
 
 class Killed(msgspec.Struct, frozen=True):

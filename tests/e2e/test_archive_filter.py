@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from crawler import Crawl, read_records
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from tests.e2e.crawling import assert_sound, onceover
-from tests.servers import Script, Seen, page, raw_server
 
 PNG = b"\x89PNG\r\n\x1a\n"
 BODIES = {

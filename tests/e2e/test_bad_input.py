@@ -19,6 +19,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawler.operate.opening import open_stored
 from crawler.testing.disks import mounted
+from crawler.testing.fetch.raw_server import CLOSE, Script, head, page, raw_server
 from frontier.leveldb.identity import FORMAT_OF_PARTS
 from tests.e2e.crawling import (
     COMPLETE,
@@ -42,7 +43,6 @@ from tests.e2e.crawling import (
     tree,
 )
 from tests.ports import free_port
-from tests.servers import CLOSE, Script, head, page, raw_server
 
 LOCAL = setting("fetch.allow_private=true", "politeness.min_delay_s=0", "frontier.retry_delay_s=0.1")
 

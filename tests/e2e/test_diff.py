@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from crawler.operate.diff.forms import Diff, Kind
+from crawler.testing.fetch.raw_server import Script, page
 from tests.e2e.crawling import COMPLETE
 from tests.e2e.operating import command_here
 from tests.e2e.origins import GONE, linking, site, to
-from tests.servers import Script, page
 
 OLD, NEW = "http://old.web.test", "http://new.web.test"
 HTML = b"Content-Type: text/html"

@@ -12,11 +12,11 @@ from crawler.operate.report.forms import External, Report
 from crawler.page import PageRecord
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
+from crawler.testing.fetch.raw_server import Script, Seen, page
 from crawler.url.urls import host_of
 from tests.e2e.crawling import COMPLETE, LIMIT, Web, assert_sound, records, setting
 from tests.e2e.operating import command_here
 from tests.e2e.origins import host_name, linking, site, to
-from tests.servers import Script, Seen, page
 
 IN, OUT = "http://in.web.test", "http://out.web.test"
 SETTINGS = {

@@ -7,10 +7,10 @@ from warcio.archiveiterator import ArchiveIterator
 
 from config import load, toml_value
 from crawler.disk.directory import CrawlDirectory
+from crawler.testing.fetch.raw_server import page, raw_server
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.certificates import issued
-from tests.servers import page, raw_server
 
 
 @pytest.mark.parametrize("honoured", [True, False])

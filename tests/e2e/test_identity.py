@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 from config import load, toml_value
 from crawler.cli import onceover
 from crawler.disk.directory import CrawlDirectory
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
-from tests.servers import Script, Seen, page, raw_server
 from tests.signature_check import verify
 
 HTML = b"Content-Type: text/html"

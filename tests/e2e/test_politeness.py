@@ -15,11 +15,11 @@ from crawler.simweb.geography import Obstacle
 from crawler.simweb.log import LogEntry
 from crawler.simweb.params import WorldParams
 from crawler.simweb.world import World
+from crawler.testing.fetch.raw_server import CLOSE, Script, Seen, page, raw_server
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE, ONCEOVER, setting
 from tests.e2e.killing import Lines, Victim, growth, rest, victim
 from tests.e2e.origins import GONE, host_name, linking, site, to
-from tests.servers import CLOSE, Script, Seen, page, raw_server
 
 
 def by_host(requests: Iterable[LogEntry]) -> dict[str, list[LogEntry]]:

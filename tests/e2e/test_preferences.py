@@ -4,8 +4,8 @@ import gzip
 from pathlib import Path
 
 from crawler import Crawl, read_records
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from tests.e2e.crawling import assert_sound, onceover
-from tests.servers import Script, Seen, page, raw_server
 
 ROBOTS = b"User-agent: *\nContent-Signal: search=yes\nContent-Usage: /closed/ train-ai=n\n"
 TDM = b'[{"location": "/mined", "tdm-reservation": 1}]'

@@ -17,11 +17,11 @@ from crawler.simweb.expected import Kind
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.simweb.world import World
+from crawler.testing.fetch.raw_server import Script, page, raw_server
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.certificates import issued
 from tests.e2e.crawling import COMPLETE, Web, assert_told, fetched, onceover, records, setting
-from tests.servers import Script, page, raw_server
 
 HIDING = WorldParams(
     seed=5,

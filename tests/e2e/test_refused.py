@@ -14,11 +14,11 @@ from crawler.discover.quota import OverQuota
 from crawler.discover.scope import Refusal
 from crawler.discover.traps import Trap
 from crawler.disk.directory import CrawlDirectory
+from crawler.testing.fetch.raw_server import Script, page, raw_server
 from crawler.url.urls import BadUrl
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE, LIMIT, Ended, onceover
-from tests.servers import Script, page, raw_server
 
 PRIVATE = ("http://192.168.0.1/", "http://[::1]:8080/x", "http://0x7f.1/", "https://10.1/")
 OTHERS = ("https://library.se/", "http://93.184.215.14/")

@@ -18,12 +18,12 @@ from playwright.async_api import Browser, async_playwright
 from playwright.async_api import Page as BrowserPage
 from playwright.async_api import TimeoutError as TooLate
 
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from crawler.write.warc_reader import Capture, captures
 from tests.e2e.browsing import CHROMIUM
 from tests.e2e.operating import command_here
 from tests.e2e.test_text import crawled
 from tests.ports import free_port
-from tests.servers import Script, Seen, page, raw_server
 
 pytestmark = pytest.mark.long
 

@@ -10,6 +10,7 @@ from aiohttp.test_utils import TestServer
 from config import load, toml_value
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import PageRecord
+from crawler.testing.fetch.raw_server import page, raw_server
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.certificates import issued
@@ -17,7 +18,6 @@ from tests.e2e.crawling import COMPLETE, Web, assert_sound, fetched, onceover, r
 from tests.e2e.parts.in_parts import HURRIED, in_parts
 from tests.e2e.test_daemon import serving, write
 from tests.e2e.test_daemon_api import on_socket
-from tests.servers import page, raw_server
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 SCRIPTS = {"/": [page(b'<a href="/in">x</a>', b"Content-Type: text/html")], "/in": [page(b"in")]}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from crawler.write.records import read_records
 from tests.e2e.test_text import crawled
-from tests.servers import Script, Seen, page, raw_server
 
 XML = b"Content-Type: application/xml"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from config import load
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import PageRecord
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
-from tests.servers import Script, Seen, page, raw_server
 
 HOSTS = "plain slow headed small narrow shallow bare spent free few parted".split()
 PAGES = 6

@@ -13,9 +13,9 @@ from warcio.archiveiterator import ArchiveIterator
 
 from config import ConfigError, load
 from crawler import Crawl, CrawledPage, read_records
+from crawler.testing.fetch.raw_server import RawServer, Script, Seen, page, raw_server
 from tests.e2e.crawling import assert_sound, onceover
 from tests.e2e.operating import command_here
-from tests.servers import RawServer, Script, Seen, page, raw_server
 from tests.unit.read.content.test_pdf_text import pdf
 
 SENTENCES = b"It was a bright cold day in April, and the clocks were striking thirteen. " * 5

@@ -17,6 +17,7 @@ from crawler.library.trial.forms import Tried
 from crawler.library.trial.trying import try_urls
 from crawler.page import PageRecord
 from crawler.progress import ReadStatus
+from crawler.testing.fetch.raw_server import RawServer, Script, Seen, page, raw_server
 from crawler.wiring.crawl import open_crawl
 from tests.certificates import issued
 from tests.e2e.crawling import (
@@ -32,7 +33,6 @@ from tests.e2e.crawling import (
     tree,
 )
 from tests.nginx import NGINX, serving
-from tests.servers import RawServer, Script, Seen, page, raw_server
 
 OF_A_RUN: Final = {"number", "fetched_at", "duration_s"}
 OF_THE_WAY: Final = {"depth", "via", "kind", "anchor", "hit_count", "precedence", "duplicate_of", "attempts"}

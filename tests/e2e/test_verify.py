@@ -17,9 +17,9 @@ from click.testing import CliRunner
 from crawler import Crawl
 from crawler.cli import onceover as command_line
 from crawler.simweb.process import running
+from crawler.testing.fetch.raw_server import page, raw_server
 from crawler.write.database import sqlite_file
 from tests.e2e.crawling import COMPLETE, FAILED, SMALL, Web, assert_told, onceover, setting
-from tests.servers import page, raw_server
 
 SETTINGS = ("output.links=true", "output.warc_revisits=100", 'output.sinks=["sqlite"]')
 WORLD = msgspec.structs.replace(SMALL, compressed=0.5, duplicates=0.3)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from tests.servers import CLOSE, HANG, RESET, Drip, Script, Seen, head, page
+from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, Drip, Script, Seen, head, page
 from tests.zoo import bombs
 
 HTML = b"Content-Type: text/html"

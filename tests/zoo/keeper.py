@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from crawler.page import Failure, Fetched, NotModified, Page, Redirect
-from tests.servers import CUT, RawServer, Script, Seen, Serve, head, listening, page, raw_server
+from crawler.testing.fetch.raw_server import CUT, RawServer, Script, Seen, head, page, raw_server
+from tests.servers import Serve, listening
 from tests.zoo import bombs
 from tests.zoo.animals import ANIMALS
 

@@ -15,8 +15,8 @@ from crawler.fetch.connect.connections import Connections
 from crawler.fetch.connect.failures import BodyBroken
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.page import FailureKind, Page, Request
+from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, Script, head, page, raw_server
 from tests.fetchers import Fetchers
-from tests.servers import CLOSE, HANG, RESET, Script, head, page, raw_server
 
 HEAD = head(b"Transfer-Encoding: chunked")
 WHOLE = b"5\r\nhello\r\n0\r\n\r\n"

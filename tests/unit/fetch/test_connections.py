@@ -16,11 +16,11 @@ from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
+from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, Script, Seen, head, page, raw_server
 from crawler.testing.timeouts import MAX_WAIT_S
 from tests.certificates import issued
 from tests.fetchers import Fetchers, http_fetcher
 from tests.proxies import socks_proxy
-from tests.servers import CLOSE, HANG, RESET, Script, Seen, head, page, raw_server
 
 
 async def body(fetcher: HttpFetcher, url: str) -> bytes:

@@ -9,9 +9,9 @@ from yarl import URL
 from crawler.fetch.cookies import MAX_BYTES, MAX_PER_SITE, Cookies
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Page, Redirect, Request
+from crawler.testing.fetch.raw_server import RawServer, Script, Seen, page, raw_server
 from frontier.memory.notes import MemoryNotes
 from tests.fetchers import http_fetcher
-from tests.servers import RawServer, Script, Seen, page, raw_server
 
 HOSTS = ("www.a.test", "sub.www.a.test", "b.test", "a.co.uk", "b.co.uk")
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from crawler.fetch.connect.connections import Connections
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.response_heads import Headers, end_of_head, fix_head, may_be_head, read_plain_head
+from crawler.testing.fetch.raw_server import head, page
 from tests.framing import BODY, CASES, by_onceover, served
-from tests.servers import head, page
 
 REFUSED = {
     "Content-Length twice, 5 and 3",

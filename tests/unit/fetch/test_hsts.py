@@ -7,10 +7,10 @@ import pytest
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.hsts import StrictTransport
 from crawler.page import Page, Redirect, Request
+from crawler.testing.fetch.raw_server import page, raw_server
 from frontier.memory.notes import MemoryNotes
 from tests.certificates import issued
 from tests.fetchers import http_fetcher
-from tests.servers import page, raw_server
 from tests.unit.fetch.test_cookies import Clock
 
 

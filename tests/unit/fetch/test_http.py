@@ -23,10 +23,10 @@ from crawler.fetch.connect.network import connections_for
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
+from crawler.testing.fetch.raw_server import CLOSE, CUT, HANG, RESET, RawServer, Script, head, page, raw_server
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.warc_http import response_head
 from tests.fetchers import Fetchers, http_fetcher
-from tests.servers import CLOSE, CUT, HANG, RESET, RawServer, Script, head, page, raw_server
 from tests.unit.fetch.test_names import FakeDns
 
 

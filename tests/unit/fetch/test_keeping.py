@@ -10,8 +10,8 @@ from crawler.fetch.connect.connections import ConnectionLimits, Connections
 from crawler.fetch.connect.keeping import Idle, memory_of, to_close
 from crawler.fetch.connect.responses import keep_alive_s
 from crawler.page import Request
+from crawler.testing.fetch.raw_server import page, raw_server
 from tests.fetchers import Fetchers
-from tests.servers import page, raw_server
 
 
 class Kept:

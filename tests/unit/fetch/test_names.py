@@ -8,8 +8,8 @@ from crawler.fetch.connect.guard import AddressRefused, Guard
 from crawler.fetch.connect.lookup.answers import NameCacheLimits
 from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
 from crawler.page import Failure, FailureKind, Page, Request
+from crawler.testing.fetch.raw_server import page, raw_server
 from tests.fetchers import http_fetcher
-from tests.servers import page, raw_server
 
 
 class FakeDns(AbstractResolver):

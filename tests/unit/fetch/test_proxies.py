@@ -11,10 +11,10 @@ import uvloop
 
 from crawler.fetch.connect.routes import Routes
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
+from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, Script, Seen, page, raw_server
 from tests.certificates import issued
 from tests.fetchers import http_fetcher
 from tests.proxies import connect_proxy, socks_proxy
-from tests.servers import CLOSE, HANG, RESET, Script, Seen, page, raw_server
 from tests.unit.fetch.test_names import FakeDns
 
 LOGIN = ("anna", "correct horse")

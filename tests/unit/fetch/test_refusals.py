@@ -8,9 +8,9 @@ import pytest
 from crawler.fetch.connect.lookup.answers import NameCacheLimits
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
+from crawler.testing.fetch.raw_server import page, raw_server
 from crawler.url.urls import UrlReader, join
 from tests.fetchers import http_fetcher
-from tests.servers import page, raw_server
 from tests.unit.fetch.test_names import FakeDns
 
 LOOPBACK = """

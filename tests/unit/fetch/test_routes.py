@@ -17,8 +17,8 @@ from crawler.fetch.connect.routes import (
 )
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
+from crawler.testing.fetch.raw_server import page, raw_server
 from tests.fetchers import http_fetcher
-from tests.servers import page, raw_server
 from tests.unit.fetch.test_names import FakeDns
 from tests.zoo.keeper import open_zoo
 

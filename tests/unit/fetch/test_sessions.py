@@ -22,10 +22,10 @@ from crawler.fetch.headers import default_headers
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
 from crawler.page import Failure, FailureKind, Page, Request
+from crawler.testing.fetch.raw_server import CLOSE, RawServer, page, raw_server
 from crawler.testing.timeouts import MAX_WAIT_S
 from tests.fetchers import Fetchers, http_fetcher
 from tests.proxies import socks_proxy
-from tests.servers import CLOSE, RawServer, page, raw_server
 
 
 class Ticket(msgspec.Struct, frozen=True):

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from crawler.fetch.connect.lookup.ahead import AT_ONCE, EVERY_S, LookAhead
 from crawler.fetch.connect.routes import Routes
 from crawler.page import Page, Request
+from crawler.testing.fetch.raw_server import page, raw_server
 from crawler.wiring.queue_settings import upcoming_hosts
 from frontier.queues.lifecycle import READY, SNOOZED
 from frontier.queues.queue import Queue, QueueRecord
 from frontier.queues.snoozed import SnoozedQueues
 from tests.fetchers import http_fetcher
-from tests.servers import page, raw_server
 from tests.unit.fetch.test_names import Clock, FakeDns
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from tests.e2e.operating import command_here
 from tests.e2e.test_text import crawled
-from tests.servers import Script, Seen, page, raw_server
 from tests.unit.render.rendering import needs_chromium
 
 HTML = b"Content-Type: text/html"

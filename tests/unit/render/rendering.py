@@ -17,9 +17,9 @@ from crawler.render.fetcher import RenderingFetcher
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads
 from crawler.render.responses import ResponseCache
+from crawler.testing.fetch.raw_server import RawServer, Script, Seen, page, raw_server
 from crawler.wiring.components.rendering import reads_as_html
 from tests.fetchers import http_fetcher
-from tests.servers import RawServer, Script, Seen, page, raw_server
 
 CHROMIUM = shutil.which("chromium")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from crawler.page import Page
-from tests.servers import CLOSE, Script, Seen, page
+from crawler.testing.fetch.raw_server import CLOSE, Script, Seen, page
 from tests.unit.render.rendering import QUICK, html, needs_chromium, rendering
 
 pytestmark = needs_chromium

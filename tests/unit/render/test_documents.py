@@ -8,7 +8,7 @@ import pytest
 from crawler.page import Link, LinkKind
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.render.visit import MAX_LINK_CHARACTERS
-from tests.servers import Script, page
+from crawler.testing.fetch.raw_server import Script, page
 from tests.unit.render.rendering import Rendering, html, needs_chromium, rendering
 
 pytestmark = needs_chromium

@@ -12,7 +12,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from crawler.page import Failure, FailureKind, Fetched, Request
 from crawler.render import browser as browser_module
 from crawler.render import launch
-from tests.servers import Script, page, raw_server
+from crawler.testing.fetch.raw_server import Script, page, raw_server
 from tests.unit.render.rendering import QUICK, html, needs_chromium, rendering
 
 pytestmark = needs_chromium

@@ -12,7 +12,7 @@ import pytest
 from crawler.page import WITH_DOCUMENT, LinkKind, LoadAnswer, Page, Redirect, Request
 from crawler.render.limits import Limits
 from crawler.render.loads import Loaded
-from tests.servers import CLOSE, Script, page
+from crawler.testing.fetch.raw_server import CLOSE, Script, page
 from tests.unit.render.rendering import QUICK, Rendering, html, needs_chromium, rendering
 
 pytestmark = needs_chromium

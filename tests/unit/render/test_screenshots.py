@@ -11,7 +11,7 @@ import msgspec
 
 from crawler.page import Page, Screenshot
 from crawler.render.screenshots import MAX_PIXELS, take_screenshots
-from tests.servers import Script
+from crawler.testing.fetch.raw_server import Script
 from tests.unit.render.rendering import QUICK, html, needs_chromium, rendering
 
 pytestmark = needs_chromium

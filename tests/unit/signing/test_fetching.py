@@ -10,9 +10,9 @@ from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import RobotsAtOnce, RobotsTxt
 from crawler.page import Page, Redirect, Request
 from crawler.politeness.pace import parse_retry_after
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from frontier.memory.notes import MemoryNotes
 from tests.fetchers import Fetchers
-from tests.servers import Script, Seen, page, raw_server
 from tests.signature_check import verify
 from tests.unit.fetch.conftest import fetchers
 from tests.unit.signing.signers import KEYS, signing
