@@ -7,13 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.testing.frontier.crawls import page
 from frontier import LedgerEntry, Place, StoreFailed, UrlState
 from frontier.memory.store import MemoryStore
 from frontier.queues.queue import QueueRecord
 from frontier.records import InboxPosition, Parcel, PendingUrl, PostponedUrl, QueueUpdate, Transit, Trimmed, order_of
 from frontier.store import Store
 from frontier.values import Health
-from tests.unit.frontier.crawls import leveldb, page
+from tests.unit.frontier.crawls import leveldb
 
 
 @pytest.fixture(params=["memory", "leveldb"])

@@ -13,12 +13,12 @@ from config import load, render_toml
 from crawler.cli import onceover
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.refused import Refused
+from crawler.testing.frontier.crawls import DONE, page, pages
 from frontier import LedgerEntry
 from frontier.shell import QueueFrontier
 from frontier.upkeep.fsck import fsck
 from tests.e2e.operating import command_here
 from tests.stores import open_leveldb
-from tests.unit.frontier.crawls import DONE, page, pages
 from visited.digests.exact import ExactSet
 
 

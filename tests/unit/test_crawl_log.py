@@ -15,11 +15,11 @@ from crawler.counters import Counters
 from crawler.library.crawl_log import log_beginning, log_into, log_progress
 from crawler.library.log_form import log_form
 from crawler.progress import Gauge
+from crawler.testing.frontier.crawls import DONE, next_lease, now, page, pages
 from crawler.testing.loops import in_virtual_time
 from frontier import Outcome, UrlState
 from frontier.memory.store import MemoryStore
 from frontier.shell import QueueFrontier
-from tests.unit.frontier.crawls import DONE, lease, now, page, pages
 from visited.digests.exact import ExactSet
 
 pytestmark = pytest.mark.usefixtures("_at_info")
@@ -110,7 +110,7 @@ async def test_hosts_that_die_and_answer_again_are_told_once_each(caplog: pytest
     dead = Outcome(state=UrlState.FAILED, reason="connect", server_ok=False, dead_for_s=60)
     failed = Outcome(state=UrlState.FAILED, reason="connect", server_ok=False)
     for outcome in (failed, dead, dead, DONE, DONE):
-        await frontier.done(await lease(frontier), cooldown_s=100, outcome=outcome)
+        await frontier.done(await next_lease(frontier), cooldown_s=100, outcome=outcome)
     await frontier.aclose()
     assert caplog.messages == [
         "test,dying counts as dead for now: connect, 2 times in a row",

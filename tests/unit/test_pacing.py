@@ -15,6 +15,7 @@ from crawler.engine import Ending, Engine, Limits
 from crawler.page import Fetched, Page, Request
 from crawler.politeness.pace import Pace
 from crawler.politeness.response_policy import ResponsePolicy
+from crawler.testing.frontier.crawls import now
 from crawler.testing.loops import in_virtual_time
 from crawler.url.urls import UrlReader, host_of, site_of
 from frontier.queues.grouping import Grouping, GroupLimit
@@ -22,7 +23,7 @@ from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from tests.unit.crawling import Event, Reader, Records
 from tests.unit.crawling import Rules as Robots
-from tests.unit.frontier.crawls import leveldb, now, snapshots
+from tests.unit.frontier.crawls import leveldb, snapshots
 from visited.digests.exact import ExactSet
 
 PACE = Pace(min_delay_s=1.0, max_delay_s=5.0, delay_factor=2.0, retry_delay_s=4.0, retry_max_delay_s=60.0)

@@ -5,11 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from crawler.testing.frontier.crawls import DONE, START, Opening, copy_of_one_moment, drain, now, page, pages, turns
-from crawler.testing.frontier.crawls import SlowSet as RemoteSet
-from crawler.testing.frontier.crawls import next_lease as lease
-from crawler.testing.frontier.crawls import no_lease_for as none_for
-from crawler.testing.frontier.crawls import urls_of as urls
+from crawler.testing.frontier.crawls import Opening, copy_of_one_moment, now
 from frontier.descriptor import Report
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory.store import MemoryStore
@@ -22,26 +18,6 @@ from frontier.upkeep.fsck import fsck
 from frontier.upkeep.visited_check import check_visited
 from visited import VisitedSet
 from visited.digests.exact import ExactSet
-
-__all__ = [
-    "DONE",
-    "IDENTITY",
-    "START",
-    "Crawl",
-    "RemoteSet",
-    "check",
-    "drain",
-    "lease",
-    "leveldb",
-    "none_for",
-    "now",
-    "open_over",
-    "page",
-    "pages",
-    "snapshots",
-    "turns",
-    "urls",
-]
 
 IDENTITY = {"canonicalization": "tests"}
 

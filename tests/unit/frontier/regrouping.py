@@ -9,6 +9,7 @@ import msgspec
 import plyvel
 
 from crawler.parts.ownership import Ownership
+from crawler.testing.frontier.crawls import now
 from frontier import CrawlUrl, Part, StoreRefused
 from frontier.leveldb.format.encoding import decode_entry
 from frontier.leveldb.format.queue_records import decode_queue
@@ -21,7 +22,7 @@ from frontier.shell import QueueFrontier
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.part_checks import check_parts
-from tests.unit.frontier.crawls import IDENTITY, now
+from tests.unit.frontier.crawls import IDENTITY
 from visited.digests.exact import ExactSet
 
 OF_RECORDS = (*COUNTS, "quarantined")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.frontier.crawls import DONE, drain, next_lease, now, page, turns
 from crawler.testing.loops import in_virtual_time
 from crawler.testing.timeouts import MAX_WAIT_S
 from frontier.leveldb.database import SystemCalls
@@ -15,7 +16,7 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
 from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
-from tests.unit.frontier.crawls import DONE, IDENTITY, check, drain, lease, now, page, turns
+from tests.unit.frontier.crawls import IDENTITY, check
 from tests.unit.frontier.disk import Disk
 from visited.digests.exact import ExactSet
 
@@ -49,7 +50,7 @@ async def compacting(gate: Gate, directory: Path) -> tuple[LevelDBStore, QueueFr
     frontier = await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(directory / "visited"), now=now)
     await frontier.add([page("giant", f"{number}") for number in range(30)])
     for _ in range(12):
-        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+        await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
     assert gate.began.wait(MAX_WAIT_S)
     return store, frontier
 

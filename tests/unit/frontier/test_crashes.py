@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.frontier.crawls import DONE, drain, next_lease, page
 from crawler.testing.loops import in_virtual_time
 from frontier import Lease, Outcome, UrlState
 from frontier.shell import QueueFrontier
-from tests.unit.frontier.crawls import DONE, Crawl, check, drain, lease, page
+from tests.unit.frontier.crawls import Crawl, check
 
 State = tuple[int, int, int, int, int]
 """Admitted, pending, retrying, done, failed."""
@@ -34,7 +35,7 @@ async def crawl_a_little(frontier: QueueFrontier) -> set[State]:
         states.add(state(frontier))
 
     async def take() -> Lease:
-        out = await lease(frontier)  # which may have brought a retry that was due back into its queue
+        out = await next_lease(frontier)  # which may have brought a retry that was due back into its queue
         states.add(state(frontier))
         return out
 
@@ -99,7 +100,8 @@ async def test_a_log_torn_at_any_byte_holds_whole_transitions_only(memory_path: 
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from tests.unit.frontier.crawls import DONE, Crawl, page
+from crawler.testing.frontier.crawls import DONE, page
+from tests.unit.frontier.crawls import Crawl
 
 async def main() -> None:
     frontier = await Crawl(Path(sys.argv[1]), durability=sys.argv[2]).open(every=40)

@@ -15,6 +15,7 @@ import plyvel
 import pytest
 
 from crawler.testing.disks import mounted
+from crawler.testing.frontier.crawls import DONE, SlowSet, drain, next_lease, now, page, pages, turns
 from crawler.testing.loops import in_virtual_time
 from crawler.testing.timeouts import MAX_WAIT_S
 from frontier import FrontierStats, Lease, StoreFailed, StoreRefused, UrlState
@@ -33,20 +34,7 @@ from frontier.transitions import budgeting
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
 from frontier.values import Budgets, StoreFull
-from tests.unit.frontier.crawls import (
-    DONE,
-    IDENTITY,
-    Crawl,
-    RemoteSet,
-    check,
-    drain,
-    lease,
-    leveldb,
-    now,
-    page,
-    pages,
-    turns,
-)
+from tests.unit.frontier.crawls import IDENTITY, Crawl, check, leveldb
 from tests.unit.frontier.disk import Disk
 from visited.digests.exact import ExactSet
 from visited.filters.bloom import BloomSet
@@ -181,7 +169,7 @@ async def test_a_store_is_clean_while_a_url_set_aside_is_still_counted(tmp_path:
         await frontier.add(pages(1, 4))
     damage(tmp_path, b"Ptest,h0", which=1)
     async with Crawl(tmp_path).opened() as frontier:
-        await lease(frontier)
+        await next_lease(frontier)
     report = await check(tmp_path)
     assert (report.pending, report.quarantined) == (3, 1)
 
@@ -205,7 +193,7 @@ async def test_a_damaged_postponed_url_is_set_aside_and_the_crawl_ends(tmp_path:
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(1, 3))
         for _ in range(2):
-            await frontier.retry(await lease(frontier), after_s=60, cooldown_s=0)
+            await frontier.retry(await next_lease(frontier), after_s=60, cooldown_s=0)
     damage(tmp_path, b"R")
     async with Crawl(tmp_path).opened() as frontier:
         assert len(await drain(frontier)) == 2
@@ -219,7 +207,7 @@ async def test_a_damaged_postponed_url_is_set_aside_and_the_crawl_ends(tmp_path:
 async def test_a_damaged_ledger_entry_is_set_aside_and_its_url_stays_known(tmp_path: Path, garbage: bytes) -> None:
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(1, 3))
-        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+        await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
     damage(tmp_path, b"Lhttp://h0.test/p0", lambda _: garbage)
     damage(tmp_path, b"Lhttp://h0.test/p1", lambda _: garbage)
     async with Crawl(tmp_path).opened() as frontier:
@@ -244,7 +232,7 @@ async def test_a_damaged_ledger_entry_is_set_aside_and_its_url_stays_known(tmp_p
 async def test_a_damaged_queue_record_is_counted_anew_and_its_urls_are_served(tmp_path: Path) -> None:
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(2, 3))
-        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+        await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
     damage(tmp_path, b"Qtest,h0")
     damage(tmp_path, b"Qtest,h1", lambda value: value[:-1])
     async with Crawl(tmp_path).opened() as frontier:
@@ -259,7 +247,7 @@ async def test_a_damaged_record_that_is_found_while_queues_become_active_stays_c
     crawl = Crawl(tmp_path)
     async with crawl.opened() as frontier:
         await frontier.add([page("h0", "first")])
-        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+        await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
         await frontier.add([page("h0:8080", "a"), page("h1", "a"), page("h1", "b")])
     damage(tmp_path, b"Qtest,h0")
     budgets = Budgets(total_of=lambda key: 0 if key == "test,h1" else None)
@@ -355,8 +343,8 @@ async def test_damaged_counters_fail_with_a_reason(tmp_path: Path) -> None:
 async def test_fsck_tells_what_does_not_agree(tmp_path: Path) -> None:
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(2, 3))
-        await frontier.retry(await lease(frontier), after_s=60, cooldown_s=0)
-        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+        await frontier.retry(await next_lease(frontier), after_s=60, cooldown_s=0)
+        await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
     assert Crawl(tmp_path).fsck().problems == []
     damage(tmp_path, b"Ptest,h0", lambda _: None)
     damage(tmp_path, b"Lhttp://h1.test/p0", lambda _: None)
@@ -506,7 +494,7 @@ async def test_a_disk_that_takes_no_snapshot_stops_nothing(tmp_path: Path, caplo
 async def test_a_snapshot_is_not_taken_in_the_middle_of_an_admission(tmp_path: Path) -> None:
     """A set on another machine has taken the links of one page, which the ledger has not, while another page's call
     brings a snapshot about."""
-    crawl, remote = Crawl(tmp_path / "crawl"), RemoteSet()
+    crawl, remote = Crawl(tmp_path / "crawl"), SlowSet()
     frontier = await crawl.open(visited=remote, every=3)
     first = asyncio.ensure_future(frontier.add(pages(1, 3)))
     await turns()
@@ -526,7 +514,7 @@ async def test_a_snapshot_is_not_taken_in_the_middle_of_an_admission(tmp_path: P
 @pytest.mark.parametrize("with_snapshots", [False, True])
 @in_virtual_time
 async def test_closing_waits_for_an_admission_that_is_under_way(tmp_path: Path, with_snapshots: bool) -> None:
-    crawl, remote = Crawl(tmp_path), RemoteSet()
+    crawl, remote = Crawl(tmp_path), SlowSet()
     saved = Snapshots(tmp_path / "visited", every=1) if with_snapshots else None
     frontier = await QueueFrontier.open(leveldb(tmp_path), remote, snapshots=saved, now=now)
     remote.answer.clear()
@@ -571,12 +559,12 @@ async def on_a_disk(directory: Path) -> tuple[Disk, LevelDBStore, QueueFrontier,
     """A frontier with one URL that is leased, one that is settled and one to be tried again."""
     async with Crawl(directory).opened() as frontier:
         await frontier.add(pages(4, 3))
-        await frontier.retry(await lease(frontier), after_s=5, cooldown_s=0)
-        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+        await frontier.retry(await next_lease(frontier), after_s=5, cooldown_s=0)
+        await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
     disk = Disk()
     store = LevelDBStore(directory / "frontier", Terms(identity=IDENTITY), calls=SystemCalls(open_database=disk.open))
     frontier = await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(directory / "visited"), now=now)
-    return disk, store, frontier, await lease(frontier)
+    return disk, store, frontier, await next_lease(frontier)
 
 
 async def assert_unchanged_after(
@@ -712,7 +700,7 @@ async def test_with_power_a_call_returns_when_the_disk_has_it_and_those_that_wai
     assert "frontier" in syncs  # the directory has the name of the log
     assert 2 <= len(syncs) < 50
     before = len(syncs)
-    await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+    await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
     assert len(syncs) == before + 1
     assert syncs[-1].endswith(".log")
     await frontier.aclose()
@@ -759,7 +747,7 @@ async def test_journal_entries_that_a_crash_kept_from_being_dropped_do_no_harm_a
         async with Crawl(tmp_path).opened(every=500_000) as frontier:
             for number in range(9):
                 await frontier.add([page("a", f"{number}")])
-            await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+            await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
             await frontier.forget(["http://a.test/0"])
     assert journal_entries(tmp_path) == 10 - 4
     await check(tmp_path)
@@ -857,7 +845,7 @@ async def test_a_sync_for_which_there_is_no_room_waits_for_it(tmp_path: Path, nu
     )
     frontier = await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(tmp_path / "visited"), now=now)
     assert await frontier.add(pages(3, 2)) == 6
-    out = await lease(frontier)
+    out = await next_lease(frontier)
     is_full = True
     settled = asyncio.ensure_future(frontier.done(out, cooldown_s=0, outcome=DONE))
     adding = asyncio.ensure_future(frontier.add([page("new")]))
@@ -993,12 +981,12 @@ async def test_queues_that_rest_or_make_room_while_the_disk_is_full_are_served_a
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(20, 2))
         for _ in range(10):
-            await frontier.done(await lease(frontier), cooldown_s=50, outcome=DONE)
+            await frontier.done(await next_lease(frontier), cooldown_s=50, outcome=DONE)
     rules = QueueSettings(min_active=1, snoozed_in_memory=0, budgets=Budgets(session=1))
     disk = Disk()
     store = LevelDBStore(tmp_path / "frontier", Terms(identity=IDENTITY), calls=SystemCalls(open_database=disk.open))
     frontier = await QueueFrontier.open(store, ExactSet(), settings=rules, now=now)
-    out = await lease(frontier)
+    out = await next_lease(frontier)
     disk.is_full = True
     frontier.release(out, cooldown_s=5)
     waiting = asyncio.ensure_future(anext(frontier))

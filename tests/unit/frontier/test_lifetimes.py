@@ -20,12 +20,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from crawler.testing.frontier.crawls import now, page
 from crawler.testing.loops import VirtualTimeLoop
 from frontier import CrawlUrl, Lease, Outcome, UrlState
 from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from frontier.values import Budgets
-from tests.unit.frontier.crawls import Crawl, check, now, page
+from tests.unit.frontier.crawls import Crawl, check
 
 MEMORY = "/dev/shm"
 URLS = st.builds(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.frontier.crawls import DONE, page, pages
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, StoreFull
 from frontier.leveldb.format.keys import links_key
@@ -17,7 +18,7 @@ from frontier.link_table.table import LinkCount, PythonLinkTable, make_link_tabl
 from frontier.memory.store import MemoryStore
 from frontier.store import Store
 from frontier.transitions.link_counts import WRITE_ALL_EVERY_S, LinkCounts
-from tests.unit.frontier.crawls import DONE, Crawl, leveldb, page, pages
+from tests.unit.frontier.crawls import Crawl, leveldb
 
 
 class Watched(MemoryStore):

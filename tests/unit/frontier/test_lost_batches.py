@@ -12,6 +12,7 @@ import plyvel
 import pytest
 
 from crawler.disk.directory import CrawlDirectory
+from crawler.testing.frontier.crawls import DONE, drain, next_lease, pages
 from crawler.testing.loops import in_virtual_time
 from frontier import StoreFailed, UrlState
 from frontier.descriptor import Report
@@ -21,7 +22,7 @@ from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair_batch import Repaired
 from frontier.upkeep.salvage import repair_directory
 from frontier.values import Damaged
-from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, check, drain, lease, leveldb, pages
+from tests.unit.frontier.crawls import IDENTITY, Crawl, check, leveldb
 
 
 def contents(directory: Path) -> dict[bytes, bytes]:
@@ -78,7 +79,7 @@ async def settled_behind(directory: Path) -> dict[bytes, bytes]:
     before = contents(crawl.directory)
     async with crawl.opened() as frontier:
         for _ in range(4):
-            await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+            await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
     return before
 
 
@@ -102,13 +103,13 @@ async def test_a_url_that_waits_twice_is_mended_once_and_for_all(tmp_path: Path)
     crawl = Crawl(tmp_path / "crawl")
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 6))
-        await frontier.retry(await lease(frontier), after_s=5, cooldown_s=0)
+        await frontier.retry(await next_lease(frontier), after_s=5, cooldown_s=0)
     before = contents(crawl.directory)
     async with crawl.opened() as frontier:
-        again = await lease(frontier)
+        again = await next_lease(frontier)
         while not again.url.attempt:
             await frontier.done(again, cooldown_s=0, outcome=DONE)
-            again = await lease(frontier)
+            again = await next_lease(frontier)
         frontier.release(again)
     stale = {key: value for key, value in before.items() if key[:1] == b"R"}
     assert len(stale) == 1
@@ -147,7 +148,7 @@ async def killed(directory: Path) -> Crawl:
     frontier = await crawl.open()
     await frontier.add(pages(12, 40))
     for number in range(450):
-        out = await lease(frontier)
+        out = await next_lease(frontier)
         if number % 7 == 3:
             await frontier.retry(out, after_s=1, cooldown_s=0)
         else:
@@ -224,7 +225,7 @@ async def test_a_leveldb_that_cannot_be_opened_is_brought_back(tmp_path: Path, l
     with plyvel.DB(str(left.directory / "frontier")) as db:
         db.compact_range()
     async with left.opened() as again:
-        await again.done(await lease(again), cooldown_s=0, outcome=DONE)
+        await again.done(await next_lease(again), cooldown_s=0, outcome=DONE)
     place = left.directory / "frontier"
     for name in ("CURRENT", "MANIFEST"):
         if name in lost:

@@ -11,6 +11,7 @@ import msgspec
 import plyvel
 import pytest
 
+from crawler.testing.frontier.crawls import DONE, drain, next_lease, no_lease_for, now, page
 from crawler.testing.loops import in_event_loop, in_virtual_time
 from frontier import Allowance, CrawlUrl, Misrouted, Outcome, Part, Place, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb.database import SystemCalls
@@ -27,7 +28,7 @@ from frontier.upkeep.fsck import fsck
 from frontier.upkeep.part_checks import check_parts
 from frontier.upkeep.positions import take_positions
 from frontier.upkeep.repair import repair
-from tests.unit.frontier.crawls import DONE, IDENTITY, drain, lease, none_for, now, page
+from tests.unit.frontier.crawls import IDENTITY
 from tests.unit.frontier.disk import Disk
 from visited.digests.exact import ExactSet
 
@@ -152,7 +153,7 @@ async def drain_without_end(frontier: QueueFrontier) -> list[str]:
     """Fetch all that waits now. A part does not end by itself."""
     fetched = []
     while frontier.describe().pending:
-        out = await lease(frontier)
+        out = await next_lease(frontier)
         fetched.append(out.url.url)
         await frontier.done(out, cooldown_s=0.0, outcome=DONE)
     return fetched
@@ -191,10 +192,10 @@ async def test_what_belongs_to_another_part_is_refused_whole(store: Store) -> No
 async def test_a_part_waits_for_links_until_it_is_stopped(store: Store) -> None:
     async with opened(store) as own:
         assert own.is_idle()
-        assert await none_for(own.frontier, 100.0)
+        assert await no_lease_for(own.frontier, 100.0)
         await own.links.admit(1, Place(9, 1), encode_parcels([page("a", "1")]))
         assert not own.is_idle()
-        out = await lease(own.frontier)
+        out = await next_lease(own.frontier)
         assert not own.is_idle()
         await own.frontier.done(out, cooldown_s=5.0, outcome=DONE)
         assert own.is_idle()
@@ -266,7 +267,7 @@ async def test_what_is_safe_elsewhere_is_deleted_and_the_rest_is_sent_by_the_nex
 async def test_forgetting_raises_the_generation_and_gaps_leave_the_crawl_incomplete(store: Store) -> None:
     async with opened(store) as own:
         await own.frontier.add([page("a", "1")])
-        await own.frontier.done(await lease(own.frontier), cooldown_s=0.0, outcome=DONE)
+        await own.frontier.done(await next_lease(own.frontier), cooldown_s=0.0, outcome=DONE)
         before, told = own.links.generation, []
         own.links.watch(lambda *_: None, lambda: told.append(own.links.generation))
         assert await own.frontier.forget(["http://a.test/unknown"]) == 0
@@ -284,7 +285,7 @@ async def test_numbers_are_unique_over_parts_and_lineages(tmp_path: Path) -> Non
         async with opened(leveldb(tmp_path / key, part(number))) as own:
             await own.frontier.add([page(key, f"{path}") for path in range(3)])
             for _ in range(3):
-                out = await lease(own.frontier)
+                out = await next_lease(own.frontier)
                 numbers.append(out.number)
                 await own.frontier.done(out, cooldown_s=0.0, outcome=DONE)
             assert not await own.frontier.skip_numbers(5)  # of another lineage
@@ -381,7 +382,7 @@ async def test_a_torn_log_has_a_pages_links_in_all_places_or_in_none(tmp_path: P
             note()
             await own.links.admit(1, Place(7, number + 1), encode_parcels([page("a", f"from-{number}")]))
             note()
-            await own.frontier.done(await lease(own.frontier), cooldown_s=0.0, outcome=DONE)
+            await own.frontier.done(await next_lease(own.frontier), cooldown_s=0.0, outcome=DONE)
             note()
             if number % 3 == 2:
                 await own.links.trim(1, Place(own.links.incarnation, number))
@@ -459,7 +460,7 @@ async def test_a_repair_sets_damaged_parcels_aside_and_counts_the_gap(tmp_path: 
         assert own.sent(1) == [["http://b.test/0"], [], [], ["http://b.test/3"]]
         assert own.frontier.describe().gaps == 2
         await own.frontier.add([page("a", "9")])
-        number = (await lease(own.frontier)).number
+        number = (await next_lease(own.frontier)).number
         assert number >> NUMBER_BITS == 1
     assert problems(tmp_path) == ["this often links from other parts were lost on their way"]
 
@@ -540,7 +541,7 @@ async def test_a_part_has_no_more_pages_than_it_was_allowed(tmp_path: Path) -> N
         await own.links.pages.set_allowance(Allowance(epoch=1, number=1, allowed=1, total=1))
         for is_page in (False, True):
             outcome = Outcome(state=UrlState.DONE, status=200, is_page=is_page)
-            await own.frontier.done(await lease(own.frontier), cooldown_s=0.0, outcome=outcome)
+            await own.frontier.done(await next_lease(own.frontier), cooldown_s=0.0, outcome=outcome)
         assert own.links.pages.settled == 1
     assert problems(tmp_path) == []
     async with opened(leveldb(tmp_path, part())) as own:
@@ -574,19 +575,19 @@ def across(directory: Path, parts: int) -> list[str]:
 async def test_the_end_of_a_lease_does_not_end_the_iteration_of_others(store: Store) -> None:
     async with opened(store) as own:
         await own.frontier.add([page("a", "1")])
-        out = await lease(own.frontier)
+        out = await next_lease(own.frontier)
         failed = Outcome(state=UrlState.FAILED, reason="gone")
         await own.frontier.done(out, cooldown_s=0.0, outcome=failed)
-        assert await none_for(own.frontier, 10.0)
+        assert await no_lease_for(own.frontier, 10.0)
         await own.frontier.add([page("a", "2")])
-        assert (await lease(own.frontier)).url.url == "http://a.test/2"
+        assert (await next_lease(own.frontier)).url.url == "http://a.test/2"
 
 
 @in_virtual_time
 async def test_a_part_is_not_idle_while_it_fetches_for_a_retired_queue(store: Store) -> None:
     async with opened(store) as own:
         await own.frontier.add([page("a", "1")])
-        out = await lease(own.frontier)
+        out = await next_lease(own.frontier)
         await own.frontier.retire("test,a")
         assert not own.is_idle()  # it may bring links
         await own.frontier.done(out, cooldown_s=0.0, outcome=DONE)

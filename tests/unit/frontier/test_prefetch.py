@@ -5,10 +5,10 @@ from bisect import insort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawler.testing.frontier.crawls import page
 from frontier.memory.reads import MemoryReads
 from frontier.records import PendingUrl
 from frontier.transitions.active.prefetch import Prefetch
-from tests.unit.frontier.crawls import page
 
 
 class Pending(MemoryReads):

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import frontier.upkeep.rebuild
+from crawler.testing.frontier.crawls import DONE, drain, next_lease, now, page
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, LedgerEntry, Outcome, StoreRefused, UrlState
 from frontier.descriptor import RenameResult
@@ -24,7 +25,7 @@ from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.rebuild import rebuild
-from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, drain, lease, now, page
+from tests.unit.frontier.crawls import IDENTITY, Crawl
 from visited.digests.exact import ExactSet
 
 NEW = {"canonicalization": "without what follows a question mark"}
@@ -80,7 +81,7 @@ async def fill(directory: Path, fates: dict[str, str]) -> None:
     async with Crawl(directory).opened() as frontier:
         await frontier.add([page(*name.split("/")) for name, fate in fates.items() if fate != "wait"])
         while frontier.describe().pending:
-            out = await lease(frontier)
+            out = await next_lease(frontier)
             fate = fates[out.url.url.removeprefix("http://").replace(".test", "")]
             if fate == "retry":
                 await frontier.retry(out, after_s=1e6, cooldown_s=0, reason="timeout")
@@ -130,12 +131,12 @@ SOME = {name: sorted(RANK)[number % len(RANK)] for number, name in enumerate(NAM
 async def test_a_queue_that_is_new_spares_its_servers_what_the_old_ones_spared_them(tmp_path: Path) -> None:
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add([page("a1", "x"), page("a1", "y"), page("a2", "x"), page("a2", "y")])
-        await frontier.done(await lease(frontier), cooldown_s=50, outcome=DONE)
-        await frontier.done(await lease(frontier), cooldown_s=100, outcome=DONE)
+        await frontier.done(await next_lease(frontier), cooldown_s=50, outcome=DONE)
+        await frontier.done(await next_lease(frontier), cooldown_s=100, outcome=DONE)
     await rebuilt(tmp_path)
     frontier = await QueueFrontier.open(opened(tmp_path), ExactSet(), now=now)
     start = now()
-    assert (await lease(frontier)).url.queue_key == "test,a"
+    assert (await next_lease(frontier)).url.queue_key == "test,a"
     assert now() - start == pytest.approx(100, abs=0.1)
     await frontier.aclose()
 
@@ -147,7 +148,7 @@ async def test_links_are_counted_under_the_new_names(tmp_path: Path) -> None:
     async with Crawl(tmp_path).opened(visited=visited) as frontier:
         await frontier.add([page(*name.split("/")) for name in links])
         for _ in range(2):
-            await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+            await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
         for name, count in links.items():
             await frontier.add([page(*name.split("/"))] * (count - 1))
     await rebuilt(tmp_path)

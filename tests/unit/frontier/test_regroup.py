@@ -8,6 +8,7 @@ from random import Random
 import plyvel
 import pytest
 
+from crawler.testing.frontier.crawls import DONE
 from crawler.testing.loops import in_virtual_time
 from frontier import Outcome, Place, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb.database import Batch, Database
@@ -17,7 +18,6 @@ from frontier.records import Counters
 from frontier.regroup import sources
 from frontier.regroup.regroup import abandon, regroup
 from frontier.values import Budgets
-from tests.unit.frontier.crawls import DONE
 from tests.unit.frontier.regrouping import OF_RECORDS, Divided, url_at
 
 SETTINGS = QueueSettings(budgets=Budgets(total=200))

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawler.testing.frontier.crawls import DONE
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, Lease, Place
 from frontier.queues.lifecycle import IllegalTransition
 from frontier.shell import QueueFrontier
-from tests.unit.frontier.crawls import DONE
 from tests.unit.frontier.regrouping import Divided, url_at
 
 PAGES = 40

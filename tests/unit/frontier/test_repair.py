@@ -5,13 +5,14 @@ from pathlib import Path
 import plyvel
 import pytest
 
+from crawler.testing.frontier.crawls import DONE, drain, next_lease, page, pages
 from crawler.testing.loops import in_virtual_time
 from frontier import StoreFailed
 from frontier.leveldb.store import LevelDBStore
 from frontier.terms import Terms
 from frontier.upkeep.repair import repair
 from frontier.upkeep.repair_batch import Repaired
-from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, check, drain, lease, leveldb, page, pages
+from tests.unit.frontier.crawls import IDENTITY, Crawl, check, leveldb
 
 
 def damage(directory: Path, prefix: bytes, value: bytes | None = b"\xc1?") -> int:
@@ -31,8 +32,8 @@ async def half_done(directory: Path) -> None:
     async with Crawl(directory).opened() as frontier:
         await frontier.add(pages(4, 3))
         for _ in range(3):
-            await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
-        await frontier.retry(await lease(frontier), after_s=60, cooldown_s=0)
+            await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
+        await frontier.retry(await next_lease(frontier), after_s=60, cooldown_s=0)
         await frontier.retire("test,h2")
 
 

@@ -1,8 +1,8 @@
 """Links that were sent to another part are counted instead, until the part forgets what it has sent."""
 
+from crawler.testing.frontier.crawls import page
 from frontier import CrawlUrl
 from frontier.sending.sent import SentUrls
-from tests.unit.frontier.crawls import page
 
 
 def links(*numbers: int) -> list[CrawlUrl]:

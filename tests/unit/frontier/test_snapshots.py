@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.frontier.crawls import drain, now, page, pages
 from crawler.testing.loops import in_virtual_time
 from frontier.shell import QueueFrontier
 from frontier.snapshots.saving import Copy, Snapshots
-from tests.unit.frontier.crawls import Crawl, check, drain, leveldb, now, page, pages, snapshots
+from tests.unit.frontier.crawls import Crawl, check, leveldb, snapshots
 from visited.filters.bloom import BloomSet
 from visited.wrappers.verified import VerifiedSet
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.frontier.crawls import DONE, next_lease, no_lease_for, page, pages
 from crawler.testing.loops import in_virtual_time
 from frontier import Outcome, StoreFailed, StoreFull, StoreRefused, UrlState
 from frontier.backends import BACKENDS, descriptor
@@ -12,7 +13,7 @@ from frontier.descriptor import Parameters, checked_options
 from frontier.leveldb.database import Batch, Database
 from frontier.state import FrontierState
 from frontier.terms import Terms
-from tests.unit.frontier.crawls import DONE, lease, leveldb, none_for, page, pages
+from tests.unit.frontier.crawls import leveldb
 from visited.digests.exact import ExactSet
 
 TERMS = Terms(identity={"rules": "1"})
@@ -65,11 +66,11 @@ async def test_queues_of_a_crawl_that_may_have_moved_rest_first_whatever_the_tim
 
     frontier = await on_machine(0).open_frontier(ExactSet())
     await frontier.add([page("a", "1"), page("a", "2")])
-    await frontier.done(await lease(frontier), cooldown_s=60, outcome=DONE)
+    await frontier.done(await next_lease(frontier), cooldown_s=60, outcome=DONE)
     await frontier.aclose()
     for ahead_s in (600, -600):
         frontier = await on_machine(ahead_s).open_frontier(ExactSet())
-        assert await none_for(frontier, 59)
+        assert await no_lease_for(frontier, 59)
         await frontier.aclose()
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from crawler.testing.frontier.crawls import page
 from frontier.memory.store import MemoryStore
 from frontier.shell import QueueFrontier
 from frontier.transitions.uncancellable import run_prompt_in_turn, run_uncancellable
-from tests.unit.frontier.crawls import page
 from visited.digests.exact import ExactSet
 from visited.wrappers.recent import RecentUrls
 

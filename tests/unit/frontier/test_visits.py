@@ -9,11 +9,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.testing.frontier.crawls import DONE, START, drain, next_lease, now, page
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, Earlier, LedgerEntry, Outcome, UrlState
 from frontier.shell import QueueFrontier
 from frontier.visits import MAX_HISTORY, add_visit
-from tests.unit.frontier.crawls import DONE, START, Crawl, drain, lease, leveldb, now, page
+from tests.unit.frontier.crawls import Crawl, leveldb
 
 TIMES = st.floats(-1e12, 1e12)
 
@@ -63,7 +64,7 @@ async def visit(frontier: QueueFrontier, count: int) -> list[tuple[str, int]]:
     """The next URLs, settled, and when they were leased."""
     found = []
     for _ in range(count):
-        taken = await lease(frontier)
+        taken = await next_lease(frontier)
         found.append((taken.url.url.rpartition("/")[2], round(now() - START)))
         outcome = Outcome(state=UrlState.DONE, status=200, fetched_at=now(), revisit_after_s=10)
         await frontier.done(taken, cooldown_s=0, outcome=outcome)
@@ -134,7 +135,7 @@ async def test_a_look_for_the_next_retry_does_not_walk_over_those_that_were_dequ
     async with crawl.opened() as frontier:
         await frontier.add([page("a", "1"), page("a", "2")])
         for after_s in (5, 9):
-            await frontier.retry(await lease(frontier), after_s=after_s, cooldown_s=0)
+            await frontier.retry(await next_lease(frontier), after_s=after_s, cooldown_s=0)
         assert await drain(frontier) == ["http://a.test/1", "http://a.test/2"]
         assert frontier._store.reads.postponed.start > b"R" + int((START + 9) * 1000).to_bytes(8)  # type: ignore[attr-defined]
 
@@ -191,7 +192,7 @@ async def test_a_visit_knows_the_number_of_the_one_before_also_in_another_proces
             await frontier.add([page("a", "1")])
             await frontier.readmit([page("a", "1")])
         async with crawl.opened() as frontier:
-            taken = await lease(frontier)
+            taken = await next_lease(frontier)
             earlier = taken.url.earlier
             numbers.append((taken.number, None if earlier is None else earlier.number))
             await frontier.done(taken, cooldown_s=0, outcome=DONE)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.testing.frontier.crawls import DONE, now, page
 from crawler.testing.loops import in_virtual_time, run_in_virtual_time
 from frontier import Lease, Part
 from frontier.memory.store import MemoryStore
@@ -17,7 +18,6 @@ from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from frontier.transitions.active.waiters import Waiters
 from frontier.values import Budgets
-from tests.unit.frontier.crawls import DONE, now, page
 from visited.digests.exact import ExactSet
 
 HOSTS, WORKERS = 3, 4

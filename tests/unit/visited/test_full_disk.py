@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from crawler.testing.disks import fill, mounted
+from crawler.testing.frontier.crawls import pages
 from crawler.testing.loops import in_virtual_time
 from crawler.testing.visited.random_calls import LENGTHS, SHORT, STARTS, SetMachine, run_random_calls
 from crawler.testing.visited.random_calls import some_urls as urls_of
 from frontier import StoreFull
-from tests.unit.frontier.crawls import Crawl, pages
+from tests.unit.frontier.crawls import Crawl
 from tests.unit.visited.sets import dumped
 from visited import DiskFull, VisitedSet
 from visited.digests.exact import ExactSet
