@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Final, Literal
+from typing import Any, Final, Literal, get_type_hints
 
 import msgspec
 from aiohttp import web
@@ -23,7 +23,6 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     meaning: str
     action: Action
-    reply: type[msgspec.Struct] | None
     query: type[msgspec.Struct] | None = None
     """The parameters behind the path."""
     body: type[msgspec.Struct] | None = None
@@ -36,3 +35,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     status: HTTPStatus = HTTPStatus.OK
     refusals: tuple[HTTPStatus, ...] = ()
     """Besides those that follow from its method, path, parameters and body."""
+
+    @property
+    def reply(self) -> type[msgspec.Struct] | None:
+        """What its action returns, if that is written as JSON."""
+        kind: Any = get_type_hints(self.action)["return"]
+        return kind if issubclass(kind, msgspec.Struct) else None

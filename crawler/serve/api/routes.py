@@ -7,10 +7,10 @@ from crawler.serve.api.actions import TOML, Actions
 from crawler.serve.api.data.export_routes import EXPORT_ROUTES
 from crawler.serve.api.data.routes import DATA_ROUTES
 from crawler.serve.api.events.streaming import EVENT_STREAM, stream_events
-from crawler.serve.api.forms import CrawlDetails, CrawlList, PauseBody, ReloadForm
+from crawler.serve.api.forms import PauseBody
 from crawler.serve.api.measured import show_history
 from crawler.serve.api.route import BASE, NAMED, Route
-from crawler.serve.measure.columns import History, HistoryQuery
+from crawler.serve.measure.columns import HistoryQuery
 
 ROUTES: Final = (
     Route(
@@ -19,7 +19,6 @@ ROUTES: Final = (
         name="listCrawls",
         meaning="All crawls, also those that have finished, with their states",
         action=Actions.list_crawls,
-        reply=CrawlList,
     ),
     Route(
         method="GET",
@@ -27,7 +26,6 @@ ROUTES: Final = (
         name="showCrawl",
         meaning="A crawl with its history",
         action=Actions.show,
-        reply=CrawlDetails,
     ),
     Route(
         method="GET",
@@ -35,7 +33,6 @@ ROUTES: Final = (
         name="showHistory",
         meaning="What a crawl did over time, as columns of numbers",
         action=show_history,
-        reply=History,
         query=HistoryQuery,
         refusals=(HTTPStatus.CONFLICT,),
     ),
@@ -45,7 +42,6 @@ ROUTES: Final = (
         name="createCrawl",
         meaning=f"Create a crawl from its configuration ({TOML}); a repetition changes nothing",
         action=Actions.create,
-        reply=CrawlDetails,
         takes_toml=True,
         refusals=(HTTPStatus.CONFLICT, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     ),
@@ -55,7 +51,6 @@ ROUTES: Final = (
         name="deleteCrawl",
         meaning="Remove a crawl that does not run from the list, with its configuration; its directory is kept",
         action=Actions.delete,
-        reply=None,
         status=HTTPStatus.NO_CONTENT,
         refusals=(HTTPStatus.CONFLICT,),
     ),
@@ -65,7 +60,6 @@ ROUTES: Final = (
         name="startCrawl",
         meaning="Let a crawl run: one that was stopped or is held; one that waits for its schedule begins anew",
         action=Actions.start,
-        reply=CrawlDetails,
         status=HTTPStatus.ACCEPTED,
     ),
     Route(
@@ -74,7 +68,6 @@ ROUTES: Final = (
         name="stopCrawl",
         meaning="Let a crawl finish what is in flight, and keep it stopped",
         action=Actions.stop,
-        reply=CrawlDetails,
         status=HTTPStatus.ACCEPTED,
     ),
     Route(
@@ -83,7 +76,6 @@ ROUTES: Final = (
         name="pauseCrawl",
         meaning="Let a crawl fetch nothing until it is resumed",
         action=Actions.pause,
-        reply=CrawlDetails,
         body=PauseBody,
     ),
     Route(
@@ -92,7 +84,6 @@ ROUTES: Final = (
         name="resumeCrawl",
         meaning="End a pause",
         action=Actions.resume,
-        reply=CrawlDetails,
     ),
     Route(
         method="POST",
@@ -100,7 +91,6 @@ ROUTES: Final = (
         name="reload",
         meaning="Read the folder again, as SIGHUP does",
         action=Actions.reload,
-        reply=ReloadForm,
     ),
     Route(
         method="GET",
@@ -108,7 +98,6 @@ ROUTES: Final = (
         name="streamEvents",
         meaning="What happens, as server-sent events; goes on until the client closes it",
         action=stream_events,
-        reply=None,
         streams=EVENT_STREAM,
     ),
     *DATA_ROUTES,

@@ -5,7 +5,7 @@ from typing import Final
 
 from crawler.serve.api.data import exports
 from crawler.serve.api.route import NAMED, Route
-from crawler.serve.exports.forms import ExportBody, ExportForm, ExportList, FileQuery
+from crawler.serve.exports.forms import ExportBody, FileQuery
 
 _EXPORTS: Final = f"{NAMED}/exports"
 _EXPORT: Final = f"{_EXPORTS}/{{export}}"
@@ -17,7 +17,6 @@ EXPORT_ROUTES: Final = (
         name="listExports",
         meaning="Its exports, the newest first, and how far each is",
         action=exports.list_exports,
-        reply=ExportList,
     ),
     Route(
         method="POST",
@@ -25,7 +24,6 @@ EXPORT_ROUTES: Final = (
         name="startExport",
         meaning="Export what the crawl has written, as tables or as one file that replays; one at a time",
         action=exports.ask_for_export,
-        reply=ExportForm,
         body=ExportBody,
         status=HTTPStatus.ACCEPTED,
     ),
@@ -35,7 +33,6 @@ EXPORT_ROUTES: Final = (
         name="showExport",
         meaning="An export: how far it is, and its files",
         action=exports.show_export,
-        reply=ExportForm,
     ),
     Route(
         method="POST",
@@ -43,7 +40,6 @@ EXPORT_ROUTES: Final = (
         name="cancelExport",
         meaning="End an export that waits or runs; its complete files are kept",
         action=exports.cancel_export,
-        reply=ExportForm,
         status=HTTPStatus.ACCEPTED,
     ),
     Route(
@@ -52,7 +48,6 @@ EXPORT_ROUTES: Final = (
         name="deleteExport",
         meaning="Delete an export that has ended, with its files",
         action=exports.delete_export,
-        reply=None,
         status=HTTPStatus.NO_CONTENT,
         refusals=(HTTPStatus.CONFLICT,),
     ),
@@ -62,7 +57,6 @@ EXPORT_ROUTES: Final = (
         name="downloadFile",
         meaning="A complete file of an export; ranges of it can be asked for",
         action=exports.download_file,
-        reply=None,
         streams=exports.FILE,
         has_ranges=True,
         query=FileQuery,

@@ -3,29 +3,13 @@
 from http import HTTPStatus
 from typing import Final
 
-from crawler.control.replies import (
-    Changed,
-    Checkpoint,
-    CrawlStatus,
-    HostList,
-    Judged,
-    QueueList,
-    Reconfigured,
-    RefusedList,
-)
-from crawler.control.selections import Selected
-from crawler.operate.diff.forms import Diff
-from crawler.operate.report.forms import Report
 from crawler.serve.api.data import asking, reading, settings
 from crawler.serve.api.data.forms import (
     BudgetBody,
-    ConfigurationText,
     DiffQuery,
     ForgetBody,
     HostQuery,
     LogQuery,
-    LogTail,
-    PageList,
     PagesQuery,
     PartQuery,
     QueueQuery,
@@ -35,15 +19,12 @@ from crawler.serve.api.data.forms import (
     ReportPageQuery,
     ReportQuery,
     SeedsBody,
-    Settings,
     SettingsBody,
     TextBody,
     UrlQuery,
     UrlsBody,
-    UrlStory,
 )
 from crawler.serve.api.route import NAMED, Route
-from visited import VisitedStats
 
 _READS: Final = (HTTPStatus.CONFLICT,)
 """A crawl may not have begun."""
@@ -57,7 +38,6 @@ DATA_ROUTES: Final = (
         name="showStatus",
         meaning="How far the crawl is, and why it waits",
         action=asking.show_status,
-        reply=CrawlStatus,
         query=PartQuery,
         refusals=_ASKS,
     ),
@@ -67,7 +47,6 @@ DATA_ROUTES: Final = (
         name="listHosts",
         meaning="Its hosts, and why each waits: those in process first, then by the time at which they are next",
         action=asking.list_hosts,
-        reply=HostList,
         query=HostQuery,
         refusals=_ASKS,
     ),
@@ -77,7 +56,6 @@ DATA_ROUTES: Final = (
         name="retireHost",
         meaning="Fetch nothing more from a host; its URLs are kept",
         action=asking.retire,
-        reply=Changed,
         refusals=_ASKS,
     ),
     Route(
@@ -86,7 +64,6 @@ DATA_ROUTES: Final = (
         name="unretireHost",
         meaning="Fetch again from a host that was retired",
         action=asking.unretire,
-        reply=Changed,
         refusals=_ASKS,
     ),
     Route(
@@ -95,7 +72,6 @@ DATA_ROUTES: Final = (
         name="setBudget",
         meaning="Limit what a host may spend in all",
         action=asking.set_budget,
-        reply=Changed,
         body=BudgetBody,
         refusals=_ASKS,
     ),
@@ -105,7 +81,6 @@ DATA_ROUTES: Final = (
         name="listQueues",
         meaning="The queues that have URLs, in an order of choice",
         action=asking.list_queues,
-        reply=QueueList,
         query=QueueQuery,
         refusals=_ASKS,
     ),
@@ -115,7 +90,6 @@ DATA_ROUTES: Final = (
         name="showVisited",
         meaning="What the visited set costs, how full it is, and how many pages it has probably lost",
         action=asking.show_visited,
-        reply=VisitedStats,
         query=PartQuery,
         refusals=_ASKS,
     ),
@@ -125,7 +99,6 @@ DATA_ROUTES: Final = (
         name="listRefused",
         meaning="What traps and quotas have refused, by rule and host, with examples",
         action=asking.list_refused,
-        reply=RefusedList,
         query=RefusedQuery,
         refusals=_ASKS,
     ),
@@ -135,7 +108,6 @@ DATA_ROUTES: Final = (
         name="addSeeds",
         meaning="Add URLs, like seeds, and tell what became of each",
         action=asking.add_seeds,
-        reply=Judged,
         body=SeedsBody,
         refusals=_ASKS,
     ),
@@ -145,7 +117,6 @@ DATA_ROUTES: Final = (
         name="recrawl",
         meaning="Fetch settled URLs again, a piece of them at a time, and tell where the next piece begins",
         action=asking.recrawl,
-        reply=Selected,
         body=RecrawlBody,
         refusals=_ASKS,
     ),
@@ -155,7 +126,6 @@ DATA_ROUTES: Final = (
         name="forget",
         meaning="Forget settled URLs, so that they are new again, and tell what became of each",
         action=asking.forget,
-        reply=Judged,
         body=UrlsBody,
         refusals=_ASKS,
     ),
@@ -165,7 +135,6 @@ DATA_ROUTES: Final = (
         name="forgetSelected",
         meaning="Forget settled URLs of a host or with a pattern, a piece at a time, and tell where the next begins",
         action=asking.forget_selected,
-        reply=Selected,
         body=ForgetBody,
         refusals=_ASKS,
     ),
@@ -175,7 +144,6 @@ DATA_ROUTES: Final = (
         name="takeCheckpoint",
         meaning="Bring what the crawl has done onto the disk, its output included, so that it survives a power failure",
         action=asking.take_checkpoint,
-        reply=Checkpoint,
         refusals=_ASKS,
     ),
     Route(
@@ -184,7 +152,6 @@ DATA_ROUTES: Final = (
         name="showUrl",
         meaning="What the crawl knows about a URL, with the record of its page",
         action=reading.show_url,
-        reply=UrlStory,
         query=UrlQuery,
         refusals=_ASKS,
     ),
@@ -194,7 +161,6 @@ DATA_ROUTES: Final = (
         name="listPages",
         meaning="The last pages, the newest first; or the last failures",
         action=reading.list_pages,
-        reply=PageList,
         query=PagesQuery,
         refusals=_READS,
     ),
@@ -204,7 +170,6 @@ DATA_ROUTES: Final = (
         name="showReport",
         meaning="What the crawl has found, summed up, with the hosts that have most; all records are read for it",
         action=reading.show_report,
-        reply=Report,
         query=ReportQuery,
         refusals=_ASKS,
     ),
@@ -214,7 +179,6 @@ DATA_ROUTES: Final = (
         name="showReportPage",
         meaning="The report as a page with plots and all lists, in one file of HTML",
         action=reading.show_report_page,
-        reply=None,
         streams="text/html",
         query=ReportPageQuery,
         refusals=_ASKS,
@@ -225,7 +189,6 @@ DATA_ROUTES: Final = (
         name="showDiff",
         meaning="What has changed since a moment, an earlier run of its schedule, or another crawl; reads all records",
         action=reading.show_diff,
-        reply=Diff,
         query=DiffQuery,
         refusals=_ASKS,
     ),
@@ -235,7 +198,6 @@ DATA_ROUTES: Final = (
         name="showLog",
         meaning="The last lines of its log",
         action=reading.show_log,
-        reply=LogTail,
         query=LogQuery,
         refusals=_READS,
     ),
@@ -245,7 +207,6 @@ DATA_ROUTES: Final = (
         name="showConfiguration",
         meaning="Its settings, and where each value comes from",
         action=reading.show_configuration,
-        reply=Settings,
         refusals=_READS,
     ),
     Route(
@@ -254,7 +215,6 @@ DATA_ROUTES: Final = (
         name="changeSettings",
         meaning="Change settings, in its configuration and in the crawl, all of them or none",
         action=settings.change_settings,
-        reply=Reconfigured,
         body=SettingsBody,
         refusals=_ASKS,
     ),
@@ -264,7 +224,6 @@ DATA_ROUTES: Final = (
         name="showConfigurationText",
         meaning="Its configuration, as the file has it",
         action=settings.show_text,
-        reply=ConfigurationText,
         refusals=_READS,
     ),
     Route(
@@ -273,7 +232,6 @@ DATA_ROUTES: Final = (
         name="changeConfigurationText",
         meaning="Replace the text of its configuration, and change what is different, all of it or nothing",
         action=settings.change_text,
-        reply=Reconfigured,
         body=TextBody,
         refusals=_ASKS,
     ),
@@ -283,7 +241,6 @@ DATA_ROUTES: Final = (
         name="reloadCrawl",
         meaning="Read its configuration again, and change what is different, all of it or nothing",
         action=settings.reload_crawl,
-        reply=Reconfigured,
         body=ReloadBody,
         refusals=_ASKS,
     ),
