@@ -36,6 +36,27 @@ def test_a_list_that_is_cut_is_no_failure_and_what_is_wrong_stays_so(crawl: Stor
     assert unread("inspect", crawl.directory, "fsck") == (FAILED, "")
 
 
+def test_all_urls_are_added_although_nobody_reads_what_became_of_the_first_ones(
+    crawl: StoredCrawl, tmp_path: Path
+) -> None:
+    urls = {f"http://host-0.test/new/{number:0>99}" for number in range(2000)}  # more than fit into one request
+    (tmp_path / "urls").write_text("\n".join(sorted(urls)))
+    assert unread("add", crawl.directory, "--force", "--from", tmp_path / "urls") == (COMPLETE, "")
+    assert urls <= {line["url"] for line in crawl.exported()}
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_damaged_copy_is_a_failure_although_nobody_reads_what_is_damaged(
+    crawl: StoredCrawl, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    copy = tmp_path / "copy"
+    assert unread("backup", crawl.directory, "--to", copy, *options) == (COMPLETE, "")
+    largest = max((path for path in copy.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
+    largest.write_bytes(b"damaged")
+    code, _ = unread("restore", copy, "--check", *options)
+    assert code == FAILED
+
+
 def test_a_list_of_which_a_line_is_read_is_no_failure() -> None:
     # It is longer than the buffer of a pipe, so the command still writes when nobody reads any more. Without a buffer
     # of its own, as in many containers, nothing is left to be printed then.

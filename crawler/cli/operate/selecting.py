@@ -11,6 +11,7 @@ import click
 
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon, show
 from crawler.cli.options import duration_of
+from crawler.cli.run.streams import say
 from crawler.control.requests import ForgetSelected, Recrawl
 from crawler.control.selections import Selected, Selection
 from crawler.operate.reach import ReachedCrawl
@@ -92,7 +93,7 @@ def select(
             piece = crawl.ask(request(place))
             if (looked_at + piece.looked_at) // _SHOWN_EACH > looked_at // _SHOWN_EACH:
                 seen = number_of(looked_at + piece.looked_at, "URL")
-                click.echo(f"{seen} looked at, {taken + piece.taken:,} {done}", err=True)
+                say(f"{seen} looked at, {taken + piece.taken:,} {done}", to_stderr=True)
             looked_at, taken, waiting = looked_at + piece.looked_at, taken + piece.taken, waiting + piece.waiting
             place = piece.after
     if host and not looked_at:

@@ -13,6 +13,7 @@ import msgspec
 from config import ConfigError, Problem, read_seeds
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon
 from crawler.cli.operate.selecting import Reach, refuse_empty, select
+from crawler.cli.run.streams import say, say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.replies import Judged, JudgedUrl
 from crawler.control.requests import MAX_PRECEDENCE, Add, Forget, ForgetSelected, Request
@@ -137,11 +138,13 @@ def _send(
             for each in judged:
                 counts[each.outcome] += 1
                 if as_json:
-                    click.echo(msgspec.json.encode(each))
-                elif counts.total() <= _SHOWN_EACH or each.outcome in failures:
-                    click.echo(_line(each), err=each.outcome in failures)
+                    say_result(msgspec.json.encode(each))
+                elif each.outcome in failures:
+                    say(_line(each), to_stderr=True)
+                elif counts.total() <= _SHOWN_EACH:
+                    say_result(_line(each))
     if not as_json and counts.total() > _SHOWN_EACH:
-        click.echo(", ".join(f"{outcome}: {count:,}" for outcome, count in counts.most_common()))
+        say_result(", ".join(f"{outcome}: {count:,}" for outcome, count in counts.most_common()))
     return FAILED if any(counts[outcome] for outcome in failures) else COMPLETE
 
 
