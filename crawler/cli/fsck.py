@@ -1,20 +1,20 @@
 """onceover inspect DIR fsck; onceover inspect DIR verify; onceover frontier rebuild"""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import msgspec
 from msgspec import UNSET
 
-from crawler.cli.operate.options import as_json, note_elsewhere
-from crawler.cli.run.streams import say_result
+from crawler.cli.operate.options import as_json, note_elsewhere, show
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.layout import part_at
-from crawler.operate.upkeep.checking import FoundProblem, check
+from crawler.operate.upkeep.checking import FoundProblem, FsckReport, check
 from crawler.operate.upkeep.places import Places, lock_places
 from crawler.operate.upkeep.refetching import refetch as fetch_again
 from crawler.operate.upkeep.repairing import Repairing
+from crawler.operate.upkeep.verifying import AgreementReport
 from crawler.operate.upkeep.verifying import repair as repair_databases
 from crawler.operate.upkeep.verifying import verify as check_agreement
 from crawler.status import number_of
@@ -56,17 +56,7 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, a
         note_elsewhere(path)
     for note in notes:
         _say(f"note: {_part(note)}{note.kind} {note.where}: {note.message}")
-    if as_json:
-        say_result(msgspec.json.encode(report))
-    else:
-        for problem in report.problems:
-            say_result(f"{_part(problem)}{problem.kind}: {problem.where}: {problem.message}")
-        _say_rest(report.problem_count - len(report.problems))
-        problems = number_of(report.problem_count, "problem") if report.problem_count else "no problems"
-        say_result(
-            f"{number_of(report.urls, 'URL')}, {report.pending:,} pending, {report.retrying:,} to try again, "
-            f"{number_of(report.queues, 'queue')}: {problems}"
-        )
+    show(report, _lines_of_check(report), as_json=as_json)
     return FAILED if report.problems else COMPLETE
 
 
@@ -95,27 +85,39 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
     if report.bodiless:
         records = number_of(report.bodiless, "record")
         _say(f"note: {records} of what rendered pages loaded, or of robots.txt files: the body was moved aside")
-    if as_json:
-        say_result(msgspec.json.encode(report))
-    else:
-        for problem in report.problems:
-            say_result(f"{problem.kind}: {problem.where}: {problem.message}")
-        _say_rest(report.problem_count - len(report.problems))
-        for place, told in enumerate(report.told):
-            again = f", {told.repeated:,} of them more than once" if told.repeated else ""
-            gone = f", {told.forgotten:,} that the ledger does not know any more" if told.forgotten else ""
-            pruned = f", {told.pruned:,} that were pruned" if told.pruned else ""
-            lacks = f"; {told.unarchived:,} not archived (no answer, or left out)" if told.unarchived else ""
-            # The ledger has one number for each URL, the outputs have one for each visit.
-            numbers = number_of(told.numbers, "visit" if place else "URL")
-            say_result(f"{told.name}: {numbers}{again}{gone}{pruned}{lacks}")
-        say_result(number_of(report.problem_count, "problem") if report.problem_count else "no problems")
+    show(report, _lines_of_verification(report), as_json=as_json)
     return FAILED if report.problem_count else COMPLETE
 
 
-def _say_rest(count: int) -> None:
+def _lines_of_check(report: FsckReport) -> Iterator[str]:
+    for problem in report.problems:
+        yield f"{_part(problem)}{problem.kind}: {problem.where}: {problem.message}"
+    yield from _rest(report.problem_count - len(report.problems))
+    problems = number_of(report.problem_count, "problem") if report.problem_count else "no problems"
+    yield (
+        f"{number_of(report.urls, 'URL')}, {report.pending:,} pending, {report.retrying:,} to try again, "
+        f"{number_of(report.queues, 'queue')}: {problems}"
+    )
+
+
+def _lines_of_verification(report: AgreementReport) -> Iterator[str]:
+    for problem in report.problems:
+        yield f"{problem.kind}: {problem.where}: {problem.message}"
+    yield from _rest(report.problem_count - len(report.problems))
+    for place, told in enumerate(report.told):
+        again = f", {told.repeated:,} of them more than once" if told.repeated else ""
+        gone = f", {told.forgotten:,} that the ledger does not know any more" if told.forgotten else ""
+        pruned = f", {told.pruned:,} that were pruned" if told.pruned else ""
+        lacks = f"; {told.unarchived:,} not archived (no answer, or left out)" if told.unarchived else ""
+        # The ledger has one number for each URL, the outputs have one for each visit.
+        numbers = number_of(told.numbers, "visit" if place else "URL")
+        yield f"{told.name}: {numbers}{again}{gone}{pruned}{lacks}"
+    yield number_of(report.problem_count, "problem") if report.problem_count else "no problems"
+
+
+def _rest(count: int) -> Iterator[str]:
     if count:
-        say_result(f"and {count:,} more; --limit shows them")
+        yield f"and {count:,} more; --limit shows them"
 
 
 def _part(problem: FoundProblem) -> str:

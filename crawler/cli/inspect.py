@@ -129,18 +129,15 @@ def url(path: Path, url: str, as_json: bool) -> int:
     with reach(path) as crawl:
         answer = crawl.ask(InspectUrl(url=url))
     known = None if answer.found is None else _with_record(answer.found, path)
-    if as_json:
-        click.echo(msgspec.json.encode(known))
-    elif known is None:
-        why = "no page in scope linked to it"
-        if answer.refused is not None:
-            why = f"links to it are not followed, for the reason {answer.refused}"
-        click.echo(f"{answer.canonical} was never admitted: {why}")
-    else:
-        for name, value in _lines(known):
-            if value is not None:
-                click.echo(f"{name:>13}  {value}")
-    return FAILED if known is None else COMPLETE
+    if known is not None:
+        rows = (f"{name:>13}  {value}" for name, value in _lines(known) if value is not None)
+        show(known, rows, as_json=as_json)
+        return COMPLETE
+    why = "no page in scope linked to it"
+    if answer.refused is not None:
+        why = f"links to it are not followed, for the reason {answer.refused}"
+    show(known, f"{answer.canonical} was never admitted: {why}", as_json=as_json)
+    return FAILED
 
 
 def _with_record(known: UrlForm, path: Path) -> UrlForm:

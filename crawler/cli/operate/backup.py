@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import click
-import msgspec
 
-from crawler.cli.operate.options import as_json, directory, part, place
+from crawler.cli.operate.options import as_json, directory, part, place, show
 from crawler.cli.run.progress import bytes_progress
-from crawler.cli.run.streams import say_result
+from crawler.copies.content import CopiedPart
 from crawler.operate.upkeep.backing_up import back_up
 from crawler.status import number_of, size
 
@@ -32,13 +31,12 @@ def backup(directory: Path, to: Path, part: int | None, as_json: bool) -> None:
     place(directory, part)
     with bytes_progress("copied") as progress:
         done = back_up(directory, to, part=part, progress=progress)
-    if as_json:
-        click.echo(msgspec.json.encode(done))
-        return
-    for each in done.parts:
-        named = "" if each.part is None else f"part {each.part}: "
-        say_result(f"{named}as of {each.at}: {number_of(each.settled, 'settled URL')}, {each.queued:,} queued")
-    say_result(
-        f"{to}: {number_of(done.files, 'file')} of {size(done.bytes)}; new are {done.new_files:,} of "
-        f"{size(done.new_bytes)}"
-    )
+    total = f"{to}: {number_of(done.files, 'file')} of {size(done.bytes)}"
+    lines = [*map(part_line, done.parts), f"{total}; new are {done.new_files:,} of {size(done.new_bytes)}"]
+    show(done, lines, as_json=as_json)
+
+
+def part_line(copied: CopiedPart) -> str:
+    """As of when a part was copied, or the only one."""
+    named = "" if copied.part is None else f"part {copied.part}: "
+    return f"{named}as of {copied.at}: {number_of(copied.settled, 'settled URL')}, {copied.queued:,} queued"

@@ -10,6 +10,7 @@ from typing import Final, TextIO, TypeVar
 import click
 import msgspec
 
+from crawler.cli.run.streams import say_result
 from crawler.disk.going_on import how_to_go_on
 from crawler.disk.layout import part_directory
 from crawler.operate.missing import notes_of_missing
@@ -100,9 +101,9 @@ def place(directory: Path, part: int | None, daemon: Daemon | None = None) -> Pa
 
 
 def show(result: object, text: str | Iterable[str], *, as_json: bool) -> None:
-    """Print the result of a command: as JSON, or for people."""
+    """Print the result of a command: as JSON, or for people. Raises `OSError` like `say_result`."""
     for line in [msgspec.json.encode(result)] if as_json else [text] if isinstance(text, str) else text:
-        click.echo(line)
+        say_result(line)
 
 
 def note_elsewhere(directory: Path) -> None:

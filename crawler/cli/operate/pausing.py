@@ -55,11 +55,7 @@ def status(directory: Path | None, part: int | None, daemon: Daemon | None, as_j
         found = crawl.ask(GetStatus())
     if daemon is None:
         found = msgspec.structs.replace(found, course=course_of(directory, found))
-    if as_json:
-        click.echo(msgspec.json.encode(found))
-        return
-    for line in status_lines(found, directory, daemon):
-        click.echo(line)
+    show(found, status_lines(found, directory, daemon), as_json=as_json)
 
 
 def status_lines(found: CrawlStatus, directory: Path, daemon: Daemon | None = None) -> list[str]:

@@ -1,13 +1,12 @@
 """onceover prune"""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import msgspec
 
-from crawler.cli.operate.options import as_json, directory, note_elsewhere
+from crawler.cli.operate.options import as_json, directory, note_elsewhere, show
 from crawler.cli.options import duration_of, size_of
-from crawler.cli.run.streams import say_result
 from crawler.disk.layout import part_at
 from crawler.operate.opening import stored_configuration
 from crawler.operate.upkeep.places import lock_places
@@ -53,17 +52,14 @@ def prune(directory: Path, keep: float | None, keep_bytes: int | None, dry_run: 
             # Its archives may refer to bodies that only the others have.
             places.check_unbroken()
             report = prune_output(places, wanted)
-    if as_json:
-        say_result(msgspec.json.encode(report))
-    else:
-        _tell(report)
+    show(report, _lines(report), as_json=as_json)
 
 
-def _tell(report: PruneReport) -> None:
+def _lines(report: PruneReport) -> Iterator[str]:
     for pruned in report.pruned:
-        say_result(f"{pruned.file}: {size(pruned.bytes)}, {pruned.reason}")
+        yield f"{pruned.file}: {size(pruned.bytes)}, {pruned.reason}"
     for needed in report.needed:
-        say_result(f"{needed.file}: {size(needed.bytes)} stay, because later archives refer to it")
+        yield f"{needed.file}: {size(needed.bytes)} stay, because later archives refer to it"
     done = "would be deleted" if report.is_dry_run else "deleted"
     files = number_of(len(report.pruned), "file")
-    say_result(f"{files} of {size(report.bytes_pruned)} {done}, of {size(report.bytes_before)}")
+    yield f"{files} of {size(report.bytes_pruned)} {done}, of {size(report.bytes_before)}"

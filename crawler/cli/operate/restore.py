@@ -1,13 +1,13 @@
 """onceover restore"""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import msgspec
 
-from crawler.cli.operate.options import as_json
+from crawler.cli.operate.backup import part_line
+from crawler.cli.operate.options import as_json, show
 from crawler.cli.run.progress import bytes_progress
-from crawler.cli.run.streams import say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.operate.upkeep.restoring import Checked, Restored, check_copy
 from crawler.operate.upkeep.restoring import restore as restore_copy
@@ -38,42 +38,32 @@ def restore(copy: Path, to: Path | None, part: int | None, checks: bool, as_json
     if to is None:
         with bytes_progress("read") as progress:
             checked = check_copy(copy, progress=progress)
-        _tell_checked(checked, as_json=as_json)
+        show(checked, _lines_of_checked(checked), as_json=as_json)
         return FAILED if checked.damaged else COMPLETE
     with bytes_progress("restored") as progress:
         restored = restore_copy(copy, to, part=part, progress=progress)
-    if as_json:
-        click.echo(msgspec.json.encode(restored))
-    else:
-        _tell(restored)
+    show(restored, _lines(restored), as_json=as_json)
     return COMPLETE
 
 
-def _tell(restored: Restored) -> None:
-    for each in restored.parts:
-        named = "" if each.part is None else f"part {each.part}: "
-        say_result(f"{named}as of {each.at}: {number_of(each.settled, 'settled URL')}, {each.queued:,} queued")
-    say_result(f"{restored.directory}: {number_of(restored.files, 'file')} of {size(restored.bytes)}")
+def _lines(restored: Restored) -> Iterator[str]:
+    yield from map(part_line, restored.parts)
+    yield f"{restored.directory}: {number_of(restored.files, 'file')} of {size(restored.bytes)}"
     if restored.must_be_adopted:
         (part,) = restored.parts
         whole = Path(restored.directory).parent
-        say_result(f"then: `onceover cluster adopt {part.part} --dir {whole}` lets the part go on from here")
+        yield f"then: `onceover cluster adopt {part.part} --dir {whole}` lets the part go on from here"
     if restored.shares is not None:
-        say_result(
+        yield (
             f"the crawl shares the visited set {restored.shares!r}, which knows what was found since the copy: no "
             "crawl would fetch that. Start it with another name: --set visited.options.share=NAME"
         )
     if not restored.is_noted:
-        say_result(
-            "the copy can't be written to: another crawl that is restored from it will give the same record numbers"
-        )
+        yield "the copy can't be written to: another crawl that is restored from it will give the same record numbers"
 
 
-def _tell_checked(checked: Checked, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(msgspec.json.encode(checked))
-        return
+def _lines_of_checked(checked: Checked) -> Iterator[str]:
     for _, why in checked.damaged:
-        say_result(f"{why}. Delete it: the next backup copies it anew, if the crawl still has that file as it was")
+        yield f"{why}. Delete it: the next backup copies it anew, if the crawl still has that file as it was"
     damaged = number_of(len(checked.damaged), "damaged file") if checked.damaged else "none is damaged"
-    say_result(f"{checked.copy}: {number_of(checked.files, 'file')} of {size(checked.bytes)}; {damaged}")
+    yield f"{checked.copy}: {number_of(checked.files, 'file')} of {size(checked.bytes)}; {damaged}"

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import click
-import msgspec
 
 from crawler.cli.completion import complete_setting
-from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, go_on_command, named, of_daemon
+from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, go_on_command, named, of_daemon, show
 from crawler.control.replies import Reconfigured
 from crawler.control.requests import MAX_SETTINGS, Reload, Request, Set
 from crawler.operate.settings.lines import change_lines
@@ -51,13 +50,10 @@ def reload(directory: Path, dry_run: bool, daemon: Daemon | None, as_json: bool)
 def _ask(directory: Path, request: Request[Reconfigured], daemon: Daemon | None, *, as_json: bool) -> None:
     with crawl_at(directory, daemon, to_change=True) as crawl:
         changed = crawl.ask(request)
-    if as_json:
-        click.echo(msgspec.json.encode(changed))
-        return
-    for line in change_lines(changed):
-        click.echo(line)
+    lines = list(change_lines(changed))
     if changed.dry_run:
-        click.echo("Nothing was changed: this was --dry-run.")
+        lines.append("Nothing was changed: this was --dry-run.")
     elif changed.running and any(each.holds == "restart" for each in changed.changes):
         stop = f"onceover stop {named(directory, daemon)}"
-        click.echo(f"To start again: {stop}, then {go_on_command(directory, daemon)}")
+        lines.append(f"To start again: {stop}, then {go_on_command(directory, daemon)}")
+    show(changed, lines, as_json=as_json)

@@ -3,10 +3,8 @@
 from pathlib import Path
 
 import click
-import msgspec
 
-from crawler.cli.operate.options import as_json, directory
-from crawler.cli.run.streams import say_result
+from crawler.cli.operate.options import as_json, directory, show
 from crawler.operate.upkeep.places import lock_places
 from crawler.operate.upkeep.sharing import refill as add_again
 from crawler.operate.upkeep.sharing import sharers
@@ -34,11 +32,7 @@ def sharing(directory: Path, refill: bool, gone: tuple[str, ...], as_json: bool)
         raise click.UsageError(f"no crawl with the id {', '.join(sorted(unknown))} shares this set")
     if gone:
         found = sharers(directory, gone=gone)
-    if as_json:
-        say_result(msgspec.json.encode(found))
-        return
-    for each in found:
-        say_result(f"{each.id}  {_state(each):9}  {each.name}")
+    show(found, (f"{each.id}  {_state(each):9}  {each.name}" for each in found), as_json=as_json)
 
 
 def _state(sharer: Sharer) -> str:
