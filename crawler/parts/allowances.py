@@ -128,13 +128,10 @@ class Purse:
 class _Account(msgspec.Struct):
     """What the bank knows of one part."""
 
-    epoch: int = 0
-    """The epoch that it has obeyed before this bank."""
+    said: Statement = Statement(order=Order(), allowed=0, used=0)
+    """Its last statement."""
     allowed: int = 0
-    used: int = 0
-    pages: int = 0
-    wants: bool = False
-    is_idle: bool = False
+    """What it has obeyed of this bank; 0 before."""
     has_adopted: bool = False
     """Whether the part obeys this bank."""
     is_lost: bool = False
@@ -168,7 +165,7 @@ class Bank:
     @property
     def pages(self) -> int:
         """Pages that are settled or in the output, of all runs, by the last statements of the parts."""
-        return sum(account.pages for account in self._accounts)
+        return sum(account.said.pages for account in self._accounts)
 
     @property
     def is_reached(self) -> bool:
@@ -218,10 +215,9 @@ class Bank:
     def hear(self, part: int, statement: Statement) -> None:
         """A part has stated what it has."""
         account = self._accounts[part]
-        account.used, account.pages = statement.used, statement.pages
-        account.wants, account.is_idle = statement.wants, statement.is_idle
+        account.said = statement
         if not self._epoch:
-            account.epoch, account.pending = statement.order.epoch, None
+            account.pending = None
             if all(each.pending is None for each in self._accounts):
                 self._begin_epoch()
         elif account.pending is not None and statement.order == account.pending.order:
@@ -233,7 +229,7 @@ class Bank:
 
     def _begin_epoch(self) -> None:
         """Let all parts obey this bank, and no longer an earlier one, whose instructions may still be on their way."""
-        self._epoch = 1 + max(account.epoch for account in self._accounts)
+        self._epoch = 1 + max(account.said.order.epoch for account in self._accounts)
         for account in self._accounts:
             account.pending = Instruction(order=Order(self._epoch, 0), allowed=0)
 
@@ -247,7 +243,7 @@ class Bank:
 
     def _share(self, total: int) -> None:
         """Give to parts that want more; if nothing is left, call back from a part that has some to spare."""
-        wanting = [account for account in self._accounts if account.wants and account.pending is None]
+        wanting = [account for account in self._accounts if account.said.wants and account.pending is None]
         for account in wanting:
             left = total - sum(each.max_allowed for each in self._accounts)
             if left <= 0:
@@ -276,5 +272,5 @@ def _spare(account: _Account) -> int:
     page could take it from each other for ever."""
     if account.pending is not None or account.is_lost:
         return 0
-    unused = account.allowed - account.used
-    return unused if account.is_idle else unused // 2
+    unused = account.allowed - account.said.used
+    return unused if account.said.is_idle else unused // 2
