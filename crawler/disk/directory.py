@@ -34,7 +34,14 @@ from typing import Literal, Self
 
 from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
 from crawler.disk.holders import typed_for
-from crawler.disk.permissions import why_no_place, why_not_lockable, why_not_readable, why_not_writable, write_holder
+from crawler.disk.permissions import (
+    read_holder,
+    why_no_place,
+    why_not_lockable,
+    why_not_readable,
+    why_not_writable,
+    write_holder,
+)
 
 Purpose = Literal["run", "read", "change"]
 COPYING, LINEAGES, RESTORING, READS = "copying", "lineages.json", "restoring", "reads"
@@ -180,7 +187,7 @@ class CrawlDirectory:
         try:
             self._check_frontier()
             self.flock(lock)
-            left = os.pread(lock, 32, 0).decode("ascii", "replace")
+            left = read_holder(lock)
             self.ending = "" if left[:1].isdigit() else left  # else the pid of a process that was killed
             is_run = self._to == "run"
             self._write(lock, f"{os.getpid()}\n" if is_run else f"{os.getpid()} {self._to}s\n", must=is_run)
@@ -199,7 +206,7 @@ class CrawlDirectory:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise DirectoryInUse(self.path, os.pread(lock, 32, 0).decode("ascii", "replace").strip()) from error
+            raise DirectoryInUse(self.path, read_holder(lock)) from error
         except OSError as error:
             raise DirectoryRefused(why_not_lockable(self.lock, error)) from error
 

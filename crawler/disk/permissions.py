@@ -98,6 +98,11 @@ def _owner(folder: Path, number: int) -> str:
         return f"user {number}"
 
 
+def read_holder(lock: int) -> str:
+    """Who holds an open lock; if nobody does, what the last one has left in it."""
+    return os.pread(lock, 32, 0).decode("ascii", "replace").strip()
+
+
 def write_holder(lock: int, holder: str, *, must: bool) -> None:
     """Write into an open lock who holds it. Unless it `must`, a full disk is no error: others then learn less, but the
     holder may be the command that makes room. Raises `OSError`."""

@@ -22,6 +22,7 @@ from crawler.codes.exit_codes import FAILED, STOPPED
 from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import READS, CrawlDirectory
 from crawler.disk.free_space import DISK_IS_FULL, free_bytes
+from crawler.disk.permissions import read_holder
 from crawler.serve.life.endings import BY_COMMAND, Ended
 from crawler.serve.life.facts import Process
 from crawler.status import Status
@@ -263,5 +264,5 @@ def lock_holder(directory: Path) -> int | None:
 
 
 def _noted_holder(lock: BinaryIO) -> int | None:
-    pid, _, purpose = os.pread(lock.fileno(), 32, 0).decode("ascii", "replace").strip().partition(" ")
+    pid, _, purpose = read_holder(lock.fileno()).partition(" ")
     return int(pid) if pid.isdecimal() and purpose != READS else None

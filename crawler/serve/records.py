@@ -10,7 +10,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.disk.durable_file import replace_file
-from crawler.disk.permissions import why_not_lockable
+from crawler.disk.permissions import read_holder, why_not_lockable, write_holder
 from crawler.serve.life.facts import Record
 
 FOLDER: Final = "daemon"
@@ -59,15 +59,14 @@ class Home:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
+            holder = read_holder(lock)
             os.close(lock)
             if not isinstance(error, BlockingIOError):
                 raise HomeInUse(why_not_lockable(self.folder / "lock", error)) from error
             raise HomeInUse(
                 f"process {holder or 'unknown'} serves {self.path} already; `kill {holder or 'PID'}` ends that daemon"
             ) from error
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        write_holder(lock, f"{os.getpid()}\n", must=True)
         self._lock = lock
         return self
 
