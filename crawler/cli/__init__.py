@@ -68,7 +68,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Run many crawls, or one on many machines": {
         "daemon": "serve.daemon",
-        "start": "operate.pausing",
+        "start": "serve.crawls",
         "token": "serve.token",
         "cluster": "cluster.command",
     },

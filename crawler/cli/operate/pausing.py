@@ -21,7 +21,6 @@ from crawler.cli.operate.options import (
 from crawler.control.replies import CrawlStatus, PartStatus, Stopping
 from crawler.control.requests import GetStatus, Pause, Resume, Stop, checked_reason
 from crawler.course.text import course_rows, left_text
-from crawler.disk.going_on import how_to_go_on
 from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.course import course_of
 from crawler.operate.opening import is_of_daemon
@@ -189,26 +188,6 @@ def stop(directory: Path, now: bool, no_wait: bool, daemon: Daemon | None, as_js
     state = "is stopping" if no_wait else "has stopped"
     ended = f"{directory} {state}. To go on: {go_on_command(directory, daemon)}"
     show(stopping, ended if stopping.was_running else f"{directory} does not run", as_json=as_json)
-
-
-@click.command()
-@click.argument("directory", metavar="NAME", type=click.Path(path_type=Path))
-@of_daemon
-def start(directory: Path, daemon: Daemon | None) -> None:
-    """Let the crawl NAME of a daemon run.
-
-    It may be one that was stopped or is held, or that waits for its schedule. `onceover crawl` starts a crawl without a
-    daemon.
-    """
-    if daemon is None:
-        raise click.UsageError(
-            f"expected --url of a daemon. Without one, this starts a crawl: {how_to_go_on(directory)}"
-        )
-    # It loads HTTP and TLS, which commands on directories do not need.
-    from crawler.operate.reach_daemon import DaemonCrawl, daemon_at  # noqa: PLC0415 - see above
-
-    state = DaemonCrawl(daemon_at(daemon.url, daemon.token), str(directory)).start()
-    click.echo(f"{directory} is {state}")
 
 
 def _in_flight(count: int) -> str:

@@ -1,4 +1,4 @@
-"""What a daemon says of its crawls, for `onceover status`."""
+"""onceover start; what a daemon says of its crawls, for `onceover status`"""
 
 from pathlib import Path
 
@@ -6,14 +6,32 @@ import click
 import msgspec
 from rich.table import Table
 
-from crawler.cli.operate.options import Daemon
+from crawler.cli.operate.options import Daemon, of_daemon
 from crawler.cli.run.terminal import table_console
 from crawler.control.daemon_client import DaemonClient
-from crawler.operate.reach_daemon import daemon_at
+from crawler.disk.going_on import how_to_go_on
+from crawler.operate.reach_daemon import DaemonCrawl, daemon_at
 from crawler.operate.refused import reply_or_raise
 from crawler.serve.api.forms import CrawlList
 from crawler.serve.records import FOLDER
 from crawler.status import number_of, size
+
+
+@click.command()
+@click.argument("directory", metavar="NAME", type=click.Path(path_type=Path))
+@of_daemon
+def start(directory: Path, daemon: Daemon | None) -> None:
+    """Let the crawl NAME of a daemon run.
+
+    It may be one that was stopped or is held, or that waits for its schedule. `onceover crawl` starts a crawl without a
+    daemon.
+    """
+    if daemon is None:
+        raise click.UsageError(
+            f"expected --url of a daemon. Without one, this starts a crawl: {how_to_go_on(directory)}"
+        )
+    state = DaemonCrawl(daemon_at(daemon.url, daemon.token), str(directory)).start()
+    click.echo(f"{directory} is {state}")
 
 
 def list_crawls(home: Path, daemon: Daemon | None, *, as_json: bool) -> None:
