@@ -88,7 +88,8 @@ def _normalized(path: str) -> str:
 
 def _query(query: str) -> str:
     query = _escaped(_unescaped(query))
-    if "id=" in query.lower():
+    lowered = query.lower()
+    if "id=" in lowered or "aspsessionid" in lowered:
         for session in _query_sessions():
             found = session.match(query)
             if found is not None:

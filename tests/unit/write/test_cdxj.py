@@ -45,6 +45,7 @@ KEYS = [
     ("http://example.org/?q=%7B%22a%22%7D", 'org,example)/?q={"a"}'),
     ("http://example.org/x?jsessionid=0123456789abcdef0123456789ABCDEF&y=1", "org,example)/x?y=1"),
     ("http://example.org/x?y=1&sid=0123456789abcdef0123456789ABCDEF", "org,example)/x?&y=1"),
+    ("http://example.org/x?ASPSESSIONIDabcdefgh=abcdefghijklmnopqrstuvwx&z=1&a=2", "org,example)/x?a=2&z=1"),
     ("http://example.org/x?cfid=1&cftoken=2", "org,example)/x"),
     # what ReplayWeb.page looks up
     ("urn:fullPage:https://www.Example.org/A/?b=2&a=%201", "urn:fullPage:https://www.Example.org/A/?b=2&a=%201"),
