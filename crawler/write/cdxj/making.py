@@ -122,7 +122,7 @@ def _described(content: bytes) -> Described | None:
     mime = of_payload.get(b"content-type", b"").partition(b";")[0].strip()
     digest = fields.get(b"warc-payload-digest")
     return Described(
-        url=url.decode("utf-8", "replace"),
+        url=url.strip(b"<>").decode("utf-8", "replace"),  # which wget writes, as WARC/1.0 has it
         date=date.decode("latin-1"),
         mime=REVISIT if kind == b"revisit" else mime.decode("latin-1") or None,
         status=status,

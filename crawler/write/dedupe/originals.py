@@ -17,7 +17,7 @@ from crawler.write.dedupe.sources import Response, Source, responses_in, sha1_of
 from crawler.write.warc_records import Original
 
 _log = logging.getLogger(__name__)
-_VERSION: Final = 1
+_VERSION: Final = 2
 _CACHE_KIB: Final = 16_000
 _TOLD_EVERY: Final = 1_000_000
 _TABLES: Final = """
