@@ -87,7 +87,7 @@ class Engine:
         stats = self._components.frontier.describe()
         if stats.pending or stats.retrying:
             return self._ending
-        return Ending.INCOMPLETE if stats.missing or stats.gaps else Ending.COMPLETE
+        return Ending.INCOMPLETE if stats.is_incomplete else Ending.COMPLETE
 
     def stop(self, ending: Ending = Ending.SIGNAL) -> None:
         """Begin no further URL. The URLs in flight are finished."""

@@ -269,6 +269,11 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
         """URLs that are neither settled nor waiting, because damage destroyed them or they were quarantined."""
         return self.lost + max(0, self.admitted - self.settled - self.queued - self.retired)
 
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether nothing waits, although URLs are missing, or links that may have led to others."""
+        return not self.queued and bool(self.missing or self.gaps)
+
 
 REPAIR_ADVICE = (
     "repair it with `onceover inspect DIR fsck --repair`, where DIR is the directory of the crawl, or restore a copy"

@@ -24,6 +24,7 @@ _STATES = {
 
 _ENDINGS = {
     "complete": "nothing was left to fetch",
+    "incomplete": "nothing was left to fetch, but URLs or links to them are lost",
     "limit": "by a limit",
     "signal": "it was stopped",
     "stopped": "it was stopped",

@@ -79,4 +79,8 @@ def _incomplete_text(run: CrawlResult) -> str:
             f"{number_of(aside, 'URL was', 'URLs were')} set aside as unreadable: "
             f"onceover inspect {where} fsck --repair"
         )
+    if frontier.gaps:
+        texts.append(f"links from other parts were lost on their way: onceover inspect {where} fsck names the parts")
+    if not texts:
+        texts.append("URLs, or links to them, were lost in parts on other machines")
     return "The crawl is not complete, although nothing waits. " + "; ".join(texts)

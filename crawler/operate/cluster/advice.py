@@ -6,18 +6,18 @@ from crawler.disk.going_on import prefix_option
 from crawler.operate.cluster.forms import ClusterStatus, PartOnMachine
 from crawler.status import number_of
 
-_COMPLETE = "complete"
+_NOTHING_LEFT = ("complete", "incomplete")
 _SILENT_LEASES = 3
 """A machine that has said nothing for so many leases is not expected any more."""
 
 
 def advice_of(status: ClusterStatus) -> list[str]:
-    """One sentence for each thing that a person could do. Empty if all parts run, or the crawl is complete."""
+    """One sentence for each thing that a person could do. Empty if all parts run, or nothing is left to fetch."""
     if status.retired_in is not None:
         where = f"the crawl is being divided anew in {status.retired_in}, or was"
         how = "finish `onceover parts` there, then register it by `onceover cluster init --from`, or run it there alone"
         return [f"{where}: {how}"]
-    if status.last_ending == _COMPLETE:
+    if status.last_ending in _NOTHING_LEFT:
         return list(_unsure(status))
     if all(machine.silent_s > _SILENT_LEASES * status.lease_s for machine in status.machines):
         command = f"onceover crawl --cluster {status.url}{prefix_option(status.prefix)}"

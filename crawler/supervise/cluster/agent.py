@@ -226,8 +226,8 @@ class CrawlAgent:
         if self._leaves.is_set() and not mark.now:
             return
         log.info("the run ends on all machines: %s", mark.ending)
-        if mark.ending == Ending.COMPLETE:
-            self.ending = self.ending or Ending.COMPLETE
+        if mark.ending in (Ending.COMPLETE, Ending.INCOMPLETE):
+            self.ending = self.ending or Ending(mark.ending)
             self._leaves.set()
             self.here.finish(End())
         elif not (mark.now and self._drops.is_set()):

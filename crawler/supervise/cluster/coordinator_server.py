@@ -58,7 +58,7 @@ class CoordinatorServer:
             joined.plan,
             tell=log.info,
             on_begun=self._tell_run,
-            confirm_end=partial(self._end_for_all, Ending.COMPLETE),
+            confirm_end=self._end_for_all,
         )
         self._settings = ClusterSettings(self.coordinator, joined.register, joined.version, self._tell_adopted)
         self._exchange = exchange
@@ -164,7 +164,7 @@ class CoordinatorServer:
 
     async def _end_at_limit(self) -> None:
         await self.coordinator.ends.wait()
-        if self.coordinator.ending is not Ending.COMPLETE:
+        if self.coordinator.ending not in (Ending.COMPLETE, Ending.INCOMPLETE):
             await self._end_for_all(self.coordinator.ending or Ending.LIMIT)
 
 

@@ -38,7 +38,7 @@ _NO_WAVE: Final = -1
 """An answer to this counts for nothing."""
 
 
-async def _always() -> bool:
+async def _always(_: Ending) -> bool:
     return True
 
 
@@ -56,10 +56,10 @@ class Coordinator:
         tell: Callable[[str], object],
         on_all_open: Callable[[], object] = lambda: None,
         on_begun: Callable[[], object] = lambda: None,
-        confirm_end: Callable[[], Awaitable[bool]] = _always,
+        confirm_end: Callable[[Ending], Awaitable[bool]] = _always,
     ) -> None:
         """`tell` gets what people should know while the crawl runs. For `on_begun`, see `GivenConfiguration`.
-        `confirm_end` returns whether a crawl that is complete may end."""
+        `confirm_end` returns whether a crawl in which nothing waits may end so."""
         self.given = GivenConfiguration(plan, self.stop, on_begun)
         self._on_all_open = on_all_open
         self._confirm_end = confirm_end
@@ -226,11 +226,14 @@ class Coordinator:
 
     async def _find_end(self) -> None:
         await self._search.find()
-        log.info("all parts are idle, and no link is on its way: the crawl is complete")
         self._is_complete = True
-        if not await self._confirm_end():
+        statuses = (part.status() for part in self._parts)
+        lacks_urls = any(each.frontier.is_incomplete for each in statuses if each is not None)
+        ending = Ending.INCOMPLETE if lacks_urls else Ending.COMPLETE
+        log.info("all parts are idle, and no link is on its way: the crawl is %s", ending)
+        if not await self._confirm_end(ending):
             return
-        self._end(Ending.COMPLETE)
+        self._end(ending)
         for part in self._parts:
             part.send(End())
 

@@ -1,6 +1,7 @@
 """That parts of one crawl on many machines keep their promises when a machine sleeps, or Redis forgets everything."""
 
 import os
+import shutil
 import signal
 import time
 from itertools import pairwise
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.crawling import COMPLETE, STOPPED, assert_told
+from tests.e2e.crawling import COMPLETE, FAILED, STOPPED, assert_told, onceover
 from tests.e2e.parts.in_parts import UNHURRIED, assert_fetched_once
 from tests.e2e.parts.on_machines import LEASE_S, Machine, on_machines
 from tests.e2e.parts.test_machines import DELAY_S
@@ -89,3 +90,26 @@ def test_a_machine_that_is_stopped_while_redis_hangs_leaves_and_says_what_that_m
         machine.start()
         assert_told(machine.wait(), COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
+
+
+@pytest.mark.long
+def test_a_crawl_with_a_part_that_was_made_again_ends_as_complete_on_no_machine(tmp_path: Path) -> None:
+    with on_machines(tmp_path, *UNHURRIED, machines=2) as crawl:
+        crawl.start()
+        crawl.wait_until_all_crawl()
+        # Links that a part has received long ago are gone from the outbox of the other.
+        crawl.wait_until(lambda: all(len(part) >= 20 for part in crawl.records()), "20 pages of each part")
+        kept, lost = crawl.machines
+        [part] = lost.parts()
+        lost.kill()
+        shutil.rmtree(lost.directory)
+        crawl.wait_until(lambda: crawl.read().parts[part].lease is None, "end of the lease")
+        assert_told(onceover("cluster", "adopt", str(part), "--url", crawl.redis.url, "--yes", cwd=tmp_path), COMPLETE)
+        lost.start()
+        for machine, text in ((kept, "lost in parts on other machines"), (lost, "were lost on their way")):
+            ended = machine.wait()
+            assert_told(ended, FAILED)
+            assert "The crawl is not complete" in ended.out
+            assert text in ended.out
+        told = onceover("cluster", "status", "--url", crawl.redis.url, cwd=tmp_path)
+        assert "ended  nothing was left to fetch, but URLs or links to them are lost" in told.out

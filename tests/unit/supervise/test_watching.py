@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,8 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout
 from crawler.engine import Ending
 from crawler.library.log_handlers import PER_KIND
-from crawler.parts.line.messages import Ended, Opened, Progress, ToPart, ToService, Warned
+from crawler.parts.ending import Answer, Report
+from crawler.parts.line.messages import Answered, Ask, Ended, Opened, Progress, ToPart, ToService, Warned
 from crawler.parts.reservations import Join, Register
 from crawler.parts.sharing.address_holder import NAME as ADDRESSES
 from crawler.status import Status, status_of
@@ -51,6 +53,39 @@ async def test_a_crawl_resumes_what_it_had_before_any_part_went_on(tmp_path: Pat
     coordinator.take(0, Progress(status=msgspec.structs.replace(first.status, frontier=later), is_idle=False))
     coordinator.take(1, first)
     assert coordinator.first_frontier.done == 6
+
+
+@in_virtual_time
+async def test_a_crawl_in_which_a_part_lacks_links_does_not_end_as_complete(tmp_path: Path) -> None:
+    confirmed: list[Ending] = []
+
+    async def confirm(ending: Ending) -> bool:
+        confirmed.append(ending)
+        return True
+
+    loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2), version="1")
+    for gaps, ending in ((0, Ending.COMPLETE), (1, Ending.INCOMPLETE)):
+        coordinator = Coordinator(plan, tell=lambda _: None, confirm_end=confirm)
+        deciding = asyncio.create_task(coordinator.run())
+        for number in (0, 1):
+            coordinator.attach(
+                number, partial(_answer_as_idle, coordinator, number), opened(), status(pages=1), agent="a"
+            )
+            lacking = msgspec.structs.replace(status(pages=1), frontier=frontier_stats(done=1, gaps=gaps * number))
+            coordinator.take(number, Progress(status=lacking, is_idle=True))
+        await coordinator.ends.wait()
+        assert coordinator.ending is ending
+        deciding.cancel()
+    assert confirmed == [Ending.COMPLETE, Ending.INCOMPLETE]
+
+
+def _answer_as_idle(coordinator: Coordinator, number: int, message: ToPart) -> None:
+    if isinstance(message, Ask):
+        other = 1 - number
+        report = Report(incarnation=number, transitions=1, is_idle=True, welcomed_by={other: other}, unconfirmed={})
+        answered = Answered(wave=message.wave, answer=Answer(report=report, gate_is_closed=message.close_gate))
+        asyncio.get_running_loop().call_soon(coordinator.take, number, answered)
 
 
 def two_parts(directory: Path, *settings: str) -> Coordinator:
