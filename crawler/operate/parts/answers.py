@@ -4,6 +4,7 @@ from typing import assert_never
 
 import msgspec
 
+from crawler.codes.exit_codes import REFUSED
 from crawler.control import requests
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
@@ -14,6 +15,8 @@ from crawler.operate.refused import Refused
 
 async def answer_by_parts(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct | Refusal:
     """Ask the parts that a request concerns, and make one reply of theirs."""
+    if not crawl.parts.numbers and not isinstance(request, requests.Stop):
+        return Refusal(f"{crawl.directory} has no part of the crawl: other machines may have them", REFUSED)
     try:
         return await _carry_out(crawl, request)
     except Refused as error:

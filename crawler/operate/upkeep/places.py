@@ -134,7 +134,7 @@ def lock_places(path: Path, *, to_repair: bool = False, may_begin: bool = False)
                 places.append(Place(part=number, directory=directory, loaded=loaded))
         if not places:
             why = "; ".join(f"part {number}: {why}" for number, why in broken.items())
-            raise DirectoryRefused(why or f"{path} has no part of the crawl yet: other machines may have them")
+            raise DirectoryRefused(why or f"{path} has no part of the crawl: other machines may have them")
         yield Places(path=path, each=places, broken=broken, count=len(layout.parts), elsewhere=layout.elsewhere(path))
 
 

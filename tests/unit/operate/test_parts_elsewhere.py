@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from crawler.disk.layout import ClusterPlace, read_layout, write_layout
-from tests.e2e.crawling import COMPLETE, REFUSED, Ended
+from tests.e2e.crawling import COMPLETE, REFUSED, Ended, assert_told
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import StoredCrawl, make
 
@@ -66,3 +66,22 @@ def test_a_crawl_is_not_divided_without_all_of_its_parts(crawl: StoredCrawl) -> 
     ended = run(crawl, "parts", "DIR", "--into", "2")
     assert ended.code == REFUSED
     assert "does not have 0, 2, which other machines have" in ended.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("status", "DIR"),
+        ("top", "DIR", "--once"),
+        ("pause", "DIR"),
+        ("recrawl", "DIR", "--failed"),
+        ("checkpoint", "DIR"),
+        ("inspect", "DIR", "visited"),
+        ("inspect", "DIR", "fsck"),
+        ("report", "DIR"),
+    ],
+)
+def test_a_machine_without_a_part_says_that_others_may_have_them(crawl: StoredCrawl, command: tuple[str, ...]) -> None:
+    shutil.rmtree(crawl.directory / "part-1")
+    assert_told(run(crawl, *command), REFUSED, "has no part of the crawl: other machines may have them")
+    assert_told(run(crawl, "stop", "DIR"), COMPLETE)
