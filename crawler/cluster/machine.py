@@ -253,7 +253,10 @@ class MachineDirectory:
 
     def _store_changes(self, identity: Identity) -> None:
         place = self._place
-        if identity.configuration_version > place.configuration_version:
+        # Redis says what the configuration of a version is. Parts with another one would refuse each other.
+        is_newer = identity.configuration_version > place.configuration_version
+        is_same = identity.configuration_version == place.configuration_version
+        if is_newer or (is_same and identity.configuration != self._configuration):
             self._directory.write_configuration(identity.configuration)
             self._configuration = identity.configuration
             place = msgspec.structs.replace(place, configuration_version=identity.configuration_version)

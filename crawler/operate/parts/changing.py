@@ -6,6 +6,7 @@ from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import Checkpoint, PauseState, Reconfigured, Stopping
 from crawler.control.requests import GetStatus, Pause, Reload, Resume, Set, Stop, TakeCheckpoint
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import read_layout
 from crawler.operate.actions.settings import change_settings
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import divide_replies
@@ -87,6 +88,13 @@ async def reconfigure(crawl: CrawlInParts, request: Set | Reload) -> Reconfigure
         raise Refused(
             f"the process that watched over {crawl.directory} has died, and some of its parts still finish what is in "
             "flight. They end within half a minute: repeat the command then",
+            FAILED,
+        )
+    layout = read_layout(crawl.directory)
+    if layout is not None and layout.cluster is not None:
+        raise Refused(
+            f"nothing was changed: a crawl on many machines changes its settings in all parts together. Run it, and "
+            f"then `onceover set {crawl.directory} KEY=VALUE`",
             FAILED,
         )
     directory = CrawlDirectory(crawl.directory)

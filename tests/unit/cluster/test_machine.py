@@ -145,6 +145,19 @@ def test_a_part_that_is_adopted_where_it_was_gets_a_new_directory(directory: Cra
     assert (note.epoch, note.lineage) == (5, 4)
 
 
+def test_a_configuration_that_somebody_has_edited_here_is_that_of_redis_again(directory: CrawlDirectory) -> None:
+    begin(directory)
+    edited = f"{IDENTITY.configuration}[politeness]\nmin_delay_s = 9\n"
+    directory.configuration.write_text(edited)
+    machine = begin(directory)
+    machine.learn(cluster_of(IDENTITY))
+    assert directory.configuration.read_text() == machine.identity().configuration == IDENTITY.configuration
+    ahead = msgspec.structs.replace(IDENTITY, configuration=edited, configuration_version=7)
+    machine.learn(cluster_of(ahead))
+    machine.learn(cluster_of(IDENTITY))  # as after Redis was restored from an older copy
+    assert machine.identity().configuration == edited
+
+
 def test_a_configuration_that_is_not_utf_8_is_refused_with_its_file(directory: CrawlDirectory) -> None:
     begin(directory)
     directory.configuration.write_bytes(b"[crawl]\nname = '\xff'\n")

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from crawler.disk.layout import ClusterPlace, read_layout, write_layout
-from tests.e2e.crawling import COMPLETE, REFUSED, Ended, assert_told
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, Ended, assert_told
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import StoredCrawl, make
 
@@ -85,3 +85,12 @@ def test_a_machine_without_a_part_says_that_others_may_have_them(crawl: StoredCr
     shutil.rmtree(crawl.directory / "part-1")
     assert_told(run(crawl, *command), REFUSED, "has no part of the crawl: other machines may have them")
     assert_told(run(crawl, "stop", "DIR"), COMPLETE)
+
+
+@pytest.mark.parametrize("command", [("set", "DIR", "politeness.min_delay_s=9"), ("reload", "DIR")])
+def test_a_machine_that_does_not_run_changes_no_settings_for_itself(
+    crawl: StoredCrawl, command: tuple[str, ...]
+) -> None:
+    before = (crawl.directory / "crawl.toml").read_bytes()
+    assert_told(run(crawl, *command), FAILED, "nothing was changed", "in all parts together")
+    assert (crawl.directory / "crawl.toml").read_bytes() == before
