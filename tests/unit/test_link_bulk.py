@@ -176,6 +176,38 @@ def test_what_is_read_may_change_the_lists() -> None:
     assert found == {f"{BASE}a": 1}
 
 
+def test_what_is_collected_may_not_be_in_a_sequence_that_lets_go_of_it() -> None:
+    compiled = pytest.importorskip("crawler.discover.links._bulk")
+    collected: list[Any] = [{}, set(), [], []]
+    judgements = [_meddling(collected.clear)] * 2
+    with pytest.raises(TypeError):
+        compiled.follow(links("a", "b"), [1, 1], judgements, 0, 1, collected)
+
+
+def test_a_count_that_goes_while_it_is_added_to_is_there_to_the_end() -> None:
+    compiled = pytest.importorskip("crawler.discover.links._bulk")
+    events: list[str] = []
+
+    class Before:
+        def __add__(self, other: object) -> object:
+            found.clear()
+            return NotImplemented
+
+        def __del__(self) -> None:
+            events.append("gone")
+
+    class Count:
+        def __radd__(self, before: object) -> int:
+            events.append("added")
+            return 2
+
+    found: dict[str, Any] = {f"{BASE}a": Before()}
+    judgement = Judgement(target("a"), allowed=target("a"))
+    assert compiled.follow(links("a"), [Count()], [judgement], 0, 1, (found, set(), [], None)) == 1
+    assert events == ["added", "gone"]
+    assert found == {f"{BASE}a": 2}
+
+
 @pytest.mark.parametrize(
     ("judgement", "error"),
     [

@@ -8,7 +8,7 @@
 #include "_bulk_groups.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 4
+#define VERSION 5
 
 /* Where links are taken, and the names of the attributes that say whether they may be. */
 typedef struct {
@@ -79,10 +79,12 @@ take(const page *of, PyObject *link, PyObject *count, PyObject *judgement)
     PyObject *canonical = PyObject_GetAttr(target, of->canonical);
     PyObject *before = canonical == NULL ? NULL : PyDict_GetItemWithError(of->found, canonical);
     if (before != NULL) {
+        Py_INCREF(before); /* To add may run code that changes the dict. */
         PyObject *all = PyNumber_Add(before, count);
         if (all != NULL && PyDict_SetItem(of->found, canonical, all) == 0)
             taken = 1;
         Py_XDECREF(all);
+        Py_DECREF(before);
     }
     else if (!PyErr_Occurred()) {
         int is_refused = PySet_Contains(of->refused, canonical);
@@ -102,13 +104,15 @@ take(const page *of, PyObject *link, PyObject *count, PyObject *judgement)
 static PyObject *
 follow(PyObject *self, PyObject *args)
 {
-    PyObject *links, *counts, *judgements;
+    PyObject *links, *counts, *judgements, *collected;
     Py_ssize_t at;
     page of = {0};
     int taken = 1;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!O!O!nL(O!O!O!O)", &PyList_Type, &links, &PyList_Type, &counts, &PyList_Type,
-                          &judgements, &at, &of.depth, &PyDict_Type, &of.found, &PySet_Type, &of.refused, &PyList_Type,
+    /* A tuple holds its items for as long as the call takes, other sequences may not. */
+    if (!PyArg_ParseTuple(args, "O!O!O!nLO!", &PyList_Type, &links, &PyList_Type, &counts, &PyList_Type, &judgements,
+                          &at, &of.depth, &PyTuple_Type, &collected) ||
+        !PyArg_ParseTuple(collected, "O!O!O!O", &PyDict_Type, &of.found, &PySet_Type, &of.refused, &PyList_Type,
                           &of.sources, &of.refusals))
         return NULL;
     if (of.refusals != Py_None && !PyList_Check(of.refusals))

@@ -12,7 +12,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 4  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 5  # False if it was compiled from older code
 
 Groups = tuple[list[Link], list[str], list[int]]
 """The first link of each group of equal ones, its href without fragment, and their number."""
