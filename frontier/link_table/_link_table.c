@@ -2,13 +2,13 @@
  *
  * The slots are ordered by digest, as far as open addressing allows: so a round takes the digests in almost the order
  * of the store's keys, and a larger table is filled from front to back. The code runs under the GIL, and calls no
- * Python code between reading and writing the slots. It uses only the limited API, so that one wheel serves all Python
- * versions from 3.11 on.
+ * Python code between reading and writing the slots; where it makes objects meanwhile, the garbage collector rests, which
+ * would call some. It uses only the limited API, so that one wheel serves all Python versions from 3.11 on.
  */
 #include "../../visited/bits/_kernel_hash.h"
 
 /* Raised with each change of a method's parameters or results. */
-#define VERSION 2
+#define VERSION 3
 
 enum { FIRST_BITS = 6, DIGEST = 16 };
 
@@ -149,6 +149,7 @@ add(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO!", &urls, &PyList_Type, &list) || (batch = batch_of(urls)) == NULL)
         return NULL;
     Py_ssize_t count = PyTuple_Size(batch);
+    int collects = PyGC_Disable();
     if ((numbers = PyMem_Calloc((size_t)count + 1, sizeof(uint64_t))) == NULL) {
         PyErr_NoMemory();
         goto done;
@@ -167,6 +168,8 @@ add(PyObject *self, PyObject *args)
     }
     result = Py_NewRef(Py_None);
 done:
+    if (collects)
+        PyGC_Enable();
     PyMem_Free(numbers);
     Py_DECREF(batch);
     return result;
@@ -283,17 +286,10 @@ put_back(PyObject *self, PyObject *list)
     return Py_NewRef(Py_None);
 }
 
-static PyObject *
-take(PyObject *self, PyObject *args)
+/* Move up to `most` counts to a list. Returns whether that ended a round, or -1 with an exception. */
+static int
+move_counts(table *in, Py_ssize_t most, uint64_t below, PyObject *list)
 {
-    table *in = (table *)self;
-    Py_ssize_t most;
-    unsigned long long below;
-    if (!PyArg_ParseTuple(args, "nK", &most, &below))
-        return NULL;
-    PyObject *list = PyList_New(0);
-    if (list == NULL)
-        return NULL;
     Py_ssize_t size = in->slots == NULL ? 0 : size_of(in);
     int is_crowd = in->slots != NULL && in->crowd >= 0;
     Py_ssize_t *cursor = is_crowd ? &in->crowd : &in->cursor;
@@ -304,10 +300,8 @@ take(PyObject *self, PyObject *args)
             continue;
         }
         if (append(list, there) < 0) {
-            if (PyList_Size(list) == 0) {
-                Py_DECREF(list);
-                return NULL;
-            }
+            if (PyList_Size(list) == 0)
+                return -1;
             /* What has been taken must not be lost. The next call goes on here. */
             PyErr_Clear();
             break;
@@ -318,7 +312,30 @@ take(PyObject *self, PyObject *args)
     if (at_end)
         in->cursor = 0;
     in->crowd = -1;
-    return Py_BuildValue("(NO)", list, at_end ? Py_True : Py_False);
+    return at_end;
+}
+
+static PyObject *
+take(PyObject *self, PyObject *args)
+{
+    Py_ssize_t most;
+    unsigned long long below;
+    if (!PyArg_ParseTuple(args, "nK", &most, &below))
+        return NULL;
+    /* Made before anything is taken, which would be lost if there were no memory for it. */
+    PyObject *list = PyList_New(0), *result = list == NULL ? NULL : PyTuple_Pack(2, list, Py_False);
+    if (result != NULL) {
+        int collects = PyGC_Disable();
+        int at_end = move_counts((table *)self, most, below, list);
+        if (at_end < 0)
+            Py_CLEAR(result);
+        else
+            PyTuple_SetItem(result, 1, Py_NewRef(at_end ? Py_True : Py_False));
+        if (collects)
+            PyGC_Enable();
+    }
+    Py_XDECREF(list);
+    return result;
 }
 
 static PyObject *

@@ -11,7 +11,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 2  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 3  # False if it was compiled from older code
 
 MAX_COUNTS: Final = 786_432 if IS_COMPILED else 150_000
 """URLs with counts in memory, before some are written: 24 MiB, as three quarters of 2^20 slots; or some 30 MB of

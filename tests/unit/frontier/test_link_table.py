@@ -1,7 +1,10 @@
 """Both tables of link counts: what is added comes out again, once, in whatever order."""
 
+import gc
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
@@ -15,6 +18,7 @@ from frontier.link_table.table import (
     python_digest,
     url_digest,
 )
+from tests.conftest import GRACE_S, REPOSITORY
 
 pytestmark = pytest.mark.parametrize("make", [make_link_table, PythonLinkTable], ids=["best", "python"])
 Make = Callable[[], LinkTable]
@@ -129,3 +133,77 @@ def test_a_crowd_is_taken_first_and_outside_of_the_round(make: Make) -> None:
         table.put_back(taken)
         assert table.is_crowded()
     assert all_of(table) == expected | crowd
+
+
+class AddsWhenCollected:
+    """Garbage that adds links to a table when it is collected, as any other code may that the collector runs."""
+
+    def __init__(self, table: LinkTable) -> None:
+        self._itself, self._table = self, table
+
+    def __del__(self) -> None:
+        self._table.add([f"http://late.test/{number}" for number in range(120)], [1] * 120)
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    threshold = gc.get_threshold()
+    yield
+    gc.set_threshold(*threshold)
+    gc.enable()
+
+
+@pytest.mark.usefixtures("collector")
+def test_what_the_garbage_collector_runs_may_add_links_while_others_are_taken(make: Make) -> None:
+    for most in range(1, 60):
+        table, urls = make(), names(40)
+        table.add(urls, [1] * 40)
+        gc.collect()
+        gc.disable()
+        AddsWhenCollected(table)
+        gc.set_threshold(most)
+        gc.enable()
+        taken = table.take(30, 0)[0]
+        gc.disable()
+        gc.collect()
+        found = taken + table.take(1000, 0)[0] + table.take(1000, 0)[0]
+        assert len(found) == len(set(found)) == 160
+
+
+def test_what_the_garbage_collector_runs_may_add_links_while_others_are_added(make: Make) -> None:
+    """In a process of its own: a table without an empty slot would be searched for ever."""
+    program = f"""
+import gc
+from frontier.link_table.table import {make.__name__}
+from tests.unit.frontier.test_link_table import AddsWhenCollected
+for most in range(1, 40):
+    table = {make.__name__}()
+    gc.collect()
+    gc.disable()
+    AddsWhenCollected(table)
+    gc.set_threshold(most)
+    gc.enable()
+    table.add([f"http://h.test/\\ud800{{number}}" for number in range(400)], [1] * 400)
+    gc.disable()
+    gc.collect()
+    assert len(table) == 520, len(table)
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, check=True, timeout=GRACE_S)
+
+
+def test_compiled_code_loses_no_count_for_want_of_memory(make: Make) -> None:
+    memory = pytest.importorskip("_testcapi")
+    if isinstance(make(), PythonLinkTable):
+        pytest.skip("Python may refuse memory anywhere")
+    for refused in range(80):
+        table = make()
+        table.add(names(20), [1] * 20)
+        taken: list[tuple[bytes, int]] = []
+        memory.set_nomemory(refused, refused + 1)
+        try:
+            taken = table.take(15, 0)[0]
+        except MemoryError:
+            continue
+        finally:
+            memory.remove_mem_hooks()
+            assert len(table) + len(taken) == 20
