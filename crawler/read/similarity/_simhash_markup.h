@@ -70,7 +70,9 @@ meet_name(state *self, const byte *name, Py_ssize_t length)
             PyErr_SetString(PyExc_TypeError, "expected a str for each name of a character");
         return -1;
     }
+    Py_INCREF(found); /* a long text lets others run, which may change the dict */
     meet_utf8(self, (const byte *)text, (const byte *)text + size);
+    Py_DECREF(found);
     return 1;
 }
 

@@ -27,7 +27,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 1  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 2  # False if it was compiled from older code
 
 BITS: Final = 64
 SHINGLE: Final = 3

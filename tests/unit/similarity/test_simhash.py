@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -154,6 +155,25 @@ def test_plain_text_has_a_fingerprint_and_other_documents_have_none() -> None:
     assert plain.simhash == fingerprint(b"a b c", is_markup=False).simhash
     assert read(page(b"a {color: red}", headers=(("Content-Type", "text/css"),))).simhash is None
     assert read(page(b"too short", headers=(("Content-Type", "text/html"),))).simhash is None
+
+
+def test_a_name_may_go_while_its_long_text_is_read() -> None:
+    """The text is so long that other threads run meanwhile."""
+    compiled = pytest.importorskip("crawler.read.similarity._simhash")
+    names = {"amp;": "b " * 2_000_000}
+    expected = fingerprint(names["amp;"].encode(), is_markup=False)
+    begins = threading.Event()
+
+    def forget() -> None:
+        begins.wait()
+        names.clear()
+
+    thread = threading.Thread(target=forget)
+    thread.start()
+    begins.set()
+    found = Fingerprint(*compiled.simhash(b"&amp;", True, names))
+    thread.join()
+    assert found in (expected, Fingerprint(*compiled.simhash(b"&amp;", True, {})))
 
 
 def test_the_extension_is_compiled_where_tests_run() -> None:
