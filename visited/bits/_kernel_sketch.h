@@ -19,7 +19,6 @@ typedef struct {
 typedef struct {
     Py_buffer buffer;
     uint8_t *registers;
-    sketch_state state;
 } sketch;
 
 enum { SKETCH_BYTES = sizeof(sketch_state) + REGISTERS };
@@ -37,7 +36,6 @@ open_sketch(PyObject *memory, sketch *out)
         PyBuffer_Release(&out->buffer);
         return -1;
     }
-    memcpy(&out->state, out->buffer.buf, sizeof(sketch_state));
     out->registers = (uint8_t *)out->buffer.buf + sizeof(sketch_state);
     return 0;
 }
@@ -45,10 +43,8 @@ open_sketch(PyObject *memory, sketch *out)
 static void
 close_sketch(sketch *in)
 {
-    if (in->registers == NULL)
-        return;
-    memcpy(in->buffer.buf, &in->state, sizeof(sketch_state));
-    PyBuffer_Release(&in->buffer);
+    if (in->registers != NULL)
+        PyBuffer_Release(&in->buffer);
 }
 
 static inline void
@@ -61,13 +57,17 @@ count_in_sketch(sketch *in, uint64_t hash, int absent)
     int rank = __builtin_clzll(word << INDEX_BITS | UINT64_C(1) << (64 - MOST_RANK)) + 1;
     if (rank <= *at)
         return;
+    /* Not kept from one URL to the next: code that gives the URLs may add others. */
+    sketch_state state;
+    memcpy(&state, in->buffer.buf, sizeof(state));
     if (!absent) {
         double all = (double)((uint64_t)REGISTERS << MOST_RANK);
-        double weight = all / (all - (double)in->state.used);
-        in->state.lost += weight;
-        in->state.variance += weight * (weight - 1);
+        double weight = all / (all - (double)state.used);
+        state.lost += weight;
+        state.variance += weight * (weight - 1);
     }
-    in->state.used += (UINT64_C(1) << (MOST_RANK - *at)) - (UINT64_C(1) << (MOST_RANK - rank));
+    state.used += (UINT64_C(1) << (MOST_RANK - *at)) - (UINT64_C(1) << (MOST_RANK - rank));
+    memcpy(in->buffer.buf, &state, sizeof(state));
     *at = (uint8_t)rank;
 }
 

@@ -25,7 +25,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-_VERSION = 5
+_VERSION = 6
 IS_COMPILED = _COMPILED_VERSION == _VERSION
 """False also for another build, whose functions have other parameters."""
 

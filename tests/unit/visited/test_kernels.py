@@ -24,7 +24,7 @@ from visited.bits import kernel as kernels
 from visited.bits.kernel import ADD, FORGET, TEST, Kernel, available_kernels, best_kernel
 from visited.bits.memory import Memory, zeros
 from visited.bits.numpy_table import SLOT
-from visited.bits.sketch import SKETCH_BYTES, change_probability, lost_and_variance
+from visited.bits.sketch import MOST_RANK, SKETCH_BYTES, STATE, change_probability, lost_and_variance
 
 URLS = st.lists(st.text(st.characters(), max_size=40) | st.integers(0, 60).map("http://h/{}".format), max_size=120)
 BATCHES = st.lists(st.tuples(URLS, st.sampled_from([TEST, ADD, ADD, FORGET])), max_size=6)
@@ -146,6 +146,19 @@ def test_a_sketch_counts_each_lost_url_once(kernel: Kernel) -> None:
     assert lost == pytest.approx(60_000 - accepted, abs=4 * variance**0.5)
     assert variance**0.5 < 0.03 * lost
     assert change_probability(sketch) == pytest.approx(0.72 * 2048 / 60_000, rel=0.1)
+
+
+def test_a_sketch_has_counted_urls_that_came_while_others_were_read(kernel: Kernel) -> None:
+    bits, sketch = np.zeros(1000, np.uint64), bytearray(SKETCH_BYTES)
+
+    class Interrupted(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            kernel.bloom_probe([f"http://h/{number}" for number in range(500)], bits, 3, 0, ADD, sketch)
+            return super().__iter__()
+
+    kernel.bloom_probe(Interrupted(["a", "b"]), bits, 3, 0, ADD, sketch)
+    registers = sketch[STATE.size :]
+    assert STATE.unpack_from(sketch)[0] == sum((1 << MOST_RANK) - (1 << MOST_RANK - rank) for rank in registers)
 
 
 def test_a_sketch_of_another_size_is_refused(kernel: Kernel) -> None:
