@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.sanitizers.calls import Call
+from tests.sanitizers.calls import Call, copy_exactly
 from tests.sanitizers.corpus import Corpus
 from visited.bits import _kernel as compiled
 from visited.bits import numpy_counting, numpy_kernel, numpy_table
@@ -151,6 +151,11 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
             (compiled.table_probe, (allocate, urls, *table, chance.choice((mode, FORGET))))
             for allocate in (_zeros, allocate_and_interfere)
         ),
+        (
+            compiled.table_spread,
+            (_few_zeros, [_zeros(0), _zeros(64)], chance.randrange(2), chance.choice((1, 9, 2**62))),
+        ),
+        (compiled.block_sums, (copy_exactly(chance.randbytes(chance.choice((0, 32_767, 65_536)))),)),
     ]
 
 
@@ -167,6 +172,10 @@ def _url(chance: Random) -> str:
 def _zeros(size: int) -> Memory:
     """Memory that ends with its last byte. A bytearray has one more byte behind its end."""
     return cast(Memory, np.zeros(size, np.uint8))
+
+
+def _few_zeros(size: int) -> Memory:
+    return _zeros(min(size, 1 << 20))
 
 
 def _leaves_of(sizes: list[int]) -> list[Memory]:

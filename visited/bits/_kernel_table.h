@@ -7,6 +7,9 @@
 
 enum { SLOT = DIGEST_BYTES };
 
+/* A shard of more would be larger than any memory, also after it was made larger. */
+#define MOST_SLOTS (PY_SSIZE_T_MAX / SLOT / 2)
+
 /* A table in use. The buffer of a shard is taken when the first digest needs it, and released at the end of the call. */
 typedef struct {
     PyObject *shards, *allocate;
@@ -296,8 +299,8 @@ table_spread(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     if (open_table(&in) < 0)
         goto done;
-    if (index < 0 || index >= in.shard_count || slots < 1) {
-        PyErr_Format(PyExc_ValueError, "expected one of %zd shards and at least one slot", in.shard_count);
+    if (index < 0 || index >= in.shard_count || slots < 1 || slots > MOST_SLOTS) {
+        PyErr_Format(PyExc_ValueError, "expected one of %zd shards and 1 to %zd slots", in.shard_count, MOST_SLOTS);
         goto done;
     }
     if (spread(&in, index, slots) == 0)
