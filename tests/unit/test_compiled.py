@@ -1,7 +1,9 @@
 """Python takes the compiled code where there is some, and that is of its version."""
 
 import importlib
+import re
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -29,3 +31,16 @@ def test_what_is_compiled_is_used(extension: str) -> None:
     if find_spec(extension) is None:
         pytest.skip("it was built without the extension")
     assert importlib.import_module(USERS[extension]).IS_COMPILED, "compiled from other code: install the project again"
+
+
+def test_make_builds_each_extension_again_when_its_code_changes_and_cleans_it_away(repository: Path) -> None:
+    text = (repository / "Makefile").read_text()
+    ours = [each for name, each in extensions().items() if name != "faulty"]
+    assert {source for each in ours for source in each.sources} <= _files(repository, text, r"\.\[ch\]", "*.[ch]")
+    assert {f"{each.name.replace('.', '/')}.c" for each in ours} <= _files(repository, text, r"\.so", "*.c")
+
+
+def _files(repository: Path, text: str, written: str, wanted: str) -> set[str]:
+    """The files like `wanted` in the folders of which the text names those like `written`."""
+    folders = re.findall(rf"\s([\w/*]+)/\*{written}", text)
+    return {str(file.relative_to(repository)) for folder in folders for file in repository.glob(f"{folder}/{wanted}")}
