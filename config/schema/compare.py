@@ -157,9 +157,9 @@ class CompareExpect(msgspec.Struct, frozen=True, kw_only=True):
 class Compare(msgspec.Struct, frozen=True, kw_only=True):
     """Comparison runs of visited sets, by `onceover compare`."""
 
-    directory: Annotated[
-        Text, meaning("Directory for reports. Each run has a folder in it, named by crawl.name.")
-    ] = "comparisons"
+    directory: Annotated[Text, meaning("Directory for reports. Each run has a folder in it, named by crawl.name.")] = (
+        "comparisons"
+    )
     rounds: Annotated[int, between(1, 100, "rounds"), meaning("How often speed and memory are measured.")] = 3
     probes: Annotated[
         int,
