@@ -16,7 +16,7 @@ from crawler.read.bases import base_beyond_web, base_url_of, own_base
 from crawler.read.elements.attributes import refresh_url
 from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS, Document, ElementReader
 from crawler.read.elements.flatten import flatten
-from crawler.read.elements.hostile import MAX_TAGS, is_hostile, readable_bytes
+from crawler.read.elements.hostile import MAX_READ_BYTES, MAX_TAGS, is_hostile, readable_bytes
 from crawler.read.elements.link_tables import kinds_of_rel
 from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.encoding.declaration import find_css_encoding
@@ -110,12 +110,11 @@ class PageReader:
         is_xhtml = content_type == XHTML
         encoding = encoding_of(page.body, http_charset=headers.charset, is_xhtml=is_xhtml)
         html = to_utf8(page.body, encoding)
-        readable = readable_bytes(html)
-        is_cut = readable < len(html)
-        if is_cut:
-            html = html[:readable]
+        size = len(html)
+        html = html[: readable_bytes(html) if is_xhtml else MAX_READ_BYTES]
         simhash = self._simhash(html, is_markup=True)
-        reader = self._read(self._document(xhtml_to_html(html) if is_xhtml else html))
+        reader, readable = self._read(self._document(xhtml_to_html(html) if is_xhtml else html))
+        readable = min(readable, len(html))
         base_url = base_url_of(page.url, reader.base_href)
         beyond = base_beyond_web(page.url, reader.base_href)
         robots = reader.robots | robots_tag_words(headers.robots, self._robots_names)
@@ -148,7 +147,7 @@ class PageReader:
             noindex="noindex" in robots,
             preferences=_preferences(reader) if reader.robots or TDM_RESERVATION.name in meta else (),
             simhash=simhash,
-            error=f"too much to parse: read the first {readable} bytes" if is_cut else growth.trouble,
+            error=f"too much to parse: read the first {readable} bytes" if readable < size else growth.trouble,
         )
 
     def _simhash(self, text: bytes, *, is_markup: bool) -> int | None:
@@ -162,12 +161,15 @@ class PageReader:
     def _document(self, html: bytes) -> Document:
         return Document(html=html, robots_names=self._robots_names, options=self._options)
 
-    def _read(self, document: Document) -> ElementReader[Any]:
+    def _read(self, document: Document) -> tuple[ElementReader[Any], int]:
+        """Read a document, and say how many bytes of it: all that can be scanned, but no more than a tree may have."""
+        html = document.html
         if self._scan is not None and (reader := self._scan(document)) is not None:
-            return reader
-        if is_hostile(document.html):
-            document = msgspec.structs.replace(document, html=flatten(document.html))
-        return self._parse(document)
+            return reader, len(html)
+        readable = readable_bytes(html)
+        html = html[:readable]
+        html = flatten(html) if is_hostile(html) else html
+        return self._parse(msgspec.structs.replace(document, html=html)), readable
 
     def _all_links(
         self, reader: ElementReader[Any], base_url: str, *, growth: _Growth, encoding: Encoding, depth: int = 1
@@ -190,7 +192,7 @@ class PageReader:
         self, html: str, base_url: str, *, growth: _Growth, encoding: Encoding = UTF_8, depth: int = 1
     ) -> list[Link]:
         """Links of HTML that is part of another document. They are absolute if that HTML has its own <base>."""
-        reader = self._read(self._document(growth.take(html.encode("utf-8", "replace"))))
+        reader, _ = self._read(self._document(growth.take(html.encode("utf-8", "replace"))))
         base = own_base(base_url, reader.base_href)
         links = self._all_links(reader, base or base_url, growth=growth, encoding=encoding, depth=depth + 1)
         return links if base is None else list(growth.resolve(links, base))

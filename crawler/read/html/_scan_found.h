@@ -203,7 +203,7 @@ begin_anchor(scan *self, const tag *given, span href)
     self->anchor_text.length = 0;
     /* The links within the anchor come after it. */
     self->anchor_slot = PyList_Size(self->found);
-    return PyList_Append(self->found, Py_None) < 0 ? FAILED : GOES_ON;
+    return append_new(self->found, Py_NewRef(Py_None));
 }
 
 static outcome

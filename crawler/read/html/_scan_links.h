@@ -9,9 +9,10 @@ append_new(PyObject *list, PyObject *made)
 {
     if (made == NULL)
         return none_made();
-    int failed = PyList_Append(list, made);
+    int has_room = PyList_Size(list) < MOST_FOUND;
+    int failed = has_room && PyList_Append(list, made);
     Py_DECREF(made);
-    return failed ? FAILED : GOES_ON;
+    return failed ? FAILED : has_room ? GOES_ON : GIVES_UP;
 }
 
 /* The known attributes of a tag, and whether one of them may be a URL. */

@@ -14,6 +14,8 @@ enum {
     MOST_PARAGRAPH_READ = 8 * 300,
     LONGEST_CHARACTER = 4,
     MOST_LINKS = 100000,
+    /* Of links, of elements, of paragraphs and of styles. A page with more needs a parser, which gets only a part of it. */
+    MOST_FOUND = 150000,
 };
 
 typedef enum { FAILED = -1, GOES_ON, GIVES_UP } outcome;

@@ -18,6 +18,7 @@ from crawler.read.elements.speculative import MAX_SCRIPT_CHARACTERS, script_urls
 from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.html import lexbor_trees
 from crawler.read.html.lexbor import lexbor_extractor
+from crawler.read.html.scan import IS_COMPILED
 from crawler.read.html.turbohtml import turbohtml_extractor
 from crawler.read.options import Options
 from crawler.testing.timeouts import MAX_WAIT_S
@@ -194,6 +195,22 @@ def test_a_page_with_more_tags_than_memory_is_read_in_part_and_says_so() -> None
     assert [link.href for link in found.links] == ["first"]
     assert found.error is not None
     assert "600007 bytes" in found.error
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="built without the compiled scan of pages")
+def test_a_page_of_which_no_tree_is_built_may_have_more_tags() -> None:
+    rows = b"<tr><td>x</td></tr>" * MAX_TAGS
+    found = lexbor_extractor().extract(page(b"<a href=first>x</a><table>" + rows + b"</table><a href=last>y</a>"))
+    assert [link.href for link in found.links] == ["first", "last"]
+    assert found.error is None
+
+
+@pytest.mark.parametrize("tag", ["<a href=x>", "<meta name=robots content=x>", "<q style='cursor:url(x)'>"])
+def test_a_page_with_more_links_or_elements_than_memory_is_read_in_part(tag: str) -> None:
+    found = lexbor_extractor().extract(page(b"<a href=first>x</a>" + tag.encode() * (MAX_TAGS + 100)))
+    assert found.links[0].href == "first"
+    assert found.error is not None
+    assert found.error.startswith("too much to parse")
 
 
 def test_documents_within_a_page_may_have_as_many_tags_together_as_a_page() -> None:
