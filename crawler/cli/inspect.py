@@ -1,6 +1,7 @@
 """onceover inspect"""
 
 import asyncio
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -36,7 +37,19 @@ from visited import CannotList, list_urls
 _as_json_lines = click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
 
 
-@click.group()
+class _Inspect(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command. Many write it in place of the directory."""
+        first: Path = ctx.params["directory"]
+        is_command = str(first) in self.commands and not first.exists()
+        if is_command and args[0] not in self.commands and not ctx.resilient_parsing:
+            raise click.UsageError(f"the directory comes first: `onceover inspect {shlex.quote(args[0])} {first}`")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Inspect)
 @click.argument("directory", type=click.Path(path_type=Path))
 @part
 @click.pass_context

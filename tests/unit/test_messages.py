@@ -51,6 +51,11 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
             ["https://a.test/?b&c"],
             "onceover: expected a command, found the URL https://a.test/?b&c: `onceover crawl --seed 'https://a.test/?b&c'`",
         ),
+        (
+            ["inspect", "fsck", "crawls/a b", "--json"],
+            "onceover: the directory comes first: `onceover inspect 'crawls/a b' fsck`",
+        ),
+        (["inspect", "fsck", "fsch"], "onceover: the directory comes first: `onceover inspect fsch fsck`"),
         (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` shows"),
         (["status"], "onceover: missing argument 'DIR'; `onceover status --help` shows the usage"),
         (["config", "check"], "onceover: missing argument 'CONFIGURATION...'; `onceover config check --help` shows"),
