@@ -150,8 +150,9 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     backend: Annotated[
         VisitedBackend,
         meaning(
-            "exact makes no errors, and takes 16 to 32 bytes per URL. Filters take 2 or 3 bytes, and lose some pages: "
-            "bloom; blocked, which is faster and a little larger; counting, with counters of 4, 8 or 32 bits, which "
+            "exact makes no errors, and takes about 20 bytes per URL. Filters take 2 or 3 bytes, and without verify "
+            "they lose some pages: bloom; blocked, which is faster and a little larger; counting, which takes 10 bytes "
+            "or more, because it has counters of 4, 8 or 32 bits, and "
             "can forget URLs; dsbf, which grows as needed; per-site, with a fixed filter for each host. exact-leveldb "
             "is exact with store leveldb. redis-exact lies on a server, and several crawls may share it; so do "
             "redis-bloom, a Bloom filter of the server, redis-dsbf, which is dsbf there, redis-set and redis-keys. The "
