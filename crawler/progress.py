@@ -8,7 +8,7 @@ import msgspec
 
 from crawler.counters import Counters
 from crawler.page import ConnectionCounts
-from crawler.status import Status, duration, number_of, rate, row_lines, size, status_of
+from crawler.status import Status, duration, figure, number_of, rate, row_lines, size, status_of
 from frontier import FrontierStats
 from visited import VisitedStats
 
@@ -182,7 +182,7 @@ def _visited(visited: VisitedStats) -> str:
     if visited.false_positive_rate >= MIN_SHOWN_RATE:
         texts.append(f"error rate {visited.false_positive_rate:.1g}")
     if visited.expected_lost >= MIN_SHOWN_LOST_PAGES:
-        texts.append(f"about {visited.expected_lost:.2g} pages lost")
+        texts.append(f"about {figure(visited.expected_lost)} pages lost")
     return ", ".join(texts)
 
 

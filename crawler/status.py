@@ -164,6 +164,12 @@ def rate(per_s: float) -> str:
     return f"{per_s:,.0f}/s" if per_s == 0 or round(per_s, 1) >= 10 else f"{per_s:.1f}/s"
 
 
+def figure(value: float, digits: int = 2) -> str:
+    """A number of which so many digits are known: 3.4, 1,200."""
+    text = f"{value:.{digits}g}"
+    return f"{float(text):,.0f}" if float(text) >= 10**digits else text
+
+
 def size(count: float) -> str:
     """A number of bytes as people write it, in decimal units."""
     for unit in ("B", "kB", "MB", "GB"):

@@ -30,7 +30,7 @@ from crawler.disk.layout import part_directories, record_directories
 from crawler.operate.reach import reach
 from crawler.operate.stored import open_crawl
 from crawler.page import rfc3339
-from crawler.status import duration, size
+from crawler.status import duration, figure, size
 from crawler.write.records import find_record
 from visited import CannotList, list_urls
 
@@ -228,8 +228,11 @@ def visited(path: Path, as_json: bool) -> None:
         ("disk", size(stats.disk_bytes)),
         ("fill", "" if stats.fill is None else f"{stats.fill:.2%}"),
         ("errs now", f"{stats.false_positive_rate:.3g}"),
-        ("URLs lost", f"{stats.expected_lost:.3g} ± {stats.lost_sigma:.2g} expected"),
-        *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in stats.details.items()),
+        ("URLs lost", f"{figure(stats.expected_lost, 3)} ± {figure(stats.lost_sigma)} expected"),
+        *(
+            (name, figure(value, 3) if isinstance(value, float) else str(value))
+            for name, value in stats.details.items()
+        ),
     ]
     show(stats, (f"{name:>13}  {value}" for name, value in rows), as_json=as_json)
 

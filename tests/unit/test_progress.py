@@ -150,6 +150,8 @@ def test_a_summary_of_nothing_leaves_out_what_did_not_happen() -> None:
 def test_pages_that_a_filter_has_lost_are_told() -> None:
     lossy = msgspec.structs.replace(STATUS, visited=msgspec.structs.replace(BLOOM, expected_lost=3.4))
     assert "about 3.4 pages lost" in line(lossy)
+    many = msgspec.structs.replace(STATUS, visited=msgspec.structs.replace(BLOOM, expected_lost=1234.5))
+    assert "about 1,200 pages lost" in line(many)
     assert "lost" not in line(STATUS)
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from crawler.compare.report.summary import Row
 from crawler.compare.statistics import upper_bound
-from crawler.status import number_of, size
+from crawler.status import figure, number_of, size
 
 _CLOSE = 0.05
 """Sets whose memory differs by less than this share are equally good."""
@@ -180,9 +180,9 @@ def _name_and_size(row: Row) -> str:
         return text
     text += f", of which {size(row.server_bytes)} on its server"
     if row.p50_s is not None:
-        text += f"; a batch waits {row.p50_s.median * 1e3:.2g} ms for it"
+        text += f"; a batch waits {figure(row.p50_s.median * 1e3)} ms for it"
     if row.server_cpu_s is not None:
-        text += f", and a link takes {row.server_cpu_s.median * 1e6:.2g} µs of its processor"
+        text += f", and a link takes {figure(row.server_cpu_s.median * 1e6)} µs of its processor"
     return text
 
 
@@ -193,4 +193,4 @@ def _one_in(share: float | None) -> str:
 
 
 def _times_text(row: Row) -> str:
-    return f"{(row.past or 0) / max(1, row.distinct):.2g} times"
+    return f"{figure((row.past or 0) / max(1, row.distinct))} times"

@@ -51,6 +51,12 @@ def test_what_does_not_fit_when_it_has_grown_is_not_taken_for_twice_as_many() ->
     assert second.competitor == "exact"
 
 
+def test_many_times_as_many_are_written_without_an_exponent() -> None:
+    found = [msgspec.structs.replace(row, past=103_400_000) for row in measured() if row.past is not None]
+    _, second = recommend(found, Requirements(max_loss=1e-4, max_memory_bytes=None))
+    assert second.text.startswith("If there may be 100 times as many: dsbf, ")
+
+
 def test_a_loss_that_few_urls_can_not_show_makes_it_less_sure() -> None:
     [first, *_] = recommend(measured(), Requirements(max_loss=1.2e-5, max_memory_bytes=None))
     assert first.competitor == "bloom"
