@@ -60,8 +60,8 @@ Options = dict[str, tuple[str, object]]
 @click.option(
     "--cluster",
     metavar="URL",
-    help="Run parts of the crawl on many machines that the server of Redis at URL has (`onceover cluster init`): those "
-    "that DIR has, then new ones.",
+    help="Run parts of a crawl on many machines. URL is its Redis server, where `onceover cluster init` has made it. "
+    "Parts that DIR has come first, then new ones.",
 )
 @click.option(
     "--max-parts",
