@@ -30,4 +30,4 @@ def _make(options: Options) -> Rule:
     return drop
 
 
-DESCRIPTOR = Descriptor(name="drop-parameters", make=_make, options=Options)
+DESCRIPTOR = Descriptor(name="drop-parameters", make=_make, options=Options, keeps_domain=True)
