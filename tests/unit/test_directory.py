@@ -1,6 +1,5 @@
 """That a crawl's directory is held by one process, and that files of other people are never touched."""
 
-import errno
 import os
 import sqlite3
 import subprocess
@@ -17,6 +16,7 @@ from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused, Purpose
 from crawler.disk.unlocking import locked_to_run
 from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile
+from tests.full_disk import no_space
 
 
 def tree(path: Path) -> dict[str, bytes | None]:
@@ -177,14 +177,11 @@ def test_a_file_in_place_of_a_folder_of_a_crawl_is_named(tmp_path: Path, name: s
 def test_how_a_run_ended_stands_in_the_lock_unless_the_disk_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     for left in ("stopped", ""):
         with CrawlDirectory(tmp_path) as directory:
             directory.ending = "stopped"
             if not left:
-                monkeypatch.setattr(os, "pwrite", full)
+                monkeypatch.setattr(os, "pwrite", no_space)
         assert directory.lock.read_text() == left
     assert DirectoryInUse(tmp_path, "stopped").is_command  # somebody has taken it, and not said who
 
@@ -206,10 +203,7 @@ def test_how_a_run_ended_stands_in_the_lock_until_the_next_one_begins(tmp_path: 
 
 
 def test_a_full_disk_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "pwrite", full)
+    monkeypatch.setattr(os, "pwrite", no_space)
     with pytest.raises(OSError, match="No space left"):
         CrawlDirectory(tmp_path).__enter__()
     with (
@@ -247,10 +241,7 @@ def test_a_configuration_that_cannot_be_written_leaves_the_earlier_one(
     directory = CrawlDirectory(tmp_path)
     directory.write_configuration("old")
 
-    def full(self: Path, target: Path) -> Path:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(Path, "replace", no_space)
     with pytest.raises(OSError, match="No space left"):
         directory.write_configuration("new")
     assert directory.configuration.read_text() == "old"

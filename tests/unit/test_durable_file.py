@@ -1,10 +1,10 @@
-import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from crawler.disk.durable_file import replace_file
+from tests.full_disk import no_space
 
 
 def test_a_file_is_replaced_by_its_new_content(tmp_path: Path) -> None:
@@ -19,10 +19,7 @@ def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: 
     path = tmp_path / "state.json"
     replace_file(path, b"old")
 
-    def refuse(_descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", refuse)
+    monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(OSError, match="No space left") as raised:
         replace_file(path, b"new")
     assert raised.value.filename == str(path)  # so that the message names the disk that is full

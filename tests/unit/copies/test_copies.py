@@ -1,8 +1,6 @@
 """Copies of crawls that do not run: what is in them, and what is refused."""
 
 import asyncio
-import errno
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -25,6 +23,7 @@ from crawler.page import PageRecord
 from crawler.write.records import RecordSink, read_records
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_sound, assert_told, tree
 from tests.e2e.operating import command_here
+from tests.full_disk import no_space
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, make
 
 
@@ -180,10 +179,6 @@ def _and_then_killed(done: Callable[..., object]) -> Callable[..., None]:
     return do
 
 
-def full(*_: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 def test_a_full_disk_leaves_the_last_copy_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl, copy = copied(tmp_path)
     before = tree(copy)
@@ -192,7 +187,7 @@ def test_a_full_disk_leaves_the_last_copy_whole(tmp_path: Path, monkeypatch: pyt
     )
 
     with monkeypatch.context() as patch:
-        patch.setattr("crawler.copies.writing.stream", full)
+        patch.setattr("crawler.copies.writing.stream", no_space)
         ended = command_here("backup", str(crawl), "--to", str(copy))
     assert_told(ended, FAILED, "the copy in", "was not made; a whole one from before is still there. Free")
     assert tree(copy) == before
@@ -204,7 +199,7 @@ def test_a_full_disk_leaves_nothing_of_a_first_copy_and_claims_none(
 ) -> None:
     crawl, copy = make(tmp_path / "crawl").directory, tmp_path / "copy"
     with monkeypatch.context() as patch:
-        patch.setattr("crawler.copies.writing.sync_directory", full)
+        patch.setattr("crawler.copies.writing.sync_directory", no_space)
         ended = command_here("backup", str(crawl), "--to", str(copy))
     assert_told(ended, FAILED, "the copy in", "was not made. Free some space on its disk")
     assert "from before" not in ended.err
@@ -217,7 +212,7 @@ def test_a_restore_onto_a_full_disk_names_the_file_that_did_not_fit(
     _, copy = copied(tmp_path)
     restored = tmp_path / "restored"
     with monkeypatch.context() as patch:
-        patch.setattr("crawler.copies.restoring.stream", full)
+        patch.setattr("crawler.copies.restoring.stream", no_space)
         ended = command_here("restore", str(copy), "--to", str(restored))
     assert_told(ended, FAILED, "the disk is full: free some space", f"(No space left on device: {restored}/")
     assert_told(command_here("restore", str(copy), "--to", str(restored)), COMPLETE)

@@ -16,6 +16,7 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
 from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
+from tests.full_disk import no_space
 from tests.unit.frontier.crawls import IDENTITY, check
 from tests.unit.frontier.disk import Disk
 from visited.digests.exact import ExactSet
@@ -126,10 +127,7 @@ async def test_a_store_with_too_little_room_to_go_on_says_what_it_lacks(
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
     allocate = os.posix_fallocate
 
-    def refused(*_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "posix_fallocate", refused)
+    monkeypatch.setattr(os, "posix_fallocate", no_space)
     gate.is_full = True
     adding = asyncio.ensure_future(frontier.add([page("a")]))
     await asyncio.sleep(60)

@@ -1,7 +1,5 @@
 """Whatever is damaged in a table of LevelDB, no read takes it for the end of what there is."""
 
-import errno
-import os
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -16,6 +14,7 @@ from frontier import StoreFailed
 from frontier.leveldb.database import Database
 from frontier.upkeep.salvage import copy_database, is_readable, salvage
 from frontier.values import StoreFull
+from tests.full_disk import no_space
 
 LAST = b"\xff"
 KEYS: list[bytes] = [b"L%03d" % number for number in range(400)]
@@ -118,10 +117,7 @@ def test_a_copy_for_which_there_is_no_room_leaves_nothing(
         path.name for path in (tmp_path / "db").iterdir()
     }
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(shutil, "copy2", full)
+    monkeypatch.setattr(shutil, "copy2", no_space)
     with pytest.raises(OSError, match="No space left"):
         copy_database(tmp_path / "db", tmp_path / "db.second")
     assert sorted(path.name for path in tmp_path.glob("db*")) == ["db", "db.first"]

@@ -1,13 +1,12 @@
 """A recovery from the output that is killed."""
 
-import errno
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.crawling import COMPLETE, FAILED, assert_told
+from tests.full_disk import no_space
 from tests.unit.operate.stored_crawls import StoredCrawl, make
 
 
@@ -48,11 +47,8 @@ def test_a_rebuild_that_fails_leaves_the_old_frontier(tmp_path: Path, monkeypatc
     crawl = make(tmp_path / "crawl")
     before = known(crawl)
 
-    def fill_disk(_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patch:
-        patch.setattr("crawler.wiring.recovery.recover._Output.links", fill_disk)
+        patch.setattr("crawler.wiring.recovery.recover._Output.links", no_space)
         ended = crawl.run("frontier", "rebuild", "DIR", "--from-records")
     assert_told(ended, FAILED, "the disk is full", "the old frontier was put back")
     assert known(crawl) == before

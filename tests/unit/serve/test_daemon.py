@@ -26,6 +26,7 @@ from crawler.serve.notify import Supervisor
 from crawler.serve.process import CrawlProcess, Output, start
 from crawler.serve.records import Home
 from crawler.testing.timeouts import MAX_WAIT_S
+from tests.full_disk import no_space
 from tests.unit.serve.samples import told
 
 TEXT = '[crawl]\nseeds = ["http://a.test/"]\n'
@@ -110,12 +111,9 @@ async def test_what_somebody_wants_of_a_crawl_is_stored_when_that_is_answered(da
 
 
 async def test_a_crawl_tells_that_its_state_cant_be_stored(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fill(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     keeper = daemon.keepers["a"]
     with monkeypatch.context() as disk:
-        disk.setattr("crawler.serve.records.replace_file", fill)
+        disk.setattr("crawler.serve.records.replace_file", no_space)
         await keeper.wish(Wish.STOP)
     assert keeper.facts.record.wish is Wish.STOP
     assert crawl_form(keeper).lines == ("what is remembered of it can't be stored now: No space left on device",)

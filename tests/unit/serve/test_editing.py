@@ -1,6 +1,5 @@
 """Settings are changed in the file of a crawl as `set` takes them, and as far as a program may send a configuration."""
 
-import errno
 import os
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from config import ConfigError
 from crawler.serve.editing import Unwritable, edit, read_text, replace_text
+from tests.full_disk import no_space
 
 DOCS = """\
 [crawl]
@@ -140,10 +140,7 @@ def test_what_was_put_into_a_file_by_hand_stays_when_its_text_is_replaced(home: 
 
 
 def test_a_full_disk_is_told_as_one_and_leaves_nothing_behind(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("os.fdopen", refuse)
+    monkeypatch.setattr("os.fdopen", no_space)
     with pytest.raises(OSError, match="No space left on device"):
         edit(home, "docs", ["limits.pages=10"])
     assert {path.name for path in home.iterdir()} == {"docs.toml"}

@@ -10,6 +10,7 @@ import pytest
 
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.appending import AppendFile
+from tests.full_disk import no_space
 
 
 def test_each_write_of_the_system_is_checked_right_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,12 +67,9 @@ def test_half_a_chunk_that_took_room_to_take_back_is_taken_back_when_there_is_so
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(fd, data[:2])
 
-    def refusing(fd: int, length: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", half)
-        patch.setattr(os, "ftruncate", refusing)
+        patch.setattr(os, "ftruncate", no_space)
         for _ in range(2):
             with pytest.raises(OSError, match="free some space"):
                 file.append(b"four")
@@ -89,11 +87,8 @@ async def test_closing_a_file_for_which_there_is_no_room_leaves_it_open_without_
     await file.settle()
     file.append(b"two")
 
-    def refusing(fd: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", refusing)
+        patch.setattr(os, "fsync", no_space)
         with pytest.raises(OSError, match="free some space"):
             file.close()
     file.append(b"three")

@@ -14,6 +14,7 @@ import pytest
 from crawler.seams import Sink
 from crawler.testing.disks import largest_file
 from crawler.testing.sink.pages import write
+from tests.full_disk import no_space
 from tests.unit.write.formats import ONE_FILE, Format, open_records, open_warc, read_lines
 from tests.unit.write.samples import archived, numbers, numbers_by_fastwarc, page, record_of
 
@@ -165,11 +166,8 @@ async def test_what_could_not_be_synced_because_the_disk_was_full_is_taken_back_
     sink = opening(tmp_path, durability="power", max_bytes=max_bytes)
     await write(sink, 1)
 
-    def refusing(fd: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", refusing)
+        patch.setattr(os, "fsync", no_space)
         outcomes = await asyncio.gather(*(write(sink, number) for number in (2, 3, 4)), return_exceptions=True)
     assert [getattr(outcome, "errno", None) for outcome in outcomes] == [errno.ENOSPC] * 3
     assert read(tmp_path) == [1]

@@ -1,6 +1,5 @@
 """Records as JSON Lines: names, rotation, reading back, damage."""
 
-import errno
 import io
 import json
 import logging
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from crawler.page import PageRecord
 from crawler.write.records import RecordSink, find_record, newest_records, read_records, record_files
+from tests.full_disk import no_space
 from tests.unit.write.samples import page, record_of
 
 
@@ -79,7 +79,7 @@ async def test_if_the_next_file_can_not_be_made_all_records_wait_for_it(
     sink = RecordSink(tmp_path, max_bytes=500)
     await sink.write(None, record(1, title="x" * 100))
     with monkeypatch.context() as full:
-        full.setattr(os, "open", _refuse)
+        full.setattr(os, "open", no_space)
         for title in ("y" * 400, "short"):  # the second one would still fit into the first file
             with pytest.raises(OSError, match="No space left"):
                 await sink.write(None, record(2, title=title))
@@ -87,10 +87,6 @@ async def test_if_the_next_file_can_not_be_made_all_records_wait_for_it(
     await sink.write(None, record(2, title="y" * 400))
     await sink.aclose()
     assert [number for number, _ in titles(tmp_path)] == [1, 3, 2]
-
-
-def _refuse(*_: object) -> int:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @given(st.lists(st.integers(0, 12), max_size=60))

@@ -34,6 +34,7 @@ from crawler.write.warc_http import request_target
 from crawler.write.warc_members import new_urns
 from crawler.write.warc_reader import Capture, captures
 from crawler.write.warc_records import Group, page_group
+from tests.full_disk import no_space
 from tests.unit.write.samples import HTML, NOON, SENT, Archived, archived, lease, page, record_of
 
 BINARY = bytes(range(256)) * 9
@@ -616,11 +617,8 @@ async def test_a_disk_that_was_full_from_the_start_leaves_no_empty_file(
 ) -> None:
     sink = WarcSink(tmp_path)
 
-    def full(fd: int, data: memoryview) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, "write", full)
+        patch.setattr(os, "write", no_space)
         with pytest.raises(OSError, match="free some space"):
             await sink.write(page(1), record_of(page(1), 1))
     await sink.aclose()

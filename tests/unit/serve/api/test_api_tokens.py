@@ -1,6 +1,5 @@
 """Tokens: their files, their rights, the commands, and the audit."""
 
-import errno
 import os
 import re
 import stat
@@ -12,6 +11,7 @@ import pytest
 
 from crawler.serve.api.gate.tokens import MAX_TOKENS, OWNER, Rights, TokenRefused, Tokens
 from tests.e2e.operating import command_here
+from tests.full_disk import no_space
 from tests.unit.serve.api.serving import served
 
 
@@ -44,12 +44,9 @@ def test_the_token_of_the_owner_is_made_once_for_its_owner_and_a_new_one_holds_a
 def test_a_full_disk_or_a_power_failure_leaves_no_token_that_keeps_the_daemon_from_starting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     tokens, path = Tokens(tmp_path), tmp_path / "token"
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
+        patch.setattr(os, "fsync", no_space)
         with pytest.raises(OSError, match="No space left"):
             tokens.make_owner()
     assert not path.exists()
