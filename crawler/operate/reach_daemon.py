@@ -17,6 +17,16 @@ from crawler.operate.refused import Refused, check_request, reply_or_raise
 _LOOK_AGAIN_S: Final = 0.5
 _NOT_OFFERED: Final = "a daemon does not offer that at its URL: run the command on its machine, for the directory"
 
+_POSTED: Final[dict[type, str]] = {
+    requests.Add: "seeds",
+    requests.Forget: "forget",
+    requests.ForgetSelected: "forget-selected",
+    requests.Recrawl: "recrawl",
+    requests.Set: "configuration",
+    requests.Reload: "reload",
+}
+"""Where requests are posted whose fields are the body."""
+
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
 
@@ -87,27 +97,17 @@ class DaemonCrawl:
                 return self._answer(expected, "GET", "status")
             case requests.Top():
                 return self._answer(expected, "GET", "hosts", query={"match": request.match, "limit": request.limit})
-            case requests.Add():
-                return self._answer(expected, "POST", "seeds", body=asdict(request))
-            case requests.Forget():
-                return self._answer(expected, "POST", "forget", body=asdict(request))
-            case requests.ForgetSelected():
-                return self._answer(expected, "POST", "forget-selected", body=asdict(request))
-            case requests.Recrawl():
-                return self._answer(expected, "POST", "recrawl", body=asdict(request))
             case requests.Retire():
                 return self._answer(expected, "POST", "hosts", request.host, "retire")
             case requests.Unretire():
                 return self._answer(expected, "POST", "hosts", request.host, "unretire")
             case requests.SetBudget():
                 return self._answer(expected, "POST", "hosts", request.host, "budget", body={"cost": request.cost})
-            case requests.Set():
-                return self._answer(expected, "POST", "configuration", body=asdict(request))
-            case requests.Reload():
-                return self._answer(expected, "POST", "reload", body=asdict(request))
             case requests.TakeCheckpoint():
                 return self._answer(expected, "POST", "checkpoint")
-        raise Refused(_NOT_OFFERED)
+        if (path := _POSTED.get(type(request))) is None:
+            raise Refused(_NOT_OFFERED)
+        return self._answer(expected, "POST", path, body=asdict(request))
 
     def _answer(
         self,

@@ -3,6 +3,7 @@
 import logging
 import resource
 import shlex
+from collections.abc import Iterable
 
 from crawler.cli.run.diagnostics import Diagnostics
 from crawler.engine import Ending
@@ -33,6 +34,13 @@ def rebuild_printer(console: Diagnostics) -> RebuildProgress:
         REBUILD_INTERVAL_S,
         lambda what, urls: console.tell(f"Rebuilding {what}: {number_of(urls, 'URL')} so far."),
     )
+
+
+def tell_changed(changed: Iterable[str], console: Diagnostics) -> None:
+    """Print and log how the settings differ from those of the last run."""
+    for line in changed:
+        console.tell(f"Changed: {line}.")
+        log.info("changed: %s", line)
 
 
 def print_resumed(stats: FrontierStats, console: Diagnostics) -> None:

@@ -1,7 +1,6 @@
 """Runs a crawl in parts in the foreground: signals, one progress, one summary."""
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from functools import partial
 
@@ -11,7 +10,7 @@ from crawler.background import in_background
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
 from crawler.cli.run.interrupts import Stopping, interrupts
 from crawler.cli.run.logs import logging_to
-from crawler.cli.run.messages import print_resumed, warn_of_address_space
+from crawler.cli.run.messages import print_resumed, tell_changed, warn_of_address_space
 from crawler.cli.run.running import in_event_loop, in_flight, print_result, show_progress
 from crawler.control.requests import Reload
 from crawler.library.crawl_log import log_beginning
@@ -24,8 +23,6 @@ from crawler.supervise.operating import answer_operator
 from crawler.supervise.preparing import Plan, lock_parts
 from crawler.supervise.settings import SettingsOfParts, reconfigure
 from crawler.supervise.supervisor import Supervisor
-
-log = logging.getLogger(__name__)
 
 
 def run_in_parts(
@@ -44,9 +41,7 @@ def run_in_parts(
     locked = lock_parts(loaded, version=__version__, fresh=fresh, rebuild=rebuild, start=start, on_wait=console.tell)
     with locked as plan, logging_to(plan.directory.log, loaded.config, console):
         warn_of_address_space()
-        for line in changed:
-            console.tell(f"Changed: {line}.")
-            log.info("changed: %s", line)
+        tell_changed(changed, console)
         result = in_event_loop(_run(plan, console))
         plan.directory.ending = result.ending
     print_result(result, as_json=as_json, again=again)

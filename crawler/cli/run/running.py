@@ -16,7 +16,7 @@ from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics
 from crawler.cli.run.interrupts import Closing, Interrupts, Stopping, interrupts
 from crawler.cli.run.logs import logging_to
-from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, warn_of_address_space
+from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, tell_changed, warn_of_address_space
 from crawler.cli.run.streams import say
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
@@ -92,9 +92,7 @@ async def _run(
         acting.act = this.cancel
         opening = open_run(loaded, directory, rebuild=rebuild, on_rebuild=rebuild_printer(console), start=start)
         async with opening as run:
-            for line in changed:
-                console.tell(f"Changed: {line}.")
-                log.info("changed: %s", line)
+            tell_changed(changed, console)
             if run.choice is not None:
                 console.tell(f"{run.choice}.")
             if run.resumed:
