@@ -103,10 +103,11 @@ def wait_until_unlocked(path: Path) -> None:
 def lock_changes(directory: Path) -> tuple[int | None, ...]:
     """Differs whenever a process has taken or left a lock of the crawl in a directory meanwhile, to change it. Nobody
     changes a crawl without its lock. Raises `DirectoryRefused`."""
-    return tuple(_lock_change(path) for path in dict.fromkeys((directory, *part_directories(directory))))
+    return tuple(lock_change(path) for path in dict.fromkeys((directory, *part_directories(directory))))
 
 
-def _lock_change(directory: Path) -> int | None:
+def lock_change(directory: Path) -> int | None:
+    """The same for the lock of one directory; None if that can't be told."""
     try:
         return CrawlDirectory(directory).lock.stat().st_mtime_ns
     except OSError:

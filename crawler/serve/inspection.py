@@ -14,6 +14,7 @@ from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import CrawlStatus, Reconfigured, Refusal
 from crawler.control.requests import GetStatus, Reload
+from crawler.disk.unlocking import lock_change
 from crawler.serve.life.changes import Looked
 from crawler.serve.life.turns import Turns
 from crawler.serve.process import command, environment, lock_holder
@@ -164,8 +165,5 @@ def _why(arguments: tuple[str, ...], code: int, complaint: bytes) -> str:
 def last_change(directory: Path, *, upto_ns: int | None = None) -> int | None:
     """Changes whenever a process takes or leaves the lock of a crawl directory, to change the crawl. With `upto_ns`,
     None if one has done so later than at that time."""
-    try:
-        changed_ns = (directory / "lock").stat().st_mtime_ns
-    except OSError:
-        return None
-    return changed_ns if upto_ns is None or changed_ns <= upto_ns else None
+    changed_ns = lock_change(directory)
+    return None if changed_ns is None or (upto_ns is not None and changed_ns > upto_ns) else changed_ns
