@@ -97,6 +97,15 @@ def _load(begin: Begin, configuration: str) -> Loaded:
     return load(None, tables=[("the crawl", values)], options=options, environ={})
 
 
+class _OpenPart(msgspec.Struct, frozen=True):
+    """What a part has while it is open."""
+
+    run: Run
+    carrier: Carrier
+    answers: PartAnswers
+    services: PartServices
+
+
 class _RunningPart:
     """A part, from its opening to its end."""
 
@@ -106,10 +115,7 @@ class _RunningPart:
         self._loaded = loaded
         self._directories = [Path(each) for each in begin.directories]
         self._guard = None if begin.lease is None else LeaseGuard(SharedLease(begin.lease).until)
-        self._run: Run | None = None
-        self._carrier: Carrier | None = None
-        self._answers: PartAnswers | None = None
-        self._services: PartServices | None = None
+        self._open: _OpenPart | None = None
         self._work: asyncio.Task[Ended] | None = None
         self._crawling: asyncio.Task[Ending] | None = None
 
@@ -154,35 +160,35 @@ class _RunningPart:
                     self._stop(now)
                 case Connect(number=number):
                     self._connect(number)
-                case Disconnect() if self._services is not None:
-                    self._services.disconnect()
-                case ToService() if self._services is not None:
-                    self._services.receive(message)
+                case Disconnect() if self._open is not None:
+                    self._open.services.disconnect()
+                case ToService() if self._open is not None:
+                    self._open.services.receive(message)
 
     def _connect(self, number: int) -> None:
-        if self._services is not None and self._answers is not None:
-            self._answers.forget()
+        if self._open is not None:
+            self._open.answers.forget()
             self._line.send(Connected(number))
-            self._services.connect()
+            self._open.services.connect()
 
     def _answer(self, ask: Ask) -> None:
-        if self._answers is None:
+        if self._open is None:
             self._line.send(Answered(wave=ask.wave, answer=Answer(report=None)))
         else:
-            self._answers.ask(ask)
+            self._open.answers.ask(ask)
 
     def _end(self) -> None:
-        if self._run is not None and self._carrier is not None:
-            self._carrier.gate.end()
-            self._run.crawl.engine.stop(Ending.COMPLETE)
+        if self._open is not None:
+            self._open.carrier.gate.end()
+            self._open.run.crawl.engine.stop(Ending.COMPLETE)
 
     def _stop(self, now: bool) -> None:
         if self._crawling is None and self._work is not None:
             self._work.cancel()
         elif self._crawling is not None and now:
             self._crawling.cancel()
-        elif self._run is not None:
-            self._run.crawl.engine.stop(Ending.STOPPED)
+        elif self._open is not None:
+            self._open.run.crawl.engine.stop(Ending.STOPPED)
 
     # what the part does
 
@@ -225,12 +231,14 @@ class _RunningPart:
                     on_new=run.crawl.engine.counters.count_new,
                 )
                 taker = ConfigurationTaker(self._settings(run, carrier), carrier.gate)
-                answers = self._answers = PartAnswers(carrier, self._line.send)
-                self._open(run, carrier, taker)
+                services = PartServices((*run.crawl.services, taker), self._line.send)
+                opened = self._open = _OpenPart(run, carrier, PartAnswers(carrier, self._line.send), services)
+                self._begin_run(opened)
                 try:
-                    ending = await self._crawl(run, carrier, links, answers, taker)
+                    ending = await self._crawl(opened, links, taker)
                 finally:
-                    self._close()
+                    self._open = None
+                    services.disconnect()
                 status = run.result(ending).status
         return Ended(ending=ending, status=status)
 
@@ -249,10 +257,9 @@ class _RunningPart:
         assert layout is not None  # else the directory would be no part
         return layout
 
-    def _open(self, run: Run, carrier: Carrier, taker: ConfigurationTaker) -> None:
-        self._run, self._carrier = run, carrier
-        run.crawl.gauge.links_wait = carrier.trouble
-        self._services = PartServices((*run.crawl.services, taker), self._line.send)
+    def _begin_run(self, opened: _OpenPart) -> None:
+        run = opened.run
+        run.crawl.gauge.links_wait = opened.carrier.trouble
         self._line.send(
             Opened(
                 new_seeds=run.crawl.new_seeds,
@@ -264,27 +271,20 @@ class _RunningPart:
         )
         # On many machines, `Connect` comes when it is known who decides for the crawl.
         if self._begin.lease is None:
-            self._services.connect()
+            opened.services.connect()
 
-    def _close(self) -> None:
-        self._carrier = self._answers = None
-        if self._services is not None:
-            self._services.disconnect()
-            self._services = None
-
-    async def _crawl(
-        self, run: Run, carrier: Carrier, links: PartLinks, answers: PartAnswers, taker: ConfigurationTaker
-    ) -> Ending:
+    async def _crawl(self, opened: _OpenPart, links: PartLinks, taker: ConfigurationTaker) -> Ending:
+        run = opened.run
         async with asyncio.TaskGroup() as group:
             self._crawling = crawling = group.create_task(run.crawl.engine.run())
             beside = [
-                group.create_task(carrier.run()),
-                group.create_task(answers.run()),
+                group.create_task(opened.carrier.run()),
+                group.create_task(opened.answers.run()),
                 group.create_task(taker.run()),
                 group.create_task(self._tell_progress(run, links)),
                 group.create_task(log_progress(run.crawl.gauge.status)),
                 group.create_task(run.course.keep()),
-                group.create_task(run.answer_operator(stop=self._stop, gate=carrier.gate)),
+                group.create_task(run.answer_operator(stop=self._stop, gate=opened.carrier.gate)),
             ]
             crawling.add_done_callback(lambda _: [each.cancel() for each in beside])
         return Ending.STOPPED if crawling.cancelled() else crawling.result()
