@@ -173,16 +173,7 @@ class ContentReader:
             references = await in_turn(self._discovery.references(base_url, links, discovered, parent=parent))
         if self.link_details and not found.usage.is_refused:
             details = await in_turn(self._discovery.link_details(base_url, links, discovered, parent=parent))
-        return PageContent(
-            sha1=found.sha1,
-            extract=extract,
-            content=found.content,
-            repeat=found.repeat,
-            usage=found.usage,
-            discovered=discovered,
-            references=references,
-            link_details=details,
-        )
+        return msgspec.structs.replace(found, discovered=discovered, references=references, link_details=details)
 
 
 def _refuse(discovered: Discovered, refusal: str, is_refused: Callable[[CrawlUrl], bool]) -> Discovered:
