@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from config import Setting, settings_of
+from config import settings_of
 from crawler.wiring.plugins.catalog import find_all, refuse_clash
 from crawler.wiring.plugins.kinds import KINDS
 from crawler.wiring.plugins.loading import NamedBackend, PluginRefused, load
@@ -60,15 +60,6 @@ def _listed(backend: NamedBackend) -> ListedBackend:
     except PluginRefused as error:
         return msgspec.structs.replace(listed, broken=str(error))
     structs = (descriptor.options, *backend.kind.common)
-    options = tuple(_option(each) for struct in structs for each in settings_of(struct, "options"))
+    settings = [setting for struct in structs for setting in settings_of(struct, "options")]
+    options = tuple(msgspec.convert(setting, ListedOption, from_attributes=True) for setting in settings)
     return msgspec.structs.replace(listed, options=options)
-
-
-def _option(setting: Setting) -> ListedOption:
-    return ListedOption(
-        name=setting.name,
-        default=setting.default,
-        required=setting.required,
-        expected=setting.expected,
-        meaning=setting.meaning,
-    )
