@@ -229,9 +229,10 @@ def part_at(directory: Path) -> Part | None:
     """The part of a crawl that has this directory; None if that is no part. Raises `DirectoryRefused`."""
     place = _place(directory)
     layout = read_layout(place.parent)
-    for number, each in enumerate(() if layout is None else layout.parts):
-        if layout is not None and each.directory == place.name:
-            return Part(number=number, parts=len(layout.parts), lineage=each.lineage)
+    if layout is not None:
+        for number, each in enumerate(layout.parts):
+            if each.directory == place.name:
+                return Part(number=number, parts=len(layout.parts), lineage=each.lineage)
     return None
 
 
@@ -266,10 +267,12 @@ def replaced_directories(part: Path) -> list[Path]:
 def record_directories(directory: Path, part: int | None = None) -> list[Path]:
     """The directories that hold page records of a crawl, those of its parts included, or those that hold what belongs
     to one part. The oldest come first. Raises `DirectoryRefused`."""
-    layout = read_layout(directory)
-    others = [] if part is None else [directory] if layout is None else layout.directories(directory)
-    mine = set(others[part : part + 1] if part is not None else [])
-    outputs = [each for each in output_directories(directory) if each in mine or each not in others]
+    outputs = output_directories(directory)
+    if part is not None:
+        layout = read_layout(directory)
+        parts = [directory] if layout is None else layout.directories(directory)
+        others = {*parts[:part], *parts[part + 1 :]}
+        outputs = [each for each in outputs if each not in others]
     return [path for each in outputs if (path := CrawlDirectory(each).records).is_dir()]
 
 
