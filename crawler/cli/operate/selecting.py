@@ -2,8 +2,6 @@
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +15,6 @@ from crawler.control.selections import Selected, Selection
 from crawler.operate.reach import ReachedCrawl
 from crawler.status import number_of
 
-Reach = Callable[[], AbstractContextManager[ReachedCrawl]]
-"""Reaches a crawl that is to be changed."""
 _SHOWN_EACH: Final = 100_000
 
 
@@ -66,13 +62,14 @@ def recrawl(  # noqa: PLR0913 - a command takes each of its options
         failed=failed,
         excluded=excluded,
     )
-    select(
-        partial(crawl_at, directory, daemon, to_change=True),
-        lambda place: Recrawl(which=which, after=place, whole=whole),
-        "queued again",
-        host=host,
-        as_json=as_json,
-    )
+    with crawl_at(directory, daemon, to_change=True) as crawl:
+        select(
+            crawl,
+            lambda place: Recrawl(which=which, after=place, whole=whole),
+            "queued again",
+            host=host,
+            as_json=as_json,
+        )
 
 
 def refuse_empty(host: str | None, matching: str | None) -> None:
@@ -82,20 +79,26 @@ def refuse_empty(host: str | None, matching: str | None) -> None:
 
 
 def select(
-    reach: Reach, request: Callable[[str], ForgetSelected | Recrawl], done: str, *, host: str | None, as_json: bool
+    crawl: ReachedCrawl,
+    request: Callable[[str], ForgetSelected | Recrawl],
+    done: str,
+    *,
+    host: str | None,
+    as_json: bool,
 ) -> int:
     """Send a request for piece after piece of the ledger, and print what was done. Returns how many URLs wait that
     could not be taken. `host`: the only one whose URLs are selected."""
     looked_at = taken = waiting = 0
     place: str | None = ""
-    with reach() as crawl:
-        while place is not None:
-            piece = crawl.ask(request(place))
-            if (looked_at + piece.looked_at) // _SHOWN_EACH > looked_at // _SHOWN_EACH:
-                seen = number_of(looked_at + piece.looked_at, "URL")
-                say(f"{seen} looked at, {taken + piece.taken:,} {done}", to_stderr=True)
-            looked_at, taken, waiting = looked_at + piece.looked_at, taken + piece.taken, waiting + piece.waiting
-            place = piece.after
+    while place is not None:
+        piece = crawl.ask(request(place))
+        shown = looked_at // _SHOWN_EACH
+        looked_at += piece.looked_at
+        taken += piece.taken
+        waiting += piece.waiting
+        if looked_at // _SHOWN_EACH > shown:
+            say(f"{number_of(looked_at, 'URL')} looked at, {taken:,} {done}", to_stderr=True)
+        place = piece.after
     if host and not looked_at:
         click.echo(f"the crawl has no URL of {host}", err=True)
     still = f"; {waiting:,} wait already" if waiting else ""

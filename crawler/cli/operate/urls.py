@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -12,13 +11,14 @@ import msgspec
 
 from config import ConfigError, Problem, read_seeds
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon
-from crawler.cli.operate.selecting import Reach, refuse_empty, select
+from crawler.cli.operate.selecting import refuse_empty, select
 from crawler.cli.run.streams import say, say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.replies import Judged, JudgedUrl
 from crawler.control.requests import MAX_PRECEDENCE, Add, Forget, ForgetSelected, Request
 from crawler.control.selections import Selection
 from crawler.control.wire import MAX_REQUEST_BYTES, in_requests
+from crawler.operate.reach import ReachedCrawl
 
 _PIECE_BYTES: Final = MAX_REQUEST_BYTES // 8
 """A URL as JSON may take six times its characters."""
@@ -63,13 +63,15 @@ def add(
 
     URLs that the crawl knows are not added again, so you can repeat the command. Exits with 1 if a URL was refused.
     """
-    return _send(
-        partial(crawl_at, directory, daemon, to_change=True),
-        _given(urls, file),
-        lambda piece: Add(urls=piece, precedence=precedence, force=force),
-        as_json=as_json,
-        failures=_FAILURES - {"waits"},
-    )
+    given = _given(urls, file)
+    with crawl_at(directory, daemon, to_change=True) as crawl:
+        return _send(
+            crawl,
+            given,
+            lambda piece: Add(urls=piece, precedence=precedence, force=force),
+            as_json=as_json,
+            failures=_FAILURES - {"waits"},
+        )
 
 
 @click.command()
@@ -93,16 +95,18 @@ def forget(
 
     URLs that are still to be fetched are kept; then the command exits with 1.
     """
-    reach = partial(crawl_at, directory, daemon, to_change=True)
     if host is None and matching is None:
-        return _send(reach, _given(urls, file), lambda piece: Forget(urls=piece), as_json=as_json, failures=_FAILURES)
+        given = _given(urls, file)
+        with crawl_at(directory, daemon, to_change=True) as crawl:
+            return _send(crawl, given, lambda piece: Forget(urls=piece), as_json=as_json, failures=_FAILURES)
     if urls or file is not None:
         raise click.UsageError("expected URLs, or --host and --matching, found both: give one of them")
     refuse_empty(host, matching)
     which = Selection(host=host or "", matching=matching or "")
-    waiting = select(
-        reach, lambda place: ForgetSelected(which=which, after=place), "forgotten", host=host, as_json=as_json
-    )
+    with crawl_at(directory, daemon, to_change=True) as crawl:
+        waiting = select(
+            crawl, lambda place: ForgetSelected(which=which, after=place), "forgotten", host=host, as_json=as_json
+        )
     return FAILED if waiting else COMPLETE
 
 
@@ -124,7 +128,7 @@ def _given(urls: Sequence[str], file: BinaryIO | None) -> list[str]:
 
 
 def _send(
-    reach: Reach,
+    crawl: ReachedCrawl,
     urls: Sequence[str],
     request: Callable[[list[str]], Request[Judged]],
     *,
@@ -132,17 +136,15 @@ def _send(
     failures: frozenset[str],
 ) -> int:
     counts: Counter[str] = Counter()
-    with reach() as crawl:
-        for piece in in_requests(urls, max_size=_PIECE_BYTES):
-            judged = crawl.ask(request(piece)).urls
-            for each in judged:
-                counts[each.outcome] += 1
-                if as_json:
-                    say_result(msgspec.json.encode(each))
-                elif each.outcome in failures:
-                    say(_line(each), to_stderr=True)
-                elif counts.total() <= _SHOWN_EACH:
-                    say_result(_line(each))
+    for piece in in_requests(urls, max_size=_PIECE_BYTES):
+        for each in crawl.ask(request(piece)).urls:
+            counts[each.outcome] += 1
+            if as_json:
+                say_result(msgspec.json.encode(each))
+            elif each.outcome in failures:
+                say(_line(each), to_stderr=True)
+            elif counts.total() <= _SHOWN_EACH:
+                say_result(_line(each))
     if not as_json and counts.total() > _SHOWN_EACH:
         say_result(", ".join(f"{outcome}: {count:,}" for outcome, count in counts.most_common()))
     return FAILED if any(counts[outcome] for outcome in failures) else COMPLETE
