@@ -12,6 +12,7 @@ import msgspec
 from config import Config, ConfigError, Problem, json_schema, preset_text, presets, render_show, render_toml
 from crawler.cli.checking import Checked, check_all, places
 from crawler.cli.options import preset_option, settings_option
+from crawler.cli.run.streams import say, say_result
 from crawler.codes.exit_codes import COMPLETE, USAGE
 from crawler.status import number_of
 from crawler.wiring.components.discovering import loaded_for
@@ -45,18 +46,18 @@ def check(files: tuple[Path, ...], settings: tuple[str, ...], as_json: bool) -> 
     is_valid = all(each.valid for each in checked.values())
     if as_json:
         is_one = len(files) == 1 and not files[0].is_dir()
-        click.echo(
+        say_result(
             msgspec.json.encode(checked[str(files[0])] if is_one else CheckedFiles(valid=is_valid, files=checked))
         )
         return COMPLETE if is_valid else USAGE
     for path, each in checked.items():
         for warning in each.warnings:
-            click.echo(f"warning: {warning}", err=True)
+            say(f"warning: {warning}", to_stderr=True)
         if each.valid:
-            click.echo(f"{path} is valid: {number_of(each.seeds or 0, 'seed')}, into {each.directory}")
+            say_result(f"{path} is valid: {number_of(each.seeds or 0, 'seed')}, into {each.directory}")
             if each.purpose:
                 does = "does not keep" if each.respects_preferences else "keeps also"
-                click.echo(f"its purpose is {', '.join(each.purpose)}; it {does} what sites refuse for that")
+                say_result(f"its purpose is {', '.join(each.purpose)}; it {does} what sites refuse for that")
     if not is_valid:
         raise ConfigError(_placed(checked))
     return COMPLETE

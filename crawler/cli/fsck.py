@@ -8,6 +8,7 @@ import click
 from msgspec import UNSET
 
 from crawler.cli.operate.options import as_json, note_elsewhere, show
+from crawler.cli.run.streams import say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.layout import part_at
 from crawler.operate.upkeep.checking import FoundProblem, FsckReport, check
@@ -151,5 +152,5 @@ def rebuild(path: Path) -> int:
         rebuilt = [repairing.rebuild(place) for place in places.each]
         repairing.finish()
     admitted, pending = sum(each.admitted for each in rebuilt), sum(each.pending for each in rebuilt)
-    click.echo(f"{number_of(admitted, 'URL')}, {pending:,} pending")
+    say_result(f"{number_of(admitted, 'URL')}, {pending:,} pending")
     return FAILED if any(each.lost for each in rebuilt) else COMPLETE

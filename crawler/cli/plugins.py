@@ -5,6 +5,7 @@ import msgspec
 from rich import box
 from rich.table import Table
 
+from crawler.cli.run.streams import say_result
 from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of
@@ -22,7 +23,7 @@ def plugins(as_json: bool) -> int:
     """
     found = list(list_backends())
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        say_result(msgspec.json.encode(found))
     else:
         _show(found)
     return FAILED if any(each.broken for each in found) else COMPLETE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.crawling import COMPLETE, FAILED, ONCEOVER, environment
+from tests.e2e.crawling import COMPLETE, FAILED, ONCEOVER, USAGE, environment
 from tests.unit.operate.stored_crawls import StoredCrawl, make
 
 
@@ -55,6 +55,18 @@ def test_a_damaged_copy_is_a_failure_although_nobody_reads_what_is_damaged(
     largest.write_bytes(b"damaged")
     code, _ = unread("restore", copy, "--check", *options)
     assert code == FAILED
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_wrong_configuration_is_one_although_nobody_reads_of_those_before_it(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    good, bad = tmp_path / "good.toml", tmp_path / "bad.toml"
+    good.write_text('crawl.seeds = ["https://site.test/"]\nfetch.user_agent = "bot (+https://site.test/)"\n')
+    bad.write_text("crawl.seed = 1\n")
+    assert unread("config", "check", good, *options) == (COMPLETE, "")
+    code, _ = unread("config", "check", good, bad, *options)
+    assert code == USAGE
 
 
 def test_a_list_of_which_a_line_is_read_is_no_failure() -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from config import toml_value
+from crawler.cli.run.streams import say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of, share
 from crawler.status import number_of, size
@@ -55,7 +56,7 @@ def advise_on(urls: str, *, loss: float, memory_bytes: int | None, backends: Seq
         visited={} if best is None else _section(best, count, loss),
     )
     if as_json:
-        click.echo(msgspec.json.encode(advised))
+        say_result(msgspec.json.encode(advised))
     else:
         _show(advised, found)
     return FAILED if best is None else COMPLETE
