@@ -8,7 +8,6 @@ import click
 
 from crawler.cli.operate.options import as_json, directory, show
 from crawler.cli.options import settings_option
-from crawler.codes.exit_codes import COMPLETE
 from crawler.disk.going_on import prefix_option
 from crawler.disk.layout import ClusterPlace, read_layout
 from crawler.operate.cluster.dividing import divide_cluster
@@ -22,7 +21,7 @@ from crawler.status import number_of
 @click.option("--into", "parts", type=click.IntRange(1, 1024), required=True, metavar="N", help="How many parts.")
 @settings_option("exchange.password_file=FILE")
 @as_json
-def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool) -> int:
+def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool) -> None:
     """Divide the crawl in DIR among N processes.
 
     The crawl must not run. Its URLs keep all that is known of them; old output stays where it is. If this is
@@ -51,7 +50,6 @@ def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool)
     if divided.is_changed and layout is not None and layout.cluster is not None:
         lines.append(_how_to_register(directory, layout.cluster))
     show(divided, lines, as_json=as_json)
-    return COMPLETE
 
 
 def _how_to_register(directory: Path, cluster: ClusterPlace) -> str:

@@ -8,7 +8,6 @@ import click
 from crawler.cli.cluster.server import server, settings_of_server
 from crawler.cli.operate.options import as_json, show
 from crawler.cli.options import settings_option
-from crawler.codes.exit_codes import COMPLETE
 from crawler.operate.cluster import adopting
 
 
@@ -32,7 +31,7 @@ def adopt(
     directory: Path | None,
     yes: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Give up the lost directory of each PART of the crawl. The part begins anew, or goes on from an older copy."""
     loaded = settings_of_server(directory, url, settings)
     if not yes:
@@ -43,4 +42,3 @@ def adopt(
     if directory is None:
         then = "A machine that has room makes them: `onceover cluster status` shows when."
     show(adopted, f"Adopted. {then}", as_json=as_json)
-    return COMPLETE

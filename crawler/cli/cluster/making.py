@@ -11,7 +11,6 @@ import click
 from crawler.cli.cluster.server import options_of, server
 from crawler.cli.operate.options import as_json, show
 from crawler.cli.options import settings_option
-from crawler.codes.exit_codes import COMPLETE
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.going_on import prefix_option
 from crawler.disk.layout import read_layout
@@ -44,7 +43,7 @@ def init(
     settings: tuple[str, ...],
     fresh: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Make the crawl of CONFIGURATION in N parts. Any number of machines may then run them."""
     options = options_of(url)
     if directory is not None:
@@ -58,7 +57,6 @@ def init(
         loaded = load(configuration, overrides=settings, options=options, environ=os.environ)
         made = asyncio.run(make_cluster(loaded, fresh=fresh))
     show(made, _text(made) if directory is None else _text_of_registered(made, directory), as_json=as_json)
-    return COMPLETE
 
 
 def _register(

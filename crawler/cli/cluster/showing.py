@@ -8,7 +8,6 @@ import click
 from crawler.cli.cluster.server import server, settings_of_server
 from crawler.cli.operate.options import as_json, show
 from crawler.cli.options import settings_option
-from crawler.codes.exit_codes import COMPLETE
 from crawler.operate.cluster.forms import ClusterStatus, PartOnMachine
 from crawler.operate.cluster.status import read_status
 from crawler.status import name_parts, number_of, row_lines
@@ -41,7 +40,7 @@ def status(
     url: str | None,
     settings: tuple[str, ...],
     as_json: bool,
-) -> int:
+) -> None:
     """Show who runs the parts of a crawl on many machines. Also show what to do.
 
     DIR is the directory of any machine of the crawl; instead, --url names the server.
@@ -49,7 +48,6 @@ def status(
     loaded = settings_of_server(directory, url, settings)
     found = asyncio.run(read_status(loaded))
     show(found, lines_of(found), as_json=as_json)
-    return COMPLETE
 
 
 def lines_of(found: ClusterStatus) -> list[str]:

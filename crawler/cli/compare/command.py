@@ -15,6 +15,7 @@ from crawler.cli.compare.advice import advise_on
 from crawler.cli.compare.backend_names import check_backends, complete_backend
 from crawler.cli.compare.measuring import Plan, compare_sets
 from crawler.cli.options import NumberRange, preset_option, settings_option, size_of
+from crawler.cli.run.streams import say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED, STOPPED
 from crawler.compare.measure.folder import Folder
 from crawler.compare.measure.preparing import STDIN
@@ -145,7 +146,7 @@ def _run(asked: _Asked) -> int:
         report = asyncio.run(compare_sets(plan, folder, console))
         _write(report, folder)
     if asked.as_json:
-        click.echo(msgspec.json.encode(report))
+        say_result(msgspec.json.encode(report))
     else:
         stdout = Console()
         stdout = stdout if stdout.is_terminal else Console(width=_MIN_COLUMNS)
