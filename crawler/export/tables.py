@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Final
 
 import msgspec
 
@@ -221,7 +220,8 @@ class _Folder:
         """Write `first` and what follows until a file is full, a file for each partition, and return also what did not
         fit."""
         name = f"{self._export.table.name}-{manifest.rounds:05d}.{self._export.format}"
-        with _OpenFiles(self._folder, self._partitions, self._make, name) as files:
+        with ExitStack() as stack:
+            files = _OpenFiles(self._folder, self._partitions, self._make, name, stack)
             after = manifest.position
             while first is not None and files.take(first, at_most=self._export.rows_per_file):
                 after, first = first[0].after, next(lines, None)
@@ -235,15 +235,15 @@ class _Folder:
 
 
 class _OpenFiles:
-    """The files that are written at the same time, one for each partition. As a context it completes them."""
+    """The files that are written at the same time, one for each partition. `stack` completes them."""
 
-    def __init__(self, folder: Path, partitions: Partitions, make: MakeWriter, name: str) -> None:
+    def __init__(self, folder: Path, partitions: Partitions, make: MakeWriter, name: str, stack: ExitStack) -> None:
         self._folder = folder
         self._partitions = partitions
         self._make = make
         self._name = name
         self._writers: dict[str, RowWriter] = {}
-        self._stack = ExitStack()
+        self._stack = stack
         self.rows: dict[str, int] = {}
         """The number of rows of each file, by its name."""
 
@@ -274,12 +274,3 @@ class _OpenFiles:
     def finish(self) -> None:
         for writer in self._writers.values():
             writer.finish()
-
-    def __enter__(self) -> Self:
-        self._stack.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
