@@ -27,6 +27,10 @@ UNSTORABLE = {
 }
 
 
+def state_in_memory(store: MemoryStore, opening: Opening) -> StoreState[MemoryStore]:
+    return StoreState(store, Parameters(terms=Terms(identity={}), settings=opening.settings, clock=opening.clock))
+
+
 class OurContract(ActiveQueueTests):
     """What our frontier promises beyond, whatever store it has."""
 
@@ -63,9 +67,7 @@ class TestMemory(OurContract):
         return await open_over(self.store, opening)
 
     def open_state(self, opening: Opening) -> StoreState[MemoryStore]:
-        return StoreState(
-            self.store, Parameters(terms=Terms(identity={}), settings=opening.settings, clock=opening.clock)
-        )
+        return state_in_memory(self.store, opening)
 
 
 class TestLevelDB(OurContract):
@@ -121,6 +123,4 @@ class TestPaceSharedWithOtherCrawls(FrontierContract):
         return PacedFrontier(inner, PaceTable(self.pace, clock=opening.clock), groups_of)
 
     def open_state(self, opening: Opening) -> StoreState[MemoryStore]:
-        return StoreState(
-            self.store, Parameters(terms=Terms(identity={}), settings=opening.settings, clock=opening.clock)
-        )
+        return state_in_memory(self.store, opening)

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import plyvel
+
 from crawler.testing.frontier.crawls import Opening, copy_of_one_moment, now
 from frontier.descriptor import Report
 from frontier.leveldb.store import LevelDBStore
@@ -25,6 +27,12 @@ IDENTITY = {"canonicalization": "tests"}
 def leveldb(directory: Path, *, durability: str = "process") -> LevelDBStore:
     directory.mkdir(parents=True, exist_ok=True)
     return LevelDBStore(directory / "frontier", Terms(identity=IDENTITY), durability=durability)
+
+
+def contents(directory: Path) -> dict[bytes, bytes]:
+    """All records of a closed store."""
+    with plyvel.DB(str(directory / "frontier")) as db:
+        return dict(db)
 
 
 def snapshots(directory: Path, *, every: int = 500_000) -> Snapshots:

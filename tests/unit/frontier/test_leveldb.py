@@ -34,18 +34,13 @@ from frontier.transitions import budgeting
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
 from frontier.values import Budgets, StoreFull
-from tests.unit.frontier.crawls import IDENTITY, Crawl, check, leveldb
+from tests.unit.frontier.crawls import IDENTITY, Crawl, check, contents, leveldb
 from tests.unit.frontier.disk import Disk
 from visited.digests.exact import ExactSet
 from visited.filters.bloom import BloomSet
 
 Change = Callable[[bytes], bytes | None]
 """What becomes of a value: another, or None for none."""
-
-
-def records(directory: Path) -> dict[bytes, bytes]:
-    with plyvel.DB(str(directory / "frontier")) as db:
-        return dict(db)
 
 
 def damage(directory: Path, prefix: bytes, change: Change = lambda value: b"\xc1" + value, *, which: int = 0) -> bytes:
@@ -61,7 +56,7 @@ def damage(directory: Path, prefix: bytes, change: Change = lambda value: b"\xc1
 
 
 def quarantined(directory: Path) -> dict[bytes, bytes]:
-    return {key[1:]: value for key, value in records(directory).items() if key.startswith(b"X")}
+    return {key[1:]: value for key, value in contents(directory).items() if key.startswith(b"X")}
 
 
 # refusals
@@ -93,24 +88,24 @@ async def test_another_format_is_refused_and_nothing_is_changed(tmp_path: Path, 
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(2, 2))
     damage(tmp_path, b"Mformat", lambda _: b"%d" % number)
-    before = records(tmp_path)
+    before = contents(tmp_path)
     with pytest.raises(StoreRefused, match=f"has frontier format {number}, this version reads formats 3 and 4"):
         leveldb(tmp_path)
-    assert records(tmp_path) == before
+    assert contents(tmp_path) == before
 
 
 @in_virtual_time
 async def test_another_identity_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(2, 2))
-    before = records(tmp_path)
+    before = contents(tmp_path)
     with pytest.raises(
         StoreRefused, match=r"canonicalization = 'tests'; the configuration, .* now says 'other'.*--fresh"
     ):
         LevelDBStore(tmp_path / "frontier", Terms(identity={"canonicalization": "other"}))
     with pytest.raises(StoreRefused, match="was crawled with queue_by = None"):
         LevelDBStore(tmp_path / "frontier", Terms(identity={**IDENTITY, "queue_by": "host"}))
-    assert records(tmp_path) == before
+    assert contents(tmp_path) == before
 
 
 def test_a_database_of_another_program_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
@@ -118,7 +113,7 @@ def test_a_database_of_another_program_is_refused_and_nothing_is_changed(tmp_pat
         db.put(b"theirs", b"1")
     with pytest.raises(StoreRefused, match="not a frontier's"):
         leveldb(tmp_path)
-    assert records(tmp_path) == {b"theirs": b"1"}
+    assert contents(tmp_path) == {b"theirs": b"1"}
 
 
 def test_a_path_that_is_no_directory_fails_with_a_reason(tmp_path: Path) -> None:

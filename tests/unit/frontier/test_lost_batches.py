@@ -22,12 +22,7 @@ from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair_batch import Repaired
 from frontier.upkeep.salvage import repair_directory
 from frontier.values import Damaged
-from tests.unit.frontier.crawls import IDENTITY, Crawl, check, leveldb
-
-
-def contents(directory: Path) -> dict[bytes, bytes]:
-    with plyvel.DB(str(directory / "frontier")) as db:
-        return dict(db)
+from tests.unit.frontier.crawls import IDENTITY, Crawl, check, contents, leveldb
 
 
 def put(directory: Path, records: dict[bytes, bytes | None]) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from crawler.page import LinkKind
 from crawler.read.elements.flatten import flatten
@@ -24,6 +24,7 @@ from crawler.read.options import Options
 from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.read.extractors import MAKERS, Make
 from tests.unit.read.suites import page, real_pages
+from tests.unit.read.trees import depth_of
 
 
 def _unlike(tag: bytes, count: int) -> bytes:
@@ -147,20 +148,12 @@ PIECES = (
 ).split("|")
 
 
-def _depth(node: LexborNode | None) -> int:
-    depth = 0
-    while node is not None:
-        node = node.parent
-        depth += 1
-    return depth
-
-
 @given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
 def test_whatever_is_flattened_is_flat(html: str) -> None:
     made = flatten(html.encode())
     tree = LexborHTMLParser(made)
     elements = tree.tags("*")
-    assert max(map(_depth, elements)) <= 8
+    assert max(map(depth_of, elements)) <= 8
     assert len(elements) <= 2 * made.count(b"<") + 3
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from crawler.read.elements.markup import (
     IS_COMPILED,
@@ -16,6 +16,7 @@ from crawler.read.elements.markup import (
     survey_by_patterns,
 )
 from tests.unit.read.suites import real_pages
+from tests.unit.read.trees import depth_of
 
 PIECES = (
     '<div>|</div>|<b>|</b>|<B a=1>|</B>|<em\t>|</em >|<h1>|</h1>|<br/>|<p a>|</p>|<a b="c" d>|</a>|<a b=c=d>|<a b=`>|'
@@ -87,18 +88,10 @@ def test_tags_that_begin_within_others_are_not_read_again_and_again(piece: bytes
     assert survey_by_patterns(html, most_attributes=10_000).is_laden
 
 
-def _depth(node: LexborNode | None) -> int:
-    depth = 0
-    while node is not None:
-        node = node.parent
-        depth += 1
-    return depth
-
-
 @given(pieces | st.integers(0, 9).map(lambda depth: "<div>" * depth + "</div>" * depth))
 def test_no_tree_is_deeper_than_the_survey_allows(html: str) -> None:
     found = survey(html.encode(), most_attributes=100)
-    deepest = max(map(_depth, LexborHTMLParser(html).tags("*")))
+    deepest = max(map(depth_of, LexborHTMLParser(html).tags("*")))
     # A cell may open a row, a group of rows and a table's body before it, and a formatting element is opened anew.
     assert deepest <= 4 + 4 * found.elements + found.formatting
 
