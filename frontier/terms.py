@@ -35,6 +35,12 @@ def check_part(place: Path, stored: Part | None, part: Part | None) -> None:
             f"{place} belongs to a crawl that is not in parts, and is opened as {part}; give the crawl as many parts "
             "as it has, or another directory"
         )
+    if part is not None and (stored.number, stored.parts) == (part.number, part.parts):
+        raise StoreRefused(
+            f"{place} belongs to lineage {stored.lineage} of part {part.number}, which has lineage {part.lineage} now, "
+            f"as after `onceover cluster adopt`. Move {place.parent} away: it can't be opened any more, and its output "
+            "stays readable"
+        )
     raise StoreRefused(
         f"{place} belongs to {stored}, and is opened as {part or 'a crawl that is not in parts'}; give the crawl as "
         "many parts as it has, or another directory"

@@ -170,6 +170,12 @@ class MachineDirectory:
         )
         return {part: note.epoch for part, note in notes if note.lineage == self._layout.parts[part].lineage}
 
+    def replaced(self) -> Mapping[int, Path]:
+        """The directories that are here of parts that were adopted since."""
+        notes = ((part, note) for part, note in self._notes.items() if note is not None)
+        older = [part for part, note in notes if note.lineage < self._layout.parts[part].lineage]
+        return {part: path for part in older if (path := self._path(part)).exists()}
+
     def learn(self, cluster: Cluster) -> Mapping[int, int]:
         self._store_changes(cluster.identity)
         # One that was never opened is the part nevertheless if Redis has confirmed its claim.

@@ -73,6 +73,8 @@ class CrawlAgent:
         """Whether Redis has answered so far when leases were given back."""
         self._surplus: set[int] = set()
         """Parts that have directories here, beyond those that this machine may run."""
+        self._replaced: set[int] = set()
+        """Parts that were adopted, and have older directories here."""
         self._leaves = asyncio.Event()
         self._drops = asyncio.Event()
 
@@ -198,6 +200,10 @@ class CrawlAgent:
     def _hear(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._learn(cluster)
+        replaced = self._joined.home.replaced()
+        for part in sorted(replaced.keys() - self._replaced):
+            self._tell(f"part {part} was adopted: {replaced[part]} can't be opened any more, only read.")
+        self._replaced = {*replaced}
         mark = cluster.ending
         if mark is not None and mark.mark != self._after:
             self._obey(mark)
@@ -263,7 +269,8 @@ class CrawlAgent:
             await asyncio.sleep(max(1.0, self._cluster.identity.lease_s / 4))
 
     def _agent(self) -> Agent:
-        parts = dict.fromkeys(self._joined.parts_here(), "waits for its lease")
+        here = self._joined.parts_here().keys() - self._joined.home.replaced().keys()
+        parts = dict.fromkeys(sorted(here), "waits for its lease")
         parts |= dict.fromkeys(self._surplus, self._no_room)
         for number, part in self.here.watched.items():
             parts[number] = _words(part.status()) if number in self.here.numbers else "has ended"

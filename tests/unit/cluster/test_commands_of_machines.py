@@ -11,6 +11,7 @@ from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.values import Cluster
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.going_on import how_to_go_on
+from crawler.disk.layout import read_layout, write_layout
 from crawler.engine import Ending
 from crawler.operate.cluster.reaching import settings_of_machine
 from crawler.parts.exchange.redis import RedisExchange
@@ -119,8 +120,8 @@ def test_a_machine_goes_on_with_the_server_and_the_prefix_of_its_crawl(tmp_path:
     assert how_to_go_on(tmp_path) == f"onceover crawl --dir {tmp_path}"
 
 
-async def _tell_of_parts(directory: Path, url: str) -> tuple[list[str], Cluster]:
-    """What a machine that runs one part says until it knows which."""
+async def _tell_of_parts(directory: Path, url: str, until: str, listed: str) -> tuple[list[str], Cluster]:
+    """What a machine that runs one part says until `until`, and then until Redis lists it with `listed`."""
     options = {
         "exchange.url": ("a test", url),
         "exchange.prefix": ("a test", "test"),
@@ -131,7 +132,7 @@ async def _tell_of_parts(directory: Path, url: str) -> tuple[list[str], Cluster]
 
     def tell(text: str) -> None:
         told.append(text)
-        if "--max-parts" in text:
+        if until in text:
             told_enough.set()
 
     async with join(reached, directory, version="1", on_wait=tell) as joined:
@@ -140,7 +141,7 @@ async def _tell_of_parts(directory: Path, url: str) -> tuple[list[str], Cluster]
         running = asyncio.create_task(agent.run())
         async with asyncio.timeout(MAX_WAIT_S):
             await told_enough.wait()
-            while "--max-parts" not in str((cluster := await joined.register.read()).agents):  # noqa: ASYNC110
+            while listed not in str((cluster := await joined.register.read()).agents):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         agent.stop(Ending.SIGNAL)
         await running
@@ -151,8 +152,24 @@ async def _tell_of_parts(directory: Path, url: str) -> tuple[list[str], Cluster]
 def test_a_machine_says_what_redis_has_forgotten_and_which_parts_it_has_no_room_for(
     tmp_path: Path, server: RedisServer
 ) -> None:
-    told, cluster = asyncio.run(_tell_of_parts(made(tmp_path), server.url))
+    told, cluster = asyncio.run(_tell_of_parts(made(tmp_path), server.url, "--max-parts", "--max-parts"))
     assert "has no register of this crawl" in told[0]
     assert told[1:] == ["part 2 waits: this machine runs no more than 1 part (--max-parts)."]
     [agent] = cluster.agents.values()
     assert agent.parts == {0: "waits for its lease", 2: "this machine runs no more than 1 part (--max-parts)"}
+
+
+def test_a_machine_says_which_of_its_directories_were_replaced_by_adopting_their_part(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    directory = made(tmp_path)
+    layout = read_layout(directory)
+    assert layout is not None
+    adopted = msgspec.structs.replace(layout.parts[0], lineage=4)
+    write_layout(directory, msgspec.structs.replace(layout, parts=(adopted, *layout.parts[1:]), next_lineage=5))
+    told, cluster = asyncio.run(_tell_of_parts(directory, server.url, "was adopted", "waits for its lease"))
+    assert told[1] == f"part 0 was adopted: {directory / 'part-0'} can't be opened any more, only read."
+    [agent] = cluster.agents.values()
+    assert list(agent.parts) == [2]
+    stopped = " ".join(command_here("status", str(directory)).out.split())
+    assert "which has lineage 4 now, as after `onceover cluster adopt`" in stopped
