@@ -91,12 +91,18 @@ async def checked(server: Server, *, prefix: str, only_reads: bool = False) -> A
 def _to_correct(error: BaseException) -> str | None:
     """What to change at the settings; None if they may be right."""
     said = str(error)
+    if "certificate has expired" in said or "certificate is not yet valid" in said:
+        return "give the server a certificate that holds now, or set the clock of this machine"
+    if "certificate is not valid for" in said:
+        return "name the server in the URL as its certificate does"
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return "name a file with the certificate of who has signed the server's (tls_ca)"
     if "WRONG_VERSION_NUMBER" in said:
         return _WITHOUT_TLS
     if "CERTIFICATE_REQUIRED" in said:
         return _WITH_CERTIFICATE
+    if "[X509" in said or "PEM" in said:
+        return "expected certificates in tls_ca and tls_cert, and in tls_key the key of the second one, all as PEM"
     return None
 
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 import redis
 import trustme
@@ -114,14 +116,18 @@ class Secure:
     """A server that asks for TLS, and for a certificate of its clients."""
 
     def __init__(self, folder: Path) -> None:
-        authority = trustme.CA()
+        self._authority = trustme.CA()
         self.ca, self.cert, self.key = folder / "ca.pem", folder / "cert.pem", folder / "key.pem"
-        authority.cert_pem.write_to_path(self.ca)
-        issued = authority.issue_cert("127.0.0.1", "localhost")
-        issued.private_key_pem.write_to_path(self.key)
-        self.cert.write_bytes(b"".join(pem.bytes() for pem in issued.cert_chain_pems))
+        self._authority.cert_pem.write_to_path(self.ca)
+        self.issue("127.0.0.1")
         self.port = free_port()
         self.url = f"rediss://127.0.0.1:{self.port}"
+
+    def issue(self, name: str, holds_until: datetime | None = None) -> None:
+        """Give it another certificate."""
+        issued = self._authority.issue_cert(name, not_before=datetime(2000, 1, 1, tzinfo=UTC), not_after=holds_until)
+        issued.private_key_pem.write_to_path(self.key)
+        self.cert.write_bytes(b"".join(pem.bytes() for pem in issued.cert_chain_pems))
 
     @property
     def options(self) -> list[str]:
@@ -143,6 +149,26 @@ async def test_a_server_is_asked_over_tls_with_certificates_of_its_own(tmp_path:
             await use(Server(url=secure.url.replace("rediss", "redis")))
     with running_redis(*secure.options, "--tls-auth-clients", "no"):
         await use(Server(url=secure.url, tls_ca=secure.ca))
+
+
+@in_event_loop
+async def test_what_is_wrong_with_a_certificate_is_told(tmp_path: Path) -> None:
+    secure = Secure(tmp_path)
+    other_key, rubbish = tmp_path / "other.pem", tmp_path / "rubbish.pem"
+    trustme.CA().private_key_pem.write_to_path(other_key)
+    rubbish.write_text("no certificate\n")
+    whole = Server(url=secure.url, tls_ca=secure.ca, tls_cert=secure.cert, tls_key=secure.key)
+    with running_redis(*secure.options):
+        for wrong in ({"tls_key": other_key}, {"tls_ca": rubbish}, {"tls_cert": rubbish}):
+            with pytest.raises(ServerRefused, match="in tls_key the key of the second one, all as PEM"):
+                await use(msgspec.structs.replace(whole, **wrong))
+    for names, holds_until, told in (
+        ("other.test", None, "; name the server in the URL as its certificate does"),
+        ("127.0.0.1", datetime(2020, 1, 1, tzinfo=UTC), "; give the server a certificate that holds now, or set the"),
+    ):
+        secure.issue(names, holds_until)
+        with running_redis(*secure.options), pytest.raises(ServerRefused, match=told):
+            await use(whole)
 
 
 @in_event_loop
