@@ -62,7 +62,9 @@ def _free(status: ClusterStatus) -> Iterator[str]:
 
 def _silent(status: ClusterStatus) -> Iterator[str]:
     for machine in status.machines:
-        if machine.silent_s > _SILENT_LEASES * status.lease_s:
+        # Others may have adopted its parts, or got their directories.
+        has_parts = any(status.parts[part].holder in (None, machine.holder) for part in machine.parts)
+        if has_parts and machine.silent_s > _SILENT_LEASES * status.lease_s:
             yield (
                 f"{machine.host} (process {machine.pid}, {machine.directory}) has said nothing for "
                 f"{machine.silent_s:.0f} s: its parts end by themselves when their leases do. Start it again, or move "

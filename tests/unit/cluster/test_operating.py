@@ -16,6 +16,7 @@ from crawler.cluster.notes import read_note
 from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import Agent, Denied, EndingMark, Granted, Identity
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.cluster.advice import advice_of
 from crawler.operate.cluster.forms import ClusterAdopted, ClusterMade, ClusterStatus
 from crawler.operate.opening import open_stored, stored_configuration
 from crawler.parts.ownership import Ownership
@@ -168,6 +169,23 @@ def test_a_machine_that_starts_again_takes_the_place_of_its_dead_process(site: S
     for pid, directory in ((17, "/srv/crawl"), (18, "/srv/crawl"), (19, "/srv/other")):
         site.tell(f"host-a:{pid}", Agent(host="host-a", pid=pid, directory=directory, parts={0: "12 pages"}))
     assert [machine.pid for machine in site.status().machines] == [18, 19]
+
+
+def test_a_dead_machine_whose_parts_others_run_need_not_be_started_again(site: Site) -> None:
+    site.init()
+    site.open(0, A)
+    for holder, parts in ((A, [0]), (B, [0]), ("host-c:19", [0, 1])):
+        host, pid = holder.split(":")[:2]
+        said = Agent(host=host, pid=int(pid), directory="/srv/crawl", parts=dict.fromkeys(parts, "12 pages"))
+        site.tell(holder, said)
+    found = site.status()
+    machines = [
+        msgspec.structs.replace(each, silent_s=0.0 if each.holder == A else 9 * found.lease_s)
+        for each in found.machines
+    ]
+    told = [each for each in advice_of(msgspec.structs.replace(found, machines=machines)) if "has said nothing" in each]
+    assert len(told) == 1
+    assert told[0].startswith("host-c ")
 
 
 def test_the_status_says_how_the_crawl_has_ended(site: Site) -> None:
