@@ -91,4 +91,4 @@ def _incomplete_text(run: CrawlResult) -> str:
         texts.append(f"links from other parts were lost on their way: onceover inspect {where} fsck names the parts")
     if not texts:
         texts.append("URLs, or links to them, were lost in parts on other machines")
-    return "The crawl is not complete, although nothing waits. " + "; ".join(texts)
+    return "The crawl is not complete, although nothing waits: " + "; ".join(texts)
