@@ -68,7 +68,11 @@ class ExportFolders:
                 ended_at=None,
                 message=None,
             )
-            self.store(export)
+            try:
+                self.store(export)
+            except OSError:
+                shutil.rmtree(self.of(export), ignore_errors=True)
+                raise
             return export
         raise TooMany(f"{crawl} has too many exports of one second: ask again later")
 

@@ -1,6 +1,7 @@
 """Exports by the API: asked for, made one at a time, carried on by the next daemon, downloaded."""
 
 import asyncio
+import errno
 import fcntl
 import os
 import shutil
@@ -357,6 +358,18 @@ async def downloading(api: Api, path: str, tls: ssl.SSLContext | None) -> AsyncI
         yield Download(reader)
     finally:
         writer.transport.abort()
+
+
+def test_an_export_for_which_the_disk_has_no_room_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_path: Path, _content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(stored, "replace_file", fail)
+    with pytest.raises(OSError, match="No space left"):
+        ExportFolders(tmp_path).add("a", "crawls/a", PARQUET)
+    assert list((tmp_path / "a").iterdir()) == []
 
 
 @pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "tls"])
