@@ -2,6 +2,7 @@
 new one."""
 
 import asyncio
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -19,7 +20,7 @@ OWNERS_FILE: Final = "token"
 
 
 class HomeInUse(Exception):
-    """Another daemon serves this folder, or it can't be locked."""
+    """Another daemon serves this folder, or it can't be locked or written to."""
 
 
 class Home:
@@ -53,9 +54,17 @@ class Home:
 
     def __enter__(self) -> Self:
         """Raises `HomeInUse` and `OSError`."""
-        for folder in (self.folder, self.crawls, self.output):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            for folder in (self.folder, self.crawls, self.output):
+                folder.mkdir(mode=0o700, exist_ok=True)
+            lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise
+            raise HomeInUse(
+                f"the folder {self.path} can't be served: expected one that the daemon can write to, found: "
+                f"{error.strerror} ({error.filename}). Name another, or change its permissions"
+            ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

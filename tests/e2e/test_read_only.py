@@ -43,6 +43,12 @@ def test_a_crawl_that_cannot_be_written_to_tells_what_it_told_before(tmp_path: P
         assert_told(refused, REFUSED, "can't be used", "Read-only file system")
 
 
+def test_a_daemon_refuses_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    with mounted("-o", "size=1m,ro", at=tmp_path / "mount") as mount:
+        told = onceover("daemon", mount, cwd=tmp_path)
+        assert_told(told, REFUSED, f"{mount} can't be served", f"Read-only file system ({mount / 'daemon'})")
+
+
 def test_a_crawl_on_a_full_disk_tells_what_it_told_before(tmp_path: Path, web: Web) -> None:
     with mounted("-o", "size=20m", at=tmp_path / "mount") as mount:
         directory = mount / "crawl"
