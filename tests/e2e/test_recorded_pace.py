@@ -147,7 +147,7 @@ def crawl(folder: Path, recorder: Recorder, *, kills: int) -> list[float]:
     ("hosts", "pages", "kills"),
     [
         (12, 8, 2),
-        pytest.param(200, 50, 3, marks=[pytest.mark.long, pytest.mark.timeout(1800)]),
+        pytest.param(200, 50, 3, marks=pytest.mark.long),
     ],
 )
 def test_no_host_and_no_address_is_asked_too_soon_by_its_own_log(
