@@ -93,10 +93,7 @@ class Victim:
 
     def requests(self) -> list[LogEntry]:
         """All requests that the crawl has made so far, also those that a kill left on their way."""
-        probe = HTTPConnection("127.0.0.1", self._web.port, timeout=TIMEOUT_S)
-        probe.request("GET", "/", headers={"Host": _PROBE})  # answered after all that was sent before
-        probe.getresponse().read()
-        probe.close()
+        wait_for_earlier_requests(self._web.port)
         return [request for request in read_json_lines(self.log) if request.host != _PROBE]
 
     def left(self) -> Left | None:
@@ -136,6 +133,14 @@ def victim(
         web = Web(port, params)
         options = [*web.options, *setting(*settings), *(part for seed in seeds for part in ("--seed", seed))]
         yield Victim(folder, web, log, options, env)
+
+
+def wait_for_earlier_requests(port: int) -> None:
+    """Until the web has logged all requests that were sent before: it answers one more after them."""
+    probe = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+    probe.request("GET", "/", headers={"Host": _PROBE})
+    probe.getresponse().read()
+    probe.close()
 
 
 class Lines:
