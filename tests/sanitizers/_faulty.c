@@ -41,6 +41,25 @@ trust_memory(PyObject *Py_UNUSED(module), PyObject *number)
     return Py_NewRef(number);
 }
 
+/* Another call, which the garbage collector makes, frees the memory that this one uses. */
+static PyObject *
+trust_collector(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    static char *kept;
+    PyMem_Free(kept);
+    char *memory = kept = PyMem_Malloc(8);
+    PyObject *made = memory == NULL ? PyErr_NoMemory() : PyList_New(0);
+    for (int i = 0; made != NULL && i < 50; i++) {
+        PyObject *pair = PyTuple_Pack(1, number);
+        if (pair == NULL || PyList_Append(made, pair) < 0)
+            Py_CLEAR(made);
+        Py_XDECREF(pair);
+    }
+    if (made != NULL)
+        memory[0] = 1;
+    return made;
+}
+
 /* No fault. */
 static PyObject *
 obey(PyObject *Py_UNUSED(module), PyObject *number)
@@ -54,6 +73,7 @@ static PyMethodDef methods[] = {
     {"leak", leak, METH_O, NULL},
     {"fail_silently", fail_silently, METH_O, NULL},
     {"trust_memory", trust_memory, METH_O, NULL},
+    {"trust_collector", trust_collector, METH_O, NULL},
     {"obey", obey, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -23,6 +23,8 @@ SPOILED = 3
 """How many wrong calls are made from each correct one."""
 CASES_WITHOUT_MEMORY, REFUSALS = 5, 40
 """In how many cases memory runs out, and how many allocations of each call are refused, one at a time."""
+CASES_WITH_GARBAGE, THRESHOLDS = 10, (1, 2, 3, 5, 8, 13, 21, 34)
+"""In how many cases garbage is collected during a call, and after how many allocations."""
 
 
 class Target(Protocol):
@@ -78,6 +80,36 @@ def run_out_of_memory(target: Target, chance: Random, corpus: Corpus) -> None:
                 remove_mem_hooks()
 
 
+class Garbage:
+    """Makes calls when it is collected, as any other code may that the collector runs."""
+
+    def __init__(self, calls: list[Call]) -> None:
+        self._itself, self._calls = self, calls
+
+    def __del__(self) -> None:
+        gc.disable()
+        for call in self._calls:
+            make(call)
+
+
+def collect_garbage(target: Target, chance: Random, corpus: Corpus) -> None:
+    """Have garbage collected in the middle of each call that makes all calls of the case."""
+    usual = gc.get_threshold()
+    gc.freeze()
+    for threshold in THRESHOLDS:
+        for place in range(len(target.calls(chance, corpus))):
+            calls = target.calls(chance, corpus)
+            gc.collect()
+            gc.disable()
+            Garbage(calls)
+            gc.set_threshold(threshold)
+            gc.enable()
+            make(calls[place])
+            gc.set_threshold(*usual)
+    gc.enable()
+    gc.unfreeze()
+
+
 def measure_leak(target: Target, seed: int, corpus: Corpus, *, cases: int) -> int:
     """The bytes that so many cases leave behind when they are repeated."""
     allocated = ctypes.CDLL(None).__sanitizer_get_current_allocated_bytes
@@ -113,6 +145,9 @@ def main() -> None:
         for number in range(first, first + min(cases, CASES_WITHOUT_MEMORY)):
             note(f"{number}, without memory")
             run_out_of_memory(target, Random(f"{seed}:{number}"), corpus)
+        for number in range(first, first + min(cases, CASES_WITH_GARBAGE)):
+            note(f"{number}, with garbage")
+            collect_garbage(target, Random(f"{seed}:{number}"), corpus)
         note("leaks")
         left = measure_leak(target, seed, corpus, cases=min(REPEATED, 1 + cases // 10))
         assert left <= MOST_LEFT_BYTES, f"{left} bytes were left behind"

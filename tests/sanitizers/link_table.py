@@ -63,6 +63,7 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
         (table.put_back, ([(python_digest(url), count) for url, count in zip(urls, links, strict=True)],)),
         (table.take, (chance.randrange(50), chance.choice((0, 2)))),
         (table.is_crowded, ()),
+        (table.add, ([f"http://m/{number}" for number in range(200)], [1] * 200)),
     ]
 
 

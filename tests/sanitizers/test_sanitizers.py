@@ -1,5 +1,6 @@
-"""No input, wrong argument or lack of memory makes the compiled extensions break the rules of C, or leak."""
+"""No input, wrong argument, lack of memory or garbage makes the compiled extensions break the rules of C, or leak."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,14 @@ def test_a_fault_where_memory_runs_out_is_found() -> None:
     done = run("faulty", cases=1, FAULT="trust_memory")
     assert done.returncode != 0
     assert "the last case of faulty, seed 1, was 0, without memory" in done.stderr
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="garbage is not collected within a call since Python 3.12")
+def test_a_fault_where_garbage_is_collected_is_found() -> None:
+    done = run("faulty", cases=1, FAULT="trust_collector")
+    assert done.returncode != 0
+    assert "AddressSanitizer: heap-use-after-free" in done.stderr
+    assert "the last case of faulty, seed 1, was 0, with garbage" in done.stderr
 
 
 def test_what_has_no_fault_passes() -> None:
