@@ -1,6 +1,7 @@
 """Both tables of link counts: what is added comes out again, once, in whatever order."""
 
 import gc
+import inspect
 import subprocess
 import sys
 from collections import Counter
@@ -174,8 +175,9 @@ def test_what_the_garbage_collector_runs_may_add_links_while_others_are_added(ma
     """In a process of its own: a table without an empty slot would be searched for ever."""
     program = f"""
 import gc
-from frontier.link_table.table import {make.__name__}
-from tests.unit.frontier.test_link_table import AddsWhenCollected
+from frontier.link_table.table import LinkTable, {make.__name__}
+{inspect.getsource(AddsWhenCollected)}
+gc.freeze()
 for most in range(1, 40):
     table = {make.__name__}()
     gc.collect()
