@@ -19,6 +19,7 @@ from playwright.async_api import Page as BrowserPage
 from playwright.async_api import TimeoutError as TooLate
 
 from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.warc_reader import Capture, captures
 from tests.e2e.browsing import CHROMIUM
 from tests.e2e.operating import command_here
@@ -32,7 +33,6 @@ WAYBACK, MANAGER, VALIDATOR = (shutil.which(name) for name in ("wayback", "wb-ma
 needs_pywb = pytest.mark.skipif(
     WAYBACK is None or MANAGER is None, reason="needs pywb, in an environment of its own, on PATH"
 )
-PATIENCE_S: Final = 120.0
 HTML: Final = b"Content-Type: text/html"
 TITLES: Final = {
     "http://a.test/": "Start",
@@ -95,7 +95,7 @@ async def test_its_validator_finds_it_valid(wacz: Path) -> None:
 
 async def text_of(session: aiohttp.ClientSession, url: str) -> str:
     """What a server that may still be starting answers."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + MAX_WAIT_S
     while True:
         try:
             async with session.get(url) as response:
@@ -163,8 +163,8 @@ async def test_pywb_replays_a_page_with_what_its_scripts_have_loaded(tmp_path: P
         browser = await playwright.chromium.launch(executable_path=CHROMIUM)
         for each in pages:
             shown = await browser.new_page()
-            await shown.goto(f"{replayed}{each.url}")
-            end = time.monotonic() + PATIENCE_S
+            await shown.goto(f"{replayed}{each.url}", timeout=MAX_WAIT_S * 1000)
+            end = time.monotonic() + MAX_WAIT_S
             while each.title not in [await frame.title() for frame in shown.frames]:
                 assert time.monotonic() < end, [await frame.title() for frame in shown.frames]
                 await asyncio.sleep(0.2)
@@ -195,7 +195,10 @@ async def test_replaywebpage_shows_it_and_finds_words_of_its_texts(large: None, 
             source = f"http://127.0.0.1:{port}/site.wacz"
             for url, title in TITLES.items():
                 shown = await browser.new_page()
-                await shown.goto(f"http://127.0.0.1:{port}/?source={quote(source)}#view=pages&url={quote(url)}")
+                await shown.goto(
+                    f"http://127.0.0.1:{port}/?source={quote(source)}#view=pages&url={quote(url)}",
+                    timeout=MAX_WAIT_S * 1000,
+                )
                 assert await title_of_replay(shown) == title
                 await shown.close()
             await find_word(browser, f"http://127.0.0.1:{port}/?source={quote(source)}#view=pages", "lighthouse", 2)
@@ -213,7 +216,7 @@ def answering(path: Path) -> Callable[[web.Request], Awaitable[web.FileResponse]
 
 async def title_of_replay(shown: BrowserPage) -> str:
     """The title of the page that is replayed, once there is one."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + MAX_WAIT_S
     while time.monotonic() < end:
         for frame in shown.frames:
             if "mp_/" in frame.url and (title := await frame.title()):
@@ -225,11 +228,11 @@ async def title_of_replay(shown: BrowserPage) -> str:
 async def find_word(browser: Browser, view: str, word: str, pages: int) -> None:
     """Search until so many pages are found. A search that begins before all texts are loaded finds too little."""
     shown = await browser.new_page()
-    await shown.goto(view)
+    await shown.goto(view, timeout=MAX_WAIT_S * 1000)
     box = shown.get_by_placeholder("Search by Page URL, Title, or Text")
-    await box.wait_for(timeout=PATIENCE_S * 1000)
+    await box.wait_for(timeout=MAX_WAIT_S * 1000)
     found = shown.locator("wr-page-entry", has_text=word)
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + MAX_WAIT_S
     while await found.count() != pages:
         assert time.monotonic() < end, await shown.locator("body").inner_text()
         await box.fill("")

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.testing.timeouts import MAX_WAIT_S
 from frontier.link_table.table import (
     LinkTable,
     PythonLinkTable,
@@ -19,7 +20,7 @@ from frontier.link_table.table import (
     python_digest,
     url_digest,
 )
-from tests.conftest import GRACE_S, REPOSITORY
+from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.parametrize("make", [make_link_table, PythonLinkTable], ids=["best", "python"])
 Make = Callable[[], LinkTable]
@@ -190,7 +191,7 @@ for most in range(1, 40):
     gc.collect()
     assert len(table) == 520, len(table)
 """
-    subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, check=True, timeout=GRACE_S)
+    subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, check=True, timeout=MAX_WAIT_S)
 
 
 def test_compiled_code_loses_no_count_for_want_of_memory(make: Make) -> None:

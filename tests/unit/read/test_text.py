@@ -14,6 +14,7 @@ from crawler.read.encoding.labels import ENCODINGS, SINGLE_BYTE, encoding_of_lab
 from crawler.read.encoding.query import percent_encode_query
 from crawler.read.encoding.text import Encoding, encoding_of, to_text, to_utf8
 from crawler.read.html.lexbor import lexbor_extractor
+from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.read.suites import page, real_pages, suite, suite_files
 
 
@@ -359,7 +360,7 @@ def test_an_escape_far_behind_is_found() -> None:
 
 
 @pytest.mark.parametrize("piece", [b"<a>", b"<script>", b"<!--", b"<", b"<a ", b"</script", b"<style><script>", b"x"])
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(MAX_WAIT_S)
 def test_hostile_markup_takes_no_hostile_time_to_tell_its_encoding(piece: bytes) -> None:
     encoding_of(piece * (3_000_000 // len(piece)) + b"\xff\xfe", http_charset=None)
     encoding_of(b"\xff\xfd" + piece * (3_000_000 // len(piece)), http_charset=None)
