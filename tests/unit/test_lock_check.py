@@ -12,6 +12,7 @@ from crawler.course.stored import write_history
 from crawler.disk import unlocking
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.unlocking import LockCheck
+from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.crawl import open_crawl
 
 
@@ -50,7 +51,7 @@ async def test_a_crawl_whose_directory_is_deleted_ends_and_leaves_nothing(
     loaded = load(None, overrides=['crawl.seeds=["http://a.test/"]'])
 
     async def crawl(directory: CrawlDirectory) -> None:
-        async with asyncio.timeout(60), open_crawl(loaded, directory):
+        async with asyncio.timeout(MAX_WAIT_S), open_crawl(loaded, directory):
             shutil.rmtree(directory.path)
             await asyncio.Event().wait()
 

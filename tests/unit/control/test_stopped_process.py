@@ -14,6 +14,7 @@ import pytest
 from crawler.control.asking import open_channel
 from crawler.control.client import NoAnswer, connect
 from crawler.control.requests import Pause
+from crawler.testing.timeouts import MAX_WAIT_S
 
 LISTENER = """
 import os, signal, sys
@@ -67,7 +68,7 @@ def listener(directory: Path, stops: str) -> Iterator[subprocess.Popen[bytes]]:
 def goes_on(process: subprocess.Popen[bytes]) -> bytes:
     """What it has read."""
     process.send_signal(signal.SIGCONT)
-    return process.communicate(timeout=30)[0]
+    return process.communicate(timeout=MAX_WAIT_S)[0]
 
 
 @asks

@@ -8,6 +8,7 @@ import pytest
 from crawler.control import address
 from crawler.library.opening import Run
 from crawler.operate import running
+from crawler.testing.timeouts import MAX_WAIT_S
 
 
 async def test_what_answers_is_loaded_where_the_directory_takes_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,7 +21,7 @@ async def test_what_answers_is_loaded_where_the_directory_takes_no_socket(monkey
     monkeypatch.setattr(running, "_load_answers", loaded.set)
     crawl: Any = SimpleNamespace(directory=SimpleNamespace(path=Path("crawl")), answer=None)
     await running.answer_operator(crawl)
-    await asyncio.wait_for(loaded.wait(), 60)
+    await asyncio.wait_for(loaded.wait(), MAX_WAIT_S)
 
 
 async def test_a_reload_that_fails_is_logged_and_does_not_end_the_crawl(

@@ -14,6 +14,7 @@ from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.exchange.wire import LINKS
 from crawler.redis.server import Server
 from crawler.testing.frontier.crawls import copy_of_one_moment
+from crawler.testing.timeouts import MAX_WAIT_S
 from frontier import Outcome, PartLinks, UrlState
 from frontier import Part as PartOfCrawl
 from frontier.leveldb.database import SystemCalls
@@ -147,6 +148,6 @@ async def wait_for_end(parts: Mapping[int, Carried]) -> None:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(300):
+    async with asyncio.timeout(MAX_WAIT_S):
         while not is_so():  # noqa: ASYNC110 - nothing tells a test about it
             await asyncio.sleep(0.005)
