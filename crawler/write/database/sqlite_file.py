@@ -1,7 +1,9 @@
 """The file of the SQLite sink: its tables, and what to store in them. Synchronous."""
 
 import errno
+import os
 import sqlite3
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,6 +20,8 @@ LOCK_WAIT_S: Final = 5.0
 """How long to wait for another process that has locked the file, before the crawl is told to wait."""
 LOG_BYTES: Final = 64_000_000
 """The write-ahead log is cut to this size, after a reader that let it grow has gone."""
+_LONGEST_PATH: Final = 500
+"""Bytes. SQLite takes 512, with those that it appends for its other files."""
 
 _TYPES: Final = {
     Kind.INTEGER: "INTEGER",
@@ -57,6 +61,7 @@ class SqliteFile:
         written now."""
         self._path = path
         self._database: sqlite3.Connection | None = None
+        _check_files(path, os.R_OK | os.W_OK)
         with self._os_errors():
             database = sqlite3.connect(path, timeout=LOCK_WAIT_S, isolation_level=None, check_same_thread=False)
         try:
@@ -134,7 +139,32 @@ def as_os_error(error: sqlite3.Error, path: Path) -> OSError:
         return OSError(errno.ENOSPC, "No space left on device", str(path))
     if code in _LOCKED:
         return OSError(errno.EAGAIN, "another process has locked the database for long", str(path))
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        if len(os.fsencode(path.absolute())) > _LONGEST_PATH:
+            why = (
+                f"the path is longer than the {_LONGEST_PATH} bytes that SQLite takes; move the crawl to a shorter one"
+            )
+            return OSError(errno.ENAMETOOLONG, why, str(path))
+        return PermissionError(errno.EACCES, str(error), str(path))
     return OSError(errno.EIO, str(error), str(path))
+
+
+def _check_files(path: Path, mode: int) -> None:
+    """Find out what keeps the system from opening a database: SQLite does not tell, and waits for ever for a pipe.
+    Raises `OSError`."""
+    if mode & os.W_OK and not os.access(path.parent, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
+    for place in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        try:
+            found = place.stat()
+        except FileNotFoundError:
+            continue
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "expected a file, found a pipe or a device; move it away", str(place))
+        if not os.access(place, mode):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -157,21 +187,17 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-_UNREAD: Final = dict.fromkeys(_LOCKED, errno.EAGAIN) | {
-    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
-    sqlite3.SQLITE_PERM: errno.EACCES,
-}
-"""Errors of SQLite that do not mean damage, as errors of the system."""
 _READ_AT_ONCE: Final = 1000
 
 
 def read_written(path: Path) -> Iterator[list[Written]]:
     """What the file of a crawl that does not run has of all pages. Raises `OSError` if it can't be read."""
+    _check_files(path, os.R_OK)
     try:
         for rows in read_rows(path, *Written.__struct_fields__, is_alone=True) if path.exists() else ():
             yield [Written(*row) for row in rows]
     except sqlite3.DatabaseError as error:
-        raise OSError(_UNREAD.get(_code(error), errno.EIO), str(error), str(path)) from error
+        raise as_os_error(error, path) from error
 
 
 def read_rows(path: Path, *columns: str, is_alone: bool = False) -> Iterator[list[tuple[Any, ...]]]:

@@ -5,7 +5,7 @@ import errno
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from crawler.cli.errors import error_text
 from crawler.page import LinkDetail
 from crawler.testing.disks import fill, mounted
 from crawler.testing.sink.pages import write, write_failure, write_unfetched
 from crawler.write.database import sqlite_file
 from crawler.write.database.rows import COLUMNS, RowOptions, row_of
 from crawler.write.database.sqlite import SqliteSink
-from crawler.write.database.sqlite_file import FILE_NAME, read_rows
+from crawler.write.database.sqlite_file import FILE_NAME, read_rows, read_written
 from crawler.write.descriptor import Parameters
 from tests.unit.write.database.samples import named, rich_page
 
@@ -176,3 +177,54 @@ def test_a_file_that_is_no_database_is_refused_with_what_to_do(tmp_path: Path) -
     with pytest.raises(ValueError, match=r"pages\.sqlite can't be read.*move it away"):
         open_sink(tmp_path)
     assert (tmp_path / FILE_NAME).read_text().startswith("no database")
+
+
+def make_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "number", "told"),
+    [
+        (FILE_NAME, make_folder, errno.EISDIR, "expected a file, found a folder: {}; move it away"),
+        (f"{FILE_NAME}-wal", make_folder, errno.EISDIR, "expected a file, found a folder: {}; move it away"),
+        (FILE_NAME, make_pipe, errno.EINVAL, "expected a file, found a pipe or a device; move it away: {}"),
+    ],
+)
+def test_what_is_no_file_is_told_as_such_and_not_as_a_broken_disk(
+    name: str, make: Callable[[Path], None], number: int, told: str, tmp_path: Path
+) -> None:
+    with database(tmp_path):
+        pass
+    (tmp_path / name).unlink(missing_ok=True)
+    make(tmp_path / name)
+    for read_or_write in (lambda: open_sink(tmp_path), lambda: list(read_written(tmp_path / FILE_NAME))):
+        with pytest.raises(OSError) as raised:  # noqa: PT011 - its number is compared
+            read_or_write()
+        assert raised.value.errno == number
+        assert error_text(raised.value).startswith(told.format(tmp_path / name))
+
+
+@pytest.mark.parametrize("denied", [FILE_NAME, "."])
+def test_a_file_without_permission_is_told_as_such(
+    denied: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database(tmp_path):
+        pass
+    place, access = tmp_path / denied, os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != place and access(path, mode))
+    with pytest.raises(PermissionError) as raised:
+        open_sink(tmp_path)
+    assert error_text(raised.value) == f"Permission denied: {place}; change its permissions"
+
+
+def test_a_path_that_is_too_long_for_sqlite_is_told_as_such(tmp_path: Path) -> None:
+    folder = tmp_path / ("a" * 250) / ("b" * 250)
+    folder.mkdir(parents=True)
+    with pytest.raises(OSError, match="the path is longer than the 500 bytes that SQLite takes") as raised:
+        open_sink(folder)
+    assert "the log of the kernel" not in error_text(raised.value)
