@@ -26,6 +26,7 @@ from frontier.leveldb.opening import (
     message_of,
     open_leveldb,
     says_disk_is_full,
+    what_to_do,
 )
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreFull
 
@@ -96,9 +97,10 @@ class Database:
                 raise StoreFull(f"can't write to {self.directory}: {message_of(error)}; free some space") from error
             if isinstance(error, plyvel.CorruptionError):
                 raise damage_error(self.directory, message_of(error)) from error
+            message = message_of(error)
             raise StoreFailed(
-                f"can't write to {self.directory}: {message_of(error)}; everything settled so far is safe: "
-                "free some space or repair the disk, then start the crawl again"
+                f"can't write to {self.directory}: {message}; everything settled so far is safe: "
+                f"{what_to_do(message) or 'repair the disk'}, then start the crawl again"
             ) from error
         self._group_sync.count_write()
 
@@ -278,10 +280,10 @@ class _Reading:
         if isinstance(error, plyvel.CorruptionError):
             raise damage_error(self._database.directory, message_of(error)) from error
         if isinstance(error, plyvel.Error):
-            raise StoreFailed(
-                f"can't read {self._database.directory}: {message_of(error)}; repair the disk, then start the crawl "
-                f"again; if the frontier is damaged, {REPAIR_ADVICE}"
-            ) from error
+            failure = f"can't read {self._database.directory}: {message_of(error)}"
+            if (do := what_to_do(failure)) is not None:
+                raise StoreFailed(f"{failure}; {do}, then run the same command again") from error
+            raise StoreFailed(f"{failure}; if the frontier is damaged, {REPAIR_ADVICE}") from error
 
 
 def _call_with_descriptor(path: Path, call: Callable[[int], None]) -> None:

@@ -15,6 +15,24 @@ WRITE_BUFFER_BYTES = 32 * 1024 * 1024
 take 128 MB. Measured in processor time, with 2,400,000 URLs on 1,000 hosts."""
 CACHE_BYTES = 64 * 1024 * 1024
 BLOOM_BITS = 10
+_PERMISSION = "let this user read and write its files, or run the command as their owner"
+_OPEN_FILES = "raise the limit of open files (`ulimit -n`)"
+_DISK = "repair the disk, which the log of the kernel names"
+_WHAT_TO_DO = {
+    errno.EACCES: _PERMISSION,
+    errno.EPERM: _PERMISSION,
+    errno.EROFS: "mount its file system for writing, too",
+    errno.EMFILE: _OPEN_FILES,
+    errno.ENFILE: _OPEN_FILES,
+    errno.ENOMEM: "give it more memory",
+    errno.EINTR: "wait a moment",
+    errno.EAGAIN: "wait a moment",
+    errno.EIO: _DISK,
+    errno.ENXIO: _DISK,
+    errno.ENODEV: _DISK,
+    errno.ESTALE: "mount its disk again",
+}
+"""About errors of the system, which are no damage, or need not be."""
 TABLE_SUFFIXES = (".ldb", ".sst")
 """The suffixes of LevelDB's table files."""
 
@@ -61,7 +79,11 @@ def open_leveldb(
         failure = f"the frontier in {directory} can't be opened: {message_of(error)}"
         if says_disk_is_full(failure):
             raise StoreFull(failure) from error
-        raise StoreFailed(f"{failure}; {REPAIR_ADVICE}" if has_database(directory) else failure) from error
+        if (do := what_to_do(failure)) is not None:
+            failure = f"{failure}; {do}, then run the same command again"
+        elif has_database(directory):
+            failure = f"{failure}; {REPAIR_ADVICE}"
+        raise StoreFailed(failure) from error
 
 
 def check_end(db: plyvel.DB, position: bytes, *, is_last_key: bool) -> None:
@@ -78,6 +100,11 @@ def check_end(db: plyvel.DB, position: bytes, *, is_last_key: bool) -> None:
 
 def damage_error(directory: Path, what: str) -> StoreFailed:
     return StoreFailed(f"the frontier in {directory} is damaged: {what}; {REPAIR_ADVICE}")
+
+
+def what_to_do(message: str) -> str | None:
+    """What to do about the error of the system with which a message of LevelDB ends, if that is no sign of damage."""
+    return next((do for number, do in _WHAT_TO_DO.items() if message.endswith(f": {os.strerror(number)}")), None)
 
 
 def says_disk_is_full(message: str) -> bool:

@@ -11,7 +11,7 @@ import plyvel
 import pytest
 
 from frontier import StoreFailed
-from frontier.leveldb.database import Database
+from frontier.leveldb.database import Database, SystemCalls
 from frontier.upkeep.salvage import copy_database, is_readable, salvage
 from frontier.values import StoreFull
 from tests.full_disk import no_space
@@ -121,3 +121,57 @@ def test_a_copy_for_which_there_is_no_room_leaves_nothing(
     with pytest.raises(OSError, match="No space left"):
         copy_database(tmp_path / "db", tmp_path / "db.second")
     assert sorted(path.name for path in tmp_path.glob("db*")) == ["db", "db.first"]
+
+
+class Failing:
+    """A LevelDB that can't be read or written for an error of the system."""
+
+    closed = False
+
+    def __init__(self, number: int) -> None:
+        self._message = f"IO error: db/000005.ldb: {os.strerror(number)}".encode()
+
+    def fail(self, *_: object, **__: object) -> None:
+        raise plyvel.IOError(self._message)
+
+    def write_batch(self) -> "Failing":
+        return self
+
+    def close(self) -> None:
+        pass
+
+    get = write = fail
+
+
+@pytest.mark.parametrize(
+    ("number", "told", "names_repair"),
+    [
+        (errno.EACCES, "let this user read and write its files", False),
+        (errno.EROFS, "mount its file system for writing", False),
+        (errno.EMFILE, "raise the limit of open files", False),
+        (errno.EINTR, "wait a moment", False),
+        (errno.EIO, "repair the disk, which the log of the kernel names", False),
+        (errno.ENOENT, "", True),
+    ],
+)
+def test_an_error_of_the_system_is_told_with_what_helps_and_not_as_damage(
+    number: int, told: str, names_repair: bool, tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copytree(table.parent, tmp_path / "db")
+    failing = Failing(number)
+    with monkeypatch.context() as patch:
+        patch.setattr(plyvel, "DB", failing.fail)
+        with pytest.raises(StoreFailed, match=r"db can't be opened: .*") as opened:
+            Database(tmp_path / "db", durability="process")
+    calls = SystemCalls(open_database=lambda _: failing)  # type: ignore[arg-type, return-value]
+    database = Database(tmp_path / "db", durability="process", calls=calls)
+    with pytest.raises(StoreFailed, match="can't read") as read:
+        database.get(b"")
+    with pytest.raises(StoreFailed, match="can't write to") as written:
+        database.write(database.batch())
+    database.close()
+    for raised in (opened, read, written):
+        assert told in str(raised.value)
+        assert "free some space" not in str(raised.value)
+    for raised in (opened, read):
+        assert ("fsck --repair" in str(raised.value)) == names_repair
