@@ -6,7 +6,7 @@ It is written before the part is opened. So a directory that was opened can't be
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.durable_file import replace_file
+from crawler.disk.durable_file import read_file, replace_file
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 def read_note(directory: CrawlDirectory) -> Note | None:
     """None if the directory was never claimed. Raises `DirectoryRefused` if the note can't be read."""
     try:
-        return msgspec.json.decode(directory.claim.read_bytes(), type=Note)
+        return msgspec.json.decode(read_file(directory.claim), type=Note)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

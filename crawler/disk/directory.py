@@ -32,7 +32,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal, Self
 
-from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, replace_file
+from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, read_file, replace_file
 from crawler.disk.holders import typed_for
 from crawler.disk.permissions import (
     read_holder,
@@ -238,7 +238,7 @@ class CrawlDirectory:
         import tomllib  # noqa: PLC0415 - new crawls have nothing to read
 
         try:
-            frontier = tomllib.loads(self.configuration.read_text(encoding="utf-8")).get("frontier")
+            frontier = tomllib.loads(read_file(self.configuration).decode()).get("frontier")
         except (FileNotFoundError, ValueError, RecursionError):
             return False
         return isinstance(frontier, dict) and "backend" in frontier

@@ -1,8 +1,10 @@
-"""Files of a crawl: replaces one as a whole, tells what it holds and whether it still has its name, and deletes
-folders."""
+"""Files of a crawl: reads or replaces one as a whole, tells what it holds and whether it still has its name, and
+deletes folders."""
 
+import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -25,6 +27,21 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
             os.fsync(file.fileno())
         new.replace(path)
         sync_directory(path.parent)
+
+
+def read_file(path: Path) -> bytes:
+    """All that a file holds. Raises `OSError`, also for a folder, and for a pipe, whose end may never come."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "expected a file, found a pipe or a device; move it away", str(path))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.durable_file import read_file
 from crawler.disk.layout import ClusterPlace, read_layout, whole_crawl
 
 
@@ -30,7 +31,7 @@ class _Start(msgspec.Struct):
 def is_demo(path: Path) -> bool:
     """Whether only `onceover demo` can go on with the crawl, because it serves the web of that crawl."""
     try:
-        return msgspec.json.decode(CrawlDirectory(path).start.read_bytes(), type=_Start).is_demo
+        return msgspec.json.decode(read_file(CrawlDirectory(path).start), type=_Start).is_demo
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 

@@ -23,7 +23,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.durable_file import replace_file
+from crawler.disk.durable_file import read_file, replace_file
 from crawler.disk.lineages import read_lineages
 from frontier import MAX_LINEAGE, MAX_PARTS, Part
 
@@ -158,7 +158,7 @@ def read_division(directory: Path) -> Layout | None:
 
 def _read(path: Path) -> Layout | None:
     try:
-        content = path.read_bytes()
+        content = read_file(path)
         _check_version(path, content)
         layout = msgspec.json.decode(content, type=Layout)
     except (FileNotFoundError, NotADirectoryError):

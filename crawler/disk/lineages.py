@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from crawler.disk.directory import LINEAGES, DirectoryRefused
-from crawler.disk.durable_file import replace_file
+from crawler.disk.durable_file import read_file, replace_file
 from frontier import MAX_LINEAGE
 
 _TIMES: Final = 4
@@ -50,7 +50,7 @@ def read_lineages(directory: Path) -> Lineages:
     """Those of the crawl in a directory. Raises `DirectoryRefused` if the file can't be read."""
     path = directory / LINEAGES
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Lineages)
+        return msgspec.json.decode(read_file(path), type=Lineages)
     except FileNotFoundError:
         return Lineages(crawl="")
     except (OSError, ValueError, RecursionError) as error:

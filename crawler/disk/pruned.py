@@ -13,7 +13,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.durable_file import replace_file
+from crawler.disk.durable_file import read_file, replace_file
 from crawler.page.number_set import NumberSet
 
 VERSION: Final = 1
@@ -94,7 +94,7 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
 def read_pruned(directory: CrawlDirectory) -> Pruned:
     """What was pruned of the output in a directory. Raises `DirectoryRefused`."""
     try:
-        found = msgspec.json.decode(directory.pruned.read_bytes(), type=Pruned)
+        found = msgspec.json.decode(read_file(directory.pruned), type=Pruned)
     except FileNotFoundError:
         return Pruned()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -204,7 +204,7 @@ class PrunedNumbers:
 def _read_numbers(directory: CrawlDirectory, name: str) -> NumberSet:
     path = _numbers_of(directory, name)
     try:
-        return NumberSet.load(path.read_bytes())
+        return NumberSet.load(read_file(path))
     except (OSError, ValueError) as error:
         raise DirectoryRefused(
             f"{path} can't be read: {error}. It says which pages were in {name}, which was deleted on purpose: restore "

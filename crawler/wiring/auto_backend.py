@@ -9,7 +9,7 @@ import msgspec
 
 from config import Config, ConfigError, Problem, settings_of, with_values
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import replace_file
+from crawler.disk.durable_file import read_file, replace_file
 from crawler.status import number_of, size
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.plugins.catalog import descriptor
@@ -76,7 +76,7 @@ def choose_backend(config: Config, directory: CrawlDirectory) -> tuple[Config, C
 
 def _stored_choice(file: Path) -> Choice | None:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Choice)
+        return msgspec.json.decode(read_file(file), type=Choice)
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -8,7 +8,7 @@ from typing import Final
 from config import Config, ConfigError, Loaded, Problem
 from crawler import __version__
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import replace_file
+from crawler.disk.durable_file import read_file, replace_file
 from crawler.disk.layout import Layout
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.descriptor import Descriptor as RuleDescriptor
@@ -99,7 +99,7 @@ def begin_suffixes(directory: CrawlDirectory) -> None:
 def use_suffixes_of(directory: CrawlDirectory) -> None:
     """Divide domains in this process as the crawl does that has this directory."""
     if directory.suffixes.exists():
-        use_suffixes(directory.suffixes.read_bytes())
+        use_suffixes(read_file(directory.suffixes))
 
 
 def agreement(
@@ -107,7 +107,7 @@ def agreement(
 ) -> dict[str, str]:
     """What all parts of a crawl must agree on, by name. `identity` is that of their states, and `configuration` what
     they were given."""
-    suffixes = directory.suffixes.read_bytes() if directory.suffixes.exists() else installed_suffixes()
+    suffixes = read_file(directory.suffixes) if directory.suffixes.exists() else installed_suffixes()
     return {
         **identity,
         "the version of onceover": __version__,

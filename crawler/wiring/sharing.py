@@ -15,7 +15,7 @@ import msgspec
 from config import Config
 from crawler.background import in_background
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import replace_file
+from crawler.disk.durable_file import read_file, replace_file
 from crawler.disk.layout import read_layout, whole_crawl
 from crawler.parts.line.services import PartService
 from crawler.shared_pace.frontier import PacedFrontier
@@ -82,7 +82,7 @@ async def _tend(frontier: Frontier) -> None:
 def _member_id(directory: CrawlDirectory) -> str:
     file = directory.visited / "member"
     try:
-        return file.read_text(encoding="ascii")
+        return read_file(file).decode("ascii")
     except (FileNotFoundError, UnicodeDecodeError):
         member = secrets.token_hex(8)
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -91,6 +91,7 @@ def test_a_file_that_this_user_may_not_read_is_not_lost(tmp_path: Path, monkeypa
     def refuse(path: Path) -> bytes:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
+    monkeypatch.setattr("crawler.disk.layout.read_file", refuse)
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(DirectoryRefused, match=r"Permission denied.*Run the command as the user of the crawl"):
         read_layout(tmp_path)
@@ -186,3 +187,20 @@ def test_a_name_that_is_not_utf_8_is_told() -> None:
     with pytest.raises(UnicodeEncodeError) as failed:
         "é".encode("ascii")
     assert known_error(failed.value) is None
+
+
+@pytest.mark.parametrize("name", ["crawl.toml", "parts.json", "start.json", "pruned.json", "public_suffix_list.dat"])
+def test_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_waited_for_by_no_command(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    crawl = make(tmp_path / "crawl", parts=2).directory
+    (crawl / name).unlink(missing_ok=True)
+    for put_there in (os.mkfifo, os.mkdir):
+        put_there(crawl / name)
+        for command in ("status", "report"):
+            ended = command_here(command, str(crawl))
+            assert ended.code == 0 or str(crawl / name) in ended.err, ended
+            assert "Traceback" not in ended.err
+        if put_there is os.mkfifo:
+            (crawl / name).unlink()

@@ -14,6 +14,7 @@ import msgspec
 from crawler.cli.operate.options import directory, note_elsewhere, part, place
 from crawler.cli.run.streams import say_result
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.durable_file import read_file
 from crawler.export.archived_text import ArchivedText
 from crawler.export.archives import Archive, archives_of
 from crawler.export.captures import Captures, Location
@@ -142,7 +143,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
 def _export_table(directory: Path, form: Format, to: Path, options: _Options) -> None:
     crawl = CrawlDirectory(directory)
     if crawl.suffixes.exists():
-        use_suffixes(crawl.suffixes.read_bytes())
+        use_suffixes(read_file(crawl.suffixes))
     read_content = None if options.text_by is None else _reader(options.text_by)
     is_located = options.locations and options.table == "pages" and form != "jsonl"
     tell: Callable[[str], None] = _tell
@@ -254,7 +255,7 @@ def _compared_with(crawl: CrawlDirectory) -> tuple[Path, ...]:
 def _setting(crawl: CrawlDirectory, section: str, name: str) -> object:
     """A setting of the crawl; None if it has none, or its configuration can't be read."""
     try:
-        return tomllib.loads(crawl.configuration.read_text("utf-8")).get(section, {}).get(name)
+        return tomllib.loads(read_file(crawl.configuration).decode()).get(section, {}).get(name)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, AttributeError, RecursionError):
         return None
 

@@ -9,6 +9,7 @@ import msgspec
 
 from config import ConfigError, Loaded, Problem, with_values
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.durable_file import read_file
 from crawler.wiring.configuration import load
 
 
@@ -52,7 +53,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     def read_from(cls, directory: CrawlDirectory) -> Self | None:
         """How the last run was started; None if a program started it."""
         try:
-            return msgspec.json.decode(directory.start.read_bytes(), type=cls)
+            return msgspec.json.decode(read_file(directory.start), type=cls)
         except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
