@@ -171,7 +171,7 @@ class RedisChannel:
 
     async def _judge(self, error: ResponseError) -> None:
         """Raise what an error means. Each is one that a script meets before it changes anything."""
-        text = str(error)
+        text = reason_of(error)
         if type(error).__name__ == "OutOfMemoryError" or text.startswith(_PASSING) or "maxmemory" in text:
             raise Unreachable(f"Redis takes no writes now: {text}") from error
         if text.startswith(_ELSEWHERE) or type(error) is not ResponseError:

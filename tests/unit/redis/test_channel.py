@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from redis import Redis
 
 from crawler.redis.channel import RedisChannel
 from crawler.redis.server import Server
 from tests.redis_server import running_redis
+from visited import Unreachable
+from visited.redis.server import Step
 
 
 @pytest.mark.parametrize("ask", [RedisChannel.cpu_s, lambda channel: channel.delete("{test:")])
@@ -24,4 +27,16 @@ async def test_no_call_gets_the_answer_to_one_that_was_cancelled(
         await asyncio.wait({asking})
         server.go_on()
         assert not channel.is_connected
+        await channel.aclose()
+
+
+async def test_what_the_server_says_can_be_continued_in_a_sentence() -> None:
+    with running_redis() as server:
+        channel = RedisChannel(lambda: Server(url=server.url), "{test:key}", prefix="test")
+        await channel.connect()
+        with Redis.from_url(server.url) as client:
+            client.config_set("min-replicas-to-write", 1)
+        with pytest.raises(Unreachable, match="Redis takes no writes now: NOREPLICAS") as raised:
+            await channel.run(Step("return redis.call('SET', KEYS[1], '1')", ["{test:key}"], []))
+        assert not str(raised.value).endswith(".")
         await channel.aclose()
