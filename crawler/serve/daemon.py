@@ -12,6 +12,7 @@ import msgspec
 
 from config import Loaded
 from crawler.background import in_background
+from crawler.disk.durable_file import sync_directory
 from crawler.serve.folder import SUFFIX, Found, read_folder
 from crawler.serve.inspection import Commands, reload_settings
 from crawler.serve.keeper import Keeper
@@ -172,6 +173,7 @@ class Daemon:
         if keeper.facts.crawl_process is not None:
             raise CrawlRuns
         (self.home / f"{name}{SUFFIX}").unlink(missing_ok=True)  # first: where it can't be deleted, nothing changes
+        sync_directory(self.home)  # or a power failure would bring it back
         keeper.change(life.removed)
         keeper.leave()
         await asyncio.wait({self._tasks[name]})

@@ -66,6 +66,19 @@ async def test_a_crawl_that_has_started_meanwhile_is_not_deleted(daemon: Daemon)
     assert (daemon.home / "a.toml").exists()
 
 
+async def test_a_crawl_that_was_deleted_does_not_come_back_after_a_power_failure(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[Path, bool]] = []
+    file = daemon.home / "a.toml"
+    monkeypatch.setattr("crawler.serve.daemon.sync_directory", lambda path: synced.append((path, file.exists())))
+    keeper = daemon.keepers["a"]
+    keeper.facts = msgspec.structs.replace(keeper.facts, process=None)
+    daemon._tasks["a"] = asyncio.create_task(asyncio.sleep(0))
+    await daemon.delete("a")
+    assert synced == [(daemon.home, False)]
+
+
 async def test_a_crawl_whose_memory_cannot_be_read_is_shown_and_does_nothing_until_it_can(tmp_path: Path) -> None:
     with Home(tmp_path) as home:
         for name in ("a", "b"):
