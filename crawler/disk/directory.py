@@ -157,6 +157,8 @@ class CrawlDirectory:
                 raise DirectoryRefused(why)
             if (self.path / RESTORING).exists():
                 raise DirectoryRefused(f"{self.path} was restored in part: run the same `onceover restore` again")
+            if self.lock.exists() and not self.lock.is_file():
+                raise DirectoryRefused(f"expected a file, found something else: {self.lock}; move it away")
             folders = [folder for folder in (self.path, self.frontier) if folder.is_dir()]
         except PermissionError:
             folders = [self.path]

@@ -4,7 +4,7 @@ lock."""
 import fcntl
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -19,7 +19,20 @@ def why_no_place(directory: Path, folders: Sequence[Path], *, is_foreign: bool) 
         return missing
     files = [path for path in folders if not is_foreign and path.exists() and not path.is_dir()]
     then = "move it away, then run the same command again"
-    return f"expected a folder, found a file: {files[0]}; {then}" if files else None
+    if files:
+        return f"expected a folder, found a file: {files[0]}; {then}"
+    pipe = None if is_foreign else next(_pipes(folders), None)
+    return None if pipe is None else f"expected a file, found a pipe: {pipe}; {then}"
+
+
+def _pipes(folders: Sequence[Path]) -> Iterator[str]:
+    """Pipes where files are expected. Whoever reads one waits for its end, which may never come."""
+    for folder in folders:
+        if folder.is_dir() and os.access(folder, os.R_OK | os.X_OK):
+            with os.scandir(folder) as entries:
+                yield from (
+                    each.path for each in entries if not (each.is_file() or each.is_dir()) and Path(each.path).is_fifo()
+                )
 
 
 def _why_missing(folder: Path) -> str | None:

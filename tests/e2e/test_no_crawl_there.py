@@ -189,7 +189,7 @@ def test_a_name_that_is_not_utf_8_is_told() -> None:
     assert known_error(failed.value) is None
 
 
-@pytest.mark.parametrize("name", ["crawl.toml", "parts.json", "start.json", "pruned.json", "public_suffix_list.dat"])
+@pytest.mark.parametrize("name", ["crawl.toml", "parts.json", "start.json", "public_suffix_list.dat", "lock"])
 def test_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_waited_for_by_no_command(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,3 +204,14 @@ def test_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_waited_for_by_no_com
             assert "Traceback" not in ended.err
         if put_there is os.mkfifo:
             (crawl / name).unlink()
+
+
+@pytest.mark.parametrize("name", ["frontier/CURRENT", "frontier/000099.log", "records/records-00000.jsonl"])
+def test_a_pipe_among_the_files_of_a_crawl_is_refused_and_waited_for_by_no_command(name: str, tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    pipe = crawl / name
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    commands = [("status", "{}"), ("report", "{}"), ("inspect", "{}", "fsck"), ("inspect", "{}", "fsck", "--repair")]
+    for command in commands:
+        assert f"expected a file, found a pipe: {pipe}; move it away" in said(command, crawl)
