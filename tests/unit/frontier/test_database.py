@@ -1,5 +1,7 @@
 """Whatever is damaged in a table of LevelDB, no read takes it for the end of what there is."""
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import closing
