@@ -24,6 +24,7 @@ _WHAT_TO_DO = {
     errno.EROFS: "mount its file system for writing, too",
     errno.EMFILE: _OPEN_FILES,
     errno.ENFILE: _OPEN_FILES,
+    errno.EFBIG: "raise the limit of the size of files (`ulimit -f`)",
     errno.ENOMEM: "give it more memory",
     errno.EINTR: "wait a moment",
     errno.EAGAIN: "wait a moment",

@@ -151,6 +151,7 @@ class Failing:
         (errno.EACCES, "let this user read and write its files", False),
         (errno.EROFS, "mount its file system for writing", False),
         (errno.EMFILE, "raise the limit of open files", False),
+        (errno.EFBIG, "raise the limit of the size of files", False),
         (errno.EINTR, "wait a moment", False),
         (errno.EIO, "repair the disk, which the log of the kernel names", False),
         (errno.ENOENT, "", True),
