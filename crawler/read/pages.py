@@ -113,8 +113,9 @@ class PageReader:
         size = len(html)
         html = html[: readable_bytes(html) if is_xhtml else MAX_READ_BYTES]
         simhash = self._simhash(html, is_markup=True)
-        reader, readable = self._read(self._document(xhtml_to_html(html) if is_xhtml else html))
-        readable = min(readable, len(html))
+        document = self._document(xhtml_to_html(html) if is_xhtml else html)
+        reader, unread = self._read(document, is_cut=is_xhtml)
+        readable = len(html) - unread
         base_url = base_url_of(page.url, reader.base_href)
         beyond = base_beyond_web(page.url, reader.base_href)
         robots = reader.robots | robots_tag_words(headers.robots, self._robots_names)
@@ -161,15 +162,15 @@ class PageReader:
     def _document(self, html: bytes) -> Document:
         return Document(html=html, robots_names=self._robots_names, options=self._options)
 
-    def _read(self, document: Document) -> tuple[ElementReader[Any], int]:
-        """Read a document, and say how many bytes of it: all that can be scanned, but no more than a tree may have."""
-        html = document.html
+    def _read(self, document: Document, *, is_cut: bool = True) -> tuple[ElementReader[Any], int]:
+        """Read a document, and say how many bytes at its end are not read. It is scanned whole, but parsed only as far
+        as a tree may have room for it. `is_cut` says that it goes no further."""
         if self._scan is not None and (reader := self._scan(document)) is not None:
-            return reader, len(html)
-        readable = readable_bytes(html)
-        html = html[:readable]
+            return reader, 0
+        html = document.html if is_cut else document.html[: readable_bytes(document.html)]
+        unread = len(document.html) - len(html)
         html = flatten(html) if is_hostile(html) else html
-        return self._parse(msgspec.structs.replace(document, html=html)), readable
+        return self._parse(msgspec.structs.replace(document, html=html)), unread
 
     def _all_links(
         self, reader: ElementReader[Any], base_url: str, *, growth: _Growth, encoding: Encoding, depth: int = 1

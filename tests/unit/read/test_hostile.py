@@ -198,6 +198,16 @@ def test_a_page_of_which_no_tree_is_built_may_have_more_tags() -> None:
     assert found.error is None
 
 
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("content", [b"<h:p><![CDATA[shorter as HTML]]></h:p>", b"<h:q/>" * (MAX_TAGS // 2 + 1)])
+def test_xhtml_is_read_whole_however_long_it_is_as_html(make: Make, content: bytes) -> None:
+    root = b'<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:body>'
+    html = root + content + b'<h:a href="last">y</h:a></h:body></h:html>'
+    found = make().extract(page(html, headers=(("Content-Type", "application/xhtml+xml"),)))
+    assert [link.href for link in found.links] == ["last"]
+    assert found.error is None
+
+
 @pytest.mark.parametrize("tag", ["<a href=x>", "<meta name=robots content=x>", "<q style='cursor:url(x)'>"])
 def test_a_page_with_more_links_or_elements_than_memory_is_read_in_part(tag: str) -> None:
     found = lexbor_extractor().extract(page(b"<a href=first>x</a>" + tag.encode() * (MAX_TAGS + 100)))
