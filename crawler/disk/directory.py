@@ -153,11 +153,12 @@ class CrawlDirectory:
         somebody else, or is a file."""
         try:
             folders = [self.frontier, self.visited, *self.output]
-            if why := why_no_place(self.path, folders, is_foreign=self.path.is_dir() and self._is_foreign()):
+            is_foreign = self.path.is_dir() and self._is_foreign()
+            if why := why_no_place(self.path, folders, is_foreign=is_foreign):
                 raise DirectoryRefused(why)
             if (self.path / RESTORING).exists():
                 raise DirectoryRefused(f"{self.path} was restored in part: run the same `onceover restore` again")
-            if self.lock.exists() and not self.lock.is_file():
+            if not is_foreign and self.lock.exists() and not self.lock.is_file():
                 raise DirectoryRefused(f"expected a file, found something else: {self.lock}; move it away")
             folders = [folder for folder in (self.path, self.frontier) if folder.is_dir()]
         except PermissionError:

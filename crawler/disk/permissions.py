@@ -4,6 +4,7 @@ lock."""
 import fcntl
 import os
 import shlex
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,9 +31,14 @@ def _pipes(folders: Sequence[Path]) -> Iterator[str]:
     for folder in folders:
         if folder.is_dir() and os.access(folder, os.R_OK | os.X_OK):
             with os.scandir(folder) as entries:
-                yield from (
-                    each.path for each in entries if not (each.is_file() or each.is_dir()) and Path(each.path).is_fifo()
-                )
+                yield from (each.path for each in entries if _is_pipe(each))
+
+
+def _is_pipe(entry: os.DirEntry[str]) -> bool:
+    try:
+        return not (entry.is_file() or entry.is_dir()) and stat.S_ISFIFO(entry.stat().st_mode)
+    except OSError:
+        return False  # a link that leads nowhere: only who reads it needs to know
 
 
 def _why_missing(folder: Path) -> str | None:

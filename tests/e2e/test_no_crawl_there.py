@@ -215,3 +215,16 @@ def test_a_pipe_among_the_files_of_a_crawl_is_refused_and_waited_for_by_no_comma
     commands = [("status", "{}"), ("report", "{}"), ("inspect", "{}", "fsck"), ("inspect", "{}", "fsck", "--repair")]
     for command in commands:
         assert f"expected a file, found a pipe: {pipe}; move it away" in said(command, crawl)
+
+
+def test_a_folder_that_others_call_lock_is_left_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "lock").mkdir()
+    (tmp_path / "notes.txt").touch()
+    assert f"there is no crawl in {tmp_path}: expected" in said(("status", "{}"), tmp_path)
+
+
+def test_a_link_that_leads_nowhere_stands_in_no_way(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    for name, target in (("circle", "circle"), ("missing", "nowhere")):
+        (crawl / "records" / name).symlink_to(target)
+    assert command_here("status", str(crawl)).code == 0
