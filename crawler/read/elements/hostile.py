@@ -17,7 +17,7 @@ from typing import Final
 from crawler.read.elements.markup import Survey, kinds_of_formatting, survey
 
 MAX_TAGS: Final = 150_000
-"""Start and end tags that we read of a document: 40 MB of memory, 0.1 s."""
+"""Start and end tags that a tree may have: 40 MB of memory, 0.1 s."""
 MAX_READ_BYTES: Final = 10_000_000
 """Limit per document; a tree takes five times as much memory, even for text alone."""
 MAX_NULS: Final = 20_000
