@@ -153,7 +153,7 @@ def _check_files(path: Path, mode: int) -> None:
     """Find out what keeps the system from opening a database: SQLite does not tell, and waits for ever for a pipe.
     Raises `OSError`."""
     if mode & os.W_OK and not os.access(path.parent, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
+        raise _denial(path.parent, mode)
     for place in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
         try:
             found = place.stat()
@@ -164,7 +164,13 @@ def _check_files(path: Path, mode: int) -> None:
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "expected a file, found a pipe or a device; move it away", str(place))
         if not os.access(place, mode):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+            raise _denial(place, mode)
+
+
+def _denial(place: Path, mode: int) -> OSError:
+    is_mounted_to_read = mode & os.W_OK and os.statvfs(place).f_flag & os.ST_RDONLY
+    number = errno.EROFS if is_mounted_to_read else errno.EACCES
+    return OSError(number, os.strerror(number), str(place))
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -222,6 +222,13 @@ def test_a_file_without_permission_is_told_as_such(
     assert error_text(raised.value) == f"Permission denied: {place}; change its permissions"
 
 
+def test_a_file_on_a_disk_that_can_only_be_read_is_told_as_such(tmp_path: Path) -> None:
+    with mounted("-o", "size=1m,ro", at=tmp_path / "disk") as disk:
+        with pytest.raises(OSError) as raised:  # noqa: PT011 - its text is compared
+            open_sink(disk)
+        assert error_text(raised.value) == f"Read-only file system: {disk}"
+
+
 def test_a_path_that_is_too_long_for_sqlite_is_told_as_such(tmp_path: Path) -> None:
     folder = tmp_path / ("a" * 250) / ("b" * 250)
     folder.mkdir(parents=True)
