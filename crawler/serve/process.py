@@ -21,6 +21,7 @@ import msgspec
 from crawler.codes.exit_codes import FAILED, STOPPED
 from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import READS, CrawlDirectory
+from crawler.disk.durable_file import read_file
 from crawler.disk.free_space import DISK_IS_FULL, free_bytes
 from crawler.disk.permissions import read_holder
 from crawler.serve.life.endings import BY_COMMAND, Ended
@@ -218,7 +219,7 @@ def how_it_ended(process: CrawlProcess, output: Output, directory: str, *, is_fo
 def _left_in_lock(directory: Path) -> str | None:
     """How the last run of a crawl ended, if that is known: not if it was killed."""
     try:
-        return CrawlDirectory(directory).lock.read_text(encoding="ascii", errors="replace")
+        return read_file(CrawlDirectory(directory).lock).decode("ascii", "replace")
     except OSError:
         return None
 
@@ -249,8 +250,11 @@ def last_answer(process: Process, output: Output) -> CrawlStatus | None:
 def lock_holder(directory: Path) -> int | None:
     """The process that holds the lock of a crawl directory; None if nobody does, or only to read, or there is no
     crawl."""
+    path = CrawlDirectory(directory).lock
     try:
-        lock = CrawlDirectory(directory).lock.open("rb")
+        if not path.is_file():
+            return None  # to open a pipe would take until somebody writes to it
+        lock = path.open("rb")
     except OSError:
         return None
     with lock:

@@ -52,6 +52,11 @@ def test_the_daemon_knows_who_runs_or_changes_a_crawl(tmp_path: Path, to: Purpos
         assert lock_holder(tmp_path) == (os.getpid() if is_told else None)
 
 
+def test_the_daemon_waits_for_no_pipe_in_place_of_a_lock(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lock")
+    assert lock_holder(tmp_path) is None
+
+
 def test_a_look_at_a_lock_that_nobody_has_refuses_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with CrawlDirectory(tmp_path / "a") as crawl:
         assert lock_holder(crawl.path) == os.getpid()
