@@ -5,7 +5,7 @@ import msgspec
 from rich import box
 from rich.table import Table
 
-from crawler.cli.run.streams import say_result
+from crawler.cli.run.streams import say_result, while_read
 from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of
@@ -25,7 +25,8 @@ def plugins(as_json: bool) -> int:
     if as_json:
         say_result(msgspec.json.encode(found))
     else:
-        _show(found)
+        with while_read():
+            _show(found)
     return FAILED if any(each.broken for each in found) else COMPLETE
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.crawling import COMPLETE, FAILED, ONCEOVER, USAGE, environment
 from tests.unit.operate.stored_crawls import StoredCrawl, make
+from tests.unit.operate.test_report_lists import record, written
 
 
 @pytest.fixture
@@ -67,6 +68,15 @@ def test_a_wrong_configuration_is_one_although_nobody_reads_of_those_before_it(
     assert unread("config", "check", good, *options) == (COMPLETE, "")
     code, _ = unread("config", "check", good, bad, *options)
     assert code == USAGE
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--csv",)])
+def test_a_list_with_rows_fails_a_build_although_nobody_reads_them(tmp_path: Path, options: tuple[str, ...]) -> None:
+    crawl = make(tmp_path / "crawl")
+    shutil.rmtree(crawl.directory / "records")
+    written(crawl.directory / "records", record(1, "/gone", status=404))
+    assert unread("report", crawl.directory, "dead-links", *options) == (COMPLETE, "")
+    assert unread("report", crawl.directory, "dead-links", "--exit-code", *options) == (FAILED, "")
 
 
 def test_a_list_of_which_a_line_is_read_is_no_failure() -> None:

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from crawler.cli.operate.options import as_json, directory, note_elsewhere, part, place
-from crawler.cli.run.streams import stdout_for_programs
+from crawler.cli.run.streams import stdout_for_programs, while_read
 from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.export.aside import written_aside
@@ -85,16 +85,17 @@ def report(
     directory = place(directory, part)
     note_elsewhere(directory)
     found = make_report(directory, wanted, limit=limit)
-    if as_csv:
-        write_csv(found, wanted[0], stdout_for_programs())
-        for line in unknown_lines(found):
-            click.echo(line, err=True)
-    elif as_json:
-        left_out = {*_SUMMED_UP} - {*wanted}
-        shown = {name: value for name, value in msgspec.to_builtins(found).items() if name not in left_out}
-        click.echo(msgspec.json.encode(shown))
-    else:
-        _print(found, wanted)
+    with while_read():
+        if as_csv:
+            write_csv(found, wanted[0], stdout_for_programs())
+            for line in unknown_lines(found):
+                click.echo(line, err=True)
+        elif as_json:
+            left_out = {*_SUMMED_UP} - {*wanted}
+            shown = {name: value for name, value in msgspec.to_builtins(found).items() if name not in left_out}
+            click.echo(msgspec.json.encode(shown))
+        else:
+            _print(found, wanted)
     return FAILED if exit_code and any(may_have_rows(found, name) for name in findings) else COMPLETE
 
 

@@ -4,6 +4,8 @@ its exit code does not change."""
 import os
 import select
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
@@ -85,6 +87,16 @@ def say_result(text: object) -> None:
         if error.errno in DISK_FULL:
             raise
         _discard(sys.stdout)
+
+
+@contextmanager
+def while_read() -> Iterator[None]:
+    """Leave what is within if whoever reads it has enough, as `head` has. That is no failure."""
+    try:
+        yield
+    except BrokenPipeError:
+        if not drop_unprinted():
+            raise
 
 
 def drop_unprinted() -> bool:
