@@ -59,7 +59,7 @@ class Home:
                 folder.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            if error.errno == errno.ENOSPC:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
             raise HomeInUse(
                 f"the folder {self.path} can't be served: expected one that the daemon can write to, found: "

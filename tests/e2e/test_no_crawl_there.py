@@ -15,6 +15,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.going_on import how_to_go_on
 from crawler.disk.layout import read_layout
 from crawler.operate.opening import is_of_daemon
+from crawler.serve.records import Home
 from tests.e2e.crawling import tree
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import make
@@ -228,3 +229,23 @@ def test_a_link_that_leads_nowhere_stands_in_no_way(tmp_path: Path) -> None:
     for name, target in (("circle", "circle"), ("missing", "nowhere")):
         (crawl / "records" / name).symlink_to(target)
     assert command_here("status", str(crawl)).code == 0
+
+
+def test_a_daemon_says_what_is_in_place_of_its_files(tmp_path: Path) -> None:
+    place = tmp_path / "daemon"
+    place.touch()
+    told = command_here("daemon", str(tmp_path)).err
+    assert told.startswith(f"onceover: expected a folder, found a file: {place}; move it away, ")
+    place.unlink()
+    (place / "lock").mkdir(parents=True)
+    told = command_here("daemon", str(tmp_path)).err
+    assert told.startswith(f"onceover: expected a file, found a folder: {place / 'lock'}; move it away, ")
+
+
+def test_a_daemon_for_which_the_disk_has_no_room_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, **_: object) -> None:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT), str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(OSError, match="Disk quota exceeded"), Home(tmp_path):
+        pass
