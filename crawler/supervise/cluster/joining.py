@@ -45,7 +45,11 @@ class Joined:
         self._directory = directory
         self._program = version
         self.home = MachineDirectory(directory)
+        here = self.home.identity()
         self.home.learn(cluster)
+        is_same = here.configuration_version == cluster.identity.configuration_version
+        self.has_replaced = is_same and here.configuration != cluster.identity.configuration
+        """Whether other settings stood here than the crawl has, and those of the crawl do now."""
         self.version = 0
         """Of the configuration that this machine has taken over."""
         self._plan = self._make_plan(cluster)
@@ -85,8 +89,8 @@ def _options(reached: Loaded) -> dict[str, str | None]:
 @asynccontextmanager
 async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[str], object]) -> AsyncIterator[Joined]:
     """Lock the directory of a machine, and make it one of the crawl that the server of `reached` has. `on_wait` is told
-    what is waited for. A machine that has run with this server waits for it, as while it runs; for another one the
-    address may be wrong. Raises `ConfigError` and `DirectoryRefused`."""
+    what is waited for, and that settings were replaced. A machine that has run with this server waits for it, as while
+    it runs; for another one the address may be wrong. Raises `ConfigError` and `DirectoryRefused`."""
     prefix = reached.config.exchange.prefix
     async with _reach(reached, on_wait if _has_run(reached, path) else None) as client:
         with locked_to_run(path) as directory:
@@ -97,7 +101,13 @@ async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[
             register, cluster = await _find(reached, client, directory, on_wait)
             begin_machine(directory, cluster.identity, url=str(redis_server(reached)), prefix=prefix)
             use_suffixes_of(directory)
-            yield Joined(reached, register, cluster, directory, version)
+            joined = Joined(reached, register, cluster, directory, version)
+            if joined.has_replaced:
+                on_wait(
+                    f"{directory.configuration} had other settings than Redis has for all machines, and has these now. "
+                    f"`onceover set {path} KEY=VALUE` changes them while the crawl runs."
+                )
+            yield joined
 
 
 def _has_run(reached: Loaded, path: Path) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import redis
 
-from config import render_toml
+from config import Loaded, render_toml
 from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.values import Cluster
 from crawler.disk.directory import CrawlDirectory
@@ -120,14 +120,18 @@ def test_a_machine_goes_on_with_the_server_and_the_prefix_of_its_crawl(tmp_path:
     assert how_to_go_on(tmp_path) == f"onceover crawl --dir {tmp_path}"
 
 
-async def _tell_of_parts(directory: Path, url: str, until: str, listed: str) -> tuple[list[str], Cluster]:
-    """What a machine that runs one part says until `until`, and then until Redis lists it with `listed`."""
+def _reached(url: str) -> Loaded:
     options = {
         "exchange.url": ("a test", url),
         "exchange.prefix": ("a test", "test"),
         "exchange.backend": ("a test", "redis"),
     }
-    reached, told = load(None, options=options, environ={}, require_seeds=False), list[str]()
+    return load(None, options=options, environ={}, require_seeds=False)
+
+
+async def _tell_of_parts(directory: Path, url: str, until: str, listed: str) -> tuple[list[str], Cluster]:
+    """What a machine that runs one part says until `until`, and then until Redis lists it with `listed`."""
+    told = list[str]()
     told_enough = asyncio.Event()
 
     def tell(text: str) -> None:
@@ -135,7 +139,7 @@ async def _tell_of_parts(directory: Path, url: str, until: str, listed: str) -> 
         if until in text:
             told_enough.set()
 
-    async with join(reached, directory, version="1", on_wait=tell) as joined:
+    async with join(_reached(url), directory, version="1", on_wait=tell) as joined:
         exchange = await RedisExchange.begin(joined.server, "agent", prefix=joined.exchange_prefix, wire=WIRE)
         agent = CrawlAgent(joined, exchange, max_parts=1, tell=tell)
         running = asyncio.create_task(agent.run())
@@ -157,6 +161,25 @@ def test_a_machine_says_what_redis_has_forgotten_and_which_parts_it_has_no_room_
     assert told[1:] == ["part 2 waits: this machine runs no more than 1 part (--max-parts)."]
     [agent] = cluster.agents.values()
     assert agent.parts == {0: "waits for its lease", 2: "this machine runs no more than 1 part (--max-parts)"}
+
+
+async def _join(directory: Path, url: str) -> list[str]:
+    """What a machine says when it joins its crawl."""
+    told = list[str]()
+    async with join(_reached(url), directory, version="1", on_wait=told.append):
+        return told
+
+
+def test_a_machine_says_that_redis_has_other_settings_than_it_had_alone(tmp_path: Path, server: RedisServer) -> None:
+    directory = made(tmp_path)
+    asyncio.run(_join(directory, server.url))
+    file = directory / "crawl.toml"
+    before = file.read_text()
+    file.write_text(f"{before}\n[limits]\nseconds = 9\n")
+    [told] = asyncio.run(_join(directory, server.url))
+    assert told.startswith(f"{file} had other settings than Redis has for all machines, and has these now. ")
+    assert file.read_text() == before
+    assert asyncio.run(_join(directory, server.url)) == []
 
 
 def test_a_machine_says_which_of_its_directories_were_replaced_by_adopting_their_part(
