@@ -10,9 +10,9 @@ from crawler.course.history import History
 
 def read_history(path: Path) -> History:
     """The history in a file; an empty one if that is missing or damaged, because a crawl can do without."""
-    if not path.is_file():
-        return History()  # of a pipe, the end might never come
     try:
+        if not path.is_file():
+            return History()  # of a pipe, the end might never come
         return msgspec.json.decode(path.read_bytes(), type=History)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return History()

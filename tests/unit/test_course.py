@@ -1,5 +1,7 @@
 """The course of a crawl: discovered against finished over time, and how long the rest takes."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,21 @@ def test_a_history_outlasts_its_process_and_a_damaged_one_begins_anew(tmp_path: 
     assert read_history(path) == history
     path.write_bytes(path.read_bytes()[:-3])
     assert read_history(path).points == []
+
+
+def test_a_history_to_which_access_is_denied_counts_as_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deny(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    path = tmp_path / "course.json"
+    path.touch()
+    with monkeypatch.context() as denied:
+        denied.setattr(os, "stat", deny)
+        denied.setattr(os, "open", deny)
+        assert read_history(path) == History()
+    path.unlink()
+    os.mkfifo(path)
+    assert read_history(path) == History()
 
 
 def test_a_history_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
