@@ -63,7 +63,7 @@ def _free(status: ClusterStatus) -> Iterator[str]:
 def _silent(status: ClusterStatus) -> Iterator[str]:
     for machine in status.machines:
         # Others may have adopted its parts, or got their directories.
-        has_parts = any(status.parts[part].holder in (None, machine.holder) for part in machine.parts)
+        has_parts = any(part.part in machine.parts and part.holder in (None, machine.holder) for part in status.parts)
         if has_parts and machine.silent_s > _SILENT_LEASES * status.lease_s:
             yield (
                 f"{machine.host} (process {machine.pid}, {machine.directory}) has said nothing for "

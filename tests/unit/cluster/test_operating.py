@@ -174,7 +174,7 @@ def test_a_machine_that_starts_again_takes_the_place_of_its_dead_process(site: S
 def test_a_dead_machine_whose_parts_others_run_need_not_be_started_again(site: Site) -> None:
     site.init()
     site.open(0, A)
-    for holder, parts in ((A, [0]), (B, [0]), ("host-c:19", [0, 1])):
+    for holder, parts in ((A, [0]), (B, [0, 99]), ("host-c:19", [0, 1])):
         host, pid = holder.split(":")[:2]
         said = Agent(host=host, pid=int(pid), directory="/srv/crawl", parts=dict.fromkeys(parts, "12 pages"))
         site.tell(holder, said)
