@@ -115,7 +115,8 @@ def _capture(content: bytes) -> Capture | None:
     length = whole_number(fields.get("content-length", "0"))
     if (number is None and purpose is None) or length is None or fields.get("warc-type") == "warcinfo":
         return None
-    kind, original = fields.get("warc-type", ""), fields.get("warc-refers-to-target-uri")
+    # Earlier versions took the brackets that wget writes for a part of the URL.
+    kind, original = fields.get("warc-type", ""), fields.get("warc-refers-to-target-uri", "").strip("<>")
     return Capture(
         kind="text" if kind == "conversion" and fields.get("content-type") == TEXT else kind,
         number=-1 if number is None else number,

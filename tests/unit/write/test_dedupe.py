@@ -21,6 +21,7 @@ from crawler.write.dedupe.originals import Originals, open_originals
 from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.dedupe.sources import check_beginnings, response_of, responses_in, sha1_of, sources_in
 from crawler.write.warc import WarcOptions, WarcSink
+from crawler.write.warc_reader import captures_at
 from crawler.write.warc_records import Original
 from tests.unit.write.samples import NOON, Archived, archived, page, record_of
 
@@ -134,6 +135,17 @@ def test_a_revisit_names_what_wget_has_archived_without_its_angle_brackets(tmp_p
     (tmp_path / "wget.warc.gz").write_bytes(gzip.compress(f"{head}HTTP/1.1 200 OK\r\n\r\nbody\r\n\r\n".encode()))
     [source] = sources_in([tmp_path])
     assert [each.url for each in responses_in(Path(source.path))] == ["http://a.test/x"]
+
+
+def test_an_older_revisit_with_the_angle_brackets_of_wget_refers_to_the_same_url(tmp_path: Path) -> None:
+    head = (
+        "WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Target-URI: http://b.test/\r\nX-Onceover-Number: 1\r\n"
+        "WARC-Refers-To-Target-URI: <http://a.test/x>\r\nWARC-Refers-To-Date: 2026-11-20T18:38:16Z\r\n\r\n"
+    )
+    path = tmp_path / "now.warc.gz"
+    path.write_bytes(gzip.compress(head.encode()))
+    [found] = captures_at(path, 0, max_bytes=10_000)
+    assert found.refers_to == ("http://a.test/x", "2026-11-20T18:38:16Z")
 
 
 async def test_an_archive_that_its_crawl_completes_or_deletes_meanwhile_is_no_error(tmp_path: Path) -> None:
