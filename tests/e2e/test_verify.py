@@ -238,7 +238,7 @@ def test_a_database_that_somebody_has_locked_is_not_called_damaged(
         database.execute("CREATE TABLE notes (text)")
         told = only_problem(crawl)
     assert told.startswith("unread: the sink can't be read now, so nothing of it was compared: ")
-    assert "database is locked" in told
+    assert "another process has locked the database" in told
 
 
 def test_the_ledger_has_urls_and_the_outputs_have_visits(crawl: Path) -> None:
