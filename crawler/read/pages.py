@@ -167,10 +167,13 @@ class PageReader:
         as a tree may have room for it. `is_cut` says that it goes no further."""
         if self._scan is not None and (reader := self._scan(document)) is not None:
             return reader, 0
-        html = document.html if is_cut else document.html[: readable_bytes(document.html)]
-        unread = len(document.html) - len(html)
+        html = document.html
+        if not is_cut and (readable := readable_bytes(html)) < len(html):
+            # What is too much for a scan of the whole may be little enough in that part.
+            reader, _ = self._read(msgspec.structs.replace(document, html=html[:readable]))
+            return reader, len(html) - readable
         html = flatten(html) if is_hostile(html) else html
-        return self._parse(msgspec.structs.replace(document, html=html)), unread
+        return self._parse(msgspec.structs.replace(document, html=html)), 0
 
     def _all_links(
         self, reader: ElementReader[Any], base_url: str, *, growth: _Growth, encoding: Encoding, depth: int = 1

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from crawler.page import LinkKind
+from crawler.read.elements.element_reader import MAX_LINKS, Document, ElementReader
 from crawler.read.elements.flatten import flatten
 from crawler.read.elements.hostile import (
     MAX_NULS,
@@ -18,9 +19,10 @@ from crawler.read.elements.speculative import MAX_SCRIPT_CHARACTERS, script_urls
 from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.html import lexbor_trees
 from crawler.read.html.lexbor import lexbor_extractor
-from crawler.read.html.scan import IS_COMPILED
+from crawler.read.html.scan import IS_COMPILED, scan
 from crawler.read.html.turbohtml import turbohtml_extractor
 from crawler.read.options import Options
+from crawler.read.pages import PageReader
 from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.read.extractors import MAKERS, Make
 from tests.unit.read.suites import page, real_pages
@@ -214,6 +216,16 @@ def test_a_page_with_more_links_or_elements_than_memory_is_read_in_part(tag: str
     assert found.links[0].href == "first"
     assert found.error is not None
     assert found.error.startswith("too much to parse")
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="built without the compiled scan of pages")
+def test_of_a_page_with_more_links_than_memory_no_tree_is_built() -> None:
+    def parse(_: Document) -> ElementReader[str]:
+        raise AssertionError("parsed")
+
+    found = PageReader(parse, scan=scan).extract(page(b"<a href=x>" * (MAX_TAGS + 100)))
+    assert found.error == f"too much to parse: read the first {10 * (MAX_TAGS - 1)} bytes"
+    assert len(found.links) == MAX_LINKS
 
 
 def test_documents_within_a_page_may_have_as_many_tags_together_as_a_page() -> None:
