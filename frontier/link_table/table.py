@@ -81,7 +81,8 @@ class PythonLinkTable:
     def take(self, most: int, below: int, /) -> tuple[list[LinkCount], bool]:
         counts, waiting = self._counts, self._round
         if not waiting:
-            waiting.extend(reversed(counts))
+            waiting.extend(list(counts))  # in one step: the garbage collector may run code that adds others
+            waiting.reverse()
         taken: list[LinkCount] = []
         while waiting and len(taken) < most:
             digest = waiting.pop()
