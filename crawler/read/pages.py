@@ -163,8 +163,8 @@ class PageReader:
         return Document(html=html, robots_names=self._robots_names, options=self._options)
 
     def _read(self, document: Document, *, is_cut: bool = True) -> tuple[ElementReader[Any], int]:
-        """Read a document, and say how many bytes at its end are not read. It is scanned whole, but parsed only as far
-        as a tree may have room for it. `is_cut` says that it goes no further."""
+        """Read a document, and say how many bytes at its end were not read. The scan may read all of it, a parser only
+        as much as `readable_bytes` allows. `is_cut`: it was cut to that before."""
         if self._scan is not None and (reader := self._scan(document)) is not None:
             return reader, 0
         html = document.html
