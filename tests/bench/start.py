@@ -31,6 +31,9 @@ MEANINGS = {
     "libraries_times_python": "times an empty Python: only importing aiohttp, click and msgspec",
 }
 
+_LIKE_COMMANDS = "import gc; gc.disable()"
+"""As commands do until they have imported what they need; then they call `gc.freeze()`."""
+
 
 def main() -> None:
     asked = options(__doc__ or "")
@@ -40,8 +43,8 @@ def main() -> None:
             "python": ("-c", "pass"),
             "version": ("-m", "onceover_crawler", "--version"),
             "one_page": ("-m", "onceover_crawler", "crawl", "--fresh", *_crawl(port, Path(name))),
-            "imports": ("-c", "import gc; gc.disable(); import crawler.cli.crawl"),
-            "libraries": ("-c", "import gc; gc.disable(); import aiohttp, click, msgspec"),
+            "imports": ("-c", f"{_LIKE_COMMANDS}; from crawler.cli import Commands; Commands()['crawl']; gc.freeze()"),
+            "libraries": ("-c", f"{_LIKE_COMMANDS}; import aiohttp, click, msgspec; gc.freeze()"),
         }
         for command in commands.values():
             cpu_s([sys.executable, *command])
