@@ -9,7 +9,7 @@ import msgspec
 from crawler.components import Components, PipelineOptions
 from crawler.pipeline import Pipeline
 from crawler.politeness.slow_threshold import SlowThreshold
-from crawler.slots import Permits, Slots
+from crawler.slots import Permits, Slot
 
 
 class Ending(StrEnum):
@@ -58,7 +58,7 @@ class Engine:
             components, options=options or PipelineOptions(), on_response=self._slow_threshold.add_response
         )
         self.counters = self._pipeline.counters
-        self._slots = Slots(concurrency, slow_after_s=lambda: self._slow_threshold.limit_s)
+        self._slots = Permits(concurrency)
         self._limits = limits
         self._on_stop = on_stop
         self._page_permits = Permits(limits.pages)
@@ -111,7 +111,7 @@ class Engine:
     def set_concurrency(self, concurrency: int, *, spare: int) -> None:
         """URLs in flight are finished, also if they are now too many."""
         self._workers = concurrency + spare
-        self._slots.resize(concurrency)
+        self._slots.set_limit(concurrency)
         if self._working:
             self._start_worker()
 
@@ -152,7 +152,7 @@ class Engine:
 
     async def _process_leases(self) -> None:
         leases = aiter(self._components.frontier)
-        with self._slots.slot() as slot:
+        with Slot(self._slots, slow_after_s=lambda: self._slow_threshold.limit_s) as slot:
             while self._working <= self._workers:
                 await slot.take()
                 await self._page_permits.take()

@@ -1,5 +1,4 @@
-"""Limits how many URLs are processed at once, without those that wait for a slow server, and keeps them in step. The
-limits may change while others wait."""
+"""Limits how many URLs are processed at once, without those that wait for a slow server, and keeps them in step."""
 
 import asyncio
 from collections import deque
@@ -9,7 +8,8 @@ from typing import Self
 
 
 class Permits:
-    """At most `limit` permits are out; None means any number. Those who wait get them in their order."""
+    """At most `limit` permits are out; None means any number. Those who wait get them in their order. The limit may
+    change while some are out, and others wait."""
 
     def __init__(self, limit: int | None) -> None:
         self._limit = limit
@@ -67,36 +67,16 @@ class Permits:
                 waiter.set_result(None)
 
 
-class Slots:
-    """A limited number of slots. Work that takes longer than `slow_after_s` gives up its slot and goes on without."""
-
-    def __init__(self, size: int, *, slow_after_s: Callable[[], float]) -> None:
-        """Calls `slow_after_s` when work starts."""
-        self._permits = Permits(size)
-        self._slow_after_s = slow_after_s
-
-    def slot(self) -> "Slot":
-        """A slot for one piece of work after the other, as a context."""
-        return Slot(self._permits, self._slow_after_s)
-
-    @property
-    def are_too_many(self) -> bool:
-        """Whether more are taken than there are, because of `resize`."""
-        return self._permits.are_too_many
-
-    def resize(self, size: int) -> None:
-        """Work that has a slot keeps it."""
-        self._permits.set_limit(size)
-
-
 class Slot:
-    """The right to work, from `take` until the end of the block, or until work takes too long.
+    """A worker's permit to work, as a context: from `take` until the end of the block, or until work takes longer than
+    `slow_after_s`. Slow work gives the permit back and goes on without.
 
-    Work that ends in time leaves the slot to what its holder does next. If it were given back in between, it would wake
-    another worker for each page, which would find it taken again.
+    Work that ends in time leaves the permit to what the worker does next. If it were given back in between, it would
+    wake another worker for each page, which would find it taken again.
     """
 
-    def __init__(self, permits: Permits, slow_after_s: Callable[[], float]) -> None:
+    def __init__(self, permits: Permits, *, slow_after_s: Callable[[], float]) -> None:
+        """Calls `slow_after_s` when work starts."""
         self._permits = permits
         self._slow_after_s = slow_after_s
         self._timer: asyncio.Handle | None = None
@@ -104,7 +84,7 @@ class Slot:
         self._timer_at = 0.0
         """When it goes off. Not asked of the timer, because that of uvloop for no time at all does not know."""
         self._slow_at: float | None = None
-        """When the work gives up its slot, by the clock of the event loop; None without work."""
+        """When the work gives the permit back, by the clock of the event loop; None without work."""
         self._is_held = False
 
     def __enter__(self) -> Self:
@@ -120,7 +100,7 @@ class Slot:
         self._release()
 
     async def take(self) -> None:
-        """Hold the slot; wait until one is free if it is not held, or there are too many."""
+        """Hold a permit. Waits for one if it holds none, or if more are out than the limit."""
         if self._is_held and self._permits.are_too_many:
             self._release()
         if not self._is_held:
@@ -128,7 +108,7 @@ class Slot:
             self._is_held = True
 
     def start_timer(self) -> None:
-        """From now on the work may take `slow_after_s` before it gives up its slot."""
+        """From now on the work may take `slow_after_s` before it gives the permit back."""
         loop = asyncio.get_running_loop()
         self._slow_at = slow_at = loop.time() + self._slow_after_s()
         if self._timer is not None:

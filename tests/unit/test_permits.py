@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
-from crawler.slots import Permits, Slots
+from crawler.slots import Permits, Slot
 
 
 async def takers(permits: Permits, count: int) -> list["asyncio.Task[None]"]:
@@ -62,8 +62,8 @@ async def test_without_a_limit_nobody_waits_and_permits_that_are_out_count_again
 
 
 async def test_a_slot_stays_with_its_worker_while_its_work_ends_in_time() -> None:
-    slots = Slots(1, slow_after_s=lambda: 600.0)
-    with slots.slot() as mine, slots.slot() as other:
+    permits = Permits(1)
+    with Slot(permits, slow_after_s=lambda: 600.0) as mine, Slot(permits, slow_after_s=lambda: 600.0) as other:
         await mine.take()
         waiting = asyncio.create_task(other.take())
         for _ in range(3):
@@ -83,8 +83,8 @@ async def test_a_slot_stays_with_its_worker_while_its_work_ends_in_time() -> Non
 
 
 async def test_work_that_takes_too_long_leaves_its_slot_to_another() -> None:
-    slots = Slots(1, slow_after_s=lambda: 0.0)
-    with slots.slot() as slow, slots.slot() as other:
+    permits = Permits(1)
+    with Slot(permits, slow_after_s=lambda: 0.0) as slow, Slot(permits, slow_after_s=lambda: 0.0) as other:
         await slow.take()
         slow.start_timer()
         await other.take()
@@ -98,8 +98,11 @@ async def test_work_that_takes_too_long_leaves_its_slot_to_another() -> None:
 
 async def test_each_work_has_its_own_time() -> None:
     times_s = iter((0.0, 600.0, 0.0))
-    slots = Slots(1, slow_after_s=lambda: next(times_s))
-    with slots.slot() as mine, slots.slot() as other:
+    permits = Permits(1)
+    with (
+        Slot(permits, slow_after_s=lambda: next(times_s)) as mine,
+        Slot(permits, slow_after_s=lambda: next(times_s)) as other,
+    ):
         await mine.take()
         mine.start_timer()
         mine.stop_timer()
@@ -115,8 +118,8 @@ async def test_each_work_has_its_own_time() -> None:
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_work_may_take_no_time_at_all_on_any_event_loop(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def work() -> None:
-        slots = Slots(1, slow_after_s=lambda: 0.0)
-        with slots.slot() as mine, slots.slot() as other:
+        permits = Permits(1)
+        with Slot(permits, slow_after_s=lambda: 0.0) as mine, Slot(permits, slow_after_s=lambda: 0.0) as other:
             await mine.take()
             for _ in range(3):
                 mine.start_timer()
@@ -127,15 +130,15 @@ def test_work_may_take_no_time_at_all_on_any_event_loop(new_loop: Callable[[], a
 
 
 async def test_a_slot_too_many_is_given_back_when_its_work_has_ended() -> None:
-    slots = Slots(2, slow_after_s=lambda: 600.0)
-    with slots.slot() as first, slots.slot() as second:
+    permits = Permits(2)
+    with Slot(permits, slow_after_s=lambda: 600.0) as first, Slot(permits, slow_after_s=lambda: 600.0) as second:
         await first.take()
         await second.take()
-        slots.resize(1)
-        assert slots.are_too_many
+        permits.set_limit(1)
+        assert permits.are_too_many
         again = asyncio.create_task(first.take())
         await settle()
-        assert (again.done(), slots.are_too_many) == (False, False)
+        assert (again.done(), permits.are_too_many) == (False, False)
         await second.take()
         second.__exit__(None, None, None)
         await again
