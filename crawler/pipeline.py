@@ -28,7 +28,7 @@ from crawler.page import (
 from crawler.page.duplicates import Duplicates
 from crawler.politeness.asking import request_for, usable
 from crawler.politeness.hours import CLOSED
-from crawler.politeness.plain_http import http_instead
+from crawler.politeness.plain_http import redirect_to_http
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from crawler.preferences.judging import REFUSED
 from crawler.protocols import Discovered
@@ -168,13 +168,13 @@ class Pipeline:
             own_rest_s = rest_s if prerequisite is None else 0.0
             components.frontier.release(lease, cooldown_s=own_rest_s, group_cooldown_s=rest_s, asked=verdict.asked)
             return None
-        if (redirect := self._http_instead(lease, verdict)) is not None:
-            self._count(redirect)
-            decision = policy.after(redirect, lease=lease, crawl_delay_s=None)
-            await self._settle_redirect(lease, redirect, decision, answered_at=components.monotonic())
-            return None
         if not verdict.allowed:
-            await self._settle_disallowed(lease, policy, verdict, own=prerequisite is None, rest_s=rest_s)
+            if (redirect := self._http_instead(lease, verdict)) is not None:
+                self._count(redirect)
+                decision = policy.after(redirect, lease=lease, crawl_delay_s=None)
+                await self._settle_redirect(lease, redirect, decision, answered_at=components.monotonic())
+            else:
+                await self._settle_disallowed(lease, policy, verdict, own=prerequisite is None, rest_s=rest_s)
             return None
         if verdict.preferences and lease.url.kind not in _NEVER_KEPT:
             usage = components.preferences.usage(verdict.preferences)
@@ -185,9 +185,11 @@ class Pipeline:
         return verdict
 
     def _http_instead(self, lease: Lease, failed: Failure | Verdict) -> Redirect | None:
-        """The redirect to http, if the scope allows that."""
-        follow = self._components.discovery.redirect
-        return http_instead(lease.url, failed, now=self._components.clock(), follow=follow)
+        """The redirect to http, if http may be tried and the scope allows it."""
+        redirect = redirect_to_http(lease.url, failed, now=self._components.clock())
+        if redirect is None or isinstance(self._components.discovery.redirect(redirect, parent=lease.url), str):
+            return None
+        return redirect
 
     async def _admit_sitemaps(self, lease: Lease) -> None:
         """Admit the sitemaps that the robots.txt of the URL's host names."""

@@ -5,7 +5,7 @@ connection fails, that URL gets an internal redirect to http, and the URL of htt
 an invalid certificate, or fails in any other way, is never asked over http.
 """
 
-from typing import Final, Protocol
+from typing import Final
 
 from crawler.page import Failure, LinkKind, Redirect, Verdict
 from frontier import CrawlUrl
@@ -13,18 +13,11 @@ from frontier import CrawlUrl
 _SECURE: Final = "https://"
 
 
-class Follow(Protocol):
-    """The part of a `Discovery` that we need here."""
-
-    def __call__(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str: ...
-
-
-def http_instead(url: CrawlUrl, failed: Failure | Verdict, *, now: float, follow: Follow) -> Redirect | None:
-    """The redirect to http; None if http must not be tried, or is out of scope. `failed` is what came of the
-    URL or of its robots.txt, `now` in seconds since 1970."""
+def redirect_to_http(url: CrawlUrl, failed: Failure | Verdict, *, now: float) -> Redirect | None:
+    """The redirect to http; None if http must not be tried. `failed`: what came of the URL or of its robots.txt. `now`
+    is in seconds since 1970."""
     if not failed.no_connection or url.kind != LinkKind.SEED or url.anchor is None or not url.url.startswith(_SECURE):
         return None
     location = f"http://{url.url.removeprefix(_SECURE)}"
     message = f"no https ({failed.message}), and the seed {url.anchor!r} names no scheme: http is tried"
-    redirect = Redirect.internal(url.url, location, why=b"No HTTPS", now=now, message=message)
-    return None if isinstance(follow(redirect, parent=url), str) else redirect
+    return Redirect.internal(url.url, location, why=b"No HTTPS", now=now, message=message)

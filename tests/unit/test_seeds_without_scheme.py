@@ -9,7 +9,7 @@ from config import owned_by_others
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.scope import Scope
 from crawler.page import Failure, FailureKind, LinkKind, Redirect
-from crawler.politeness.plain_http import http_instead
+from crawler.politeness.plain_http import redirect_to_http
 from crawler.url.seeds import read_seed
 from crawler.url.urls import UrlReader
 from frontier import CrawlUrl
@@ -126,17 +126,17 @@ def seed(text: str = "a.test") -> CrawlUrl:
 
 
 def test_http_is_tried_only_for_a_seed_without_scheme_whose_connection_failed() -> None:
-    redirect = http_instead(seed("a.test:8080/x?y"), FAILED, now=7.0, follow=discovery().redirect)
+    redirect = redirect_to_http(seed("a.test:8080/x?y"), FAILED, now=7.0)
     assert redirect is not None
     assert (redirect.status, redirect.location, redirect.asked) == (307, "http://a.test:8080/x?y", False)
-    assert http_instead(seed(), replace(FAILED, no_connection=False), now=7.0, follow=discovery().redirect) is None
-    assert http_instead(seed("https://a.test/"), FAILED, now=7.0, follow=discovery().redirect) is None
-    assert http_instead(replace(seed(), kind=LinkKind.LINK), FAILED, now=7.0, follow=discovery().redirect) is None
+    assert redirect_to_http(seed(), replace(FAILED, no_connection=False), now=7.0) is None
+    assert redirect_to_http(seed("https://a.test/"), FAILED, now=7.0) is None
+    assert redirect_to_http(replace(seed(), kind=LinkKind.LINK), FAILED, now=7.0) is None
 
 
 def test_https_is_not_lost_if_http_leads_back_to_it() -> None:
     found, first = discovery(), seed()
-    redirect = http_instead(first, FAILED, now=7.0, follow=discovery().redirect)
+    redirect = redirect_to_http(first, FAILED, now=7.0)
     assert redirect is not None
     plain = found.redirect(redirect, parent=first)
     assert isinstance(plain, CrawlUrl)
@@ -146,4 +146,4 @@ def test_https_is_not_lost_if_http_leads_back_to_it() -> None:
     assert isinstance(again, CrawlUrl)
     assert (again.url, again.anchor) == ("https://a.test/", None)
     assert again.canonical not in (first.canonical, plain.canonical)
-    assert http_instead(again, FAILED, now=7.0, follow=discovery().redirect) is None
+    assert redirect_to_http(again, FAILED, now=7.0) is None
