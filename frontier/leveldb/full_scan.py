@@ -11,8 +11,16 @@ from frontier.leveldb.database import Database
 from frontier.leveldb.format import encoding
 from frontier.leveldb.format.encoding import DecodeError
 from frontier.leveldb.format.keys import (
+    INACTIVE_SPACE,
+    JOURNAL_SPACE,
+    LEDGER_SPACE,
+    PENDING_SPACE,
+    POSTPONED_SPACE,
+    QUARANTINE_SPACE,
+    SPILLED_SPACE,
     U64,
     U64_PAIR,
+    end_of,
     ledger_key,
     location_key,
     order_in,
@@ -32,14 +40,14 @@ class FullScan:
         self._database = database
 
     def pending_urls(self) -> Iterator[PendingUrl | Damaged]:
-        for key, value in self._database.items(b"P", b"Q"):
+        for key, value in self._database.items(PENDING_SPACE, end_of(PENDING_SPACE)):
             try:
                 yield encoding.decode_pending(value, queue_key=untext(key[1:-9]), order=order_in(key))
             except DecodeError as error:
                 yield Damaged(key, str(error))
 
     def postponed_urls(self) -> Iterator[PostponedUrl | Damaged]:
-        for key, value in self._database.items(b"R", b"S"):
+        for key, value in self._database.items(POSTPONED_SPACE, end_of(POSTPONED_SPACE)):
             try:
                 yield encoding.decode_postponed(value, due_ms=U64_PAIR.unpack(key[1:])[0])
             except DecodeError as error:
@@ -47,8 +55,8 @@ class FullScan:
 
     def entries(self, after: str = "") -> Iterator[tuple[LedgerEntry, encoding.Location | None] | Damaged]:
         """The ledger after the URL `after`, in the order of canonical URLs."""
-        start = ledger_key(after) + b"\0" if after else b"L"
-        for key, value in self._database.items(start, b"M"):
+        start = ledger_key(after) + b"\0" if after else LEDGER_SPACE
+        for key, value in self._database.items(start, end_of(LEDGER_SPACE)):
             try:
                 yield encoding.decode_entry(value, canonical=untext(key[1:]))
             except DecodeError as error:
@@ -56,12 +64,12 @@ class FullScan:
 
     def positions(self) -> Iterator[tuple[Position, str]]:
         """The positions of queues, with their keys."""
-        for start, stop in ((b"I", b"J"), (b"W", b"X")):
-            for key, value in self._database.items(start, stop):
+        for space in (INACTIVE_SPACE, SPILLED_SPACE):
+            for key, value in self._database.items(space, end_of(space)):
                 yield position_of(key), untext(value)
 
     def journal(self) -> Iterator[tuple[int, JournalEntry] | Damaged]:
-        for key, value in self._database.items(b"J", b"K"):
+        for key, value in self._database.items(JOURNAL_SPACE, end_of(JOURNAL_SPACE)):
             try:
                 yield U64.unpack(key[1:])[0], decode_journal(value)
             except DecodeError as error:
@@ -69,7 +77,7 @@ class FullScan:
 
     def quarantined_keys(self) -> Iterator[bytes]:
         """The old keys of the records that could not be decoded."""
-        for key in self._database.keys(b"X", b"Y"):
+        for key in self._database.keys(QUARANTINE_SPACE, end_of(QUARANTINE_SPACE)):
             yield key[1:]
 
     def known(self, canonical: str, /) -> KnownUrl | None:
@@ -101,7 +109,7 @@ class FullScan:
     def has(self, location: encoding.Location, /) -> bool:
         """Whether there is a record at this location, or was one that is now quarantined."""
         key = location_key(location)
-        return self._database.get(key) is not None or self._database.get(b"X" + key) is not None
+        return self._database.get(key) is not None or self._database.get(QUARANTINE_SPACE + key) is not None
 
     def record_at(self, location: encoding.Location, /) -> PendingUrl | PostponedUrl | None:
         """The record at a location; None if there is none, or it can't be decoded."""

@@ -8,7 +8,7 @@ import msgspec
 
 from frontier.leveldb.database import Database
 from frontier.leveldb.format import encoding
-from frontier.leveldb.format.keys import SPACES
+from frontier.leveldb.format.keys import COUNTERS_KEY, SPACES
 from frontier.leveldb.marks import IN_USE
 from frontier.leveldb.opening import damage_error
 from frontier.parts.protocol import Part
@@ -200,7 +200,7 @@ def read_counters(database: Database, part: Part | None, *, to_repair: bool = Fa
 
 def stored_counters(database: Database, *, to_repair: bool = False) -> Counters:
     """The counters as last written. Raises `StoreFailed` if they are damaged; with `to_repair`, they start at 0."""
-    value = database.get(b"Mcounters")
+    value = database.get(COUNTERS_KEY)
     if value is None:
         return Counters()
     try:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from frontier.leveldb.database import Database
-from frontier.leveldb.format.keys import text, untext
+from frontier.leveldb.format.keys import NOTES_SPACE, text, untext
 from frontier.leveldb.writer import Writer
 from frontier.values import StoreFull
 
@@ -54,4 +54,4 @@ class LevelDBNotes:
 
 
 def _stored_key(key: str) -> bytes:
-    return b"N" + text(key)
+    return NOTES_SPACE + text(key)

@@ -10,7 +10,18 @@ import msgspec
 
 from frontier.leveldb.database import Batch, Database
 from frontier.leveldb.format import encoding
-from frontier.leveldb.format.keys import U64, inbox_key, parcel_key, parcel_of, sender_of, trimmed_key
+from frontier.leveldb.format.keys import (
+    INBOX_SPACE,
+    OUTBOX_SPACE,
+    TRIMMED_SPACE,
+    U64,
+    end_of,
+    inbox_key,
+    parcel_key,
+    parcel_of,
+    sender_of,
+    trimmed_key,
+)
 from frontier.leveldb.opening import damage_error
 from frontier.records import Incarnation, Transit, Trimmed
 from frontier.values import Damaged
@@ -33,7 +44,8 @@ def write_transit(batch: Batch, transit: Transit) -> None:
 
 def read_positions(database: Database) -> Mapping[tuple[int, int], int]:
     """How many parcels were admitted, by sender and its incarnation."""
-    return {sender_of(key): int.from_bytes(value, "big") for key, value in database.items(b"S", b"T")}
+    admitted = database.items(INBOX_SPACE, end_of(INBOX_SPACE))
+    return {sender_of(key): int.from_bytes(value, "big") for key, value in admitted}
 
 
 def read_incarnation(database: Database) -> Incarnation | None:
@@ -68,7 +80,7 @@ class LevelDBOutbox:
     def damaged(self) -> list[Damaged]:
         """What is known about the outbox and can't be decoded. The parcels are not looked at."""
         marks: list[tuple[bytes, Callable[[bytes], object]]] = [(_INCARNATION, _decode_incarnation)]
-        marks += [(key, _decode_trimmed) for key in self._database.keys(b"T", b"U")]
+        marks += [(key, _decode_trimmed) for key in self._database.keys(TRIMMED_SPACE, end_of(TRIMMED_SPACE))]
         found = []
         for key, decode in marks:
             try:
@@ -116,5 +128,5 @@ class LevelDBOutbox:
 
     def all_parcels(self) -> Iterator[tuple[int, int, bytes]]:
         """Every parcel: its receiver, its index and its content."""
-        for key, value in self._database.items(b"O", b"P"):
+        for key, value in self._database.items(OUTBOX_SPACE, end_of(OUTBOX_SPACE)):
             yield *parcel_of(key), value

@@ -10,9 +10,17 @@ from frontier.leveldb.database import Database
 from frontier.leveldb.format import encoding
 from frontier.leveldb.format.encoding import DecodeError
 from frontier.leveldb.format.keys import (
+    INACTIVE_SPACE,
+    LEDGER_SPACE,
+    LINKS_SPACE,
+    POSTPONED_SPACE,
+    QUEUES_SPACE,
     SECONDS,
+    SPILLED_SPACE,
     U64,
     U64_PAIR,
+    VISITS_SPACE,
+    end_of,
     group_key,
     ledger_key,
     links_key,
@@ -60,9 +68,9 @@ class LevelDBReads:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
-        self.has_links = next(database.keys(b"C", b"D"), None) is not None
+        self.has_links = next(database.keys(LINKS_SPACE, end_of(LINKS_SPACE)), None) is not None
         """Whether link counts were ever written."""
-        self.postponed, self.visits = Head(b"R"), Head(b"D")
+        self.postponed, self.visits = Head(POSTPONED_SPACE), Head(VISITS_SPACE)
 
     def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
         start, stop = _range_after(key, after)
@@ -102,7 +110,7 @@ class LevelDBReads:
 
     def due(self, now_ms: int, /, *, limit: int) -> list[PostponedUrl]:
         found: list[PostponedUrl] = []
-        stop = b"R" + U64.pack(now_ms + 1)
+        stop = POSTPONED_SPACE + U64.pack(now_ms + 1)
         first = stop
         for stored_key, value in self._database.items(self.postponed.start, stop):
             first = min(first, stored_key)
@@ -119,16 +127,15 @@ class LevelDBReads:
         return found
 
     def next_due_ms(self) -> int | None:
-        key = self._first_key(self.postponed, b"S")
+        key = self._first_key(self.postponed, end_of(POSTPONED_SPACE))
         return None if key is None else U64_PAIR.unpack(key[1:])[0]
 
     def revisits_due(self, now_ms: int, /, *, limit: int) -> list[tuple[int, str]]:
-        return [
-            revisit_of(key) for key, _ in self._database.first(self.visits.start, b"D" + U64.pack(now_ms + 1), limit)
-        ]
+        stop = VISITS_SPACE + U64.pack(now_ms + 1)
+        return [revisit_of(key) for key, _ in self._database.first(self.visits.start, stop, limit)]
 
     def next_revisit_ms(self) -> int | None:
-        key = self._first_key(self.visits, b"E")
+        key = self._first_key(self.visits, end_of(VISITS_SPACE))
         return None if key is None else revisit_of(key)[0]
 
     def _first_key(self, head: Head, stop: bytes) -> bytes | None:
@@ -193,11 +200,11 @@ class LevelDBReads:
         }
 
     def queues(self, after: str = "", /) -> Iterator[QueueRecord]:
-        start = queue_key(after) + b"\0" if after else b"Q"
+        start = queue_key(after) + b"\0" if after else QUEUES_SPACE
         # In pieces, as callers let others run meanwhile: these may open the database again, or replace a record.
         while piece := [
             (key, self._decode_queue(key, value))
-            for key, value in islice(self._database.items(start, b"R"), QUEUES_AT_ONCE)
+            for key, value in islice(self._database.items(start, end_of(QUEUES_SPACE)), QUEUES_AT_ONCE)
         ]:
             yield from (record for _, record in piece)
             start = piece[-1][0] + b"\0"
@@ -235,11 +242,12 @@ class LevelDBReads:
 
     def queues_after(self, position: Position, /, *, limit: int) -> list[tuple[Position, str]]:
         start = position_key(msgspec.structs.replace(position, turn=position.turn + 1))
-        items = self._database.first(start, b"J" if position.state is INACTIVE else b"X", limit)
+        space = INACTIVE_SPACE if position.state is INACTIVE else SPILLED_SPACE
+        items = self._database.first(start, end_of(space), limit)
         return [(position_of(key), untext(value)) for key, value in items]
 
     def ledger(self) -> Iterator[str]:
-        for key in self._database.keys(b"L", b"M"):
+        for key in self._database.keys(LEDGER_SPACE, end_of(LEDGER_SPACE)):
             yield untext(key[1:])
 
 

@@ -14,9 +14,14 @@ import msgspec
 
 from frontier.leveldb.database import Batch, Database
 from frontier.leveldb.format.keys import (
+    BATCHES_SPACE,
+    COUNTERS_KEY,
+    QUARANTINE_SPACE,
+    QUEUES_SPACE,
     SECONDS,
     U16,
     U64,
+    end_of,
     group_key,
     position_key,
     queue_key,
@@ -46,7 +51,7 @@ class Writer:
             record, old, new = queue.record, queue.old_position, queue.record.position
             if queue.is_new and new is not None:
                 name = text(record.key)
-                put(b"Q" + name, encode_new_queue(record, new))
+                put(QUEUES_SPACE + name, encode_new_queue(record, new))
                 put(position_key(new), name)
                 continue
             put(queue_key(record.key), encode_queue(record))
@@ -58,8 +63,8 @@ class Writer:
             for group, until in queue.group_rests:
                 put(group_key(group), SECONDS.pack(until))
         counters.batches += 1
-        batch.put(b"B" + U16.pack(counters.batches % NUMBERS_KEPT), U64.pack(counters.batches))
-        batch.put(b"Mcounters", _encode(counters))
+        batch.put(BATCHES_SPACE + U16.pack(counters.batches % NUMBERS_KEPT), U64.pack(counters.batches))
+        batch.put(COUNTERS_KEY, _encode(counters))
         self._database.write(batch)
         self.counters = counters
 
@@ -82,7 +87,7 @@ class Writer:
             batch.delete(key)
         else:
             batch.put(key, replacement)
-        batch.put(b"X" + key, value)
+        batch.put(QUARANTINE_SPACE + key, value)
         self.commit(batch, [], counters)
 
     def write_records(
@@ -107,7 +112,7 @@ class Writer:
         """How many of the last batches are missing."""
         newest = self.counters.batches
         missing = min(newest, NUMBERS_KEPT)
-        for _, value in self._database.items(b"B", b"C"):
+        for _, value in self._database.items(BATCHES_SPACE, end_of(BATCHES_SPACE)):
             number = int.from_bytes(value, "big")
             if number > newest:
                 missing += 1  # its counters were newer than the ones that are left
@@ -118,7 +123,7 @@ class Writer:
     def restart_numbers(self) -> None:
         """Number batches from 1 again, after the missing ones have been dealt with."""
         counters, batch = copy(self.counters), self._database.batch()
-        for key in self._database.keys(b"B", b"C"):
+        for key in self._database.keys(BATCHES_SPACE, end_of(BATCHES_SPACE)):
             batch.delete(key)
         counters.batches = 0
         self.commit(batch, [], counters)

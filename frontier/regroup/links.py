@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import BinaryIO
 
-from frontier.leveldb.format.keys import parcel_of
+from frontier.leveldb.format.keys import OUTBOX_SPACE, end_of, parcel_of
 from frontier.leveldb.opening import damage_error
 from frontier.leveldb.outbox import read_incarnation, read_positions
 from frontier.leveldb.store import LevelDBStore
@@ -64,7 +64,7 @@ def links_on_their_way(sources: Sources, parts: Sequence[PartOfState]) -> Iterat
     positions = [read_positions(database) for database in sources]
     for sender, database in enumerate(sources):
         incarnation = read_incarnation(database)
-        for key, content in database.items(b"O", b"P"):
+        for key, content in database.items(OUTBOX_SPACE, end_of(OUTBOX_SPACE)):
             receiver, index = parcel_of(key)
             number, base = (0, 0) if incarnation is None else (incarnation.number, incarnation.bases.get(receiver, 0))
             if receiver < len(parts) and index - base <= positions[receiver].get((sender, number), 0):

@@ -9,7 +9,16 @@ import msgspec
 from frontier.leveldb.format import encoding
 from frontier.leveldb.format.encoding import DecodeError
 from frontier.leveldb.format.keys import (
+    GROUPS_SPACE,
+    INACTIVE_SPACE,
+    LEDGER_SPACE,
+    NOTES_SPACE,
+    PENDING_SPACE,
+    POSTPONED_SPACE,
+    QUARANTINE_SPACE,
+    QUEUES_SPACE,
     SECONDS,
+    SPILLED_SPACE,
     U64_PAIR,
     links_key,
     location_key,
@@ -41,15 +50,15 @@ class Placing:
         self._lineages = [0 if each.part is None else each.part.lineage for each in job.sources]
         self._has = has
         self.steps: Mapping[bytes, Place] = {
-            b"L": self.entry,
-            b"P": self.pending_url,
-            b"R": self.postponed_url,
-            b"I": self.waiting_queue,
-            b"W": self.waiting_queue,
-            b"Q": self.other_queue,
-            b"G": self.group,
-            b"N": self.note,
-            b"X": self.quarantined,
+            LEDGER_SPACE: self.entry,
+            PENDING_SPACE: self.pending_url,
+            POSTPONED_SPACE: self.postponed_url,
+            INACTIVE_SPACE: self.waiting_queue,
+            SPILLED_SPACE: self.waiting_queue,
+            QUEUES_SPACE: self.other_queue,
+            GROUPS_SPACE: self.group,
+            NOTES_SPACE: self.note,
+            QUARANTINE_SPACE: self.quarantined,
         }
         """By space, in the order in which they are copied."""
 
@@ -75,7 +84,7 @@ class Placing:
             target = self._routing.owner(location.queue_key)
             if location.due_ms is not None and self._sources.has_quarantined[source]:
                 # The key of a postponed URL does not say which queue it belongs to.
-                quarantined = self._copied(source, b"X" + location_key(location))
+                quarantined = self._copied(source, QUARANTINE_SPACE + location_key(location))
         yield Placed(target, records + quarantined, partial(_count_entry, entry.state, len(quarantined)))
 
     def pending_url(self, key: bytes, found: Found) -> Iterator[Placed]:
@@ -148,14 +157,14 @@ class Placing:
     def quarantined(self, key: bytes, found: Found) -> Iterator[Placed]:
         """A record that could not be decoded. It goes where it would belong, as far as its old key tells."""
         old = key[1:]
-        if old[:1] == b"R" and self._has(key):
+        if old[:1] == POSTPONED_SPACE and self._has(key):
             return  # it was copied with its URL
         target = 0
-        if old[:1] == b"P":
+        if old[:1] == PENDING_SPACE:
             target = self._routing.owner(untext(old[1:-9]))
-        elif old[:1] == b"Q":
+        elif old[:1] == QUEUES_SPACE:
             target = self._routing.owner(untext(old[1:]))
-        elif old[:1] == b"L":
+        elif old[:1] == LEDGER_SPACE:
             target = self._routing.owner_of_settled(untext(old[1:]))
         yield Placed(target, [(key, found[0][1])], _count_quarantined)
 

@@ -7,7 +7,15 @@ from operator import itemgetter
 from typing import Final
 
 from frontier.leveldb.database import Database
-from frontier.leveldb.format.keys import untext
+from frontier.leveldb.format.keys import (
+    COUNTERS_KEY,
+    LINKS_SPACE,
+    MARKS_SPACE,
+    NOTES_SPACE,
+    QUARANTINE_SPACE,
+    end_of,
+    untext,
+)
 from frontier.leveldb.identity import read_identity, stored_counters
 from frontier.leveldb.marks import CLAIMS, LevelDBMarks
 from frontier.records import Counters, first_number
@@ -20,7 +28,7 @@ Found = Sequence[tuple[int, bytes]]
 _SPACES: Final = frozenset(b"PRLCDQIWJBMGNXOTS")
 _NAMES: Final = frozenset(
     {
-        b"Mcounters",
+        COUNTERS_KEY,
         b"Mcrashed",
         b"Mformat",
         b"Mheld",
@@ -49,8 +57,8 @@ class Sources:
         self._databases = databases
         self.counters = [stored_counters(database) for database in databases]
         self.identity: Mapping[str, str] = self._read_identity()
-        self.has_links = [self._has(database, b"C") for database in databases]
-        self.has_quarantined = [self._has(database, b"X") for database in databases]
+        self.has_links = [self._has(database, LINKS_SPACE) for database in databases]
+        self.has_quarantined = [self._has(database, QUARANTINE_SPACE) for database in databases]
 
     def __len__(self) -> int:
         return len(self._databases)
@@ -75,7 +83,7 @@ class Sources:
 
     @staticmethod
     def _has(database: Database, space: bytes) -> bool:
-        return next(database.keys(space, bytes([space[0] + 1])), None) is not None
+        return next(database.keys(space, end_of(space)), None) is not None
 
     def check(self, routing: Routing) -> None:
         """Raise `StoreRefused` for what can't be divided: it would be lost."""
@@ -86,19 +94,19 @@ class Sources:
                         f"{database.directory} has asked a server about URLs and does not know the answer; start "
                         "the crawl and let it end, so that it admits them"
                     )
-                if key[:1] == b"M" and key not in _NAMES:
+                if key[:1] == MARKS_SPACE and key not in _NAMES:
                     raise StoreRefused(f"{database.directory} has {key!r}, which this version can't divide among parts")
                 if key[0] not in _SPACES:
                     raise StoreRefused(
                         f"{database.directory} has records of kind {key[:1]!r}, which this version can't divide among "
                         "parts"
                     )
-            for key in database.keys(b"N", b"O"):
+            for key in database.keys(NOTES_SPACE, end_of(NOTES_SPACE)):
                 routing.check_note(untext(key[1:]))
 
     def merged(self, space: bytes, *, after: bytes = b"") -> Iterator[tuple[bytes, Found]]:
         """All records of a space behind a key, in the order of the keys."""
-        start, stop = after + b"\0" if after else space, bytes([space[0] + 1])
+        start, stop = after + b"\0" if after else space, end_of(space)
         streams = [_numbered(database, number, start, stop) for number, database in enumerate(self._databases)]
         for key, found in groupby(merge(*streams), itemgetter(0)):
             yield key, [(number, value) for _, number, value in found]
@@ -146,7 +154,7 @@ class Sources:
 
 def _kinds(database: Database) -> Iterator[bytes]:
     """The first key of each space, and all keys of `M`."""
-    yield from database.keys(b"M", b"N")
+    yield from database.keys(MARKS_SPACE, end_of(MARKS_SPACE))
     start = b""
     while (key := next(database.keys(start, b"\xff"), None)) is not None:
         yield key

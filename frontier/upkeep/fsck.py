@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from frontier.descriptor import Problem, Report
 from frontier.leveldb.format.encoding import DecodeError, Location
-from frontier.leveldb.format.keys import revisit_key, untext
+from frontier.leveldb.format.keys import LEDGER_SPACE, PENDING_SPACE, revisit_key, untext
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
@@ -57,9 +57,9 @@ class _Quarantine:
         self.count = 0
         for key in keys:
             self.count += 1
-            if key.startswith(b"P"):
+            if key.startswith(PENDING_SPACE):
                 self.pending[untext(key[1:-9])] += 1
-            elif key.startswith(b"L"):
+            elif key.startswith(LEDGER_SPACE):
                 self.ledger.add(untext(key[1:]))
 
 

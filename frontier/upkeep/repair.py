@@ -17,6 +17,7 @@ from frontier.leveldb.format.encoding import (
     encode_postponed,
 )
 from frontier.leveldb.format.keys import (
+    TRIMMED_SPACE,
     ledger_key,
     location_key,
     parcel_key,
@@ -224,7 +225,7 @@ def _repair_outbox_marks(store: LevelDBStore, batch: RepairBatch) -> None:
     for damaged in store.outbox.damaged():
         batch.quarantine(damaged)
         batch.flush()
-        if damaged.key.startswith(b"T"):
+        if damaged.key.startswith(TRIMMED_SPACE):
             receiver = receiver_of(damaged.key)
             if (before := store.outbox.begins_before(receiver)) is not None:
                 batch.put(damaged.key, encode_trimmed(Trimmed(before)))

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from frontier.leveldb.format.keys import QUARANTINE_SPACE
 from frontier.leveldb.store import LevelDBStore
 from frontier.records import Counters, first_number, lineage_of
 from frontier.values import Damaged
@@ -76,7 +77,7 @@ class RepairBatch:
     def quarantine(self, damaged: Damaged) -> None:
         """Move a record that can't be decoded to a key of its own."""
         self.repaired.set_aside += 1
-        self._puts[b"X" + damaged.key] = self._store.full_scan.get(damaged.key) or b""
+        self._puts[QUARANTINE_SPACE + damaged.key] = self._store.full_scan.get(damaged.key) or b""
         self._deletes.add(damaged.key)
         self._flush_if_full()
 

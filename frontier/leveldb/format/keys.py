@@ -1,6 +1,7 @@
 """The keys of the LevelDB store.
 
-The first byte of a key names its space. Numbers are big-endian, so that keys sort as their numbers do.
+The first byte of a key names its space; the code has a constant for each. Numbers are big-endian, so that keys sort as
+their numbers do.
 
     P  queue key, 0x00, order u64      a pending URL
     R  due u64 (ms), number u64        a postponed URL
@@ -30,7 +31,43 @@ from frontier.leveldb.format.encoding import Location
 from frontier.queues.lifecycle import INACTIVE, SNOOZED
 from frontier.queues.queue import Position
 
-SPACES = (b"P", b"R", b"L", b"C", b"D", b"Q", b"I", b"W", b"J", b"B", b"M", b"G", b"N", b"X", b"O", b"T", b"S")
+PENDING_SPACE = b"P"
+POSTPONED_SPACE = b"R"
+LEDGER_SPACE = b"L"
+LINKS_SPACE = b"C"
+VISITS_SPACE = b"D"
+QUEUES_SPACE = b"Q"
+INACTIVE_SPACE = b"I"
+SPILLED_SPACE = b"W"
+JOURNAL_SPACE = b"J"
+BATCHES_SPACE = b"B"
+MARKS_SPACE = b"M"
+GROUPS_SPACE = b"G"
+NOTES_SPACE = b"N"
+QUARANTINE_SPACE = b"X"
+OUTBOX_SPACE = b"O"
+TRIMMED_SPACE = b"T"
+INBOX_SPACE = b"S"
+SPACES = (
+    PENDING_SPACE,
+    POSTPONED_SPACE,
+    LEDGER_SPACE,
+    LINKS_SPACE,
+    VISITS_SPACE,
+    QUEUES_SPACE,
+    INACTIVE_SPACE,
+    SPILLED_SPACE,
+    JOURNAL_SPACE,
+    BATCHES_SPACE,
+    MARKS_SPACE,
+    GROUPS_SPACE,
+    NOTES_SPACE,
+    QUARANTINE_SPACE,
+    OUTBOX_SPACE,
+    TRIMMED_SPACE,
+    INBOX_SPACE,
+)
+COUNTERS_KEY = MARKS_SPACE + b"counters"
 
 U16 = struct.Struct(">H")
 U64 = struct.Struct(">Q")
@@ -49,9 +86,14 @@ def untext(value: bytes) -> str:
     return value.decode("utf-8", "surrogatepass")
 
 
+def end_of(space: bytes) -> bytes:
+    """Where a space ends: no key of it sorts behind this."""
+    return bytes((space[0] + 1,))
+
+
 def pending_space(queue_key: str) -> bytes:
     """The prefix of the keys of a queue's pending URLs. The order of the URL follows it."""
-    return b"P" + queue_key.encode("utf-8", "surrogatepass") + b"\0"
+    return PENDING_SPACE + queue_key.encode("utf-8", "surrogatepass") + b"\0"
 
 
 def pending_key(queue_key: str, order: int) -> bytes:
@@ -59,19 +101,19 @@ def pending_key(queue_key: str, order: int) -> bytes:
 
 
 def postponed_key(due_ms: int, number: int) -> bytes:
-    return b"R" + U64_PAIR.pack(due_ms, number)
+    return POSTPONED_SPACE + U64_PAIR.pack(due_ms, number)
 
 
 def ledger_key(canonical: str) -> bytes:
-    return b"L" + canonical.encode("utf-8", "surrogatepass")
+    return LEDGER_SPACE + canonical.encode("utf-8", "surrogatepass")
 
 
 def links_key(digest: bytes) -> bytes:
-    return b"C" + digest
+    return LINKS_SPACE + digest
 
 
 def revisit_key(due_ms: int, canonical: str) -> bytes:
-    return b"D" + U64.pack(due_ms) + text(canonical)
+    return VISITS_SPACE + U64.pack(due_ms) + text(canonical)
 
 
 def revisit_of(key: bytes) -> tuple[int, str]:
@@ -80,22 +122,22 @@ def revisit_of(key: bytes) -> tuple[int, str]:
 
 
 def queue_key(key: str) -> bytes:
-    return b"Q" + key.encode("utf-8", "surrogatepass")
+    return QUEUES_SPACE + key.encode("utf-8", "surrogatepass")
 
 
 def group_key(name: str) -> bytes:
-    return b"G" + text(name)
+    return GROUPS_SPACE + text(name)
 
 
 def position_key(position: Position) -> bytes:
     if position.state is INACTIVE:
-        return _INACTIVE.pack(b"I", position.rank, position.turn)
-    return _SNOOZED.pack(b"W", position.rank, position.turn)
+        return _INACTIVE.pack(INACTIVE_SPACE, position.rank, position.turn)
+    return _SNOOZED.pack(SPILLED_SPACE, position.rank, position.turn)
 
 
 def position_of(key: bytes) -> Position:
     """The position that a key of `I` or `W` names."""
-    if key[:1] == b"I":
+    if key[:1] == INACTIVE_SPACE:
         _, rank, turn = _INACTIVE.unpack(key)
         return Position(INACTIVE, rank, turn)
     _, rank, turn = _SNOOZED.unpack(key)
@@ -103,7 +145,7 @@ def position_of(key: bytes) -> Position:
 
 
 def parcel_key(receiver: int, index: int) -> bytes:
-    return b"O" + _PARCEL.pack(receiver, index)
+    return OUTBOX_SPACE + _PARCEL.pack(receiver, index)
 
 
 def parcel_of(key: bytes) -> tuple[int, int]:
@@ -113,7 +155,7 @@ def parcel_of(key: bytes) -> tuple[int, int]:
 
 
 def trimmed_key(receiver: int) -> bytes:
-    return b"T" + U16.pack(receiver)
+    return TRIMMED_SPACE + U16.pack(receiver)
 
 
 def receiver_of(key: bytes) -> int:
@@ -123,7 +165,7 @@ def receiver_of(key: bytes) -> int:
 
 
 def inbox_key(sender: int, incarnation: int) -> bytes:
-    return b"S" + _PARCEL.pack(sender, incarnation)
+    return INBOX_SPACE + _PARCEL.pack(sender, incarnation)
 
 
 def sender_of(key: bytes) -> tuple[int, int]:
