@@ -62,7 +62,7 @@ class _SeedReader:
         """Raises `ValueError`, with what to do."""
         target, _ = read_seed(self._urls, text, called=self._called)
         host = target.host.strip("[]")
-        if self._guard.open or self._static.find(host) is not None:
+        if self._guard.allows_all or self._static.find(host) is not None:
             return target
         if target.host.startswith("[") or host.rpartition(".")[2].isdecimal():
             why = self._guard.refusal(host)

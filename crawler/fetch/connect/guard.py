@@ -69,14 +69,15 @@ class Guard:
     """
 
     def __init__(self, *, allow_private: bool = False, networks: Iterable[str] = ()) -> None:
-        self.open = allow_private
+        self.allows_all = allow_private
+        """Whether it allows every address."""
         self._networks = tuple(ip_network(network) for network in networks)
-        self.is_strict = not self.open and not self._networks
+        self.is_strict = not self.allows_all and not self._networks
         """Whether it allows public addresses alone."""
 
     def refusal(self, address: str, /) -> str | None:
         """Why `address`, a literal without brackets, is refused; None if we may connect to it."""
-        if self.open:
+        if self.allows_all:
             return None
         why = special_use(address)
         if why is None:

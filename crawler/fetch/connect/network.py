@@ -212,7 +212,7 @@ class Network:
         )
 
     def _refusal(self, host: str) -> str | None:
-        if self._guard.open or not host:
+        if self._guard.allows_all or not host:
             return None
         if _is_literal(host):
             return self._guard.refusal(host)

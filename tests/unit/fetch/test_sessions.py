@@ -216,7 +216,7 @@ async def test_a_session_is_no_way_around_the_guard(tmp_path: Path) -> None:
         try:
             url = f"https://a.test:{server.port}/"
             assert await resumed(fetcher, url, url) == [0, 1]
-            guard.open = False
+            guard.allows_all = False
             answer = await fetcher.fetch(Request(url=url))
             assert isinstance(answer, Failure)
             assert answer.kind is FailureKind.PRIVATE_ADDRESS
