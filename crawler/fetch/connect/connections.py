@@ -121,9 +121,9 @@ class Connections:
             self._reuse_failures.clear()
         self._reuse_failures[server] = self._reuse_failures.get(server, 0) + 1
 
-    def may_keep(self, connection: Connection, now: float, server: Server | None) -> bool:
-        """Whether a connection, which is being answered, may be kept for another request. Closes others for it that are
-        less useful.
+    def make_room(self, connection: Connection, now: float, server: Server | None) -> bool:
+        """Close connections that are less useful than this one, which is being answered, if there are too many. Returns
+        whether this one may be kept for another request.
 
         A server that again and again closes a kept connection upon a request gets a new one each time; otherwise half
         of the requests would be lost.

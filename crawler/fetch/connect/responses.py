@@ -166,7 +166,7 @@ async def exchange(
         if server is not None and not through_proxy:
             prefer(request.host, server[0])
         now = handler.asked_at
-        if not connections.may_keep(handler, now, server):
+        if not connections.make_room(handler, now, server):
             handler.force_close()
         try:
             if deadline < now + head_timeout_s:

@@ -53,7 +53,7 @@ def hits(connections: Connections, visits: Sequence[tuple[float, str]], memory: 
         else:
             found += 1
         connection.ask(now)
-        if not connections.may_keep(connection, now, None):
+        if not connections.make_room(connection, now, None):
             connection.close()
         assert len(connections) <= connections.limit
         assert connections.memory_bytes <= connections.max_bytes
