@@ -69,9 +69,9 @@ class Overhead:
         """Whether nothing of the response has arrived."""
         return self._received_bytes == 0
 
-    def is_full(self, *, more_bytes: int = 0, body_bytes: int = 0, more_heads: int = 0) -> bool:
-        """Count more bytes, of the body too, and informational responses; returns whether there are too many, with so
-        many bytes of the body among them."""
+    def add(self, *, more_bytes: int = 0, body_bytes: int = 0, more_heads: int = 0) -> bool:
+        """Count what has arrived: bytes, those of the body included, and informational responses. Returns whether there
+        are too many beside the body, of which `body_bytes` have arrived so far."""
         self._received_bytes += more_bytes
         self._heads += more_heads
         beside = self._received_bytes - body_bytes

@@ -131,7 +131,7 @@ class TolerantHandler(ResponseHandler):
                 tls = self.transport.get_extra_info("ssl_object")
                 if isinstance(tls, ResumingTls):
                     tls.keep_session()
-        elif self.overhead.is_full(more_heads=1):
+        elif self.overhead.add(more_heads=1):
             self._refuse(TOO_MUCH)
             return
         super().feed_data(data, size)  # type: ignore[arg-type]
@@ -187,7 +187,7 @@ class TolerantHandler(ResponseHandler):
             self._distrust()
             return
         self._note_piece(len(data))
-        if self.overhead.is_full(more_bytes=len(data), body_bytes=self._body_bytes()):
+        if self.overhead.add(more_bytes=len(data), body_bytes=self._body_bytes()):
             self._refuse(TOO_MUCH)
             return
         if data and self._awaits_head:
