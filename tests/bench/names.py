@@ -23,7 +23,7 @@ from typing import cast
 import msgspec
 
 from crawler.fetch.connect.guard import Guard
-from crawler.fetch.connect.lookup.answers import Answers, NameCacheLimits, answered
+from crawler.fetch.connect.lookup.answers import Answers, NameCacheLimits, make_answer
 from crawler.fetch.connect.lookup.dns import DnsResolver
 from crawler.fetch.connect.names import Names, StaticNames
 from tests.bench.report import emit, options, tell
@@ -174,7 +174,9 @@ def memory(hosts: list[str]) -> float:
     tracemalloc.start()
     for host in hosts:
         found = socket.inet_ntoa(address(wire(host)))
-        answers.put(f"{host} 0", answered([found], ttl_s=TTL_S, now=time.monotonic(), limits=limits), max_names=10**6)
+        answers.put(
+            f"{host} 0", make_answer([found], ttl_s=TTL_S, now=time.monotonic(), limits=limits), max_names=10**6
+        )
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return held / len(hosts)

@@ -14,7 +14,7 @@ from typing import cast
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from crawler.fetch.connect.guard import AddressRefused, Guard
-from crawler.fetch.connect.lookup.answers import Answer, Answers, NameCacheLimits, answered, failed
+from crawler.fetch.connect.lookup.answers import Answer, Answers, NameCacheLimits, answer_after_failure, make_answer
 from crawler.fetch.connect.lookup.dns import TimedResult
 from crawler.fetch.connect.lookup.questions import Questions
 from crawler.fetch.connect.routes import Hosts
@@ -175,12 +175,14 @@ class Names(AbstractResolver):
         except OSError as error:
             is_final = error.errno in _NO_SUCH_NAME
             known = self._answers.find(key)
-            answer = failed(error.with_traceback(None), known, is_final=is_final, now=self._clock(), limits=limits)
+            answer = answer_after_failure(
+                error.with_traceback(None), known, is_final=is_final, now=self._clock(), limits=limits
+            )
         else:
             ttls_s = [result["ttl_s"] for result in cast(list[TimedResult], results) if "ttl_s" in result]
             addresses = [result["host"] for result in results]
             self._is_failing = False
-            answer = answered(addresses, ttl_s=min(ttls_s, default=None), now=self._clock(), limits=limits)
+            answer = make_answer(addresses, ttl_s=min(ttls_s, default=None), now=self._clock(), limits=limits)
         self._answers.put(key, answer, max_names=limits.max_names)
         return answer
 

@@ -7,7 +7,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from crawler.fetch.connect.guard import AddressRefused, Guard
-from crawler.fetch.connect.lookup.answers import Answers, NameCacheLimits, answered, failed
+from crawler.fetch.connect.lookup.answers import Answers, NameCacheLimits, answer_after_failure, make_answer
 from crawler.fetch.connect.lookup.dns import TimedResult
 from crawler.fetch.connect.names import Names, StaticNames
 from tests.unit.fetch.test_names import Clock
@@ -190,13 +190,13 @@ async def test_localhost_and_static_names_are_never_looked_up_ahead() -> None:
 
 def test_a_name_with_thousands_of_addresses_takes_no_more_room_than_one_with_sixteen() -> None:
     many = [f"1.1.{number // 250}.{number % 250}" for number in range(5000)]
-    assert len(answered(many, ttl_s=1, now=0, limits=LIMITS).addresses.split()) == 16
+    assert len(make_answer(many, ttl_s=1, now=0, limits=LIMITS).addresses.split()) == 16
 
 
 def test_the_cache_never_holds_more_than_its_limit() -> None:
     answers = Answers()
     for number in range(2500):
-        answers.put(f"h{number}.test", answered(["1.1.1.1"], ttl_s=1, now=0, limits=LIMITS), max_names=1000)
+        answers.put(f"h{number}.test", make_answer(["1.1.1.1"], ttl_s=1, now=0, limits=LIMITS), max_names=1000)
         assert len(answers) <= 1000
         answers.find("h0.test")
     assert answers.find("h0.test") is not None, "it is used all the time"
@@ -205,9 +205,9 @@ def test_the_cache_never_holds_more_than_its_limit() -> None:
 
 
 def test_failures_do_not_make_an_old_answer_last_longer() -> None:
-    first = answered(["1.1.1.1"], ttl_s=60, now=0, limits=LIMITS)
+    first = make_answer(["1.1.1.1"], ttl_s=60, now=0, limits=LIMITS)
     later = first
     for now in range(61, 80_000, 1000):
-        later = failed(AGAIN, later, is_final=False, now=now, limits=LIMITS)
+        later = answer_after_failure(AGAIN, later, is_final=False, now=now, limits=LIMITS)
         assert later.stale_until == first.stale_until
         assert later.fresh_until <= later.stale_until

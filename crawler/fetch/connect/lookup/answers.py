@@ -67,13 +67,15 @@ class Answers:
         self._answers[name] = answer
 
 
-def answered(addresses: Sequence[str], *, ttl_s: float | None, now: float, limits: NameCacheLimits) -> Answer:
+def make_answer(addresses: Sequence[str], *, ttl_s: float | None, now: float, limits: NameCacheLimits) -> Answer:
     """The answer of a name server that knows the name."""
     life_s = limits.ttl_s if ttl_s is None else min(max(ttl_s, limits.min_ttl_s), limits.max_ttl_s)
     return Answer(now + life_s, now + life_s + limits.stale_s, " ".join(addresses[:MAX_ADDRESSES]))
 
 
-def failed(error: OSError, before: Answer | None, *, is_final: bool, now: float, limits: NameCacheLimits) -> Answer:
+def answer_after_failure(
+    error: OSError, before: Answer | None, *, is_final: bool, now: float, limits: NameCacheLimits
+) -> Answer:
     """What is known after a failure. A name server that says that there is no such name `is_final`; if it does not
     answer, or can't, the addresses of `before` are used for some time longer."""
     until = now + limits.negative_ttl_s
