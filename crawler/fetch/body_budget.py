@@ -31,6 +31,7 @@ class BodyBudget:
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._favourite: Claim | None = None
+        """The one body that may grow beyond the limit."""
         self._slow: list[Claim] = []
         """The slow bodies. The first one may grow beside the favourite."""
         self._timer: asyncio.TimerHandle | None = None
@@ -42,6 +43,7 @@ class BodyBudget:
         """Held while a large body is decoded, which may take twice its size in addition."""
 
     def allows(self, claim: "Claim") -> bool:
+        """Whether the body may grow. Beyond the limit, the first that asks becomes the favourite."""
         if self.used_bytes <= self._limit_bytes:
             return True
         if claim in self._slow:
@@ -54,11 +56,11 @@ class BodyBudget:
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         self._waiting.append(future)
-        self._watch(loop)
+        self._set_timer(loop)
         await future
 
-    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look how the favourite has grown, after a while."""
+    def _set_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Set the timer that finds out whether the favourite is slow."""
         if self._timer is None:
             favourite = self._favourite
             self._before = favourite, 0 if favourite is None else favourite.size_bytes
@@ -77,7 +79,7 @@ class BodyBudget:
             self._favourite = None
             self._wake()
         if self._waiting:
-            self._watch(loop)
+            self._set_timer(loop)
 
     def _may_wait(self, favourite: "Claim") -> bool:
         """Whether another one may grow instead, although this one keeps its memory."""

@@ -90,7 +90,7 @@ class HttpFetcher:
         is_conditional = request.etag is not None or request.last_modified is not None
         sent = SentRequest(request.url, fetched_at, started, is_conditional)
         claim = Claim(self._budget)
-        limits = self._limits(request)
+        limits = self._limits_of(request)
         signed: Signed | None = None
         try:
             url = SentUrl(request.url)
@@ -141,7 +141,7 @@ class HttpFetcher:
     def _is_secure_and_direct(self, url: str) -> bool:
         return url.startswith("https://") and not self._network.has_proxy(SentUrl(url).origin.host)
 
-    def _limits(self, request: Request) -> RequestLimits:
+    def _limits_of(self, request: Request) -> RequestLimits:
         limits = self._limits_for(request.url)
         if request.is_sitemap:
             limits = replace(limits, max_body_bytes=max(limits.max_body_bytes, limits.max_sitemap_bytes))
