@@ -9,9 +9,9 @@ import msgspec
 from crawler.page import Wanted
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.preferences.judging import NO_PURPOSE, Preferences
-from crawler.protocols import Addresses, ContentReading, Discovery, Planning, Quota, Repeats, Robots
+from crawler.protocols import Addresses, ContentReading, Discovery, Planning, Quota, Repeats
 from crawler.record import ArchiveFilter
-from crawler.seams import Fetcher, LinkExtractor, Sink
+from crawler.seams import Fetcher, LinkExtractor, Robots, Sink
 from frontier import CrawlUrl, Frontier, Recrawling, Since
 
 NOTHING_WANTED: Final = Wanted()

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from crawler.page import Content, Extract, Link, LinkDetail, Page, PageRecord, Redirect, Repeat, Verdict, Wanted
+from crawler.page import Content, Extract, Link, LinkDetail, Page, PageRecord, Redirect, Repeat, Wanted
 from crawler.steps import Steps
 from frontier import CrawlUrl, LedgerEntry
 
@@ -24,37 +24,6 @@ class Addresses(Protocol):
         """The address to which the next connection for the URL's host will go. That is the address of the last
         connection, as long as the host still has it. None if none is known, or if the host is reached through a proxy.
         """
-        ...
-
-
-class Robots(Protocol):
-    """Says whether robots.txt allows a URL, and how slowly its host wants to be asked.
-
-    `allows` may have to fetch robots.txt first. However many callers ask at the same time, it sends at most one
-    request. The verdict says whether it sent one, so that the host can rest. It also says whether the answer is
-    `known`: if robots.txt redirects, the caller must ask again after that rest.
-    """
-
-    def prerequisite(self, url: str, /) -> str | None:
-        """The URL that `allows` has to fetch next, if it is on another host: the caller must first wait for the turn of
-        that host. None if there is no such URL."""
-        ...
-
-    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
-        """`prerequisite` is the URL for whose host the caller has waited. If `allows` would need another request than
-        that, it sends none, and the verdict is not `known`."""
-        ...
-
-    def crawl_delay(self, url: str, /) -> float | None:
-        """Crawl-delay in seconds for the URL's host; None if it is not known or not given."""
-        ...
-
-    def new_sitemaps(self, url: str, /) -> Sequence[str]:
-        """The sitemaps that the robots.txt of the URL's host names, as written there; if it names none, the URLs where
-        one may be.
-
-        It returns them once for each time that the file is fetched, and again after a restart, because a crash may have
-        come before they were admitted."""
         ...
 
 

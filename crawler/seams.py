@@ -1,11 +1,11 @@
 """What other packages may bring to a crawl. These protocols know pages alone, so every room may use them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from crawler.page import Extract, Fetched, Page, PageRecord, Request
+from crawler.page import Extract, Fetched, Page, PageRecord, Request, Verdict
 
 
 class Fetches(Protocol):
@@ -22,6 +22,37 @@ class Fetcher(Fetches, Protocol):
     """Fetches URLs until it is closed."""
 
     async def aclose(self) -> None: ...
+
+
+class Robots(Protocol):
+    """Says whether robots.txt allows a URL, and how slowly its host wants to be asked.
+
+    `allows` may have to fetch robots.txt first. However many callers ask at the same time, it sends at most one
+    request. The verdict says whether it sent one, so that the host can rest. It also says whether the answer is
+    `known`: if robots.txt redirects, the caller must ask again after that rest.
+    """
+
+    def prerequisite(self, url: str, /) -> str | None:
+        """The URL that `allows` has to fetch next, if it is on another host: the caller must first wait for the turn of
+        that host. None if there is no such URL."""
+        ...
+
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
+        """`prerequisite` is the URL for whose host the caller has waited. If `allows` would need another request than
+        that, it sends none, and the verdict is not `known`."""
+        ...
+
+    def crawl_delay(self, url: str, /) -> float | None:
+        """Crawl-delay in seconds for the URL's host; None if it is not known or not given."""
+        ...
+
+    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+        """The sitemaps that the robots.txt of the URL's host names, as written there; if it names none, the URLs where
+        one may be.
+
+        It returns them once for each time that the file is fetched, and again after a restart, because a crash may have
+        come before they were admitted."""
+        ...
 
 
 class LinkExtractor(Protocol):

@@ -22,7 +22,7 @@ from crawler.engine import Engine
 from crawler.fetch.robots.rules import product_token
 from crawler.parts.line.services import PartService
 from crawler.progress import Gauge
-from crawler.protocols import Robots
+from crawler.seams import Robots
 from crawler.url.hosts import registered_domain
 from crawler.url.urls import UrlReader
 from crawler.wiring import seeding, storage

@@ -13,7 +13,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from time import time
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -24,12 +24,12 @@ from crawler.fetch.robots.status import (
     RobotsLifetimes,
     RobotsStatus,
     is_fresh,
+    judge_url,
     status_after,
-    verdict,
 )
 from crawler.fetch.singleflight import SingleFlight
 from crawler.page import REFUSALS, Failure, Fetched, Page, Redirect, Request, Verdict
-from crawler.seams import Fetches
+from crawler.seams import Fetches, Robots
 from crawler.url.hosts import name_of_site
 from crawler.url.urls import Target, UrlReader, origin_of, site_of
 
@@ -41,18 +41,6 @@ _URLS: Final = UrlReader()
 
 ReadRetryAfter = Callable[[str | None, float], float | None]
 """Returns the seconds that a Retry-After header asks to wait; None if it is invalid. Takes the header and the time."""
-
-
-class Robots(Protocol):
-    """What the crawl asks of robots.txt. `crawler.protocols.Robots` says what it means."""
-
-    def prerequisite(self, url: str, /) -> str | None: ...
-
-    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict: ...
-
-    def crawl_delay(self, url: str, /) -> float | None: ...
-
-    def new_sitemaps(self, url: str, /) -> Sequence[str]: ...
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +102,7 @@ class RobotsTxt:
         await self._recall(origin)
         known = self._fresh(origin)
         if known is not None:
-            return verdict(known.status, known.rules, url, self._clock())
+            return judge_url(known.status, known.rules, url, self._clock())
         before = self._hops.get(origin)
         while known is None:
             if await self._single_flight.wait_for_leader(origin):
@@ -132,7 +120,7 @@ class RobotsTxt:
             if isinstance(result, Verdict):
                 return result
             known = result
-        answer = verdict(known.status, known.rules, url, self._clock())
+        answer = judge_url(known.status, known.rules, url, self._clock())
         if not known.reached:
             return answer
         return msgspec.structs.replace(answer, asked=True, duration_s=known.duration_s, pause_s=known.pause_s)

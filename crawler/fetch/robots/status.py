@@ -122,7 +122,7 @@ def _is_unreachable(status: RobotsStatus, now: float) -> bool:
     return bool(status.failures) and (since is None or now - since < UNREACHABLE_LIMIT_S)
 
 
-def verdict(status: RobotsStatus, rules: RobotsRules | None, url: str, now: float) -> Verdict:
+def judge_url(status: RobotsStatus, rules: RobotsRules | None, url: str, now: float) -> Verdict:
     """Whether the URL may be fetched. `rules`: those of the file, if there is one."""
     if status.refused is not None:
         return Verdict(allowed=False, reason=status.refused, message=status.message)
@@ -147,7 +147,7 @@ def verdict(status: RobotsStatus, rules: RobotsRules | None, url: str, now: floa
     return Verdict(allowed=True, reason="robots", preferences=preferences) if preferences else _ALLOWED
 
 
-def outlook(status: RobotsStatus, rules: RobotsRules | None, now: float) -> RobotsOutlook:
+def judge_host(status: RobotsStatus, rules: RobotsRules | None, now: float) -> RobotsOutlook:
     """What a robots.txt means for its whole host. `rules`: those of the file, if there is one."""
     if _is_unreachable(status, now):
         return "unreachable"

@@ -11,18 +11,24 @@ from typing import Final
 
 import msgspec
 
-from crawler.fetch.robots.robots_txt import ReadRetryAfter, Robots, has_reached, host_name, must_repeat, target_of
+from crawler.fetch.robots.cache import MAX_ORIGINS
+from crawler.fetch.robots.robots_txt import (
+    MAX_REDIRECTS,
+    ReadRetryAfter,
+    has_reached,
+    host_name,
+    must_repeat,
+    target_of,
+)
 from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
 from crawler.notes import NoteCache, NoteKind, Notes
 from crawler.page import TOO_MANY_REQUESTS, Failure, Fetched, Page, Redirect, Request, Verdict
-from crawler.seams import Fetches
+from crawler.seams import Fetches, Robots
 from crawler.url.urls import host_of, origin_of
 
 WELL_KNOWN: Final = "/.well-known/tdmrep.json"
-MAX_ORIGINS: Final = 10_000
-MAX_REDIRECTS: Final = 5
 KEEP_S: Final = 86_400.0
 RETRY_S: Final = 3600.0
 """After a failure that may pass."""

@@ -10,7 +10,7 @@ from crawler.control.requests import InspectRobots
 from crawler.fetch.robots.cache import noted_statuses
 from crawler.fetch.robots.robots_txt import LONG_CHARACTERS
 from crawler.fetch.robots.rules import RobotsRules, product_token
-from crawler.fetch.robots.status import RobotsStatus, outlook
+from crawler.fetch.robots.status import RobotsStatus, judge_host
 from crawler.operate.actions.forms import moment
 from crawler.operate.actions.slices import in_slices
 from crawler.operate.target import OperatedCrawl
@@ -37,7 +37,7 @@ async def _read(status: RobotsStatus, agent: str) -> RobotsForm:
         rules = RobotsRules(status.text, agent=agent)
     return RobotsForm(
         host="",
-        robots=outlook(status, rules, time.time()),
+        robots=judge_host(status, rules, time.time()),
         asked_at=moment(status.asked_at),
         crawl_delay_s=None if rules is None else rules.crawl_delay_s,
         message=status.message,

@@ -3,7 +3,7 @@
 import asyncio
 
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
-from crawler.protocols import Robots
+from crawler.seams import Robots
 from crawler.testing.loops import in_event_loop
 
 

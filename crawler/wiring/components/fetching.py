@@ -30,8 +30,7 @@ from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace, parse_retry_after
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.preferences.signals import TDM_RESERVATION
-from crawler.protocols import Robots
-from crawler.seams import Fetcher
+from crawler.seams import Fetcher, Robots
 from crawler.url.urls import origin_of
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedFetcher

@@ -7,7 +7,6 @@ from config import Loaded
 from crawler.disk.directory import CrawlDirectory
 from crawler.fetch.robots.robots_txt import RobotsAtOnce
 from crawler.page import Page, Preference, Redirect
-from crawler.protocols import Robots
 from crawler.record import ArchiveFilter
 from crawler.render.browser import Browser, find_browser
 from crawler.render.browsers import Browsers
@@ -15,7 +14,7 @@ from crawler.render.fetcher import RenderingFetcher
 from crawler.render.limits import Limits
 from crawler.render.loads import Keeps, Loads
 from crawler.render.responses import ResponseCache
-from crawler.seams import Fetcher
+from crawler.seams import Fetcher, Robots
 from crawler.wiring.components import usage
 from crawler.wiring.components.rendering import detected_type, matcher, reads_as_html
 

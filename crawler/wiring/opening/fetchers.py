@@ -11,8 +11,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.page import Fetched
-from crawler.protocols import Robots
-from crawler.seams import Fetcher
+from crawler.seams import Fetcher, Robots
 from crawler.wiring.components import discovering, fetching, signing
 from crawler.wiring.live.values import Latest
 from crawler.wiring.queue_settings import upcoming_hosts

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from crawler.fetch.robots.status import NONE
 from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
-from crawler.protocols import Robots
-from crawler.seams import Fetcher
+from crawler.seams import Fetcher, Robots
 from crawler.testing import CanonicalRuleContract, FetcherContract, RobotsContract
 from crawler.testing.fetch.robots import Origin
 from crawler.url.components import Rule, UrlComponents

@@ -20,7 +20,7 @@ from crawler.fetch.robots.rules import (
     RobotsRules,
     read_robots,
 )
-from crawler.fetch.robots.status import RobotsStatus, verdict
+from crawler.fetch.robots.status import RobotsStatus, judge_url
 from crawler.testing.timeouts import MAX_WAIT_S
 
 
@@ -162,8 +162,8 @@ def test_the_longest_pattern_for_this_name_decides(text: str, path: str, allowed
 def test_a_tilde_may_be_escaped(rule: str, path: str) -> None:
     status = RobotsStatus(expires_at=inf, text=f"User-agent: *\nDisallow: {rule}")
     rules = RobotsRules(status.text or "", agent="FooBot")
-    assert not verdict(status, rules, f"http://a.example{path}", 0.0).allowed
-    assert verdict(status, rules, "http://a.example/a", 0.0).allowed
+    assert not judge_url(status, rules, f"http://a.example{path}", 0.0).allowed
+    assert judge_url(status, rules, "http://a.example/a", 0.0).allowed
 
 
 @pytest.mark.parametrize(

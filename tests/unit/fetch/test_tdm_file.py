@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.fetch.robots.cache import RobotsCache
-from crawler.fetch.robots.robots_txt import RobotsTxt
-from crawler.fetch.robots.tdm_file import KEEP_S, MAX_REDIRECTS, RETRY_S, WELL_KNOWN, TdmFiles
+from crawler.fetch.robots.robots_txt import MAX_REDIRECTS, RobotsTxt
+from crawler.fetch.robots.tdm_file import KEEP_S, RETRY_S, WELL_KNOWN, TdmFiles
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRules, read_tdm_rules
 from crawler.page import Failure, FailureKind, Fetched, Page, Preference, Redirect, Request, Verdict
 from crawler.politeness.pace import parse_retry_after

@@ -11,7 +11,7 @@ import pytest
 from crawler.disk.layout import part_directories
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.rules import RobotsRules
-from crawler.fetch.robots.status import RobotsStatus, outlook
+from crawler.fetch.robots.status import RobotsStatus, judge_host
 from crawler.operate.opening import lock_stored
 from crawler.operate.report.forms import HostRow, Report
 from crawler.page import rfc3339
@@ -126,9 +126,9 @@ def test_people_and_other_programs_are_told_too(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_is_summed_up_for_this_crawler(text: str, expected: str) -> None:
-    assert outlook(status(text), RobotsRules(text, agent="onceover"), NOW) == expected
+    assert judge_host(status(text), RobotsRules(text, agent="onceover"), NOW) == expected
 
 
 def test_a_file_that_could_not_be_had_for_a_month_counts_as_none() -> None:
     failing = msgspec.structs.replace(status(failures=9), failing_since=NOW - 31 * 86400.0)
-    assert outlook(failing, None, NOW) == "none"
+    assert judge_host(failing, None, NOW) == "none"
