@@ -26,20 +26,20 @@ from crawler.page import (
     Verdict,
 )
 from crawler.page.duplicates import Duplicates
-from crawler.politeness.asking import request_for, usable
+from crawler.politeness.asking import reject_lost_copy, request_for
 from crawler.politeness.hours import CLOSED
 from crawler.politeness.plain_http import redirect_to_http
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from crawler.preferences.judging import REFUSED
 from crawler.protocols import Discovered
-from crawler.reading import ContentReader, PageContent, in_turn, recorded
+from crawler.reading import ContentReader, PageContent, mark_unkept, run_steps
 from crawler.record import FoundLinks, fetched_record, with_usage
 from crawler.settlement import Settlement
 from crawler.slots import keep_in_step
 from frontier import Lease
 
-_NEVER_KEPT: Final = frozenset({LinkKind.SITEMAP, LinkKind.EXTERNAL})
-"""Of these nothing is kept whose use may be refused."""
+_WITHOUT_USE: Final = frozenset({LinkKind.SITEMAP, LinkKind.EXTERNAL})
+"""Kinds of URLs of which the crawl keeps no content, so that it does not matter which use their site refuses."""
 
 
 class Pipeline:
@@ -66,9 +66,7 @@ class Pipeline:
     def set_options(self, options: PipelineOptions) -> None:
         """They hold for what is read and recorded from now on."""
         self._options = options
-        reader = self._reader
-        reader.references, reader.link_details = options.references, options.link_details
-        reader.wanted = options.wanted if options.wanted.anything else None
+        self._reader.set_options(options)
 
     async def process(self, lease: Lease, /) -> bool:
         """Take a URL from its lease to its end. Returns whether it was settled and counts as a page."""
@@ -95,7 +93,8 @@ class Pipeline:
         await keep_in_step()
         work.stage, work.since = "the server", components.monotonic()
         request = request_for(lease, components.may_refer)
-        fetched = usable(await components.fetcher.fetch(request), lease, components.archive_began())
+        fetched = await components.fetcher.fetch(request)
+        fetched = reject_lost_copy(fetched, lease, components.archive_began())
         if isinstance(fetched, Failure):
             fetched = self._http_instead(lease, fetched) or fetched
         work.stage, work.since = "the storing", components.monotonic()
@@ -105,7 +104,7 @@ class Pipeline:
         if request.method == "HEAD":
             decision = after_head(fetched, decision)
         if decision.asked:
-            await self._relocate(lease, None, address=fetched.ip)
+            await self._report_address(lease, None, address=fetched.ip)
         if decision.reason is not None:
             self.counters.failures[decision.reason] += 1
         if decision.retry_after_s is not None:
@@ -156,7 +155,7 @@ class Pipeline:
         rest_s = 0.0
         if verdict.asked:
             self.counters.robots_asked += 1
-            await self._relocate(lease, prerequisite)
+            await self._report_address(lease, prerequisite)
             asked_url = prerequisite or url
             rest_s = components.policy_for(asked_url).after_robots_s(
                 verdict, crawl_delay_s=components.robots.crawl_delay(asked_url)
@@ -176,7 +175,7 @@ class Pipeline:
             else:
                 await self._settle_disallowed(lease, policy, verdict, own=prerequisite is None, rest_s=rest_s)
             return None
-        if verdict.preferences and lease.url.kind not in _NEVER_KEPT:
+        if verdict.preferences and lease.url.kind not in _WITHOUT_USE:
             usage = components.preferences.usage(verdict.preferences)
             if usage.is_refused:
                 decision = Decision(cooldown_s=0.0, reason=REFUSED)
@@ -195,7 +194,7 @@ class Pipeline:
         """Admit the sitemaps that the robots.txt of the URL's host names."""
         sitemaps = self._components.robots.new_sitemaps(lease.url.url)
         if sitemaps:
-            discovered = await in_turn(self._components.discovery.sitemaps(sitemaps, parent=lease.url))
+            discovered = await run_steps(self._components.discovery.sitemaps(sitemaps, parent=lease.url))
             self._count_links(discovered)
             await self._settlement.admit(discovered.urls)
 
@@ -217,8 +216,9 @@ class Pipeline:
         asked = verdict.asked or not decision.server_ok
         await self._settlement.settle_unfetched(lease, decision, message=verdict.message, asked=asked)
 
-    async def _relocate(self, lease: Lease, prerequisite: str | None, *, address: str | None = None) -> None:
-        """Let the address rest that was asked. A host may have several, so it need not be the expected one."""
+    async def _report_address(self, lease: Lease, prerequisite: str | None, *, address: str | None = None) -> None:
+        """Tell the frontier which address was asked, so that it rests. A host may have several, so it need not be the
+        expected one."""
         components = self._components
         if components.addresses is None:
             return
@@ -249,7 +249,7 @@ class Pipeline:
                 refusals=discovered.refusals if discovered and self._options.refusals else None,
             ),
         )
-        record = recorded(record, page, content, self._options.archive_filter, failed=decision.failed)
+        record = mark_unkept(record, page, content, self._options.archive_filter, failed=decision.failed)
         return await self._settlement.settle(
             lease,
             page,

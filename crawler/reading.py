@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from crawler.components import PipelineOptions
 from crawler.page import (
     EMBEDDED,
     NO_USAGE,
@@ -50,7 +51,7 @@ _THREADS: Final = 2
 _Result = TypeVar("_Result")
 
 
-async def in_turn(steps: Steps[_Result]) -> _Result:
+async def run_steps(steps: Steps[_Result]) -> _Result:
     """Run all steps, and let other tasks run between them."""
     while True:
         try:
@@ -96,14 +97,19 @@ class ContentReader:
         self._read_content = read_content
         self._repeats = repeats
         self._preferences = preferences
-        self.wanted: Wanted | None = None
+        self._wanted: Wanted | None = None
         """What to read of the content of pages; None for nothing."""
-        self.references = False
-        self.link_details = False
+        self._references = False
+        self._link_details = False
         self._threads = asyncio.Semaphore(_THREADS)
         self._many_links = asyncio.Lock()
         """Held while many links are judged. Otherwise the steps of several pages would run in one turn of the event
         loop."""
+
+    def set_options(self, options: PipelineOptions) -> None:
+        """They hold for pages that are read from now on."""
+        self._wanted = options.wanted if options.wanted.anything else None
+        self._references, self._link_details = options.references, options.link_details
 
     async def read(self, page: Page, /, *, parent: CrawlUrl, of_origin: Sequence[Preference] = ()) -> PageContent:
         """Read a page. If its links are followed, extract and judge them. `of_origin`: what its origin says about its
@@ -127,7 +133,7 @@ class ContentReader:
         """Whether the event loop may read a page itself."""
         body = page.body
         if len(body) > SLOW_BYTES_AT_ONCE and (
-            len(body) > BYTES_AT_ONCE or self.wanted is not None or may_be_listing(body)
+            len(body) > BYTES_AT_ONCE or self._wanted is not None or may_be_listing(body)
         ):
             return False
         if body.find(_PDF, 0, _PDF_WITHIN) >= 0 or body.startswith(_GZIP):
@@ -147,8 +153,8 @@ class ContentReader:
         if is_sitemap and usage.is_refused:
             usage = msgspec.structs.replace(usage, is_refused=False)
         content = None
-        if self.wanted is not None and self._read_content is not None and not usage.is_refused:
-            content = self._read_content(page, extract, self.wanted)
+        if self._wanted is not None and self._read_content is not None and not usage.is_refused:
+            content = self._read_content(page, extract, self._wanted)
         return PageContent(sha1=sha1, extract=extract, content=content, usage=usage)
 
     async def _find_repeat(self, found: PageContent, extract: Extract, page: Page, parent: CrawlUrl) -> PageContent:
@@ -162,17 +168,17 @@ class ContentReader:
     async def _judge(self, found: PageContent, extract: Extract, parent: CrawlUrl) -> PageContent:
         base_url, links = extract.base_url, extract.links
         about = f"{extract.title or ''}\n{extract.description or ''}\n{extract.abstract or ''}"
-        discovered = await in_turn(self._discovery.links(base_url, links, parent=parent, about=about))
+        discovered = await run_steps(self._discovery.links(base_url, links, parent=parent, about=about))
         if found.repeat is not None and found.repeat.refusal is not None:
             still_followed = found.repeat.still_followed
             discovered = _refuse(discovered, found.repeat.refusal, lambda url: url.canonical != still_followed)
         if found.usage.refuses_embeds:
             discovered = _refuse(discovered, REFUSED, lambda url: url.kind in EMBEDDED)
         references = details = None
-        if self.references:
-            references = await in_turn(self._discovery.references(base_url, links, discovered, parent=parent))
-        if self.link_details and not found.usage.is_refused:
-            details = await in_turn(self._discovery.link_details(base_url, links, discovered, parent=parent))
+        if self._references:
+            references = await run_steps(self._discovery.references(base_url, links, discovered, parent=parent))
+        if self._link_details and not found.usage.is_refused:
+            details = await run_steps(self._discovery.link_details(base_url, links, discovered, parent=parent))
         return msgspec.structs.replace(found, discovered=discovered, references=references, link_details=details)
 
 
@@ -187,16 +193,16 @@ def _refuse(discovered: Discovered, refusal: str, is_refused: Callable[[CrawlUrl
     )
 
 
-def recorded(
-    record: PageRecord, page: Page, content: PageContent, chosen: ArchiveFilter | None, *, failed: bool
+def mark_unkept(
+    record: PageRecord, page: Page, content: PageContent, archive_filter: ArchiveFilter | None, *, failed: bool
 ) -> PageRecord:
-    """The record with what the site says about the use of the page, and with the reason why the page, or the archive's
-    copy, is not kept, if that is so."""
+    """The record with what the site says about the use of the page. If the crawl does not keep the page, or the archive
+    does not, the record also says why."""
     usage = content.usage
     record = with_usage(record, usage)
     if usage.is_refused:
         return excluded(record, reason=REFUSED, message=usage.message)
-    if chosen is None or content.extract is None or failed or record.not_archived is not None:
+    if archive_filter is None or content.extract is None or failed or record.not_archived is not None:
         return record
-    refusal = chosen.refusal(page, content.extract.content_type)
+    refusal = archive_filter.refusal(page, content.extract.content_type)
     return record if refusal is None else msgspec.structs.replace(record, not_archived=refusal)

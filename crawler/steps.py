@@ -1,4 +1,4 @@
-"""Long work in steps, so that it does not block the event loop. Pure; `reading.in_turn` lets other tasks run."""
+"""Long work in steps, so that it does not block the event loop. Pure; `reading.run_steps` lets other tasks run."""
 
 from collections.abc import Generator
 from typing import Final, TypeVar
@@ -13,7 +13,7 @@ Steps = Generator[None, None, _Result]
 """Work that yields between its steps, and returns its result at the end."""
 
 
-def at_once(steps: Steps[_Result]) -> _Result:
+def run_all(steps: Steps[_Result]) -> _Result:
     """Run all steps without a pause."""
     while True:
         try:

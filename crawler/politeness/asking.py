@@ -23,9 +23,9 @@ def request_for(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
     )
 
 
-def usable(answer: Fetched, lease: Lease, archive_began: Since) -> Fetched:
-    """The answer; or a failure instead, if it says that a page has not changed, but the archive has begun anew since
-    the request was sent, and must not refer to the copy any more. The next attempt asks for the whole page."""
+def reject_lost_copy(answer: Fetched, lease: Lease, archive_began: Since) -> Fetched:
+    """The answer. If it says that a page has not changed, but the archive has begun anew since the request was sent,
+    the archive must not refer to the copy any more: then a failure, after which the whole page is asked for."""
     earlier = lease.url.earlier
     if not isinstance(answer, NotModified) or earlier is None or archive_began.has(earlier):
         return answer

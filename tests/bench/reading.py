@@ -40,7 +40,7 @@ from crawler.read.html.lxml import lxml_extractor
 from crawler.read.html.scan import scan
 from crawler.read.options import DEFAULT_OPTIONS
 from crawler.seams import LinkExtractor as OurExtractor
-from crawler.steps import at_once
+from crawler.steps import run_all
 from crawler.url.urls import Target, UrlReader
 from frontier import CrawlUrl
 from tests.bench.report import emit, options, spread, tell
@@ -109,7 +109,7 @@ def discovery() -> Callable[[Page, Extract], int]:
 
     def discover(page: Page, extract: Extract) -> int:
         parent = CrawlUrl(url=page.url, canonical=page.url, queue_key="org,example")
-        return len(at_once(scoped.links(extract.base_url, extract.links, parent=parent)).urls)
+        return len(run_all(scoped.links(extract.base_url, extract.links, parent=parent)).urls)
 
     return discover
 

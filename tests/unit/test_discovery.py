@@ -19,7 +19,7 @@ from crawler.discover.scope import (
 from crawler.discover.traps import Trap, Traps
 from crawler.page import Link, LinkKind, Redirect
 from crawler.protocols import Discovery
-from crawler.steps import at_once
+from crawler.steps import run_all
 from crawler.url.urls import BadUrl, UrlReader
 from frontier import CrawlUrl
 
@@ -85,7 +85,7 @@ def test_it_is_a_discovery() -> None:
 
 def test_a_link_that_is_no_url_to_crawl_is_refused_also_where_it_is_the_page_itself() -> None:
     url = f"https://example.org/{'x' * 2100}"
-    found = at_once(discovery().links(url, links(url, url), parent=page(url)))
+    found = run_all(discovery().links(url, links(url, url), parent=page(url)))
     assert found.refusals == [(url, BadUrl.TOO_LONG)]
 
 
@@ -103,7 +103,7 @@ def test_a_bad_seed_is_named() -> None:
 
 
 def test_links_carry_what_must_travel_with_them() -> None:
-    found = at_once(discovery().links(PAGE, links("b.html?utm_source=x#top"), parent=page())).urls
+    found = run_all(discovery().links(PAGE, links("b.html?utm_source=x#top"), parent=page())).urls
     assert found == [
         CrawlUrl(
             url="https://example.org/a/b.html?utm_source=x",
@@ -119,12 +119,12 @@ def test_links_carry_what_must_travel_with_them() -> None:
 
 
 def test_white_space_before_a_fragment_belongs_to_the_url() -> None:
-    found = at_once(discovery().links(PAGE, links("b.html #top", "b.html", "#top"), parent=page())).urls
+    found = run_all(discovery().links(PAGE, links("b.html #top", "b.html", "#top"), parent=page())).urls
     assert [each.url for each in found] == ["https://example.org/a/b.html%20", "https://example.org/a/b.html"]
 
 
 def test_links_come_in_document_order_without_repeats_and_without_the_page_itself() -> None:
-    found = at_once(
+    found = run_all(
         discovery().links(PAGE, links("z", "/y", "#top", "z#x", "page.html", "", "./z", "x"), parent=page())
     )
     assert [url.url for url in found.urls] == [
@@ -146,7 +146,7 @@ def test_each_refused_link_is_counted_once_under_its_reason() -> None:
         "a.iso",
         "b",
     )
-    found = at_once(made.links(PAGE, links(*hrefs), parent=page()))
+    found = run_all(made.links(PAGE, links(*hrefs), parent=page()))
     assert [url.url for url in found.urls] == ["https://example.org/a/b"]
     assert found.refused == {
         BadUrl.SCHEME: 1,
@@ -161,7 +161,7 @@ def test_links_and_embeds_are_judged_each_by_its_rule(offsite_embeds: bool) -> N
     hrefs = ("https://other.test/a", "b", "c")
     given = [*links(*hrefs[:2]), *links(*hrefs, kind=LinkKind.EMBED), *links("b#d", "e", kind=LinkKind.CSS)]
     for _ in range(2):
-        found = at_once(discovery(offsite_embeds=offsite_embeds).links(PAGE, given, parent=page()))
+        found = run_all(discovery(offsite_embeds=offsite_embeds).links(PAGE, given, parent=page()))
         assert [(url.url, url.kind) for url in found.urls] == [
             ("https://example.org/a/b", "link"),
             ("https://example.org/a/c", "embed"),
@@ -172,7 +172,7 @@ def test_links_and_embeds_are_judged_each_by_its_rule(offsite_embeds: bool) -> N
 
 def test_traps_are_refused_by_their_names() -> None:
     made = discovery()
-    found = at_once(made.links(PAGE, links("x/x/x/x/", "?a=1&a=1&a=1", "b"), parent=page()))
+    found = run_all(made.links(PAGE, links("x/x/x/x/", "?a=1&a=1&a=1", "b"), parent=page()))
     assert [url.url for url in found.urls] == ["https://example.org/a/b"]
     assert found.refused == {Trap.REPEATED_SEGMENTS: 1, Trap.QUERY_GROWTH: 1}
     assert made.redirect(redirect("/x/x/x/x/"), parent=page()) is Trap.REPEATED_SEGMENTS
@@ -184,12 +184,12 @@ def test_traps_judge_by_the_kind_of_a_link_also_where_another_kind_was_judged_be
     image, page_ahead = "/a/x/x/x/x/y.png", "/a/events/2040-05-01"
     for _ in range(2):
         given = [*links(image, page_ahead), Link(image, LinkKind.EMBED), Link(page_ahead, LinkKind.LISTED)]
-        found = at_once(made.links(PAGE, given[:2], parent=page()))
+        found = run_all(made.links(PAGE, given[:2], parent=page()))
         assert found.refused == {Trap.REPEATED_SEGMENTS: 1, Trap.CALENDAR: 1}
-        found = at_once(made.links(PAGE, given[2:], parent=page()))
+        found = run_all(made.links(PAGE, given[2:], parent=page()))
         assert [url.kind for url in found.urls] == [LinkKind.EMBED, LinkKind.LISTED]
     both = [*links(image, image), Link(image, LinkKind.EMBED)]
-    found = at_once(made.links(PAGE, both, parent=page()))
+    found = run_all(made.links(PAGE, both, parent=page()))
     assert ([url.kind for url in found.urls], found.refused) == ([LinkKind.EMBED], {Trap.REPEATED_SEGMENTS: 1})
     listed = msgspec.structs.replace(page(), kind=LinkKind.LISTED)
     assert isinstance(made.redirect(redirect(page_ahead), parent=listed), CrawlUrl)
@@ -198,40 +198,40 @@ def test_traps_judge_by_the_kind_of_a_link_also_where_another_kind_was_judged_be
 
 def test_links_too_deep_are_refused() -> None:
     made = discovery(max_depth=4)
-    assert len(at_once(made.links(PAGE, links("b"), parent=page(depth=3))).urls) == 1
-    assert at_once(made.links(PAGE, links("b", "c"), parent=page(depth=4))).refused == {Refusal.TOO_DEEP: 2}
+    assert len(run_all(made.links(PAGE, links("b"), parent=page(depth=3))).urls) == 1
+    assert run_all(made.links(PAGE, links("b", "c"), parent=page(depth=4))).refused == {Refusal.TOO_DEEP: 2}
 
 
 def test_a_page_may_not_have_more_links_than_the_limit() -> None:
-    found = at_once(discovery(max_links_per_page=2).links(PAGE, links("a", "b", "a", "c", "d"), parent=page()))
+    found = run_all(discovery(max_links_per_page=2).links(PAGE, links("a", "b", "a", "c", "d"), parent=page()))
     assert [url.url[-1] for url in found.urls] == ["a", "b"]
     assert found.refused == {LinkRefusal.TOO_MANY_LINKS: 2}
 
 
 def test_nofollow_is_obeyed_where_configured_unless_the_link_stands_there_without_it_too() -> None:
     given = [*links("a", "b", rel="external nofollow"), *links("b")]
-    assert len(at_once(discovery().links(PAGE, given, parent=page())).urls) == 2
-    found = at_once(discovery(obey_nofollow=True).links(PAGE, given, parent=page()))
+    assert len(run_all(discovery().links(PAGE, given, parent=page())).urls) == 2
+    found = run_all(discovery(obey_nofollow=True).links(PAGE, given, parent=page()))
     assert [url.url for url in found.urls] == ["https://example.org/a/b"]
     assert found.refused == {LinkRefusal.NOFOLLOW: 2}
 
 
 def test_kinds_that_are_not_wanted_are_refused() -> None:
     made = discovery(kinds=frozenset({LinkKind.LINK}))
-    found = at_once(made.links(PAGE, [*links("a.png", kind=LinkKind.EMBED), *links("b")], parent=page()))
+    found = run_all(made.links(PAGE, [*links("a.png", kind=LinkKind.EMBED), *links("b")], parent=page()))
     assert [url.url for url in found.urls] == ["https://example.org/a/b"]
     assert found.refused == {LinkRefusal.UNWANTED_KIND: 1}
 
 
 def test_links_beyond_any_number_are_each_found_once() -> None:
     given = links(*(f"/{number % 10_001}" for number in range(20_100)), "http://[", *["x"] * 10_000, "http://[", "y")
-    found = at_once(discovery(max_links_per_page=100_000).links(PAGE, given, parent=page()))
+    found = run_all(discovery(max_links_per_page=100_000).links(PAGE, given, parent=page()))
     assert [url.url.rpartition("/")[2] for url in found.urls] == [*map(str, range(10_001)), "x", "y"]
     assert found.refusals == [("http://[", BadUrl.INVALID)]
 
 
 def test_precedence_grows_with_depth_to_its_end() -> None:
-    assert at_once(discovery().links(PAGE, links("b"), parent=page(depth=300))).urls[0].precedence == 255
+    assert run_all(discovery().links(PAGE, links("b"), parent=page(depth=300))).urls[0].precedence == 255
 
 
 def test_what_is_remembered_of_one_document_does_not_reach_into_another() -> None:
@@ -253,7 +253,7 @@ def test_what_is_remembered_of_one_document_does_not_reach_into_another() -> Non
     ]
     for _ in range(2):
         for href, base, expected in cases:
-            assert [url.url for url in at_once(made.links(base, links(href), parent=page())).urls] == [expected], (
+            assert [url.url for url in run_all(made.links(base, links(href), parent=page())).urls] == [expected], (
                 href,
                 base,
             )
@@ -263,8 +263,8 @@ def test_what_is_remembered_of_one_document_does_not_reach_into_another() -> Non
 def test_forgetting_changes_nothing(remembered: int) -> None:
     made = discovery(remembered_links=remembered)
     hrefs = [f"/{number}" for number in range(20)]
-    first = at_once(made.links(PAGE, links(*hrefs), parent=page()))
-    assert at_once(made.links(PAGE, links(*hrefs), parent=page())) == first
+    first = run_all(made.links(PAGE, links(*hrefs), parent=page()))
+    assert run_all(made.links(PAGE, links(*hrefs), parent=page())) == first
     assert len(first.urls) == 20
 
 
@@ -378,7 +378,7 @@ def test_where_a_seed_redirects_to_is_crawled_and_nothing_beyond() -> None:
     target = made.redirect(redirect("https://www.example.org/", url=seed.url), parent=seed)
     assert isinstance(target, CrawlUrl)
     assert target.depth == 0
-    found = at_once(made.links(target.url, links("/a", "https://example.org/b", "https://other.test/"), parent=target))
+    found = run_all(made.links(target.url, links("/a", "https://example.org/b", "https://other.test/"), parent=target))
     assert [url.url for url in found.urls] == ["https://www.example.org/a", "https://example.org/b"]
     assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
     beyond = made.redirect(redirect("https://other.test/", url=found.urls[0].url), parent=found.urls[0])
@@ -387,8 +387,8 @@ def test_where_a_seed_redirects_to_is_crawled_and_nothing_beyond() -> None:
 
 def test_an_embed_from_elsewhere_opens_no_way_into_its_host() -> None:
     made = discovery(offsite_embeds=True)
-    [style] = at_once(made.links(PAGE, links("https://cdn.test/a.css", kind=LinkKind.EMBED), parent=page())).urls
-    found = at_once(made.links(style.url, [*links("b.png", kind=LinkKind.CSS), *links("/about")], parent=style))
+    [style] = run_all(made.links(PAGE, links("https://cdn.test/a.css", kind=LinkKind.EMBED), parent=page())).urls
+    found = run_all(made.links(style.url, [*links("b.png", kind=LinkKind.CSS), *links("/about")], parent=style))
     assert [url.url for url in found.urls] == ["https://cdn.test/b.png"]
     assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
 
@@ -397,7 +397,7 @@ def named(
     *hrefs: str, url: str = "https://www.example.org/page", made: ScopedDiscovery | None = None
 ) -> Sequence[CrawlUrl]:
     parent = page(url, depth=3)
-    return at_once((made or discovery(exclude=(r"\.iso",))).sitemaps(hrefs, parent=parent)).urls
+    return run_all((made or discovery(exclude=(r"\.iso",))).sitemaps(hrefs, parent=parent)).urls
 
 
 def test_sitemaps_that_robots_txt_names_are_fetched_from_anywhere_at_the_depth_of_the_page() -> None:
@@ -410,7 +410,7 @@ def test_sitemaps_that_robots_txt_names_are_fetched_from_anywhere_at_the_depth_o
             "https://cdn.test/s.xml.gz",
         )
     ]
-    assert at_once(discovery().sitemaps(["/s.xml"], parent=page(depth=0))).urls[0].depth == 0
+    assert run_all(discovery().sitemaps(["/s.xml"], parent=page(depth=0))).urls[0].depth == 0
 
 
 def test_a_sitemap_without_a_scheme_lies_on_the_host_that_it_begins_with() -> None:
@@ -427,7 +427,7 @@ def test_what_a_sitemap_lists_is_judged_from_where_it_was_named_and_its_host_len
     made = discovery(max_links_per_page=1)
     [foreign] = named("https://cdn.test/s.xml", made=made)
     hrefs = ("https://example.org/a", "https://www.example.org/b", "https://cdn.test/c", "https://other.test/")
-    found = at_once(made.links(foreign.url, links(*hrefs, kind=LinkKind.LISTED), parent=foreign))
+    found = run_all(made.links(foreign.url, links(*hrefs, kind=LinkKind.LISTED), parent=foreign))
     assert [(url.url, url.depth, url.kind) for url in found.urls] == [
         ("https://example.org/a", 4, "listed"),
         ("https://www.example.org/b", 4, "listed"),
@@ -440,21 +440,21 @@ def test_sitemaps_may_be_nested_to_a_limit_and_redirected() -> None:
     [sitemap] = named("https://cdn.test/0.xml", made=made)
     for level in range(1, MAX_NESTED_SITEMAPS + 1):
         nested = Link(f"{level}.xml", LinkKind.SITEMAP, last_modified="2026")
-        [sitemap] = at_once(made.links(sitemap.url, [nested], parent=sitemap)).urls
+        [sitemap] = run_all(made.links(sitemap.url, [nested], parent=sitemap)).urls
         assert (sitemap.depth, sitemap.kind, sitemap.via) == (3, "sitemap", "https://www.example.org/robots.txt")
-    beyond = at_once(made.links(sitemap.url, links("x.xml", kind=LinkKind.SITEMAP), parent=sitemap))
+    beyond = run_all(made.links(sitemap.url, links("x.xml", kind=LinkKind.SITEMAP), parent=sitemap))
     assert (beyond.urls, beyond.refused) == ([], {LinkRefusal.NESTED_SITEMAP: 1})
     moved = made.redirect(redirect("https://elsewhere.test/s.xml", url=sitemap.url), parent=sitemap)
     assert isinstance(moved, CrawlUrl)
     assert (moved.kind, moved.via) == ("sitemap", "https://www.example.org/robots.txt")
-    assert at_once(made.links(moved.url, links("/x", kind=LinkKind.LISTED), parent=moved)).refused == {
+    assert run_all(made.links(moved.url, links("/x", kind=LinkKind.LISTED), parent=moved)).refused == {
         Refusal.OUT_OF_SCOPE: 1
     }
 
 
 def test_the_date_that_a_sitemap_gives_travels_with_the_url() -> None:
     [sitemap] = named("/s.xml", made=(made := discovery()))
-    [found] = at_once(
+    [found] = run_all(
         made.links(
             sitemap.url,
             [Link("/a", LinkKind.LISTED, last_modified="2026-01-02", change_frequency="daily")],
@@ -466,8 +466,8 @@ def test_the_date_that_a_sitemap_gives_travels_with_the_url() -> None:
 
 def references(made: ScopedDiscovery, found_on_page: Sequence[Link]) -> list[str]:
     """The last parts of the paths of all references of the page."""
-    found = at_once(made.links(PAGE, found_on_page, parent=page()))
-    return [url.rpartition("/")[2] for url in at_once(made.references(PAGE, found_on_page, found, parent=page()))]
+    found = run_all(made.links(PAGE, found_on_page, parent=page()))
+    return [url.rpartition("/")[2] for url in run_all(made.references(PAGE, found_on_page, found, parent=page()))]
 
 
 def test_references_are_all_links_that_are_followed_as_often_as_they_stand_there() -> None:
@@ -497,10 +497,10 @@ def test_links_to_a_mere_fragment_are_told_if_a_base_lets_them_lead_to_another_p
         (base, [base, "https://example.org/c", base]),
         (f"{PAGE}?utm_source=x", [f"{PAGE[:-9]}c"]),
     ):
-        found = at_once(made.links(base_url, stood, parent=page()))
-        details = at_once(made.link_details(base_url, stood, found, parent=page()))
+        found = run_all(made.links(base_url, stood, parent=page()))
+        details = run_all(made.link_details(base_url, stood, found, parent=page()))
         assert [each.url for each in details] == expected
-        assert at_once(made.references(base_url, stood, found, parent=page())) == expected
+        assert run_all(made.references(base_url, stood, found, parent=page())) == expected
         assert details[0].fragment == ("part" if base_url == base else None)
 
 
@@ -515,8 +515,8 @@ def test_links_tell_how_often_each_is_referred_to(
     kinds = frozenset(LinkKind) if embeds else frozenset(LinkKind) - {LinkKind.EMBED}
     made = discovery(obey_nofollow=obey_nofollow, kinds=kinds, within="domain", offsite_embeds=True)
     given = [Link(href, LinkKind[kind], rel=rel) for href, rel, kind in hrefs]
-    found = at_once(made.links(PAGE, given, parent=page()))
-    counts = Counter(at_once(made.references(PAGE, given, found, parent=page())))
+    found = run_all(made.links(PAGE, given, parent=page()))
+    counts = Counter(run_all(made.references(PAGE, given, found, parent=page())))
     assert found.self_links == counts.pop(PAGE, 0)
     assert {url.canonical: url.link_count for url in found.urls} == counts
 
@@ -534,19 +534,19 @@ def test_to_look_at_one_of_equal_links_changes_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(cache, "group_links", cache._separate)
         each = discovery(offsite_embeds=offsite_embeds, max_links_per_page=5)
-        expected = at_once(each.links(base, given, parent=page()))
+        expected = run_all(each.links(base, given, parent=page()))
     for links_at_once in (2, 200):
         with monkeypatch.context() as patch:
             patch.setattr(cache, "LINKS_AT_ONCE", links_at_once)
             patch.setattr(cache, "_GROUPED_AT_ONCE", 2 * links_at_once)
             made = discovery(offsite_embeds=offsite_embeds, max_links_per_page=5)
-            assert at_once(made.links(base, given, parent=page())) == expected
+            assert run_all(made.links(base, given, parent=page())) == expected
 
 
 def test_links_of_a_url_that_only_an_embed_opens_all_count() -> None:
     image = "x/x/x/x/y.png"
     given = [*links(image, f"{image}#a", "b"), Link(f"./{image}", LinkKind.EMBED), *links(image)]
-    found = at_once(discovery().links(PAGE, given, parent=page()))
+    found = run_all(discovery().links(PAGE, given, parent=page()))
     assert [(url.canonical[-5:], url.kind, url.link_count) for url in found.urls] == [
         ("g/a/b", "link", 1),
         ("y.png", "embed", 4),
@@ -557,8 +557,8 @@ def test_links_of_a_url_that_only_an_embed_opens_all_count() -> None:
 def test_what_no_page_links_to_has_no_hits() -> None:
     made = discovery()
     [seed] = made.seeds(["https://example.org/"])
-    [named] = at_once(made.sitemaps(["/1.xml", "/1.xml"][:1], parent=page())).urls
-    [nested] = at_once(made.links(named.url, [Link("/2.xml", LinkKind.SITEMAP)], parent=named)).urls
+    [named] = run_all(made.sitemaps(["/1.xml", "/1.xml"][:1], parent=page())).urls
+    [nested] = run_all(made.links(named.url, [Link("/2.xml", LinkKind.SITEMAP)], parent=named)).urls
     assert (seed.link_count, named.link_count, nested.link_count) == (0, 0, 1)
 
 
@@ -580,8 +580,8 @@ def test_details_tell_where_each_link_leads_its_text_and_why_it_is_refused() -> 
         Link("b", LinkKind.LINK),
     ]
     made = discovery(obey_nofollow=True)
-    found = at_once(made.links(PAGE, stood, parent=page()))
-    details = at_once(made.link_details(PAGE, stood, found, parent=page()))
+    found = run_all(made.links(PAGE, stood, parent=page()))
+    details = run_all(made.link_details(PAGE, stood, found, parent=page()))
     b, far = "https://example.org/a/b", "https://other.test/x"
     refused = str(Refusal.OUT_OF_SCOPE)
     assert [msgspec.to_builtins(each) for each in details] == [
@@ -601,9 +601,9 @@ def test_details_tell_where_each_link_leads_its_text_and_why_it_is_refused() -> 
 def test_details_without_a_refusal_are_the_references(hrefs: list[tuple[str, str, str]], obey_nofollow: bool) -> None:
     made = discovery(obey_nofollow=obey_nofollow, within="domain", kinds=frozenset(LinkKind) - {LinkKind.EMBED})
     given = [Link(href, LinkKind[kind], rel=rel) for href, rel, kind in hrefs]
-    found = at_once(made.links(PAGE, given, parent=page()))
-    details = at_once(made.link_details(PAGE, given, found, parent=page()))
-    assert [each.canonical or each.url for each in details if each.refused is None] == at_once(
+    found = run_all(made.links(PAGE, given, parent=page()))
+    details = run_all(made.link_details(PAGE, given, found, parent=page()))
+    assert [each.canonical or each.url for each in details if each.refused is None] == run_all(
         made.references(PAGE, given, found, parent=page())
     )
     assert "refused" not in {each.refused for each in details}  # the reason is always known
@@ -612,8 +612,8 @@ def test_details_without_a_refusal_are_the_references(hrefs: list[tuple[str, str
 def test_details_of_repeated_and_refused_links_are_bounded_as_links_are() -> None:
     stood = [*links(*["b"] * 10), *links("https://other.test/"), *links("c", "d", "e")]
     made = discovery(max_links_per_page=3)
-    found = at_once(made.links(PAGE, stood, parent=page()))
-    details = at_once(made.link_details(PAGE, stood, found, parent=page()))
+    found = run_all(made.links(PAGE, stood, parent=page()))
+    details = run_all(made.link_details(PAGE, stood, found, parent=page()))
     assert "".join(each.url[-1] for each in details) == "bbbbcd"
 
 
@@ -627,25 +627,25 @@ def test_repeats_in_references_are_bounded_as_links_are() -> None:
 def test_what_is_out_of_scope_is_checked_unless_it_is_excluded() -> None:
     made = discovery(check_external=True, exclude=["/private"], max_depth=3)
     out = ("https://other.test/", "https://other.test/#part", "https://other.test/private", "mailto:a@other.test")
-    found = at_once(made.links(PAGE, links(*out, "/in"), parent=page(depth=3)))
+    found = run_all(made.links(PAGE, links(*out, "/in"), parent=page(depth=3)))
     (check,) = found.checks
     assert (check.url, check.kind, check.via, check.link_count) == ("https://other.test/", "external", PAGE, 2)
     assert found.urls == []
     assert found.refused == {"out-of-scope": 2, "scheme": 1, "too-deep": 1}
-    assert set(at_once(made.references(PAGE, links(*out), found, parent=page()))) == {"https://other.test/"}
-    assert at_once(discovery().links(PAGE, links(*out), parent=page())).checks == []
+    assert set(run_all(made.references(PAGE, links(*out), found, parent=page()))) == {"https://other.test/"}
+    assert run_all(discovery().links(PAGE, links(*out), parent=page())).checks == []
 
 
 def test_a_url_that_was_checked_is_still_new_to_a_crawl_that_reaches_it() -> None:
-    checked = at_once(discovery(check_external=True).links(PAGE, links("https://other.test/"), parent=page())).checks
-    crawled = at_once(discovery(within="any").links(PAGE, links("https://other.test/"), parent=page())).urls
+    checked = run_all(discovery(check_external=True).links(PAGE, links("https://other.test/"), parent=page())).checks
+    crawled = run_all(discovery(within="any").links(PAGE, links("https://other.test/"), parent=page())).urls
     assert [url.url for url in checked] == [url.url for url in crawled]
     assert checked[0].canonical != crawled[0].canonical
 
 
 def test_a_check_follows_redirects_as_checks_and_brings_nothing_into_scope() -> None:
     made = discovery(check_external=True, exclude=["/private"], max_redirects=2)
-    (check,) = at_once(made.links(PAGE, links("https://other.test/"), parent=page())).checks
+    (check,) = run_all(made.links(PAGE, links("https://other.test/"), parent=page())).checks
     for location in ("https://third.test/", "https://example.org/in", "https://other.test/?"):
         target = made.redirect(redirect(location, url=check.url), parent=check)
         assert isinstance(target, CrawlUrl)

@@ -7,7 +7,7 @@ from crawler.discover.focus import Focus, precedence_of
 from crawler.discover.links.filter import LinkRefusal
 from crawler.discover.scope import Scope
 from crawler.page import Link, LinkKind
-from crawler.steps import at_once
+from crawler.steps import run_all
 from crawler.url.urls import UrlReader
 
 WORDS = {"Glacier": 0.5, "sea level": 0.8, "sea": 0.1, "Eis": 1.0}
@@ -60,14 +60,14 @@ def test_links_that_promise_more_go_first_and_those_that_promise_too_little_not_
     made = ScopedDiscovery(urls=urls, scope=scope, focus=FOCUS)
     [seed] = made.seeds(["https://example.org/"])
     assert (seed.weight, seed.precedence) == (1.0, 0)
-    found = at_once(made.links(seed.url, links, parent=seed, about="On ice")).urls
+    found = run_all(made.links(seed.url, links, parent=seed, about="On ice")).urls
     assert [url.url[-1] for url in sorted(found, key=lambda url: url.precedence)] == ["b", "a", "c"]
     assert [url.precedence for url in found] == [precedence_of(url.weight) for url in found]
-    richer = at_once(made.links(seed.url, links, parent=found[0], about="All on the sea level")).urls
-    poorer = at_once(made.links(seed.url, links, parent=found[0], about="Nothing")).urls
+    richer = run_all(made.links(seed.url, links, parent=found[0], about="All on the sea level")).urls
+    poorer = run_all(made.links(seed.url, links, parent=found[0], about="Nothing")).urls
     assert richer[-1].weight > poorer[-1].weight
     strict = ScopedDiscovery(urls=urls, scope=scope, focus=Focus(WORDS, min_weight=0.6))
-    strict_found = at_once(strict.links(seed.url, links, parent=seed))
+    strict_found = run_all(strict.links(seed.url, links, parent=seed))
     assert [url.url[-1] for url in strict_found.urls] == ["b"]
     assert strict_found.refused == {LinkRefusal.IRRELEVANT: 2}
 
@@ -75,7 +75,7 @@ def test_links_that_promise_more_go_first_and_those_that_promise_too_little_not_
 def test_without_words_depth_decides() -> None:
     made = ScopedDiscovery(urls=UrlReader(), scope=Scope(within="any", seeds=[]), focus=Focus({}))
     [seed] = made.seeds(["https://example.org/"])
-    [found] = at_once(made.links(seed.url, [Link("/a", LinkKind.LINK, "glacier")], parent=seed)).urls
+    [found] = run_all(made.links(seed.url, [Link("/a", LinkKind.LINK, "glacier")], parent=seed)).urls
     assert (seed.weight, found.weight, found.precedence) == (0.0, 0.0, 1)
 
 

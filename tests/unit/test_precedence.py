@@ -7,7 +7,7 @@ import pytest
 from crawler.discover.precedence import OrderedDiscovery, cost_of
 from crawler.page import Link, LinkDetail, Redirect
 from crawler.protocols import Discovered
-from crawler.steps import Steps, at_once
+from crawler.steps import Steps, run_all
 from frontier import CrawlUrl
 
 
@@ -58,7 +58,7 @@ class Found:
 
 def order(ordered: OrderedDiscovery) -> list[str]:
     """The paths in the order in which one queue would give them out."""
-    found = at_once(ordered.links("http://a.test/", [], parent=url("", depth=0)))
+    found = run_all(ordered.links("http://a.test/", [], parent=url("", depth=0)))
     assert found.refused == {"nofollow": 1}
     return [each.url.rpartition("/")[2] for each in sorted(found.urls, key=lambda each: each.precedence)]
 
@@ -98,18 +98,18 @@ def test_a_guess_charges_parameters_and_depth_of_path(found: str, cost: int) -> 
 
 
 def test_a_guessed_cost_travels_with_the_url() -> None:
-    found = at_once(OrderedDiscovery(Found(url("x?a=1")), costs="guess").links("http://a.test/", [], parent=url("")))
+    found = run_all(OrderedDiscovery(Found(url("x?a=1")), costs="guess").links("http://a.test/", [], parent=url("")))
     assert [each.cost for each in found.urls] == [2]
 
 
 def test_a_giant_host_has_several_queues_and_each_url_always_the_same() -> None:
     many = Found(*(url(f"{number}") for number in range(200)), CrawlUrl(url="b", canonical="b", queue_key="test,b"))
     ordered = OrderedDiscovery(many, parallel={"test,a": 4})
-    keys = [each.queue_key for each in at_once(ordered.links("http://a.test/", [], parent=url(""))).urls]
+    keys = [each.queue_key for each in run_all(ordered.links("http://a.test/", [], parent=url(""))).urls]
     assert set(keys) == {"test,a#0", "test,a#1", "test,a#2", "test,a#3", "test,b"}
     assert min(keys.count(f"test,a#{number}") for number in range(4)) > 25
     assert [each.queue_key for each in ordered.seeds([])] == keys
-    assert [each.queue_key for each in at_once(ordered.sitemaps([], parent=url(""))).urls] == keys
+    assert [each.queue_key for each in run_all(ordered.sitemaps([], parent=url(""))).urls] == keys
 
 
 def test_seeds_and_redirects_keep_their_precedence() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from crawler.components import PipelineOptions
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.scope import Scope
 from crawler.page import Content, Extract, Page, Wanted
@@ -50,9 +51,9 @@ async def test_nothing_is_read_of_the_content_of_a_page_until_it_is_wanted() -> 
     made = reader(texts)
     [small] = pages(3)
     assert (await made.read(small, parent=PARENT)).content is None
-    made.wanted = TEXT
+    made.set_options(PipelineOptions(wanted=TEXT))
     assert (await made.read(small, parent=PARENT)).content == Content(text="3 bytes of text/html")
-    made.wanted = None
+    made.set_options(PipelineOptions())
     assert (await made.read(small, parent=PARENT)).content is None
     assert len(texts.threads) == 1
 
@@ -60,7 +61,7 @@ async def test_nothing_is_read_of_the_content_of_a_page_until_it_is_wanted() -> 
 async def test_the_text_of_large_pages_is_read_in_a_thread_and_that_of_small_ones_at_once() -> None:
     texts = Texts()
     made = reader(texts)
-    made.wanted = TEXT
+    made.set_options(PipelineOptions(wanted=TEXT))
     for each in pages(SLOW_BYTES_AT_ONCE, SLOW_BYTES_AT_ONCE + 1):
         assert (await made.read(each, parent=PARENT)).content is not None
     here = threading.get_ident()
@@ -109,7 +110,7 @@ async def _thread_of(of: Page) -> int:
 async def test_a_pdf_or_compressed_document_is_read_in_a_thread_however_small_it_is(body: bytes) -> None:
     texts = Texts()
     made = reader(texts)
-    made.wanted = TEXT
+    made.set_options(PipelineOptions(wanted=TEXT))
     document = msgspec.structs.replace(page(SEED), body=body)
     assert (await made.read(document, parent=PARENT)).content is not None
     assert texts.threads != [threading.get_ident()]
@@ -117,5 +118,5 @@ async def test_a_pdf_or_compressed_document_is_read_in_a_thread_however_small_it
 
 async def test_an_error_page_has_no_text() -> None:
     made = reader(Texts())
-    made.wanted = TEXT
+    made.set_options(PipelineOptions(wanted=TEXT))
     assert (await made.read(page(SEED, status=404), parent=PARENT)).content is None

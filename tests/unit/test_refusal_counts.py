@@ -17,7 +17,7 @@ from crawler.discover.refusal_counts import (
 from crawler.discover.scope import Scope
 from crawler.discover.traps import Trap
 from crawler.page import Link, LinkKind, Redirect
-from crawler.steps import at_once
+from crawler.steps import run_all
 from crawler.url.urls import UrlReader
 from frontier import CrawlUrl
 from frontier.memory.notes import MemoryNotes
@@ -60,7 +60,7 @@ def test_refusals_by_traps_are_counted_by_rule_and_host_over_restarts() -> None:
     links = [Link(href, LinkKind.LINK) for href in hrefs]
     page = CrawlUrl(url=SEED, canonical=SEED, queue_key="test,a", kind=LinkKind.LINK, depth=1)
     for _ in range(2):
-        found = at_once(discovery(notes).links(SEED, links, parent=page))
+        found = run_all(discovery(notes).links(SEED, links, parent=page))
         assert [url.url for url in found.urls] == ["https://a.test/fine"]
     location = Redirect(url=SEED, status=302, headers=[], fetched_at=0.0, duration_s=0.0, location="/z/z/z/z")
     assert discovery(notes).redirect(location, parent=page) is Trap.REPEATED_SEGMENTS

@@ -11,8 +11,8 @@ import pytest
 
 from crawler import reading
 from crawler.page import Extract, Page, body_sha1
-from crawler.reading import BYTES_AT_ONCE, in_turn
-from crawler.steps import LINKS_AT_ONCE, at_once
+from crawler.reading import BYTES_AT_ONCE, run_steps
+from crawler.steps import LINKS_AT_ONCE, run_all
 from crawler.testing.loops import in_virtual_time
 from crawler.url.urls import UrlReader
 from frontier.memory.store import MemoryStore
@@ -159,5 +159,5 @@ async def test_work_in_steps_comes_to_the_same_at_once_and_in_turn() -> None:
         seen.append("ended")
         return 7
 
-    assert at_once(work()) == await in_turn(work()) == 7
+    assert run_all(work()) == await run_steps(work()) == 7
     assert seen == ["begun", "ended"] * 2

@@ -22,7 +22,7 @@ from crawler.discover.traps import Traps
 from crawler.page import EMBEDDED, Link, LinkKind, rfc3339
 from crawler.protocols import Discovery
 from crawler.record import header_time, w3c_time
-from crawler.steps import at_once
+from crawler.steps import run_all
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.components import NamedRule
 from crawler.url.descriptor import Descriptor as RuleDescriptor
@@ -134,7 +134,7 @@ def refusal_of_links(discovery: Discovery, url: str, *, queue_key: str, is_near:
         queue_key=queue_key,
         kind=LinkKind.LINK if is_near else LinkKind.EMBED,  # which lends its host to no link
     )
-    found = at_once(discovery.links(url, [Link(url, LinkKind.LINK)], parent=page))
+    found = run_all(discovery.links(url, [Link(url, LinkKind.LINK)], parent=page))
     return next(iter(found.refused), None)
 
 

@@ -21,7 +21,7 @@ from crawler.page import Link, LinkKind, Page, PageRecord, Redirect
 from crawler.page.number_set import NumberSet
 from crawler.protocols import Discovery
 from crawler.seams import LinkExtractor
-from crawler.steps import at_once
+from crawler.steps import run_all
 from crawler.wiring import seeding, storage
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering, processing
@@ -233,7 +233,7 @@ class _Output:
         checks: dict[str, CrawlUrl] = {}
         if self._loaded.config.scope.check_external:
             links = [Link(href=each, kind=LinkKind.LINK) for each in references]
-            judged = at_once(self._discovery.links(record.url, links, parent=parent))
+            judged = run_all(self._discovery.links(record.url, links, parent=parent))
             checks = {name_of_page(url.canonical): url for url in judged.checks}
         for canonical in references:
             url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
@@ -291,7 +291,7 @@ class _Output:
                 yield from self._judged(extract.base_url, extract.links, parent)
 
     def _judged(self, base_url: str, links: Sequence[Link], parent: CrawlUrl) -> Sequence[CrawlUrl]:
-        found = at_once(self._discovery.links(base_url, links, parent=parent))
+        found = run_all(self._discovery.links(base_url, links, parent=parent))
         return found.to_add
 
 
