@@ -82,9 +82,13 @@ class Revisiting:
 
     def _entry_due(self, due_ms: int, canonical: str) -> LedgerEntry | None:
         """The ledger entry of a URL that is to be visited; None if that does not hold any more."""
+        entry = self._settled_entry(canonical)
+        return entry if entry is not None and entry.due_ms == due_ms else None
+
+    def _settled_entry(self, canonical: str) -> LedgerEntry | None:
+        """The ledger entry of a URL; None unless it is settled."""
         entry = self._store.reads.entry(canonical)
-        is_due = entry is not None and entry.state is not UrlState.PENDING and entry.due_ms == due_ms
-        return entry if is_due else None
+        return None if entry is None or entry.state is UrlState.PENDING else entry
 
     async def _wait(self) -> None:
         """Wait until a visit is due."""
@@ -121,25 +125,19 @@ class Revisiting:
 
     def _plan_each(self, canonicals: Iterable[str]) -> None:
         planned = []
-        for canonical in canonicals:
-            entry = self._store.reads.entry(canonical)
-            if entry is None or entry.state is UrlState.PENDING:
-                continue
-            if entry.due_ms is None:
-                entry = self._active.revisits.plan_entry(entry, self._active.now())
-            if entry.due_ms is not None:
-                planned.append(entry)
+        for entry in filter(None, map(self._settled_entry, canonicals)):
+            plan = entry if entry.due_ms is not None else self._active.revisits.plan_entry(entry, self._active.now())
+            if plan.due_ms is not None:
+                planned.append(plan)
         self._store.plan_revisits(planned)
 
     def _put_off(self, plan: RevisitPlan, canonicals: Iterable[str]) -> None:
         """Plan the next visits of URLs that must not be visited now, as if they had been: the rules may change."""
         put_off = []
-        for canonical in canonicals:
-            entry = self._store.reads.entry(canonical)
-            if entry is not None and entry.state is not UrlState.PENDING:
-                after_s = plan.interval_s(entry)
-                due_ms = None if after_s is None else int((self._active.now() + after_s) * 1000)
-                put_off.append(msgspec.structs.replace(entry, due_ms=due_ms))
+        for entry in filter(None, map(self._settled_entry, canonicals)):
+            after_s = plan.interval_s(entry)
+            due_ms = None if after_s is None else int((self._active.now() + after_s) * 1000)
+            put_off.append(msgspec.structs.replace(entry, due_ms=due_ms))
         self._store.plan_revisits(put_off)
 
     def _wake_if_complete(self) -> None:
