@@ -27,7 +27,7 @@ from frontier.sending.outgoing import Chosen, Outgoing
 from frontier.store import Store
 from frontier.transitions.accounting import count_state, plan_fill
 from frontier.transitions.active.active_queues import ActiveQueues
-from frontier.transitions.asking.asking import asking
+from frontier.transitions.asking.asking import make_asking
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
@@ -61,7 +61,7 @@ class Admission:
     ) -> None:
         """`outgoing` takes the URLs of other parts of the crawl."""
         self._store = store
-        self._asking = asking(store, visited, commit)
+        self._asking = make_asking(store, visited, commit)
         self._active = active
         self._leases = leases
         self._link_counts = link_counts

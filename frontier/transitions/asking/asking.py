@@ -58,8 +58,8 @@ class LocalAsking:
         await self._commit.ask_visited(partial(self._visited.forget_many, canonicals))
 
 
-def asking(store: Store, visited: VisitedSet, commit: Commit) -> Asking:
-    """What asks this visited set."""
+def make_asking(store: Store, visited: VisitedSet, commit: Commit) -> Asking:
+    """The asking of a set in this process, or of one on a server."""
     if isinstance(visited, SharedSet):
         return SharedAsking(store, visited, commit)
     return LocalAsking(store, visited, commit)

@@ -13,19 +13,19 @@ from visited import Forgotten, SharedSet, Unanswered, Unavailable, Unreachable, 
 
 log = logging.getLogger(__name__)
 
-_LEFT_TO_THE_NEXT_QUESTION: Final = (Forgotten, StoreFull, Unanswered, Unavailable, Unreachable)
-"""That waits for the server, or ends the crawl."""
+_LEFT_TO_NEXT_QUESTION: Final = (Forgotten, StoreFull, Unanswered, Unavailable, Unreachable)
+"""Errors that are ignored here: the next question meets them too, and waits for the server or ends the crawl."""
 
 
 async def tend(store: Store, visited: VisitedSet, commit: Commit, lock: asyncio.Lock) -> None:
-    """See `frontier.Tended.tend`. For a crawl that asks nothing for long, because it is paused or its hosts rest, while
-    others wait for it. `lock` is that of admission, so that nothing is asked meanwhile."""
+    """See `frontier.Tended.tend`. A crawl that is paused, or whose hosts rest, may ask nothing for days, and others
+    wait for it. `lock` is that of admission, so that nothing is asked meanwhile."""
     if not isinstance(visited, SharedSet):
         return
     async with lock:
         if commit.stopped or commit.closed:
             return
-        with suppress(StoreFailed), commit.fail_on_error, suppress(*_LEFT_TO_THE_NEXT_QUESTION):
+        with suppress(StoreFailed), commit.fail_on_error, suppress(*_LEFT_TO_NEXT_QUESTION):
             await _tell(store, visited)
 
 
