@@ -45,6 +45,7 @@ from frontier.values import (
 from visited import VisitedSet
 
 LINK_COUNTS_WRITTEN = 1000
+"""Link counts that are written together when the frontier is closed, before other tasks run again."""
 
 _Result = TypeVar("_Result")
 

@@ -80,14 +80,14 @@ class PartPages(Protocol):
         ...
 
 
-class Gate(Protocol):
+class GroupGate(Protocol):
     """Where the queues of a group wait until other parts of the crawl let them go on."""
 
     def now(self) -> float:
         """The time of the frontier, in seconds since 1970."""
         ...
 
-    def open(self, group: str, /) -> None:
+    def open_group(self, group: str, /) -> None:
         """A request of the group may have become possible."""
         ...
 
@@ -96,7 +96,7 @@ class Reservations(Protocol):
     """Knows which groups of queues other parts of the crawl have requests for, too. A group is named by its kind and
     its name, as `ip 192.0.2.1`. `now` is the time of the frontier."""
 
-    def watch(self, gate: Gate, /) -> None:
+    def watch(self, gate: GroupGate, /) -> None:
         """Begin to open this gate."""
         ...
 

@@ -6,7 +6,7 @@ from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import QueueRecord
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class LeaseEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a lease ends."""
 
     removes_url: bool
@@ -27,10 +27,10 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.cooldown_s if self.group_cooldown_s is None else self.group_cooldown_s
 
 
-class LeaseEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The changes, as `Schedule.plan_end` computes them and `Schedule.settle` makes them."""
+class EndPlan(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the end of a lease changes: `Schedule.plan_end` computes it, `Schedule.settle` carries it out."""
 
-    ending: Ending
+    end: LeaseEnd
     record: QueueRecord
     """The queue afterwards."""
     state: QueueState

@@ -13,7 +13,7 @@ import msgspec
 from frontier.queues.budgets import is_retired
 from frontier.queues.grouping import Grouping
 from frontier.queues.groups import Groups
-from frontier.queues.lease_end import Ending, LeaseEnd
+from frontier.queues.lease_end import EndPlan, LeaseEnd
 from frontier.queues.lifecycle import (
     IN_PROCESS,
     INACTIVE,
@@ -114,26 +114,26 @@ class Schedule:
         ready = self._ready.first_keys(limit)
         return ready + self._snoozed.first_keys(until, limit - len(ready))
 
-    def plan_end(self, queue: Queue, ending: Ending, /, *, now: float, others_wait: bool = False) -> LeaseEnd:
+    def plan_end(self, queue: Queue, end: LeaseEnd, /, *, now: float, others_wait: bool = False) -> EndPlan:
         """Compute what `settle` will do at the end of a lease, if the queue does not change before. `others_wait` says
         whether other queues wait to become active."""
         before, session = queue.record, self.budgets.session
         record = msgspec.structs.replace(
             before,
-            size=before.size - ending.removes_url,
-            wake_at=max(before.wake_at, now + ending.cooldown_s),
-            spent=before.spent + ending.cost,
+            size=before.size - end.removes_url,
+            wake_at=max(before.wake_at, now + end.cooldown_s),
+            spent=before.spent + end.cost,
         )
         state = next_state(
             size=record.size,
             leased=queue.leased - 1,
             per_queue=queue.per_queue,
             retired=is_retired(record, self.budgets),
-            session_over=others_wait and session is not None and queue.session_spent + ending.cost >= session,
+            session_over=others_wait and session is not None and queue.session_spent + end.cost >= session,
             resting=record.wake_at > now,
         )
         spills = state is SNOOZED and queue.leased == 1 and (self.is_snoozed_full() or self.must_spill(queue))
-        return LeaseEnd(ending=ending, record=record, state=state, spills=spills, now=now)
+        return EndPlan(end=end, record=record, state=state, spills=spills, now=now)
 
     # transitions
 
@@ -221,31 +221,31 @@ class Schedule:
         if (found := self.groups.admit(group)) is not None:
             self._ready.admit_parked(found)
 
-    def settle(self, queue: Queue, end: LeaseEnd, /) -> None:
+    def settle(self, queue: Queue, plan: EndPlan, /) -> None:
         """End a lease as `plan_end` has computed it."""
-        if queue.leased < 1 or end.record.size < 0:
+        if queue.leased < 1 or plan.record.size < 0:
             raise IllegalTransition(
                 f"queue {queue.key} has {queue.record.size} URLs and {queue.leased} leases: can't settle one"
             )
-        check_transition(queue.key, queue.state, end.state)
+        check_transition(queue.key, queue.state, plan.state)
         self._placement.withdraw(queue)
-        queue.record = end.record
+        queue.record = plan.record
         queue.leased -= 1
-        queue.session_spent += end.ending.cost
+        queue.session_spent += plan.end.cost
         self._leased -= 1
         peers = self.groups.peers_of.get(queue.key)
         if peers is not None:
-            self.groups.end_lease(peers, end.ending.group_rest_s, asked=end.ending.asked, now=end.now)
-        if end.spills:
-            queue.state = end.state
+            self.groups.end_lease(peers, plan.end.group_rest_s, asked=plan.end.asked, now=plan.now)
+        if plan.spills:
+            queue.state = plan.state
             self._placement.drop(queue)
         else:
-            self._placement.place(queue, end.state)
+            self._placement.place(queue, plan.state)
         if peers is not None:
             for group in peers.groups:
                 self._ready.admit_parked(group)
-        if end.ending.ends_prerequisite and self._queues.get(queue.key) is queue:
-            self._placement.regroup(queue, queue.record.address, None, now=end.now)
+        if plan.end.ends_prerequisite and self._queues.get(queue.key) is queue:
+            self._placement.regroup(queue, queue.record.address, None, now=plan.now)
 
     def reconsider(self, queue: Queue, *, now: float) -> None:
         """An operator has changed whether an active queue is served, or its budget. A queue that is not served leaves

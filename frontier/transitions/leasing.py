@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from frontier.queues.lease_end import Ending
+from frontier.queues.lease_end import LeaseEnd
 from frontier.queues.queue import Queue
 from frontier.records import PendingUrl, PostponedUrl, order_of
 from frontier.store import Store
@@ -73,8 +73,8 @@ class Leases:
             raise ValueError(f"the lease of {lease.url.url} (number {lease.number}) is not out")
         return found
 
-    def end(self, lease: OpenLease) -> None:
-        del self._open[lease.lease.number]
+    def end(self, held: OpenLease) -> None:
+        del self._open[held.lease.number]
 
 
 class Leasing:
@@ -156,7 +156,7 @@ class Leasing:
                 self._correct_size(queue, now)
             except StoreFull:
                 schedule = active.schedule
-                schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=False, asked=False), now=now))
+                schedule.settle(queue, schedule.plan_end(queue, LeaseEnd(removes_url=False, asked=False), now=now))
                 raise
         return None
 
@@ -165,10 +165,10 @@ class Leasing:
         active = self._active
         log.warning("queue %s has one URL less than counted: a damaged record was set aside", queue.key)
         counters = active.copy_counters(now)
-        end = active.schedule.plan_end(queue, Ending(removes_url=True, asked=False), now=now)
-        update = plan_update(queue.record, end.record, counters, active.settings.budgets)
+        plan = active.schedule.plan_end(queue, LeaseEnd(removes_url=True, asked=False), now=now)
+        update = plan_update(queue.record, plan.record, counters, active.settings.budgets)
         self._store.update_queues([update], counters)
-        active.apply_end(queue, msgspec.structs.replace(end, record=update.record), update)
+        active.apply_end(queue, msgspec.structs.replace(plan, record=update.record), update)
 
     def _requeue_due(self, now: float) -> None:
         """Move postponed URLs whose time has come back into their queues, behind the URLs that wait there."""

@@ -5,9 +5,9 @@ import logging
 import msgspec
 
 from frontier.queues.health import next_health
-from frontier.queues.lease_end import Ending, LeaseEnd
+from frontier.queues.lease_end import EndPlan, LeaseEnd
 from frontier.queues.lifecycle import INACTIVE, READY, SNOOZED
-from frontier.queues.queue import Prerequisite, QueueRecord
+from frontier.queues.queue import Prerequisite, Queue, QueueRecord
 from frontier.records import Counters, PostponedUrl, QueueUpdate, precedence_of
 from frontier.store import Store
 from frontier.transitions.accounting import plan_update
@@ -49,9 +49,9 @@ class Settling:
         held = self._leases.get(lease)
         url, asked = held.pending.url, outcome.asked
         # If no server was asked, nothing was learned about it.
-        counters, end, update = self._plan_end(
+        counters, plan, update = self._plan_end(
             held,
-            Ending(
+            LeaseEnd(
                 removes_url=not held.superseded,
                 cooldown_s=cooldown_s,
                 group_cooldown_s=group_cooldown_s,
@@ -77,7 +77,7 @@ class Settling:
             self._store.settle(held.pending, entry, update, counters)
             self._active.revisits.note(entry.due_ms)
             self._link_counts.pop(url.canonical)
-        self._end(held, end, update)
+        self._end(held, plan, update)
 
     def _entry(self, held: OpenLease, outcome: Outcome) -> LedgerEntry:
         pending, url = held.pending, held.pending.url
@@ -121,9 +121,9 @@ class Settling:
         pending = held.pending
         url = msgspec.structs.replace(pending.url, attempt=pending.url.attempt + 1)
         again = msgspec.structs.replace(pending, url=url)
-        counters, end, update = self._plan_end(
+        counters, plan, update = self._plan_end(
             held,
-            Ending(
+            LeaseEnd(
                 removes_url=after_s is not None and not held.superseded,
                 cooldown_s=cooldown_s,
                 group_cooldown_s=group_cooldown_s,
@@ -144,7 +144,7 @@ class Settling:
             self._store.postpone(pending, postponed, update, counters)
             if self._active.next_due_ms is None or due_ms < self._active.next_due_ms:
                 self._active.next_due_ms = due_ms
-        self._end(held, end, update)
+        self._end(held, plan, update)
 
     def release(
         self,
@@ -158,9 +158,9 @@ class Settling:
         held = self._leases.get(lease)
         queue = held.queue
         can_write = self._commit.failure is None and not self._commit.closed
-        counters, end, update = self._plan_end(
+        counters, plan, update = self._plan_end(
             held,
-            Ending(
+            LeaseEnd(
                 removes_url=False,
                 cooldown_s=cooldown_s,
                 group_cooldown_s=group_cooldown_s,
@@ -176,19 +176,19 @@ class Settling:
                 except StoreFull as error:
                     # The store then lacks a rest, which matters only after a crash. The queue keeps its position.
                     self._commit.watch_space(error)
-                    end, update = self._keep_active(held, end, update)
+                    plan, update = self._keep_active(held, plan, update)
         queue.rest_reason = reason
         if not held.superseded:
             self._active.prefetch.put_back(held.pending)
-        self._end(held, end, update)
+        self._end(held, plan, update)
 
-    def _keep_active(self, held: OpenLease, end: LeaseEnd, update: QueueUpdate) -> tuple[LeaseEnd, QueueUpdate]:
+    def _keep_active(self, held: OpenLease, plan: EndPlan, update: QueueUpdate) -> tuple[EndPlan, QueueUpdate]:
         """The same end of a lease, but the queue stays in memory and keeps its position."""
         queue = held.queue
-        staying = self._active.schedule.plan_end(queue, end.ending, now=end.now)
+        staying = self._active.schedule.plan_end(queue, plan.end, now=plan.now)
         record = msgspec.structs.replace(update.record, position=queue.record.position)
-        end = msgspec.structs.replace(end, record=record, state=staying.state, spills=False)
-        return end, QueueUpdate(record, queue.record.position, update.group_rests)
+        plan = msgspec.structs.replace(plan, record=record, state=staying.state, spills=False)
+        return plan, QueueUpdate(record, queue.record.position, update.group_rests)
 
     def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
         """See `Frontier.begin_fetch`."""
@@ -203,17 +203,21 @@ class Settling:
         else:
             is_open = active.schedule.move(queue, None, prerequisite=Prerequisite(prerequisite, address), now=now)
         if not is_open:
-            self.release(lease, SPILL_S if active.schedule.must_spill(queue) else 0.0, asked=False)
+            self._release_to_group(lease, queue)
             return False
         if prerequisite is not None and (rest_s := active.queue(prerequisite).record.wake_at - now) > 0:
             # It rests longer than its host's pace asks for: it does not answer, or has hours when it may be asked.
             self.release(lease, rest_s, asked=False, reason="another host")
             return False
         if not self._reserving.begin(held, now):
-            self.release(lease, SPILL_S if active.schedule.must_spill(queue) else 0.0, asked=False)
+            self._release_to_group(lease, queue)
             return False
-        active.waiters.wake(min(active.schedule.leasable_count, 2))
+        active.wake_for_groups()
         return True
+
+    def _release_to_group(self, lease: Lease, queue: Queue) -> None:
+        """Hand a lease back whose queue now waits for a group. If very many others wait, too, it is spilled."""
+        self.release(lease, SPILL_S if self._active.schedule.must_spill(queue) else 0.0, asked=False)
 
     def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
         """See `Frontier.relocate`."""
@@ -224,7 +228,7 @@ class Settling:
         else:
             active.schedule.move(queue, None, prerequisite=Prerequisite(prerequisite, address), now=active.now())
         self._reserving.relocate(held, for_prerequisite=prerequisite is not None)
-        active.waiters.wake(min(active.schedule.leasable_count, 2))
+        active.wake_for_groups()
 
     def _cost(self, url: CrawlUrl, *, server_ok: bool) -> int:
         return url.cost if server_ok else url.cost + self._active.settings.budgets.error_penalty
@@ -232,11 +236,11 @@ class Settling:
     def _plan_end(
         self,
         held: OpenLease,
-        ending: Ending,
+        end: LeaseEnd,
         *,
         health: Health | None = None,
         pace_s: float | None = None,
-    ) -> tuple[Counters, LeaseEnd, QueueUpdate]:
+    ) -> tuple[Counters, EndPlan, QueueUpdate]:
         """What the end of the lease changes: counters that may be changed further, the schedule, and the queue. Without
         a new health or pace, the queue keeps its own."""
         active, queue, settings = self._active, held.queue, self._active.settings
@@ -244,29 +248,29 @@ class Settling:
         now = active.now()
         counters = active.copy_counters(now)
         others_wait = active.inactive.best_precedence is not None
-        end = schedule.plan_end(queue, ending, now=now, others_wait=others_wait)
+        plan = schedule.plan_end(queue, end, now=now, others_wait=others_wait)
         is_last = queue.leased == 1
         health = before.health if health is None else health
         drained_to, precedence = (
-            self._drain(before) if ending.removes_url and is_last else (before.drained_to, before.precedence)
+            self._drain(before) if end.removes_url and is_last else (before.drained_to, before.precedence)
         )
         record = msgspec.structs.replace(
-            end.record,
+            plan.record,
             health=health,
             pace_s=before.pace_s if pace_s is None else pace_s,
             drained_to=drained_to,
             precedence=precedence,
         )
-        state, spills = end.state, end.spills
+        state, spills = plan.state, plan.spills
         if precedence >= settings.precedence_floor and state in (READY, SNOOZED) and is_last:
             state, spills = INACTIVE, False
         rests: tuple[tuple[str, float], ...] = ()
-        if ending.asked:
+        if end.asked:
             in_trouble = health.error_streak > 0
-            rests = schedule.groups.plan_rests(queue, ending.group_rest_s, now=now, in_trouble=in_trouble)
+            rests = schedule.groups.plan_rests(queue, end.group_rest_s, now=now, in_trouble=in_trouble)
         send_to = state if spills or state is INACTIVE else None
         update = plan_update(before, record, counters, settings.budgets, send_to=send_to, group_rests=rests)
-        return counters, msgspec.structs.replace(end, record=update.record, state=state, spills=spills), update
+        return counters, msgspec.structs.replace(plan, record=update.record, state=state, spills=spills), update
 
     def _drain(self, record: QueueRecord) -> tuple[int, int]:
         """How far a queue is drained when it has no lease, and the precedence of its next URL."""
@@ -277,12 +281,12 @@ class Settling:
             return drained_to, record.precedence
         return drained_to, max(record.precedence, precedence_of(drained_to + 1))
 
-    def _end(self, held: OpenLease, end: LeaseEnd, update: QueueUpdate) -> None:
+    def _end(self, held: OpenLease, plan: EndPlan, update: QueueUpdate) -> None:
         """Apply the end of a lease that has been written."""
         before, after = held.queue.record, update.record
         self._leases.end(held)
         self._reserving.end(held, update)
-        self._active.apply_end(held.queue, end, update)
+        self._active.apply_end(held.queue, plan, update)
         _log_health(before, after)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from crawler.parts.holder import Holder
 from crawler.parts.line.services import Send
 from crawler.parts.reservations import Granted, Join, ToHolder
-from frontier import Gate
+from frontier import GroupGate
 
 NAME: Final = "addresses"
 KIND: Final = "ip "
@@ -25,14 +25,14 @@ class AddressHolder:
     def __init__(self, *, grant_s: float = GRANT_S) -> None:
         self._holder = Holder()
         self._grant_s = grant_s
-        self._gate: Gate | None = None
+        self._gate: GroupGate | None = None
         self._send: Send | None = None
         self._leaving: set[str] = set()
         self._leave_timer: asyncio.TimerHandle | None = None
 
     # the frontier
 
-    def watch(self, gate: Gate, /) -> None:
+    def watch(self, gate: GroupGate, /) -> None:
         self._gate = gate
 
     def covers(self, group: str, /) -> bool:
@@ -75,7 +75,7 @@ class AddressHolder:
     def receive(self, message: ToHolder, /) -> None:
         group = self._holder.take(message, self._now())
         if group is not None and self._gate is not None:
-            self._gate.open(group)
+            self._gate.open_group(group)
             if isinstance(message, Granted):
                 asyncio.get_running_loop().call_later(self._grant_s, self._decline, group)
         self._flush()

@@ -9,7 +9,7 @@ import msgspec
 
 from frontier import CrawlUrl, Lease, LedgerEntry, Outcome, StoreFailed, UrlState
 from frontier.queues.health import next_health
-from frontier.queues.lease_end import Ending
+from frontier.queues.lease_end import LeaseEnd
 from frontier.queues.queue import Prerequisite, Queue
 from sqlite_frontier.database import Database, dump, load, pending_entry
 from sqlite_frontier.served import Served
@@ -197,7 +197,7 @@ class Changes:
 
     # leases come back
 
-    def settle(self, lease: OpenLease, ending: Ending, outcome: Outcome) -> None:
+    def settle(self, lease: OpenLease, ending: LeaseEnd, outcome: Outcome) -> None:
         url = lease.lease.url
         with self._end(lease, ending, outcome):
             if lease.superseded:
@@ -220,7 +220,7 @@ class Changes:
         self.counts["pending"] -= 1
         self.counts[_SETTLED[outcome.state]] += 1
 
-    def retry(self, lease: OpenLease, ending: Ending, outcome: Outcome, *, after_s: float | None) -> None:
+    def retry(self, lease: OpenLease, ending: LeaseEnd, outcome: Outcome, *, after_s: float | None) -> None:
         url = msgspec.structs.replace(lease.lease.url, attempt=lease.lease.url.attempt + 1)
         due_at = None if after_s is None else self.served.now() + after_s
         with self._end(lease, ending, outcome):
@@ -238,13 +238,13 @@ class Changes:
             self.next_due = min(due_at, self.next_due or due_at)
             self._wake()
 
-    def release(self, lease: OpenLease, ending: Ending, reason: str | None) -> None:
+    def release(self, lease: OpenLease, ending: LeaseEnd, reason: str | None) -> None:
         lease.queue.rest_reason = reason
         with self._end(lease, ending, None):
             pass
 
     @contextmanager
-    def _end(self, held: OpenLease, ending: Ending, outcome: Outcome | None) -> Iterator[None]:
+    def _end(self, held: OpenLease, ending: LeaseEnd, outcome: Outcome | None) -> Iterator[None]:
         """End a lease: the context writes what becomes of its URL, and this what becomes of its queue."""
         queue, now = held.queue, self.served.now()
         end = self._schedule.plan_end(queue, ending, now=now)

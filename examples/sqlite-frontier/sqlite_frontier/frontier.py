@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from frontier import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome, Pauses, StoreFailed, UrlState
 from frontier.descriptor import Parameters
-from frontier.queues.lease_end import Ending
+from frontier.queues.lease_end import LeaseEnd
 from sqlite_frontier.changes import Changes, OpenLease
 from sqlite_frontier.database import Database
 from sqlite_frontier.served import Served
@@ -163,7 +163,7 @@ class SqliteFrontier:
         _check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s or 0.0, dead_for_s=outcome.dead_for_s)
         if outcome.state is UrlState.PENDING:
             raise ValueError(f"{lease.url.url} can't be settled as pending; `retry` or `release` it")
-        ending = Ending(
+        ending = LeaseEnd(
             removes_url=not held.superseded,
             cooldown_s=cooldown_s,
             group_cooldown_s=group_cooldown_s,
@@ -189,7 +189,7 @@ class SqliteFrontier:
         held = self._open(lease)
         _check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s or 0.0, after_s=after_s or 0.0)
         outcome = Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure)
-        ending = Ending(
+        ending = LeaseEnd(
             removes_url=after_s is not None and not held.superseded,
             cooldown_s=cooldown_s,
             group_cooldown_s=group_cooldown_s,
@@ -212,7 +212,7 @@ class SqliteFrontier:
         _check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s or 0.0)
         if self._changes.failure is not None or self._closed:
             return  # its URL still waits
-        ending = Ending(
+        ending = LeaseEnd(
             removes_url=False,
             cooldown_s=cooldown_s,
             group_cooldown_s=group_cooldown_s,

@@ -11,7 +11,7 @@ import msgspec
 from frontier.parts.protocol import Reservations
 from frontier.pauses import OPERATOR, Pauses
 from frontier.queues.budgets import is_retired
-from frontier.queues.lease_end import LeaseEnd
+from frontier.queues.lease_end import EndPlan
 from frontier.queues.lifecycle import SNOOZED
 from frontier.queues.queue import Queue, QueueRecord
 from frontier.queues.schedule import Schedule
@@ -64,7 +64,6 @@ class ActiveQueues:
         self._crashed_at: float | None = None
         """When the crawl was resumed after its last crash, if there was one."""
         self._rest_after_crash_s = 0.0
-
         self.reservations: Reservations | None = None
         """What other parts of the crawl allow; None if it has no parts."""
 
@@ -74,10 +73,10 @@ class ActiveQueues:
         self.schedule.groups.on_drop = lambda group: reservations.leave(group, now=self.now())
         reservations.watch(self)
 
-    def open(self, group: str) -> None:
+    def open_group(self, group: str) -> None:
         """Other parts of the crawl may allow a request of the group now."""
         self.schedule.admit(group)
-        self.waiters.wake(min(self.schedule.leasable_count, 2))
+        self.wake_for_groups()
 
     def now(self) -> float:
         return self.clock() + self._ahead_s
@@ -168,9 +167,9 @@ class ActiveQueues:
             and record.precedence < self.settings.precedence_floor
         )
 
-    def apply_end(self, queue: Queue, end: LeaseEnd, update: QueueUpdate) -> None:
+    def apply_end(self, queue: Queue, plan: EndPlan, update: QueueUpdate) -> None:
         """The end of a lease has been written."""
-        self.schedule.settle(queue, end)
+        self.schedule.settle(queue, plan)
         if self.schedule.get(queue.key) is not queue:
             self.prefetch.drop(queue.key)
             if update.new_position is not None:
@@ -187,6 +186,10 @@ class ActiveQueues:
     def wake(self, count: int) -> None:
         """Wake tasks, as up to `count` queues may have become ready or inactive."""
         self.waiters.wake(min(self.schedule.leasable_count, count) or int(self.inactive.best_precedence is not None))
+
+    def wake_for_groups(self) -> None:
+        """Wake tasks, as the group that a queue has left, and one that has opened, may each have let a queue in."""
+        self.waiters.wake(min(self.schedule.leasable_count, 2))
 
     # activation
 
@@ -269,7 +272,7 @@ class ActiveQueues:
             and self.next_due_ms is None
             and self.inactive.best_precedence is None
             and self.inactive.next_wake_ms is None
-            and not self.revisits.hold_crawl(self.now())
+            and not self.revisits.keeps_crawl_going(self.now())
         )
 
     def deadline(self) -> float | None:

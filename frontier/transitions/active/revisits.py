@@ -63,7 +63,7 @@ class Revisits:
         if due_ms is not None and (self._next_ms is None or due_ms < self._next_ms):
             self.set_next(due_ms)
 
-    def hold_crawl(self, now: float) -> bool:
+    def keeps_crawl_going(self, now: float) -> bool:
         """Whether the crawl goes on although no URL waits."""
         if self._plan is None:
             return False

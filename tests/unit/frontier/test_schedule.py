@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from frontier.queues.grouping import Grouping, GroupLimit, group_of_host
-from frontier.queues.lease_end import Ending
+from frontier.queues.lease_end import LeaseEnd
 from frontier.queues.lifecycle import SUCCESSORS, IllegalTransition, QueueState
 from frontier.queues.queue import Prerequisite, Queue, QueueRecord
 from frontier.queues.schedule import Schedule
@@ -239,7 +239,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         rests = self.schedule.groups.plan_rests(queue, group_cooldown_s, now=self.now, in_trouble=in_trouble)
         alone = self.schedule.groups.lone_group(queue)
         ends_prerequisite = asked and model.prerequisite is not None
-        ending = Ending(
+        ending = LeaseEnd(
             removes_url=removes_url,
             cooldown_s=cooldown_s,
             group_cooldown_s=group_cooldown_s,
@@ -364,7 +364,7 @@ def test_ready_queues_are_served_in_the_order_they_became_ready() -> None:
         queue = schedule.lease()
         assert queue is not None
         served.append(queue.key)
-        schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=True, cooldown_s=0), now=0))
+        schedule.settle(queue, schedule.plan_end(queue, LeaseEnd(removes_url=True, cooldown_s=0), now=0))
     assert served == list("abcabcabc")
 
 
@@ -385,7 +385,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
     with pytest.raises(IllegalTransition, match="is retired"):
         schedule.activate(retired, now=0)
     with pytest.raises(ValueError, match="can't settle one"):
-        schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=True, cooldown_s=0), now=0))
+        schedule.settle(queue, schedule.plan_end(queue, LeaseEnd(removes_url=True, cooldown_s=0), now=0))
     with pytest.raises(ValueError, match="can't remove a URL"):
         schedule.remove(queue, now=0)
     with pytest.raises(ValueError, match="at least 1"):
@@ -398,10 +398,10 @@ def test_a_queue_whose_rest_grows_lets_another_wake_before_it() -> None:
     longer = activate(schedule, "longer", 5)
     assert [schedule.lease(), schedule.lease()] == [longer, longer]
     other = activate(schedule, "other", 1)
-    schedule.settle(longer, schedule.plan_end(longer, Ending(removes_url=True, cooldown_s=1), now=0))
+    schedule.settle(longer, schedule.plan_end(longer, LeaseEnd(removes_url=True, cooldown_s=1), now=0))
     assert schedule.lease() is other
-    schedule.settle(other, schedule.plan_end(other, Ending(removes_url=False, cooldown_s=3), now=0))
-    schedule.settle(longer, schedule.plan_end(longer, Ending(removes_url=True, cooldown_s=9), now=0))
+    schedule.settle(other, schedule.plan_end(other, LeaseEnd(removes_url=False, cooldown_s=3), now=0))
+    schedule.settle(longer, schedule.plan_end(longer, LeaseEnd(removes_url=True, cooldown_s=9), now=0))
     assert schedule.next_wake() is other
     assert schedule.wake(3) == 1
     assert schedule.lease() is other
@@ -413,8 +413,8 @@ def test_a_queue_that_was_put_away_and_is_back_wakes_once() -> None:
     schedule = Schedule(per_queue=2, snoozed_in_memory=1)
     gone = activate(schedule, "a", 3)
     assert [schedule.lease(), schedule.lease()] == [gone, gone]
-    schedule.settle(gone, schedule.plan_end(gone, Ending(removes_url=True, cooldown_s=5), now=0))
-    schedule.settle(gone, schedule.plan_end(gone, Ending(removes_url=True, cooldown_s=0), now=0))
+    schedule.settle(gone, schedule.plan_end(gone, LeaseEnd(removes_url=True, cooldown_s=5), now=0))
+    schedule.settle(gone, schedule.plan_end(gone, LeaseEnd(removes_url=True, cooldown_s=0), now=0))
     assert schedule.get("a") is None
     back = Queue(QueueRecord(key="a", size=1, wake_at=5.0))
     schedule.activate(back, now=0)
@@ -430,8 +430,8 @@ def test_the_heap_of_wake_times_does_not_grow_with_what_is_no_longer_true() -> N
         first, second = schedule.lease(), schedule.lease()
         assert first is not None
         assert second is not None
-        schedule.settle(first, schedule.plan_end(first, Ending(removes_url=True, cooldown_s=1), now=now))
-        schedule.settle(second, schedule.plan_end(second, Ending(removes_url=True, cooldown_s=2), now=now))
+        schedule.settle(first, schedule.plan_end(first, LeaseEnd(removes_url=True, cooldown_s=1), now=now))
+        schedule.settle(second, schedule.plan_end(second, LeaseEnd(removes_url=True, cooldown_s=2), now=now))
         now += 2
         schedule.wake(now)
         assert len(schedule._snoozed._heap) <= 2
@@ -444,7 +444,7 @@ def test_the_best_precedence_goes_first_and_equals_take_turns() -> None:
     served = []
     while (queue := schedule.lease()) is not None:
         served.append(queue.key)
-        schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=True, cooldown_s=0), now=0))
+        schedule.settle(queue, schedule.plan_end(queue, LeaseEnd(removes_url=True, cooldown_s=0), now=0))
     assert served == ["a", "b", "a", "b", "late", "late"]
 
 
@@ -454,7 +454,7 @@ def test_a_state_follows_only_those_that_the_table_names() -> None:
     assert schedule.lease() is queue
     queue.state = QueueState.RETIRED  # as no transition leaves a leased queue
     with pytest.raises(IllegalTransition, match="is RETIRED and can't become READY"):
-        schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=True, cooldown_s=0), now=0))
+        schedule.settle(queue, schedule.plan_end(queue, LeaseEnd(removes_url=True, cooldown_s=0), now=0))
     assert (queue.record.size, queue.leased, schedule.lease_count) == (2, 1, 1)
     assert SUCCESSORS.keys() == set(QueueState)
 
@@ -466,7 +466,7 @@ def test_what_is_served_soon_is_foreseen_and_nothing_changes_by_that() -> None:
     for cooldown_s in (7, 3):
         queue = schedule.lease()
         assert queue is not None
-        schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=True, cooldown_s=cooldown_s), now=0))
+        schedule.settle(queue, schedule.plan_end(queue, LeaseEnd(removes_url=True, cooldown_s=cooldown_s), now=0))
     assert schedule.upcoming(until=5, limit=9) == ["b", "d", "a"]
     assert schedule.upcoming(until=9, limit=9) == ["b", "d", "a", "c"]
     assert schedule.upcoming(until=9, limit=1) == ["b"]

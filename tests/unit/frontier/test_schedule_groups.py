@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.testing.frontier.queues.pace import ONE
 from frontier.queues.grouping import Grouping, GroupLimit
-from frontier.queues.lease_end import Ending
+from frontier.queues.lease_end import LeaseEnd
 from frontier.queues.queue import Queue, QueueRecord
 from frontier.queues.schedule import Schedule
 
@@ -19,8 +19,8 @@ def test_a_rest_that_ends_before_any_queue_woke_hides_none_that_began_before() -
     schedule.activate(queue, now=0.0)
     assert schedule.lease() is queue
     assert schedule.lease() is queue
-    schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=False, cooldown_s=1.0), now=0.0))
-    schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=False, cooldown_s=0.0), now=5.0))
+    schedule.settle(queue, schedule.plan_end(queue, LeaseEnd(removes_url=False, cooldown_s=1.0), now=0.0))
+    schedule.settle(queue, schedule.plan_end(queue, LeaseEnd(removes_url=False, cooldown_s=0.0), now=5.0))
     schedule.wake(5.0)
     assert schedule.lease() is queue
 
@@ -35,7 +35,7 @@ def test_a_queue_that_has_become_worse_while_it_waited_for_a_group_goes_behind_b
     schedule.activate(better, now=0.0)
     assert schedule.lease() is None
     worse.record = msgspec.structs.replace(worse.record, precedence=1)
-    schedule.settle(worse, schedule.plan_end(worse, Ending(removes_url=True, cooldown_s=0.0), now=0.0))
+    schedule.settle(worse, schedule.plan_end(worse, LeaseEnd(removes_url=True, cooldown_s=0.0), now=0.0))
     assert schedule.lease() is better
 
 
@@ -60,7 +60,7 @@ def calls_of_leases(hosts: int) -> int:
             assert leased is not None
             assert schedule.lease() is None
             schedule.settle(
-                leased, schedule.plan_end(leased, Ending(removes_url=True, cooldown_s=0.0), now=float(second))
+                leased, schedule.plan_end(leased, LeaseEnd(removes_url=True, cooldown_s=0.0), now=float(second))
             )
     finally:
         sys.setprofile(None)

@@ -230,7 +230,7 @@ async def test_a_group_tells_that_it_waits_for_other_parts() -> None:
 class OpenGate:
     """A frontier that is told of addresses."""
 
-    def open(self, group: str, /) -> None:
+    def open_group(self, group: str, /) -> None:
         pass
 
     def now(self) -> float:
