@@ -3,7 +3,8 @@
 `network` opens connections, with aiohttp. `names` resolves hosts: static names first, then what `lookup` finds. `guard`
 says to which addresses we may connect. It is asked three times: for an address in a URL, for the addresses of a name,
 and for each socket before it connects. The last test would be enough; the first two give better messages. `routes`
-knows the proxies, logins and unverified certificates of some hosts, `socks` connects through SOCKS proxies.
+knows the proxies, logins and unverified certificates of some hosts. `connector` takes idle connections, or opens new
+ones, also through SOCKS proxies.
 `connections` counts connections, and `keeping` ranks the idle ones by their use. `tls` speaks TLS, and resumes its
 sessions. `handler` is one connection, and corrects aiohttp where a server would mislead it;
 `requests` are sent over it, and `responses` come back. `response_heads` reads plain heads, and corrects others that

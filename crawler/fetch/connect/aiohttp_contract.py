@@ -1,8 +1,8 @@
 """Checks the undocumented parts of aiohttp on which we rely.
 
-`handler`, `requests`, `responses` and `socks` override methods and read members that aiohttp may change in any release.
-A change would cause no error, but mix up responses, or send requests twice. So we check all of them when a network is
-made.
+`connector`, `handler`, `requests` and `responses` override methods and read members that aiohttp may change in any
+release. A change would cause no error, but mix up responses, or send requests twice. So we check all of them when a
+network is made.
 """
 
 import asyncio

@@ -62,7 +62,7 @@ class TolerantHandler(ResponseHandler):
         """The body of the current response if that is plain: aiohttp's parser does not see it."""
         self._chunks: Chunks | None = None
         """Those of the plain body, if it comes in chunks."""
-        self._may_be_plain = True
+        self._may_have_body = True
         self._fix_head = response_heads.fix_head
         self._last_bytes: bytes | None = None
         """The last bytes that have arrived of a body in chunks, which the parser reads; None for other bodies."""
@@ -94,13 +94,13 @@ class TolerantHandler(ResponseHandler):
 
     def set_response_params(self, **params: Any) -> None:
         # aiohttp asks a proxy for a tunnel. It has written the request, so the answer may be there already.
-        self.begin_request(may_be_plain=False, is_written=True)
+        self.begin_request(may_have_body=False, is_written=True)
         self._fix_head = response_heads.fix_tunnel_head
         super().set_response_params(**params)
 
-    def begin_request(self, *, may_be_plain: bool, is_written: bool = False) -> None:
-        """Prepare for a response. One that can't be plain has no body, whatever its head says. The request must be
-        written next, without a pause, unless it is."""
+    def begin_request(self, *, may_have_body: bool, is_written: bool = False) -> None:
+        """Prepare for a response. Unless it `may_have_body`, it has none, whatever its head says, and is not plain. The
+        request must be written next, without a pause, unless it `is_written` already."""
         if self.requests == 0 and not is_written and has_unread(self.transport):
             self._distrust()
         self.body_end, self.overhead = BodyEnd(), Overhead()
@@ -111,7 +111,7 @@ class TolerantHandler(ResponseHandler):
             self._connections.note_interval(self.interval_s)
         self.asked_at, self._awaits_head, self._pending = now, True, b""
         self._body = self._plain = self._chunks = self._parser = self._payload = None
-        self._may_be_plain = may_be_plain
+        self._may_have_body = may_have_body
         # The request is written as soon as this returns.
         if (before_request := self._connections.before_request) is not None:
             before_request()
@@ -224,7 +224,7 @@ class TolerantHandler(ResponseHandler):
                 pending = response_heads.skip_junk(pending)
             # The pattern of plain heads finds their end. It is not tried again for each piece of a head.
             is_new = not searched or response_heads.end_of_head(pending, searched) is not None
-            plain = response_heads.read_plain_head(pending) if is_new and self._may_be_plain else None
+            plain = response_heads.read_plain_head(pending) if is_new and self._may_have_body else None
             end = response_heads.end_of_head(pending, searched) if plain is None else plain.size
             if end is None:
                 if response_heads.may_be_head(pending):
@@ -233,7 +233,7 @@ class TolerantHandler(ResponseHandler):
                 self._awaits_head = False  # the parser will report the error
             else:
                 fixed = self._fix_head(pending[:end]) if plain is None else b""
-                if plain is None and self._may_be_plain:
+                if plain is None and self._may_have_body:
                     plain = response_heads.read_plain_head(fixed)
                 if plain is None:
                     self._parse(fixed)
@@ -273,7 +273,7 @@ class TolerantHandler(ResponseHandler):
     def _parse(self, data: bytes) -> None:
         """Pass data to aiohttp's parser."""
         if self._parser is None and data:
-            super().set_response_params(skip_payload=not self._may_be_plain, **PARSER_OPTIONS)
+            super().set_response_params(skip_payload=not self._may_have_body, **PARSER_OPTIONS)
         super().data_received(data)
 
     def _refuse(self, message: str) -> None:

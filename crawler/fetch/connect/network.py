@@ -17,6 +17,7 @@ from yarl import URL
 
 from crawler.fetch.connect.aiohttp_contract import check_client
 from crawler.fetch.connect.connections import ConnectionLimits, Connections
+from crawler.fetch.connect.connector import RoutedConnector, TakenConnection
 from crawler.fetch.connect.guard import AddressRefused, Guard, special_use
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.lookup.ahead import LookAhead
@@ -24,7 +25,6 @@ from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
 from crawler.fetch.connect.requests import HttpRequest, SentUrl
 from crawler.fetch.connect.responses import HeadTimeouts, Response, exchange
 from crawler.fetch.connect.routes import HttpProxy, Routes, SocksProxy
-from crawler.fetch.connect.socks import RoutedConnector, Taken
 from crawler.fetch.connect.tls.contexts import tls_context
 from crawler.fetch.connect.tls.resuming import resume_sessions
 from crawler.fetch.request_limits import RequestLimits
@@ -181,7 +181,7 @@ class Network:
             )
         return response
 
-    async def _connect(self, request: HttpRequest, timeout_s: float) -> Taken:
+    async def _connect(self, request: HttpRequest, timeout_s: float) -> TakenConnection:
         """A connection for the request, new unless one becomes idle first."""
         try:
             return await self._connector.take(cast(aiohttp.ClientRequest, request), _timeout(timeout_s))

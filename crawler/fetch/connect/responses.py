@@ -14,11 +14,11 @@ from aiohttp.streams import StreamReader
 
 from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, PlainBody
 from crawler.fetch.connect.connections import Connections
+from crawler.fetch.connect.connector import TakenConnection
 from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, KeptClosed, TlsRefused, TooSlow
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.requests import HttpRequest
 from crawler.fetch.connect.response_heads import Headers, PlainHead
-from crawler.fetch.connect.socks import Taken
 
 _SWITCHING = 101
 _REQUEST_TIMEOUT = 408
@@ -103,7 +103,7 @@ class Response:
     def __init__(
         self,
         request: HttpRequest,
-        connection: Taken,
+        connection: TakenConnection,
         message: RawResponseMessage | PlainHead,
         headers: Headers,
         content: StreamReader | PlainBody,
@@ -111,7 +111,7 @@ class Response:
         through_proxy: bool,
     ) -> None:
         handler: TolerantHandler = connection.handler
-        self._connection: Taken | None = connection
+        self._connection: TakenConnection | None = connection
         self.request_headers = request.headers
         self.status = message.code
         self.reason = message.reason
@@ -143,7 +143,7 @@ class Response:
 
 async def exchange(
     request: HttpRequest,
-    connection: Taken,
+    connection: TakenConnection,
     *,
     connections: Connections,
     timeouts: HeadTimeouts,
@@ -158,7 +158,7 @@ async def exchange(
     handler: TolerantHandler = connection.handler
     try:
         head = request.serialized()
-        handler.begin_request(may_be_plain=request.method != "HEAD")
+        handler.begin_request(may_have_body=request.method != "HEAD")
         if handler.transport is None or handler.transport.is_closing():
             raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
         handler.transport.write(head)

@@ -48,7 +48,7 @@ class Received:
         self.wire = Wire()
         self.handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
         self.handler.connection_made(self.wire)
-        self.handler.begin_request(may_be_plain=asked != "HEAD")
+        self.handler.begin_request(may_have_body=asked != "HEAD")
         for piece in pieces:
             self.handler.data_received(piece)
         [[[_, content], _], *_] = self.handler._buffer
@@ -90,7 +90,7 @@ async def test_chunks_in_any_pieces_are_the_same_body_and_the_connection_is_kept
     received = Received(*cut(HEAD + sent, places))
     assert received.body == b"".join(data for data, _, _ in chunks)
     assert (received.is_reusable, received.broken) == (True, None)
-    received.handler.begin_request(may_be_plain=True)
+    received.handler.begin_request(may_have_body=True)
     received.handler.data_received(page(b"next"))
     _, content = await received.handler.read()
     assert await content.readany() == b"next"

@@ -147,7 +147,7 @@ async def test_a_server_that_speaks_before_it_is_asked_speaks_no_http() -> None:
     handler = TolerantHandler(connections, asyncio.get_running_loop())
     handler.connection_made(asyncio.Transport())
     handler.data_received(page(b"early"))
-    handler.begin_request(may_be_plain=True)
+    handler.begin_request(may_have_body=True)
     handler.data_received(page(b"asked for"))
     with pytest.raises(Exception, match="spoke before it was asked"):
         await handler.read()

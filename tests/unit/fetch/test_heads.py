@@ -126,7 +126,7 @@ def test_a_header_is_mended_where_that_leaves_no_doubt(sent: bytes, kept: bytes)
 async def test_in_whatever_pieces_a_head_comes_it_is_the_same(response: bytes, size: int) -> None:
     handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
     handler.connection_made(Wire())
-    handler.begin_request(may_be_plain=True)
+    handler.begin_request(may_have_body=True)
     for start in range(0, len(response), size):
         handler.data_received(response[start : start + size])
     message, payload = await handler.read()
@@ -253,7 +253,7 @@ def test_responses_without_a_body_are_plain_whatever_length_they_announce(status
 async def test_what_can_be_no_head_is_refused_at_once(rubbish: bytes) -> None:
     handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
     handler.connection_made(Wire())
-    handler.begin_request(may_be_plain=True)
+    handler.begin_request(may_have_body=True)
     handler.data_received(rubbish)
     assert handler.exception() is not None
 
@@ -267,7 +267,7 @@ async def test_empty_lines_before_a_head_are_passed_over_at_once(
     monkeypatch.setattr(TolerantHandler, "_parse", lambda _, data: parsed.append(data))
     handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
     handler.connection_made(Wire())
-    handler.begin_request(may_be_plain=True)
+    handler.begin_request(may_have_body=True)
     sent = end * (200_000 // len(end)) + page(BODY)
     for at in range(0, len(sent), piece):
         handler.data_received(sent[at : at + piece])
@@ -283,7 +283,7 @@ async def test_informational_responses_are_bounded(hint: bytes) -> None:
     for count, is_too_many in ((50, False), (51, True), (5000, True)):
         handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
         handler.connection_made(Wire())
-        handler.begin_request(may_be_plain=True)
+        handler.begin_request(may_have_body=True)
         handler.data_received(hint * count + page(BODY))
         assert (handler.exception() is not None) == is_too_many
         assert len(handler._buffer) == min(count, 50) + (not is_too_many)

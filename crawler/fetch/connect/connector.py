@@ -1,4 +1,4 @@
-"""Connects through SOCKS5 proxies (RFC 1928), which aiohttp does not support."""
+"""Takes connections: idle ones, or new ones, through SOCKS5 proxies (RFC 1928) too, which aiohttp does not support."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ from crawler.fetch.connect.names import Names
 from crawler.fetch.connect.routes import SocksProxy
 
 
-class Taken:
+class TakenConnection:
     """A connection that one request uses, until it is given back or closed. It replaces aiohttp's, which takes three
     times as many calls, for callbacks and warnings that we do not need."""
 
@@ -63,7 +63,7 @@ class RoutedConnector(aiohttp.TCPConnector):
         self._names = names
         self._queues_of = queues_of
 
-    def take_idle(self, key: ConnectionKey) -> Taken | None:
+    def take_idle(self, key: ConnectionKey) -> TakenConnection | None:
         """An idle connection; None if there is none. aiohttp's `connect` does the same first, but it is a coroutine, so
         a timeout would have to be set for it."""
         idle = self._conns.get(key)
@@ -75,7 +75,7 @@ class RoutedConnector(aiohttp.TCPConnector):
             if is_fresh and handler.is_connected():
                 self._acquired.add(handler)
                 self._acquired_per_host[key].add(handler)
-                return Taken(self, key, handler)
+                return TakenConnection(self, key, handler)
             handler.close()
         return None
 
@@ -86,12 +86,12 @@ class RoutedConnector(aiohttp.TCPConnector):
         queues = self._queues_of(f"{'https' if key.is_ssl else 'http'}://{host}:{key.port}/")
         return self.limit_per_host * queues - len(self._acquired_per_host.get(key, ()))
 
-    async def take(self, request: aiohttp.ClientRequest, timeout: aiohttp.ClientTimeout) -> Taken:  # noqa: ASYNC109
+    async def take(self, request: aiohttp.ClientRequest, timeout: aiohttp.ClientTimeout) -> TakenConnection:  # noqa: ASYNC109
         """A connection for the request, new unless one becomes idle first."""
         connection = await self.connect(request, [], timeout)
         handler, connection._protocol = connection._protocol, None
         assert handler is not None, "nobody else has released it"
-        return Taken(self, connection._key, handler)
+        return TakenConnection(self, connection._key, handler)
 
     async def _create_direct_connection(
         self,
