@@ -40,8 +40,8 @@ class HttpFetcher:
 
     `limits` returns the limits for a URL. All bodies together, until their pages are freed, take about
     `max_memory_bytes`, plus one body. `cookie_jar` stores the cookies where the limits allow `cookies`. With `hsts`,
-    the fetcher answers an http URL that requires https with a redirect, and asks nobody. `may_ask` says for a URL
-    whether the user agent names a contact, if it must. `signing` signs requests.
+    the fetcher answers an http URL that requires https with a redirect, and asks nobody. `may_ask` says whether the
+    crawl may ask the host of a URL: without a contact in its user agent, it may not ask all. `signing` signs requests.
 
     Each request is sent once. If it meets a kept connection that the server has closed, that is a failure like any
     other: the caller tries again, because he knows how long the host must rest. `OSError` is raised if the system lets
@@ -82,13 +82,12 @@ class HttpFetcher:
         fetched_at = time()
         if self._hsts is not None and (secure := self._hsts.upgrade(request.url)) is not None:
             return Redirect.internal(request.url, secure, why=b"HSTS", now=fetched_at)
-        started = monotonic()
         response: Response | None = None
         fetched: Fetched | None = None
         raw: bytes | None = None
         truncated: str | None = None
         is_conditional = request.etag is not None or request.last_modified is not None
-        sent = SentRequest(request.url, fetched_at, started, is_conditional)
+        sent = SentRequest(request.url, fetched_at, monotonic(), is_conditional)
         claim = Claim(self._budget)
         limits = self._limits_of(request)
         signed: Signed | None = None
@@ -114,29 +113,40 @@ class HttpFetcher:
         except Exception as error:
             if (lack := lack_of_files(error)) is not None:
                 raise lack from error
-            trouble = _translate(error, request.url)
-            if raw is None:
-                truncated = "time" if trouble.kind is FailureKind.TIMEOUT else "disconnect"
-            fetched = Failure(
-                url=request.url,
-                kind=trouble.kind,
-                message=trouble.message,
-                ip=response.peer[0] if response is not None and response.peer else None,
-                fetched_at=fetched_at,
-                duration_s=monotonic() - started,
-                reached=trouble.reached,
-                answered=response is not None,
-                response=None if response is None else answer_before_failure(sent, response, raw, truncated),
-                may_pass=trouble.may_pass,
-                no_connection=trouble.no_connection and self._is_secure_and_direct(request.url),
-                kept_closed=isinstance(error, KeptClosed),
-            )
+            fetched = self._make_failure(error, sent, response, raw, truncated)
             return fetched
         finally:
             if response is not None and not response.closed:
                 response.close()
             holder = fetched.response if isinstance(fetched, Failure) else fetched
             claim.release(holder if isinstance(holder, Page | Redirect) else None)
+
+    def _make_failure(
+        self,
+        error: Exception,
+        request: SentRequest,
+        response: Response | None,
+        raw: bytes | None,
+        truncated: str | None,
+    ) -> Failure:
+        """The failure that an exception means. `response`, `raw` and `truncated` are what had come before it."""
+        trouble = _translate(error, request.url)
+        if raw is None:
+            truncated = "time" if trouble.kind is FailureKind.TIMEOUT else "disconnect"
+        return Failure(
+            url=request.url,
+            kind=trouble.kind,
+            message=trouble.message,
+            ip=response.peer[0] if response is not None and response.peer else None,
+            fetched_at=request.sent_at,
+            duration_s=monotonic() - request.started_s,
+            reached=trouble.reached,
+            answered=response is not None,
+            response=None if response is None else answer_before_failure(request, response, raw, truncated),
+            may_pass=trouble.may_pass,
+            no_connection=trouble.no_connection and self._is_secure_and_direct(request.url),
+            kept_closed=isinstance(error, KeptClosed),
+        )
 
     def _is_secure_and_direct(self, url: str) -> bool:
         return url.startswith("https://") and not self._network.has_proxy(SentUrl(url).origin.host)
