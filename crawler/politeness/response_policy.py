@@ -107,23 +107,23 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         cause = cause_of(fetched)
         answer = fetched.response if isinstance(fetched, Failure) else fetched
         received_bytes = len(answer.raw_body) if isinstance(answer, Page | Redirect) else 0
-        plain_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
+        usual_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
         # Where a connection was tried, the server rests.
         is_answered_here = isinstance(fetched, Redirect) and not fetched.asked and fetched.message is None
         asked = cause not in NO_REQUEST_SENT and not is_answered_here
         if not asked:
-            plain_s = 0.0
+            usual_s = 0.0
         if isinstance(fetched, Failure) and self._is_of_host(fetched, lease):
-            return self._after_host_failure(fetched, plain_s, lease)
+            return self._after_host_failure(fetched, usual_s, lease)
         # Once, however few attempts there are: the request may not have arrived.
         if isinstance(fetched, Failure) and fetched.kept_closed and lease.url.attempt == 0:
-            rest_s = self._backoff_s(plain_s, lease.pressure, lease)
+            rest_s = self._backoff_s(usual_s, lease.pressure, lease)
             return Decision(
                 cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=_reason(cause), pressure=lease.pressure
             )
         retry_after_s = None if answer is None else parse_retry_after(answer.header("retry-after"), fetched.fetched_at)
         if cause in TRANSIENT_STATUSES or cause in TRANSIENT_FAILURES:
-            return self._after_transient_failure(fetched, cause, plain_s, retry_after_s, lease)
+            return self._after_transient_failure(fetched, cause, usual_s, retry_after_s, lease)
         pressure = max(0, lease.pressure - asked)
         if isinstance(fetched, Page) and fetched.troubled_loads:
             # The page is whole, but its host had enough of what its rendering loads.
@@ -137,12 +137,12 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         may_repeat = lease.url.attempt + 1 < max(2, self.max_attempts)
         if isinstance(fetched, Page) and may_repeat and (fetched.challenged or _failed_condition(fetched, lease)):
             reason = CHALLENGED if fetched.challenged else _reason(cause)
-            rest_s = self._backoff_s(plain_s, pressure, lease, retry_after_s=retry_after_s)
+            rest_s = self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s)
             return Decision(
                 cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=reason, answered=True, pressure=pressure
             )
         return Decision(
-            cooldown_s=self._backoff_s(plain_s, pressure, lease, retry_after_s=retry_after_s) if asked else 0.0,
+            cooldown_s=self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s) if asked else 0.0,
             failed=isinstance(fetched, Failure),
             reason=_reason(cause) if isinstance(fetched, Failure) else None,
             asked=asked,
@@ -153,7 +153,7 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         self,
         fetched: Fetched,
         cause: int | FailureKind,
-        plain_s: float,
+        usual_s: float,
         retry_after_s: float | None,
         lease: Lease,
     ) -> Decision:
@@ -161,10 +161,10 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         asks_to_slow_down = cause in SLOW_DOWN_STATUSES or retry_after_s is not None
         pressure = lease.pressure + asks_to_slow_down
         if asks_to_slow_down:
-            cooldown_s = self._backoff_s(plain_s, pressure, lease, retry_after_s=retry_after_s)
+            cooldown_s = self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s)
         else:
-            cooldown_s = self._backoff_s(plain_s, lease.error_streak + 1, lease)
-            cooldown_s = min(cooldown_s, max(plain_s, self.pace.max_delay_s))
+            cooldown_s = self._backoff_s(usual_s, lease.error_streak + 1, lease)
+            cooldown_s = min(cooldown_s, max(usual_s, self.pace.max_delay_s))
         lacks_body = isinstance(fetched, Failure) and fetched.lacks_body
         # One more if the request of the last attempt may not have arrived.
         attempts = self.max_attempts + (isinstance(fetched, Failure) and fetched.kept_closed)
@@ -210,11 +210,11 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         is_silence = failure.kind in NO_ANSWER and not failure.answered
         return failure.kind in HOST_FAILURES or (is_silence and _unanswered(lease) + 1 >= self.open_after)
 
-    def _after_host_failure(self, failure: Failure, plain_s: float, lease: Lease) -> Decision:
+    def _after_host_failure(self, failure: Failure, usual_s: float, lease: Lease) -> Decision:
         kind = failure.kind
-        probe_s = max(plain_s, self.pace.retry_s(lease.url.queue_key, _unanswered(lease)))
+        probe_s = max(usual_s, self.pace.retry_s(lease.url.queue_key, _unanswered(lease)))
         attempts = self.max_attempts if kind in TRANSIENT_FAILURES or failure.may_pass else 0
-        decision = self._probe(kind.value, plain_s, probe_s, lease, attempts=attempts)
+        decision = self._probe(kind.value, usual_s, probe_s, lease, attempts=attempts)
         return replace(decision, failed=decision.retry_after_s is None, stays=decision.stays and kind not in NO_ANSWER)
 
     def _probe(self, reason: str, rest_s: float, probe_s: float, lease: Lease, *, attempts: int) -> Decision:
@@ -231,8 +231,8 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             return replace(common, cooldown_s=probe_s)
         return replace(common, cooldown_s=probe_s, retry_after_s=probe_s, stays=True)
 
-    def _backoff_s(self, plain_s: float, doublings: int, lease: Lease, *, retry_after_s: float | None = None) -> float:
-        return self.pace.backoff_s(plain_s, doublings, key=lease.url.queue_key, retry_after_s=retry_after_s)
+    def _backoff_s(self, usual_s: float, doublings: int, lease: Lease, *, retry_after_s: float | None = None) -> float:
+        return self.pace.backoff_s(usual_s, doublings, key=lease.url.queue_key, retry_after_s=retry_after_s)
 
 
 def after_head(fetched: Fetched, decision: Decision, /) -> Decision:
