@@ -3,15 +3,21 @@
 Programs import from here what they need to crawl (`Crawl`, `crawl_sync`) and to bring own components; docs/library.md
 shows how. These names are loaded when they are used, so importing this package is quick.
 
-`engine` is the loop. `pipeline` takes one URL from its lease to its end, and `settlement` settles it. `protocols` says
-what the pipeline asks of its `components`, `page` holds the values, `record` makes page records. The rooms:
+`engine` is the loop. `pipeline` takes one URL from its lease to its end: `reading` reads its page, and `settlement`
+settles it. All of them work with the `components`; `protocols` and `seams` say what they ask of these. The rooms:
 
-    url, discover, politeness     pure: what a URL is, which links to follow, when to ask a server again
-    fetch, render, read, write    HTTP, a browser, links and text of pages, records and archives
-    disk                          the directory of a crawl, and what to do when its disk is full
-    compare, simweb               measurements of visited sets; a simulated web
-    wiring                        makes the concrete components, and puts them together
-    library, cli                  a crawl for programs, and for people
+    page                                    the values of a crawl
+    url, discover, politeness, revisit      pure: what a URL is, which links to follow, when to ask a server, when again
+    fetch, render                           HTTP, and a browser
+    read, repeats, preferences              what a page says, whether it repeats another one, what it may be used for
+    record, write                           page records; records, archives and databases as files
+    disk, prune, copies, export             the directory of a crawl: where things are, what goes, copies, other forms
+    control, operate                        what an operator does with a crawl, whether it runs or not
+    parts, supervise, cluster               one crawl in several processes, and on many machines
+    serve                                   the daemon
+    compare, simweb, testing                measurements of visited sets, a simulated web, suites for plug-ins
+    wiring                                  makes the concrete components, and puts them together
+    library, cli                            a crawl for programs, and for people
 
 The life of a URL: a link to it is found, resolved, in scope, canonicalized and new to the visited set. The URL enters
 the ledger and its queue. A worker leases it, robots.txt allows it, and it is fetched, decoded and extracted. The sinks

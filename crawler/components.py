@@ -1,4 +1,4 @@
-"""What a crawl is made of, and what it does beside what every crawl does."""
+"""The components of a crawl, and the options of its pipeline."""
 
 import time
 from collections.abc import Callable, Coroutine

@@ -30,9 +30,9 @@ class NoteKind(msgspec.Struct, frozen=True, kw_only=True):
     """The host that a note belongs to, or its registered domain, by the rest of its key; empty for a note of the whole
     crawl."""
     add: Callable[[bytes, bytes], bytes] | None = None
-    """Adds up what several parts have noted under one key. Without it, only the note of that part counts which the host
-    belongs to: others may know the host too, because its robots.txt or a part of a page was there. May raise what
-    `read_note` catches."""
+    """Adds up the notes of several parts under one key. Without it, only the note of the part that has the host counts.
+    Other parts may have notes about the host too, if a robots.txt or a part of a page of theirs was there. May raise
+    what `read_note` catches."""
 
     def key(self, rest: str) -> str:
         return f"{self.word} {rest}"

@@ -95,9 +95,9 @@ class TakesExchanges(Protocol):
     """What a sink may have beside the methods of `Sink`."""
 
     async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
-        """Write what was asked for another purpose than a page, and what came of it. `purpose` is `robots` for a
-        robots.txt, and `load` for what a rendered page loads, which comes before its page. Like `write`, but that a
-        crash may leave out what was being written: it has no number."""
+        """Write a request that was not for a page, and its response. `purpose` is `robots` for a robots.txt, and `load`
+        for what a rendered page loads, which comes before its page. The promises are those of `write`, but a crash
+        may lose what was being written: it has no number by which anybody would miss it."""
         ...
 
 
@@ -106,8 +106,8 @@ class IsTold(Protocol):
     """What a sink may have beside the methods of `Sink`."""
 
     def tell(self, about: Mapping[str, str], /) -> None:
-        """Called when the settings of the crawl have changed while it runs, with what the sink was made with. What is
-        written from now on says so."""
+        """Called when the settings of the crawl have changed while it runs. `about` is what `Parameters.about` was when
+        the sink was made, as it is now. What is written from now on says this about the crawl."""
         ...
 
 

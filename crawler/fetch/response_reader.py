@@ -29,7 +29,7 @@ _CUT: Final = {
     "time": "cut because it came too slowly: see fetch.timeout_s, and fetch.min_window_bytes in fetch.window_s",
 }
 _SUCCESSES = range(200, 300)
-"""Statuses of answers that are nothing without their bodies. All others say what they say without."""
+"""An answer with one of these statuses is of no use without its body. All other statuses say enough by themselves."""
 _FINAL: Final = 200
 """The first status that is not informational. A head has three digits of status, and aiohttp refuses any other."""
 _WHOLE_RANGE = re.compile(r"bytes 0-([0-9]{1,18})/([0-9]{1,18})", re.IGNORECASE)
