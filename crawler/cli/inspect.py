@@ -28,7 +28,7 @@ from crawler.control.requests import (
 )
 from crawler.disk.layout import part_directories, record_directories
 from crawler.operate.reach import reach
-from crawler.operate.stored import open_crawl
+from crawler.operate.stored import open_stored_crawl
 from crawler.page import rfc3339
 from crawler.status import duration, figure, size
 from crawler.write.records import find_record
@@ -249,6 +249,6 @@ def visited_urls(path: Path) -> None:
 
 async def _print_visited_urls(path: Path) -> None:
     for directory in part_directories(path):
-        async with open_crawl(directory, to_change=False) as crawl:
+        async with open_stored_crawl(directory, to_change=False) as crawl:
             for url in list_urls(await crawl.visited_set()):
                 sys.stdout.buffer.write(url.encode("utf-8", "surrogatepass") + b"\n")

@@ -18,7 +18,7 @@ from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.members import Parts
 from crawler.operate.parts.opening import open_parts
 from crawler.operate.refused import check_request, reply_or_raise
-from crawler.operate.stored import open_crawl
+from crawler.operate.stored import open_stored_crawl
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 _Opened = TypeVar("_Opened")
@@ -58,7 +58,7 @@ def open_reached(path: Path, stack: ExitStack, *, to_change: bool) -> StoredReac
     """The crawl that does not run, or of which only parts run. Raises `DirectoryInUse`."""
     layout = read_layout(path)
     if layout is None:
-        runner, crawl = _enter(open_crawl(path, to_change=to_change), stack)
+        runner, crawl = _enter(open_stored_crawl(path, to_change=to_change), stack)
         return StoredReached(runner, partial(answer, crawl))
     runner, parts = _enter(open_parts(path, layout, to_change=to_change), stack)
     return StoredReached(runner, partial(answer_by_parts, parts), parts.parts)

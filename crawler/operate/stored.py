@@ -104,7 +104,7 @@ class StoredCrawl:
 
 
 @asynccontextmanager
-async def open_crawl(path: Path, *, to_change: bool) -> AsyncIterator[StoredCrawl]:
+async def open_stored_crawl(path: Path, *, to_change: bool) -> AsyncIterator[StoredCrawl]:
     """The crawl in a directory, locked in this context. Raises `DirectoryRefused`, and whatever `open_state` raises."""
     with open_stored(path, to_change=to_change) as (directory, loaded, state):
         async with AsyncExitStack() as stack:

@@ -12,7 +12,7 @@ from crawler.disk.layout import Layout
 from crawler.operate.opening import lock_directory, stored_configuration
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import BrokenPart, Member, Parts, RunningPart, StoredPart
-from crawler.operate.stored import open_crawl
+from crawler.operate.stored import open_stored_crawl
 from crawler.wiring.parts import use_suffixes_of
 from frontier import StoreFailed, StoreRefused
 
@@ -44,7 +44,7 @@ async def _open_part(directory: Path, stack: AsyncExitStack, *, to_change: bool)
             if channel is not None:
                 return RunningPart(directory)
     try:
-        return StoredPart(await stack.enter_async_context(open_crawl(directory, to_change=to_change)))
+        return StoredPart(await stack.enter_async_context(open_stored_crawl(directory, to_change=to_change)))
     except DirectoryInUse:
         raise
     except (DirectoryRefused, StoreFailed, StoreRefused) as error:

@@ -21,7 +21,7 @@ from crawler.operate.opening import stored_configuration
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts, RunningPart
-from crawler.operate.stored import StoredCrawl, open_crawl
+from crawler.operate.stored import StoredCrawl, open_stored_crawl
 
 SUPERVISOR = 4711
 TURNS = 100
@@ -47,7 +47,7 @@ def answering(directory: Path, parts: Sequence[int], *, together: bool = False) 
             async with AsyncExitStack() as stack:
                 for number in parts:
                     part = part_directories(directory)[number]
-                    crawl = await stack.enter_async_context(open_crawl(part, to_change=True))
+                    crawl = await stack.enter_async_context(open_stored_crawl(part, to_change=True))
                     await stack.enter_async_context(
                         listening(part, partial(_answer_as_running, crawl, partial(stop, number)))
                     )

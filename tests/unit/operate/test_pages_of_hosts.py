@@ -14,7 +14,7 @@ from crawler.disk.layout import read_layout
 from crawler.operate.answers import answer
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.opening import open_parts
-from crawler.operate.stored import StoredCrawl, open_crawl
+from crawler.operate.stored import StoredCrawl, open_stored_crawl
 from frontier import ActiveQueue, Health
 from tests.unit.operate.stored_crawls import HOSTS, PARTS, make, queue_of
 
@@ -68,7 +68,7 @@ async def hosts(crawl: Any, request: Top) -> HostList:
 
 async def test_hosts_that_are_served_come_first_and_the_others_by_key(tmp_path: Path) -> None:
     await asyncio.to_thread(make, tmp_path / "crawl")
-    async with open_crawl(tmp_path / "crawl", to_change=False) as stored:
+    async with open_stored_crawl(tmp_path / "crawl", to_change=False) as stored:
         crawl = Running(stored)
         shown: list[HostForm] = []
         page = await hosts(crawl, Top(limit=2))
@@ -115,7 +115,7 @@ async def test_pages_of_a_crawl_that_does_not_run_have_each_host_once(tmp_path: 
         assert (await ask(Top(state="ready"))).hosts == []
 
     if parts == 1:
-        async with open_crawl(path, to_change=True) as crawl:
+        async with open_stored_crawl(path, to_change=True) as crawl:
             await ask_all(lambda request: answer(crawl, request))
         return
     layout = read_layout(path)
