@@ -51,7 +51,7 @@ class RunningCrawl:
         self.directory = directory
         self.settings = settings
         self.state = opened.state
-        self.operator: object = opened.frontier
+        self.controls: object = opened.frontier
         self._opened = opened
         self._course = course
         self._stop = stop

@@ -42,7 +42,7 @@ class StoredCrawl:
         self.loaded = loaded
         self.settings = StoredSettings(loaded, directory)
         self.state = state
-        self.operator: object = state
+        self.controls: object = state
         self.in_flight: list[InFlight] = []
         self.gate: Gate | None = None
         self._stack = stack

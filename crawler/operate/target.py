@@ -44,9 +44,9 @@ class OperatedCrawl(Protocol):
     def state(self) -> FrontierState: ...
 
     @property
-    def operator(self) -> object:
-        """The frontier of a running crawl, the state of another one: a `Pausing` and a `QueueControl`, if its backend
-        can do that."""
+    def controls(self) -> object:
+        """What an operator steers: the frontier of a running crawl, or the state of another one. Its backend decides
+        whether it is a `Pausing`, a `QueueControl`, a `Serving`, a `Syncing` and an `InParts`."""
         ...
 
     @property
@@ -97,21 +97,21 @@ def adding(crawl: OperatedCrawl) -> Iterator[None]:
 
 
 def pausing(crawl: OperatedCrawl) -> Pausing:
-    if not isinstance(operator := crawl.operator, Pausing):
+    if not isinstance(controls := crawl.controls, Pausing):
         raise _lacks("be paused")
-    return operator
+    return controls
 
 
 def syncing(crawl: OperatedCrawl) -> Syncing:
-    if not isinstance(operator := crawl.operator, Syncing):
+    if not isinstance(controls := crawl.controls, Syncing):
         raise _lacks("bring its state onto the disk")
-    return operator
+    return controls
 
 
 def queue_control(crawl: OperatedCrawl) -> QueueControl:
-    if not isinstance(operator := crawl.operator, QueueControl):
+    if not isinstance(controls := crawl.controls, QueueControl):
         raise _lacks("retire queues or give them budgets")
-    return operator
+    return controls
 
 
 def queue_reads(crawl: OperatedCrawl) -> QueueReads:
@@ -139,9 +139,9 @@ async def recrawling(crawl: OperatedCrawl) -> Recrawling:
 
 
 def serving(crawl: OperatedCrawl) -> Serving:
-    if not isinstance(operator := crawl.operator, Serving):
+    if not isinstance(controls := crawl.controls, Serving):
         raise _lacks("tell which hosts it serves")
-    return operator
+    return controls
 
 
 def _lacks(what: str) -> Refused:

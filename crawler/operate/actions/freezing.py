@@ -51,4 +51,4 @@ async def hold_parcels(crawl: OperatedCrawl, seconds: float) -> Held:
 
 def _part_links(crawl: OperatedCrawl) -> PartLinks | None:
     """The links of a part that runs. A part that does not run deletes none."""
-    return crawl.operator.part_links if isinstance(crawl.operator, InParts) else None
+    return crawl.controls.part_links if isinstance(crawl.controls, InParts) else None

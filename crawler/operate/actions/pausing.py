@@ -6,18 +6,18 @@ from crawler.operate.target import OperatedCrawl, pausing
 
 
 async def pause(crawl: OperatedCrawl, reason: str) -> PauseState:
-    operator = pausing(crawl)
-    if operator.paused is not None:
-        raise Refused(f"{crawl.directory.path} is already paused: {operator.paused}; resume it first")
-    await operator.pause(reason)
+    controls = pausing(crawl)
+    if controls.paused is not None:
+        raise Refused(f"{crawl.directory.path} is already paused: {controls.paused}; resume it first")
+    await controls.pause(reason)
     return _state(crawl, reason)
 
 
 async def resume(crawl: OperatedCrawl) -> PauseState:
-    operator = pausing(crawl)
-    if operator.paused is None:
+    controls = pausing(crawl)
+    if controls.paused is None:
         raise Refused(f"{crawl.directory.path} is not paused; nothing was changed")
-    await operator.resume()
+    await controls.resume()
     return _state(crawl, None)
 
 

@@ -43,7 +43,7 @@ class Running:
 
     def __init__(self, crawl: StoredCrawl) -> None:
         self._crawl = crawl
-        self.operator = Serving()
+        self.controls = Serving()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._crawl, name)
