@@ -133,32 +133,27 @@ def read_records(
     takes one bit of memory per record number. Lines that can't be decoded are reported to `on_damage`, by default
     logged, and skipped. An incomplete last line, as of a running or killed crawl, is skipped silently.
     """
-    return read_records_as(PageRecord, *directories, last_only=last_only, on_damage=on_damage)
+    yield from read_extents(PageRecord, extents_now(*directories), last_only=last_only, on_damage=on_damage)
 
 
-def read_records_as(
-    kind: type[_Kind], *directories: Path, last_only: bool = False, on_damage: OnDamage | None = None
-) -> Iterator[_Kind]:
-    """The same, with some fields of the records alone, which is quicker."""
-    yield from read_written(kind, written_now(*directories), last_only=last_only, on_damage=on_damage)
+Extents = Sequence[Sequence[tuple[Path, int]]]
+"""For each of some directories its files of records, and how many bytes each file had at one moment."""
 
 
-Written = Sequence[Sequence[tuple[Path, int]]]
-"""The files of some directories, and how many bytes each of them had at one moment."""
-
-
-def written_now(*directories: Path) -> Written:
-    """What directories hold now. Who reads them several times while a crawl goes on finds the same each time."""
+def extents_now(*directories: Path) -> Extents:
+    """How far the records in these directories reach now. So records can be read several times while a crawl runs, and
+    are the same each time."""
     return [[*_sizes(record_files(directory))] for directory in directories]
 
 
-def read_written(
-    kind: type[_Kind], written: Written, *, last_only: bool = False, on_damage: OnDamage | None = None
+def read_extents(
+    kind: type[_Kind], extents: Extents, *, last_only: bool = False, on_damage: OnDamage | None = None
 ) -> Iterator[_Kind]:
-    """As `read_records_as`, of what was written at that moment."""
+    """The records that were written by that moment, as `read_records` gives them. A `kind` with few fields is read
+    faster than a `PageRecord`."""
     decoder = msgspec.json.Decoder(kind)
-    last = _last_copies(written, decoder) if last_only else {}
-    for place, record in _read_files(written, decoder, on_damage or _log_damage):
+    last = _last_copies(extents, decoder) if last_only else {}
+    for place, record in _read_files(extents, decoder, on_damage or _log_damage):
         if last.get(record.number, place) == place:
             yield record
 
@@ -237,11 +232,11 @@ def _lines_backwards(path: Path, limit: ReadLimit | None) -> Iterator[bytes]:
 
 
 def _read_files(
-    written: Written, decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage
+    extents: Extents, decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage
 ) -> Iterator[tuple[_Place, _Kind]]:
     """The records of the files of each directory, and where they are. A running crawl may delete old files."""
     number = 0
-    for of_one in written:
+    for of_one in extents:
         for path, size in of_one:
             number += 1
             with suppress(FileNotFoundError):
@@ -267,11 +262,11 @@ def _read_file(
             offset += len(line)
 
 
-def _last_copies(written: Written, decoder: msgspec.json.Decoder[_Kind]) -> dict[int, _Place]:
+def _last_copies(extents: Extents, decoder: msgspec.json.Decoder[_Kind]) -> dict[int, _Place]:
     """Where the last copy of a record is, for the few numbers that occur more than once."""
     met = NumberSet()
     last: dict[int, _Place] = {}
-    for place, record in _read_files(written, decoder, _ignore_damage):
+    for place, record in _read_files(extents, decoder, _ignore_damage):
         if not met.add(record.number):
             last[record.number] = place
     return last

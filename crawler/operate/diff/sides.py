@@ -13,7 +13,7 @@ from crawler.operate.diff.forms import Answer
 from crawler.operate.report.lists.current import Current
 from crawler.operate.report.lists.temporary import Rows, temporary_database
 from crawler.page import LinkKind, counts_as_page
-from crawler.write.records import read_written, written_now
+from crawler.write.records import extents_now, read_extents
 
 TABLE: Final = """
     CREATE TABLE urls (
@@ -78,16 +78,16 @@ def read_side(
     """Read the visits of one side from directories of records, and return how many URLs are pages. A URL counts by its
     last visit until then; None means now."""
     rows = Rows(database, "INSERT OR REPLACE INTO urls VALUES (?, ?, ?, ?, ?, ?)")
-    written = written_now(*directories)
+    extents = extents_now(*directories)
 
     def counts(visit: Visit) -> bool:
         return until is None or visit.fetched_at is None or visit.fetched_at <= until
 
     with closing(temporary_database()) as place:
         current = Current(place, name_of)
-        for visit in filter(counts, read_written(Visit, written, last_only=True)):
+        for visit in filter(counts, read_extents(Visit, extents, last_only=True)):
             current.add(visit)
-        for visit in filter(counts, read_written(Visit, written, last_only=True)):
+        for visit in filter(counts, read_extents(Visit, extents, last_only=True)):
             page = counts_as_page(visit)
             if visit.kind in _NO_PART or (visit.kind == LinkKind.SPECULATIVE and not page) or not current.has(visit):
                 continue

@@ -12,7 +12,7 @@ from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.temporary import temporary_database
 from crawler.operate.report.visits import Visit, may_have_repeats, recorded_visits
 from crawler.page import LinkKind
-from crawler.write.records import written_now
+from crawler.write.records import extents_now
 
 
 class Counted:
@@ -28,15 +28,15 @@ class Counted:
 
     def add_records(self, directories: Collection[Path], canonical: Canonical) -> None:
         """The visits that records tell of. If URLs were fetched again, the records are read once more for that."""
-        written = written_now(*directories)
-        if not may_have_repeats(written):
-            self.add(recorded_visits(written))
+        extents = extents_now(*directories)
+        if not may_have_repeats(extents):
+            self.add(recorded_visits(extents))
             return
         with closing(temporary_database()) as database:
             current = Current(database, canonical)
-            for visit in recorded_visits(written):
+            for visit in recorded_visits(extents):
                 current.add(visit)
-            for visit in recorded_visits(written):
+            for visit in recorded_visits(extents):
                 is_last, is_current = current.which(visit)
                 self._add(visit, is_last=is_last, is_current=is_current)
 

@@ -10,7 +10,7 @@ import msgspec
 from crawler.control.requests import Export
 from crawler.operate.actions.exported import Line
 from crawler.operate.reach import ReachedCrawl
-from crawler.write.records import Written, read_written
+from crawler.write.records import Extents, read_extents
 
 _BLOCK_BYTES: Final = 1 << 20
 
@@ -34,14 +34,14 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     refused: dict[str, int] | None = None
 
 
-def recorded_visits(written: Written) -> Iterator[Visit]:
+def recorded_visits(extents: Extents) -> Iterator[Visit]:
     """Read the visits from records. A URL that was fetched again has several."""
-    return read_written(Visit, written, last_only=True)
+    return read_extents(Visit, extents, last_only=True)
 
 
-def may_have_repeats(written: Written) -> bool:
+def may_have_repeats(extents: Extents) -> bool:
     """Whether any URL may have been fetched again. Records tell the number of a visit from the second on."""
-    return any(_contains(path, b'"visit":') for of_one in written for path, _ in of_one)
+    return any(_contains(path, b'"visit":') for of_one in extents for path, _ in of_one)
 
 
 def _contains(path: Path, text: bytes) -> bool:

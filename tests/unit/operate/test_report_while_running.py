@@ -8,7 +8,7 @@ import pytest
 from crawler.operate.report.counted import Counted
 from crawler.operate.report.lists.making import make_lists
 from crawler.operate.report.visits import may_have_repeats, recorded_visits
-from crawler.write.records import record_files, written_now
+from crawler.write.records import extents_now, record_files
 
 
 class GoingOn:
@@ -74,10 +74,10 @@ def test_a_file_that_is_deleted_meanwhile_is_left_out(tmp_path: Path) -> None:
         crawl.visit(path)
     (old,) = record_files(tmp_path / "records")
     old.with_name("records-00001.jsonl").write_bytes(old.read_bytes().replace(b'"number":', b'"visit":2,"number":1'))
-    written = written_now(tmp_path / "records")
+    extents = extents_now(tmp_path / "records")
     old.unlink()
-    assert may_have_repeats(written)
-    assert [visit.number for visit in recorded_visits(written)] == [11, 12]
+    assert may_have_repeats(extents)
+    assert [visit.number for visit in recorded_visits(extents)] == [11, 12]
 
 
 @pytest.mark.parametrize("before", range(5))
@@ -86,6 +86,6 @@ def test_a_repeat_is_found_wherever_its_record_stands(
 ) -> None:
     monkeypatch.setattr("crawler.operate.report.visits._BLOCK_BYTES", 5)
     (tmp_path / "records-00000.jsonl").write_bytes(b"x" * before + b'"visit":2')
-    assert may_have_repeats(written_now(tmp_path))
+    assert may_have_repeats(extents_now(tmp_path))
     (tmp_path / "records-00000.jsonl").write_bytes(b"x" * before + b'"visi":2')
-    assert not may_have_repeats(written_now(tmp_path))
+    assert not may_have_repeats(extents_now(tmp_path))

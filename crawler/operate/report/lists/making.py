@@ -19,7 +19,7 @@ from crawler.operate.report.lists.most import Most
 from crawler.operate.report.lists.orphans import Orphans
 from crawler.operate.report.lists.refusals import Refusals
 from crawler.operate.report.lists.temporary import temporary_database
-from crawler.write.records import Written, read_written, written_now
+from crawler.write.records import Extents, extents_now, read_extents
 
 SECTIONS: Final[tuple[ListName, ...]] = get_args(ListName)
 MOST: Final = 10
@@ -39,7 +39,7 @@ def make_lists(
 ) -> Lists:
     """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
     and all of the others. `seeds` are the names of those that are no orphans."""
-    most, written = MOST if limit is None else limit, written_now(*directories)
+    most, extents = MOST if limit is None else limit, extents_now(*directories)
     with closing(temporary_database()) as database:
         endings = Endings(database, canonical) if _WITH_ENDINGS & {*sections} else None
         linking = Linking(database, canonical) if _WITH_LINKS & {*sections} else None
@@ -50,11 +50,11 @@ def make_lists(
         slowest = Most(most, lambda listed: listed.duration_s) if "slowest" in sections else None
         largest = Most(most, lambda listed: listed.size_bytes) if "largest" in sections else None
         current = Current(database, canonical)
-        for listed in _read(written):
+        for listed in _read(extents):
             current.add(listed)
         wanted = (endings, broken, orphans, duplicates, refusals, slowest, largest)
         takers = [each.add for each in wanted if each is not None]
-        for listed in _read(written):
+        for listed in _read(extents):
             if current.has(listed):
                 for take in takers:
                     take(listed)
@@ -65,7 +65,7 @@ def make_lists(
             dead = linking.want(endings.dead()) if "dead-links" in sections else None
             redirecting = linking.want(endings.redirects()) if "redirects" in sections else None
             with _one_transaction(database):
-                for listed in filter(current.has, _read(written)):
+                for listed in filter(current.has, _read(extents)):
                     linking.add(listed)
 
         more: dict[str, int] = {}
@@ -86,7 +86,7 @@ def make_lists(
             if broken is None
             else BrokenAnchorList(
                 pages=broken.pages,
-                links=first(broken.rows(filter(current.has, _read(written))), "broken-anchors"),
+                links=first(broken.rows(filter(current.has, _read(extents))), "broken-anchors"),
             ),
             orphans=None
             if orphans is None
@@ -111,5 +111,5 @@ def _one_transaction(database: sqlite3.Connection) -> Iterator[None]:
     database.execute("COMMIT")
 
 
-def _read(written: Written) -> Iterator[Listed]:
-    return read_written(Listed, written, last_only=True)
+def _read(extents: Extents) -> Iterator[Listed]:
+    return read_extents(Listed, extents, last_only=True)
