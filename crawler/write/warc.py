@@ -206,7 +206,7 @@ class WarcSink:
         if self._index is not None:
             for each in group.captures:
                 offset = size + len(info) + each.offset
-                self._index.add(line_of(each.described, offset=offset, length=each.length, filename=name))
+                self._index.add(line_of(each.capture, offset=offset, length=each.length, filename=name))
         return self._file
 
     def _new_file(self) -> AppendFile:

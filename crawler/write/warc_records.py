@@ -20,7 +20,7 @@ from crawler.page import (
     body_digest,
     rfc3339,
 )
-from crawler.write.cdxj.lines import REVISIT, Described
+from crawler.write.cdxj.lines import REVISIT, CaptureFacts
 from crawler.write.warc_facts import facts_of_fetch, facts_of_page
 from crawler.write.warc_http import request_head, response_head
 from crawler.write.warc_members import Field, encoded, lines_of, member, new_urns
@@ -64,14 +64,14 @@ class Group(msgspec.Struct, frozen=True):
     payload_digest: str | None = None
     original: Original | None = None
     """The response, for revisits; None if these records have no body."""
-    captures: tuple["Captured", ...] = ()
+    captures: tuple["IndexedRecord", ...] = ()
     """Those of these records that the index names: none if no server answered."""
 
 
-class Captured(msgspec.Struct, frozen=True):
-    """A record of a group, for the index."""
+class IndexedRecord(msgspec.Struct, frozen=True):
+    """A record of a group that the index names."""
 
-    described: Described
+    capture: CaptureFacts
     offset: int
     """Its first byte in the group."""
     length: int
@@ -155,14 +155,14 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
         else:
             main = _identical_payload(fetched, original, main_urn, common, digest, level=level)
     is_revisit = isinstance(fetched, NotModified) or original is not None
-    capture = Described(
+    capture = CaptureFacts(
         url=fetched.url,
         date=date,
         mime=REVISIT if is_revisit else _declared_type(fetched),
         status=fetched.status,
         digest=digest,
     )
-    captures = [Captured(capture, 0, _length(main))]
+    captures = [IndexedRecord(capture, 0, _length(main))]
     chunks = [*main]
     linked = f"{common}WARC-Concurrent-To: {main_id}\r\n"
     if fetched.request_headers:
@@ -176,12 +176,10 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
         chunks += member("conversion", lines, encoded(subject.text), level=level, urn=urn)
     for each in fetched.screenshots if isinstance(fetched, Page) else ():
         if each.image:
-            described = Described(
-                f"urn:{each.kind}:{fetched.url}", date, each.media_type, None, body_digest(each.image)
-            )
-            linked = _common(fetched, date, subject, url=described.url) + f"WARC-Concurrent-To: {main_id}\r\n"
-            screenshot = _screenshot(each, described, linked, level=level)
-            captures.append(Captured(described, _length(chunks), _length(screenshot)))
+            shot = CaptureFacts(f"urn:{each.kind}:{fetched.url}", date, each.media_type, None, body_digest(each.image))
+            linked = _common(fetched, date, subject, url=shot.url) + f"WARC-Concurrent-To: {main_id}\r\n"
+            screenshot = _screenshot(each, shot, linked, level=level)
+            captures.append(IndexedRecord(shot, _length(chunks), _length(screenshot)))
             chunks += screenshot
     return Group(tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), tuple(captures))
 
@@ -263,8 +261,8 @@ def _conversion(page: Page, main_id: str, common: str, *, level: int) -> list[by
     return member("conversion", common + lines_of(fields), page.body, level=level, urn=urn)
 
 
-def _screenshot(screenshot: Screenshot, described: Described, common: str, *, level: int) -> list[bytes]:
-    fields = [("Content-Type", screenshot.media_type), ("WARC-Payload-Digest", described.digest or "")]
+def _screenshot(screenshot: Screenshot, capture: CaptureFacts, common: str, *, level: int) -> list[bytes]:
+    fields = [("Content-Type", screenshot.media_type), ("WARC-Payload-Digest", capture.digest or "")]
     [urn] = new_urns(1)
     return member("resource", common + lines_of(fields), screenshot.image, level=level, urn=urn)
 

@@ -11,8 +11,8 @@ REVISIT: Final = "warc/revisit"
 _encode = msgspec.json.Encoder().encode
 
 
-class Capture(msgspec.Struct, frozen=True, kw_only=True):
-    """A response, or what stands for it, and where it lies."""
+class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of a line: what was captured, and where it lies."""
 
     url: str
     mime: str
@@ -26,8 +26,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     filename: str
 
 
-class Described(msgspec.Struct, frozen=True):
-    """What the line of a capture says of it."""
+class CaptureFacts(msgspec.Struct, frozen=True):
+    """What a line says of a capture, beside where it lies."""
 
     url: str
     date: str
@@ -37,7 +37,7 @@ class Described(msgspec.Struct, frozen=True):
     digest: str | None
 
 
-def line_of(capture: Described, *, offset: int, length: int, filename: str) -> bytes:
+def line_of(capture: CaptureFacts, *, offset: int, length: int, filename: str) -> bytes:
     """A line without its end. Fields and their order are those of pywb and cdxj-indexer."""
     status = "" if capture.status is None else f'"status": "{capture.status}", '
     digest = "" if capture.digest is None else f'"digest": "{capture.digest}", '
@@ -51,11 +51,11 @@ def line_of(capture: Described, *, offset: int, length: int, filename: str) -> b
     )
 
 
-def parse(line: bytes) -> tuple[str, str, Capture]:
-    """The key, the time as 14 digits, and the capture. Raises `ValueError`."""
+def parse(line: bytes) -> tuple[str, str, IndexEntry]:
+    """The key, the time as 14 digits, and the fields of a line. Raises `ValueError`."""
     key, moment, fields = line.split(b" ", 2)
     try:
-        return key.decode(), moment.decode(), msgspec.json.decode(fields, type=Capture)
+        return key.decode(), moment.decode(), msgspec.json.decode(fields, type=IndexEntry)
     except RecursionError as error:
         raise ValueError(f"nested too deeply: {error}") from error
 

@@ -8,7 +8,7 @@ from itertools import compress
 from pathlib import Path
 from typing import Final
 
-from crawler.write.cdxj.lines import REVISIT, Described, line_of, offset_of
+from crawler.write.cdxj.lines import REVISIT, CaptureFacts, line_of, offset_of
 from crawler.write.cdxj.sorting import sorted_lines
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
 
@@ -96,7 +96,7 @@ def lines_of(archive: Path) -> Iterator[bytes]:
 
 def line_of_member(member: GzipMember, filename: str) -> bytes | None:
     """The line of a record, of which the first 512 KiB are enough; None if it is not a capture."""
-    capture = _described(member.content)
+    capture = _capture_facts(member.content)
     if capture is None:
         return None
     return line_of(capture, offset=member.start, length=member.end - member.start, filename=filename)
@@ -106,7 +106,7 @@ def _is_record(head: bytes) -> bool:
     return head.startswith(b"WARC/1.")
 
 
-def _described(content: bytes) -> Described | None:
+def _capture_facts(content: bytes) -> CaptureFacts | None:
     """What a record holds; None if it is not a capture."""
     head, _, block = content.partition(_END)
     fields = _fields(head)
@@ -121,7 +121,7 @@ def _described(content: bytes) -> Described | None:
         of_payload = _fields(b"\r\n" + rest.partition(_END)[0])
     mime = of_payload.get(b"content-type", b"").partition(b";")[0].strip()
     digest = fields.get(b"warc-payload-digest")
-    return Described(
+    return CaptureFacts(
         url=url.strip(b"<>").decode("utf-8", "replace"),  # which wget writes, as WARC/1.0 has it
         date=date.decode("latin-1"),
         mime=REVISIT if kind == b"revisit" else mime.decode("latin-1") or None,

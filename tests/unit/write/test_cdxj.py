@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from crawler.page import NotModified
-from crawler.write.cdxj.lines import Described, line_of, parse
+from crawler.write.cdxj.lines import CaptureFacts, line_of, parse
 from crawler.write.cdxj.making import archives, index_of, lines_of, make_index, still_true
 from crawler.write.cdxj.merging import merged_index
 from crawler.write.cdxj.open_index import OpenIndex, open_index_of
@@ -277,7 +277,7 @@ def test_an_index_that_can_not_be_made_keeps_no_crawl_from_starting(
 
 def test_lines_of_records_that_were_taken_back_go(tmp_path: Path) -> None:
     def line(url: str, offset: int) -> bytes:
-        about = Described(url, "2026-11-23T00:00:00.000Z", None, None, None)
+        about = CaptureFacts(url, "2026-11-23T00:00:00.000Z", None, None, None)
         return line_of(about, offset=offset, length=1, filename="x")
 
     kept = [line("http://a.test/1", 0), line("http://a.test/4", 7), line("http://a.test/5", 9)]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from crawler.page import Page, body_digest
 from crawler.page.digests import digest_text
-from crawler.write.cdxj.lines import REVISIT, Described, line_of, offset_of
+from crawler.write.cdxj.lines import REVISIT, CaptureFacts, line_of, offset_of
 from crawler.write.cdxj.making import archives, index_of
 from crawler.write.dedupe.originals import Originals, open_originals
 from crawler.write.dedupe.own import bodies_archived_last
@@ -50,7 +50,8 @@ def index(path: Path, *lines: tuple[str, str, bytes, str]) -> Path:
     """An index of captures: URL, time, body, type."""
     path.write_bytes(
         b"".join(
-            line_of(Described(url, at, mime, 200, body_digest(body)), offset=0, length=9, filename="a.warc.gz") + b"\n"
+            line_of(CaptureFacts(url, at, mime, 200, body_digest(body)), offset=0, length=9, filename="a.warc.gz")
+            + b"\n"
             for url, at, body, mime in lines
         )
     )
