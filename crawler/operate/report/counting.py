@@ -28,8 +28,8 @@ def has_failed(visit: Settled) -> bool:
     return visit.state == "failed" or (visit.status is not None and visit.status >= HTTPStatus.BAD_REQUEST)
 
 
-class Names:
-    """Counts by name, the most first."""
+class CountsByName:
+    """Counts statuses, reasons or rules, each under its name. Beyond `MAX_NAMES`, new names count as `OTHERS`."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -41,6 +41,7 @@ class Names:
         self._counts[name if name in self or len(self._counts) < MAX_NAMES else OTHERS] += count
 
     def counts(self) -> Mapping[str, int]:
+        """The names with the most first."""
         return dict(sorted(self._counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -78,7 +79,7 @@ class Checks:
 
     def __init__(self) -> None:
         self._checked = self._dead = self._excluded = 0
-        self._exclusions = Names()
+        self._exclusions = CountsByName()
 
     def add(self, visit: Visit) -> None:
         self._checked += visit.state != "excluded"
@@ -102,8 +103,8 @@ class Totals:
         self.clock = Clock()
         self.pages = self.failed = self.excluded = self.visits = 0
         self.bytes_received = self.bytes_decoded = 0
-        self.statuses, self.failures, self.exclusions, self.refused = Names(), Names(), Names(), Names()
-        self.types, self.depths = Names(), Names()
+        self.statuses, self.failures, self.exclusions = CountsByName(), CountsByName(), CountsByName()
+        self.refused, self.types, self.depths = CountsByName(), CountsByName(), CountsByName()
 
     def add(self, visit: Visit, *, is_last: bool = True, is_current: bool = True) -> None:
         """A URL counts by its last visit; what was received, and when, counts for each. `is_current`: whether the visit

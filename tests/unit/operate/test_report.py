@@ -14,7 +14,7 @@ from crawler.course.remaining import NOT_RUNNING
 from crawler.course.stored import write_history
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
-from crawler.operate.report.counting import MAX_NAMES, OTHERS, Checks, Hosts, Names, Totals
+from crawler.operate.report.counting import MAX_NAMES, OTHERS, Checks, CountsByName, Hosts, Totals
 from crawler.operate.report.forms import External, Report
 from crawler.operate.report.text import host_tables, printable
 from crawler.operate.report.visits import Visit
@@ -90,7 +90,7 @@ def test_of_very_many_hosts_the_large_ones_stay() -> None:
 
 
 def test_of_very_many_reasons_the_later_ones_are_counted_together() -> None:
-    names = Names()
+    names = CountsByName()
     for number in range(MAX_NAMES + 5):
         names.add(f"reason-{number:06}")
     assert len(names.counts()) == MAX_NAMES + 1

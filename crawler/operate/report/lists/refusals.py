@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from crawler.operate.report.counting import Names
+from crawler.operate.report.counting import CountsByName
 from crawler.operate.report.forms import RefusedExample, RefusedRow
 from crawler.operate.report.lists.listed import Listed
 
@@ -16,7 +16,7 @@ class Refusals:
     """Counts refused links by rule. Only crawls with `output.refusals` have examples."""
 
     def __init__(self) -> None:
-        self._counts = Names()
+        self._counts = CountsByName()
         self._examples: dict[str, dict[str, str]] = {}
 
     def add(self, listed: Listed) -> None:
