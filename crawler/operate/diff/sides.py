@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from crawler.operate.diff.forms import Answer
-from crawler.operate.report.lists.current import Current
+from crawler.operate.report.lists.last_visits import LastVisits
 from crawler.operate.report.lists.temporary import Rows, temporary_database
 from crawler.page import LinkKind, counts_as_page
 from crawler.write.records import extents_now, read_extents
@@ -84,12 +84,14 @@ def read_side(
         return until is None or visit.fetched_at is None or visit.fetched_at <= until
 
     with closing(temporary_database()) as place:
-        current = Current(place, name_of)
+        visits = LastVisits(place, name_of)
         for visit in filter(counts, read_extents(Visit, extents, last_only=True)):
-            current.add(visit)
+            visits.add(visit)
         for visit in filter(counts, read_extents(Visit, extents, last_only=True)):
             page = counts_as_page(visit)
-            if visit.kind in _NO_PART or (visit.kind == LinkKind.SPECULATIVE and not page) or not current.has(visit):
+            if visit.kind in _NO_PART or (visit.kind == LinkKind.SPECULATIVE and not page):
+                continue
+            if not visits.is_current(visit):
                 continue
             name, body = name_of(renaming(visit.url)), visit.digest if visit.size_bytes else None
             answer = msgspec.json.encode(_answer(visit, renaming)).decode()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from crawler.operate.report.activity import ActivityCount
 from crawler.operate.report.counting import Checks, Hosts, Totals
-from crawler.operate.report.lists.current import Current
 from crawler.operate.report.lists.endings import Canonical
+from crawler.operate.report.lists.last_visits import LastVisits
 from crawler.operate.report.lists.temporary import temporary_database
 from crawler.operate.report.visits import Visit, may_have_repeats, recorded_visits
 from crawler.page import LinkKind
@@ -33,11 +33,11 @@ class Counted:
             self.add(recorded_visits(extents))
             return
         with closing(temporary_database()) as database:
-            current = Current(database, canonical)
+            last_visits = LastVisits(database, canonical)
             for visit in recorded_visits(extents):
-                current.add(visit)
+                last_visits.add(visit)
             for visit in recorded_visits(extents):
-                is_last, is_current = current.which(visit)
+                is_last, is_current = last_visits.judge(visit)
                 self._add(visit, is_last=is_last, is_current=is_current)
 
     def _add(self, visit: Visit, *, is_last: bool, is_current: bool) -> None:

@@ -1,7 +1,7 @@
 """Lists of what a crawl has found: sections of a report that name URLs.
 
     listed      what is read of each record
-    current     which visit of a URL counts
+    last_visits which visit to a URL counts
     endings     where each URL ends: at a page, an error, or a redirect to one of them; on disk
     linking     which pages link to some URLs; on disk
     leading     every page that links to an error, or to a redirect

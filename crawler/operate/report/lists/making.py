@@ -9,9 +9,9 @@ from typing import Final, TypeVar, get_args
 
 from crawler.operate.report.forms import BrokenAnchorList, DeadLinkList, ListName, Lists, OrphanList, RedirectList
 from crawler.operate.report.lists.broken_anchors import BrokenAnchors
-from crawler.operate.report.lists.current import Current
 from crawler.operate.report.lists.duplicates import Duplicates
 from crawler.operate.report.lists.endings import Canonical, Endings
+from crawler.operate.report.lists.last_visits import LastVisits
 from crawler.operate.report.lists.leading import dead_links, redirects
 from crawler.operate.report.lists.linking import Linking
 from crawler.operate.report.lists.listed import Listed
@@ -49,13 +49,13 @@ def make_lists(
         refusals = Refusals() if "refused" in sections else None
         slowest = Most(most, lambda listed: listed.duration_s) if "slowest" in sections else None
         largest = Most(most, lambda listed: listed.size_bytes) if "largest" in sections else None
-        current = Current(database, canonical)
+        last_visits = LastVisits(database, canonical)
         for listed in _read(extents):
-            current.add(listed)
+            last_visits.add(listed)
         wanted = (endings, broken, orphans, duplicates, refusals, slowest, largest)
         takers = [each.add for each in wanted if each is not None]
         for listed in _read(extents):
-            if current.has(listed):
+            if last_visits.is_current(listed):
                 for take in takers:
                     take(listed)
             elif endings is not None:
@@ -65,7 +65,7 @@ def make_lists(
             dead = linking.want(endings.dead()) if "dead-links" in sections else None
             redirecting = linking.want(endings.redirects()) if "redirects" in sections else None
             with _one_transaction(database):
-                for listed in filter(current.has, _read(extents)):
+                for listed in filter(last_visits.is_current, _read(extents)):
                     linking.add(listed)
 
         more: dict[str, int] = {}
@@ -86,7 +86,7 @@ def make_lists(
             if broken is None
             else BrokenAnchorList(
                 pages=broken.pages,
-                links=first(broken.rows(filter(current.has, _read(extents))), "broken-anchors"),
+                links=first(broken.rows(filter(last_visits.is_current, _read(extents))), "broken-anchors"),
             ),
             orphans=None
             if orphans is None

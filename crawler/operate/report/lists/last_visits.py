@@ -8,8 +8,8 @@ from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.temporary import Rows
 
 
-class Visited(Protocol):
-    """A visit of a URL."""
+class AnyVisit(Protocol):
+    """A visit to a URL: some fields of a record."""
 
     @property
     def number(self) -> int: ...
@@ -21,9 +21,9 @@ class Visited(Protocol):
     def status(self) -> int | None: ...
 
 
-class Current:
-    """The last visit says what became of a URL. What the page holds is said by the last one that was not answered by
-    304, because that says that the copy before it is current.
+class LastVisits:
+    """Knows the last visit to each URL, which says what became of the URL. The last visit that was not answered by 304
+    is *current*: it says what the page holds, because a 304 says that the copy before it still holds.
 
     `add` all records first. A URL that was visited once costs nothing."""
 
@@ -38,27 +38,27 @@ class Current:
         self._has_any = False
         database.execute("CREATE TABLE visits (name TEXT PRIMARY KEY, last INTEGER, current INTEGER) WITHOUT ROWID")
 
-    def add(self, listed: Visited) -> None:
-        if listed.visit > 1:
+    def add(self, visit: AnyVisit) -> None:
+        if visit.visit > 1:
             self._has_any = True
-            self._rows.add(self._canonical(listed.url), listed.number, 0 if _tells_nothing(listed) else listed.number)
+            self._rows.add(self._canonical(visit.url), visit.number, 0 if _tells_nothing(visit) else visit.number)
 
-    def has(self, listed: Visited) -> bool:
-        """Whether this visit says what the page holds."""
-        return not _tells_nothing(listed) and self.which(listed)[1]
+    def is_current(self, visit: AnyVisit) -> bool:
+        """Whether this visit is the current one."""
+        return not _tells_nothing(visit) and self.judge(visit)[1]
 
-    def which(self, listed: Visited) -> tuple[bool, bool]:
-        """Whether this visit is the last one, and whether it says what the page holds."""
+    def judge(self, visit: AnyVisit) -> tuple[bool, bool]:
+        """Whether this visit is the last one, and whether it is the current one."""
         if not self._has_any:
             return True, True
         self._rows.write()
         found = self._database.execute(
-            "SELECT last, current FROM visits WHERE name = ?", (self._canonical(listed.url),)
+            "SELECT last, current FROM visits WHERE name = ?", (self._canonical(visit.url),)
         ).fetchone()
         if found is None:
             return True, True
-        return listed.number >= found[0], not _tells_nothing(listed) and listed.number >= found[1]
+        return visit.number >= found[0], not _tells_nothing(visit) and visit.number >= found[1]
 
 
-def _tells_nothing(listed: Visited) -> bool:
-    return listed.visit > 1 and listed.status == HTTPStatus.NOT_MODIFIED
+def _tells_nothing(visit: AnyVisit) -> bool:
+    return visit.visit > 1 and visit.status == HTTPStatus.NOT_MODIFIED
