@@ -70,6 +70,7 @@ from frontier.parts.protocol import (
     PartPages,
     Place,
     Reservations,
+    part_links_of,
 )
 from frontier.pauses import Pauses
 from frontier.protocol.forwarding import ForwardingFrontier
@@ -157,4 +158,5 @@ __all__ = [
     "UrlState",
     "add_visit",
     "canonicals_of",
+    "part_links_of",
 ]

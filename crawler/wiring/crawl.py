@@ -55,7 +55,7 @@ from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
 from crawler.wiring.sharing import PACE_VARIABLE, Shared, membership, share, share_pace
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Frontier, InParts, Numbering, PartLinks, Recrawling, Since, StoreRefused
+from frontier import CrawlUrl, Frontier, Numbering, PartLinks, Recrawling, Since, StoreRefused, part_links_of
 from frontier.state import FrontierState
 from visited import SharedSet, VisitedSet
 
@@ -155,7 +155,7 @@ async def _add_seeds(seeds: Sequence[CrawlUrl], frontier: Frontier, visited: Vis
 
 def _part_links(frontier: Frontier, directory: CrawlDirectory) -> PartLinks | None:
     """Raises `StoreRefused` if this is a part, and the frontier can't be one."""
-    links = frontier.part_links if isinstance(frontier, InParts) else None
+    links = part_links_of(frontier)
     if links is None and part_at(directory.original) is not None:
         raise StoreRefused(
             f"{directory.path} is a part of a crawl, and the backend of its frontier knows no parts; set "

@@ -21,7 +21,7 @@ from crawler.parts.line.services import PartService
 from crawler.shared_pace.frontier import PacedFrontier
 from crawler.shared_pace.table import PaceTable
 from crawler.wiring.queue_settings import pace_groups
-from frontier import Frontier, InParts, Tended
+from frontier import Frontier, Tended, part_links_of
 from visited import Member, SharedSet, VisitedSet
 
 log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ def share_pace(config: Config, frontier: Frontier, path: str | None, stack: Asyn
 async def share(config: Config, frontier: Frontier, paced: Frontier, stack: AsyncExitStack) -> Shared:
     """What the part with this frontier shares with the others; nothing if the crawl is not in parts. Leases come from
     `paced`. `stack` ends it."""
-    links = frontier.part_links if isinstance(frontier, InParts) else None
+    links = part_links_of(frontier)
     if links is None:
         return Shared(frontier=paced)
     from crawler.wiring.components.part_limits import share_limits  # noqa: PLC0415 - most crawls have no parts

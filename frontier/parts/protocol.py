@@ -241,3 +241,8 @@ class InParts(Protocol):
     def part_links(self) -> PartLinks | None:
         """Links to and from the other parts; None if the crawl is not in parts."""
         ...
+
+
+def part_links_of(frontier: object) -> PartLinks | None:
+    """The links of a frontier to and from other parts; None if it is no part, or can't be one."""
+    return frontier.part_links if isinstance(frontier, InParts) else None

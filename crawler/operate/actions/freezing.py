@@ -11,7 +11,7 @@ from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl
 from crawler.page import rfc3339
 from crawler.wiring.backends import frontier_backend
-from frontier import InParts, PartLinks
+from frontier import part_links_of
 
 
 async def freeze(crawl: OperatedCrawl) -> Frozen:
@@ -22,7 +22,7 @@ async def freeze(crawl: OperatedCrawl) -> Frozen:
             "the frontier of this crawl can't be copied: frontier.backend names one that lacks it; stop the crawl, and "
             "copy its directory"
         )
-    links = _part_links(crawl)
+    links = part_links_of(crawl.controls)
     try:
         with closing(Freezing(crawl.directory)) as freezing:
             await asyncio.to_thread(freezing.prepare, upkeep.link_ahead)
@@ -44,11 +44,7 @@ async def freeze(crawl: OperatedCrawl) -> Frozen:
 
 
 async def hold_parcels(crawl: OperatedCrawl, seconds: float) -> Held:
-    if (links := _part_links(crawl)) is not None:
+    # A part that does not run has none, and deletes no parcels.
+    if (links := part_links_of(crawl.controls)) is not None:
         await links.hold_parcels(seconds)
     return Held(seconds=seconds)
-
-
-def _part_links(crawl: OperatedCrawl) -> PartLinks | None:
-    """The links of a part that runs. A part that does not run deletes none."""
-    return crawl.controls.part_links if isinstance(crawl.controls, InParts) else None

@@ -15,7 +15,7 @@ from crawler.wiring.components.disk_space import DiskSpace
 from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.live.values import Latest, Values
 from crawler.wiring.queue_settings import queue_settings
-from frontier import Budgeted, CrawlUrl, Frontier, InParts
+from frontier import Budgeted, CrawlUrl, Frontier, part_links_of
 
 _NO_BUDGETS: Final = dict.fromkeys(
     ("frontier.session_budget", "frontier.total_budget", "frontier.error_penalty"), "its frontier can't change it"
@@ -92,13 +92,13 @@ def own_seeds(frontier: Frontier, values: Values) -> list[CrawlUrl]:
     """The seeds of this crawl; of a part, those that belong to it. All parts read all seeds, because they say what is
     in scope."""
     seeds = values.discovery.seeds(values.seeds)
-    links = frontier.part_links if isinstance(frontier, InParts) else None
+    links = part_links_of(frontier)
     return seeds if links is None else [seed for seed in seeds if links.owns(seed.queue_key)]
 
 
 def run_limits(config: Config, frontier: Frontier) -> Limits:
     """The limits that the engine counts. The pages of a part are counted with those of the others."""
-    is_part = isinstance(frontier, InParts) and frontier.part_links is not None
+    is_part = part_links_of(frontier) is not None
     return Limits(
         pages=None if is_part else config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds
     )
