@@ -19,7 +19,7 @@ from crawler.url.urls import domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.components.discovering import canonical_rules, queue_identity
-from crawler.wiring.components.remembering import connect_redis
+from crawler.wiring.components.visited_servers import connect_redis
 from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.plugins.catalog import descriptor, find
 from crawler.wiring.plugins.checked_frontier import check_state

@@ -18,7 +18,7 @@ import msgspec
 import redis
 
 from crawler.testing.visited.making import domain_of, host_of
-from crawler.wiring.components.remembering import connect_redis
+from crawler.wiring.components.visited_servers import connect_redis
 from tests.bench.report import emit, options, tell
 from tests.redis_server import running_redis
 from visited import LocalSet

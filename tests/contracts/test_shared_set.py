@@ -14,7 +14,7 @@ from crawler.testing.visited.making import domain_of, host_of
 from crawler.testing.visited.random_calls import RandomCallTests
 from crawler.testing.visited.sharing import SharingTests
 from crawler.testing.visited.suite import urls_of
-from crawler.wiring.components.remembering import connect_redis
+from crawler.wiring.components.visited_servers import connect_redis
 from tests.redis_server import RedisServer, running_redis
 from visited import CannotForget, Forgotten, LocalSet, SharedSet, Unanswered, Unavailable, Unreachable
 from visited.backends import REMOTE, descriptor

@@ -19,7 +19,7 @@ from crawler.compare.measure.timing import measure_time
 from crawler.compare.measure.trial import Failed, Outcome, ReportProgress, Trial
 from crawler.status import size
 from crawler.url.urls import domain_of, host_of
-from crawler.wiring.components.remembering import connect_redis
+from crawler.wiring.components.visited_servers import connect_redis
 from crawler.wiring.plugins.blame import blaming
 from crawler.wiring.plugins.catalog import descriptor, find
 from crawler.wiring.plugins.failures import PluginFailed

@@ -1,4 +1,4 @@
-"""Makes what reads the content of pages, and documents."""
+"""Makes what reads the content of pages and documents, and says which pages the archive gets."""
 
 from contextlib import AsyncExitStack
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Makes what carries links between parts, and the server of Redis that a configuration names."""
+"""Makes what carries links between parts, and checks the server of Redis that `[exchange]` names."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Sequence

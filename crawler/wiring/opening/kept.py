@@ -13,7 +13,7 @@ from crawler.url.urls import UrlReader
 from crawler.wiring import storage
 from crawler.wiring.additions import Additions
 from crawler.wiring.backends import frontier_backend
-from crawler.wiring.components.remembering import wait_for_server
+from crawler.wiring.components.visited_servers import wait_for_server
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.checked_frontier import check_frontier
 from crawler.wiring.plugins.kinds import FRONTIER

@@ -9,7 +9,7 @@ import redis
 
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.testing.visited.making import domain_of, host_of
-from crawler.wiring.components.remembering import connect_redis
+from crawler.wiring.components.visited_servers import connect_redis
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
 from frontier.snapshots.saving import Snapshots

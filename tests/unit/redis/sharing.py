@@ -8,7 +8,7 @@ from typing import Any
 import redis
 
 from crawler.testing.visited.making import domain_of, host_of
-from crawler.wiring.components.remembering import connect_redis
+from crawler.wiring.components.visited_servers import connect_redis
 from frontier.memory.store import MemoryStore
 from frontier.snapshots.filling import fill
 from frontier.store import Store
