@@ -41,13 +41,15 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """Seed files that can't be read, where no seeds are required."""
     backends: Backends = OwnBackends()
     """The backends that it may name."""
-    limits: Limits | None = None
-    """The limits that also apply to later runs; None if these are all limits."""
+    lasting_limits: Limits | None = None
+    """The limits that also apply to later runs, if these are others than those of `config`."""
 
     @property
     def lasting(self) -> Config:
         """The configuration for later runs. Limits from the command line or the environment only apply to this run."""
-        return self.config if self.limits is None else msgspec.structs.replace(self.config, limits=self.limits)
+        if self.lasting_limits is None:
+            return self.config
+        return msgspec.structs.replace(self.config, limits=self.lasting_limits)
 
     def refuse(self, key: str, message: str) -> ConfigError:
         """An error about a value that only a later stage can check, such as a pattern or the name of a rule."""
@@ -77,7 +79,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
                 origins[key] = f"{self.origins[f'{name}.{key}']}, {name}"
         config = with_overrides(self.config, [self.config.site[number] for number in chosen])
         return msgspec.structs.replace(
-            self, config=msgspec.structs.replace(config, site=()), origins=origins, limits=None
+            self, config=msgspec.structs.replace(config, site=()), origins=origins, lasting_limits=None
         )
 
 
@@ -136,13 +138,18 @@ def load(  # noqa: PLR0913 - each may be left out
             (problems if require_seeds else unread).append(read)
         else:
             seeds += read
-    silent = any(problem.key is None or problem.key.startswith("crawl.") for problem in problems)
-    problems += check_seeds(config, origins, seeds=seeds, required=require_seeds and not silent)
+    # A problem with the section or the seeds explains why there are none.
+    is_explained = any(problem.key is None or problem.key.startswith("crawl.") for problem in problems)
+    problems += check_seeds(config, origins, seeds=seeds, required=require_seeds and not is_explained)
     if problems:
         raise ConfigError(problems)
-    limits = _lasting_limits(sources, backends)
     return Loaded(
-        config=config, origins=origins, seeds=tuple(seeds), unread=tuple(unread), backends=backends, limits=limits
+        config=config,
+        origins=origins,
+        seeds=tuple(seeds),
+        unread=tuple(unread),
+        backends=backends,
+        lasting_limits=_lasting_limits(sources, backends),
     )
 
 

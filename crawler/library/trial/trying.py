@@ -88,7 +88,7 @@ def _alone(loaded: Loaded) -> Loaded:
         limits=usual.limits,
         site=tuple(_of_site(each) for each in config.site),
     )
-    return replace(loaded, config=alone, limits=None)
+    return replace(loaded, config=alone, lasting_limits=None)
 
 
 def _of_site(site: Site) -> Site:

@@ -68,7 +68,7 @@ class StoredSettings:
     async def prepare(self, read: Read) -> Prepared:
         new = read(self._recorded)
         # Limits of one run are no limits of the next.
-        new = msgspec.structs.replace(new, config=new.lasting, limits=None)
+        new = msgspec.structs.replace(new, config=new.lasting, lasting_limits=None)
         plan = make_plan(self._recorded, self._recorded, new, lacks={})
         check_configuration(new)
         changes = [msgspec.structs.replace(each, holds="restart", reason=DOES_NOT_RUN) for each in plan.changes]
@@ -135,7 +135,7 @@ def _with_settings(directory: CrawlDirectory, settings: Sequence[str], recorded:
         new,
         config=msgspec.structs.replace(new.config, limits=limits),
         origins={**new.origins, **dict.fromkeys(new.origins.keys() - origins.keys(), BY_OPERATOR)},
-        limits=new.config.limits,
+        lasting_limits=new.config.limits,
     )
 
 

@@ -97,7 +97,6 @@ def with_page_limit(loaded: Loaded, max_pages: int | None) -> Loaded:
     """The configuration with another limit of pages for one run."""
     if max_pages is None:
         return loaded
-    lasting = loaded.config.limits if loaded.limits is None else loaded.limits
     return msgspec.structs.replace(
-        loaded, config=with_values(loaded.config, {"limits.pages": max_pages}), limits=lasting
+        loaded, config=with_values(loaded.config, {"limits.pages": max_pages}), lasting_limits=loaded.lasting.limits
     )
