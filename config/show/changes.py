@@ -28,8 +28,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """Both, for people."""
 
     @property
-    def of(self) -> str:
-        """The key of the setting, or of the kind of blocks that it belongs to."""
+    def root_key(self) -> str:
+        """The key of the setting. Of one in a block, the key of this kind of blocks, such as `site`."""
         return self.key.partition("[")[0]
 
 

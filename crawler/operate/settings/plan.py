@@ -29,21 +29,23 @@ def make_plan(recorded: Loaded, running: Loaded, new: Loaded, *, lacks: Mapping[
     """From what would be read so far, and what holds so far, to a `new` configuration. `lacks` are the settings that
     this crawl can't change at once, and why. Raises `ConfigError` with all that can't be changed in this crawl."""
     found = _differences(recorded, new)
-    effects = {of: effect_of(of, recorded.config, new.config) for of in dict.fromkeys(each.of for each in found)}
-    refused = [each for each in found if effects[each.of].when == "never"]
+    effects = {
+        key: effect_of(key, recorded.config, new.config) for key in dict.fromkeys(each.root_key for each in found)
+    }
+    refused = [each for each in found if effects[each.root_key].when == "never"]
     problems = _problems(new, refused, effects) + _moved(recorded.config, new.config)
     if problems:
         raise ConfigError(problems)
-    at_once = [of for of, effect in effects.items() if _is_now(of, effect, running.config, new.config, lacks)]
+    at_once = [key for key, effect in effects.items() if _is_now(key, effect, running.config, new.config, lacks)]
     merged = msgspec.structs.replace(
         new,
-        config=with_values(running.config, {of: value_at(new.config, of) for of in at_once}),
+        config=with_values(running.config, {key: value_at(new.config, key) for key in at_once}),
         origins={**running.origins, **new.origins},
     )
     changes = [
         setting_change(each, "now")
-        if each.of in at_once
-        else setting_change(each, "restart", effects[each.of].reason or lacks[each.of])
+        if each.root_key in at_once
+        else setting_change(each, "restart", effects[each.root_key].reason or lacks[each.root_key])
         for each in found
     ]
     return Plan(recorded=new, running=merged, changes=changes)
@@ -53,7 +55,8 @@ def next_settings(running: Loaded, recorded: Loaded) -> list[SettingChange]:
     """What the next start changes, from what holds now to what it will read. What is for a daemon holds at once."""
     found = [each for each in differences(running.lasting, recorded.lasting) if not each.key.startswith(_OF_DAEMON)]
     return [
-        setting_change(each, "restart", effect_of(each.of, running.config, recorded.config).reason) for each in found
+        setting_change(each, "restart", effect_of(each.root_key, running.config, recorded.config).reason)
+        for each in found
     ]
 
 
@@ -62,18 +65,19 @@ def _differences(recorded: Loaded, new: Loaded) -> list[Change]:
     found = differences(recorded.config, new.config)
     keys = {each.key for each in found}
     found += [each for each in differences(recorded.lasting, new.lasting) if each.key not in keys]
-    return [each for each in found if each.of.partition(".")[0] != _OF_COMPARISONS]
+    return [each for each in found if each.root_key.partition(".")[0] != _OF_COMPARISONS]
 
 
-def _is_now(of: str, effect: Effect, running: Config, new: Config, lacks: Mapping[str, str]) -> bool:
+def _is_now(key: str, effect: Effect, running: Config, new: Config, lacks: Mapping[str, str]) -> bool:
     """A setting that returns to what still holds does so at once, whatever it is."""
-    return (effect.when == "now" and of not in lacks) or value_at(running, of) == value_at(new, of)
+    return (effect.when == "now" and key not in lacks) or value_at(running, key) == value_at(new, key)
 
 
 def _problems(new: Loaded, refused: Iterable[Change], effects: dict[str, Effect]) -> list[Problem]:
     return [
         Problem(
-            f"can't be changed in this crawl: {effects[each.of].reason}. It is {each.was}, and would be {each.now}",
+            f"can't be changed in this crawl: {effects[each.root_key].reason}. It is {each.was}, and would be "
+            f"{each.now}",
             where=_place(new.origins.get(each.key)),
             key=each.key,
         )
