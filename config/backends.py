@@ -32,31 +32,31 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
 class Backends(Protocol):
     """The backends that a configuration may name. The `kind` is the one that a setting of the schema names."""
 
-    def others(self, kind: str, /) -> Sequence[str]:
-        """The names of the backends that other packages have registered."""
+    def plugins(self, kind: str, /) -> Sequence[str]:
+        """The names of the plug-ins: backends that other packages have registered."""
         ...
 
-    def is_other(self, kind: str, name: str, /) -> bool:
-        """Whether another package has a backend of that name, or of that path. Raises ValueError if it can't be used,
-        or if two backends have that name."""
+    def is_plugin(self, kind: str, name: str, /) -> bool:
+        """Whether a plug-in has that name or path. Raises ValueError if it can't be used, or if two backends have that
+        name."""
         ...
 
     def find(self, kind: str, name: str, /) -> Backend:
-        """The backend of that name, ours or another; one without options and needs if there is none."""
+        """The backend of that name, ours or a plug-in; one without options and needs if there is none."""
         ...
 
     def all(self, kind: str, /) -> Iterable[Backend]:
-        """Ours, and those that other packages have registered and that can be used. This imports them."""
+        """Ours, and the plug-ins that can be used. This imports them."""
         ...
 
 
 class OwnBackends:
     """The backends of this project."""
 
-    def others(self, _kind: str, /) -> Sequence[str]:
+    def plugins(self, _kind: str, /) -> Sequence[str]:
         return ()
 
-    def is_other(self, _kind: str, _name: str, /) -> bool:
+    def is_plugin(self, _kind: str, _name: str, /) -> bool:
         return False
 
     def all(self, kind: str, /) -> Iterable[Backend]:

@@ -29,8 +29,8 @@ def checked_value(setting: Setting, entry: Entry, backends: Backends) -> object:
         raise ValueError(_refusal(setting, value, "", backends)) from None
     names = found if isinstance(found, tuple) else (found,)
     for number, name in enumerate(names if setting.choices or setting.names_backends else ()):
-        is_other = setting.names_backends and backends.is_other(setting.backends or "", str(name))
-        if name not in setting.choices and not is_other and setting.pattern is None:
+        is_plugin = setting.names_backends and backends.is_plugin(setting.backends or "", str(name))
+        if name not in setting.choices and not is_plugin and setting.pattern is None:
             raise ValueError(_refusal(setting, value, f"$[{number}]", backends))
     return found
 
@@ -76,8 +76,8 @@ def _refusal(setting: Setting, value: object, error: str, backends: Backends) ->
         found = next(({k: v} for k, v in value.items() if not _fits(setting, {k: v})), value)
     shown = toml_value(found)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    others = () if setting.backends is None else backends.others(setting.backends)
-    meant = did_you_mean(found, (*setting.choices, *others), written='"{}"') if isinstance(found, str) else None
+    plugins = () if setting.backends is None else backends.plugins(setting.backends)
+    meant = did_you_mean(found, (*setting.choices, *plugins), written='"{}"') if isinstance(found, str) else None
     return f"expected {setting.expected}, found {shown}{f'; {meant}' if meant else ''}"
 
 

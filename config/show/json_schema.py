@@ -118,7 +118,7 @@ def _type(setting: Setting, backends: Backends) -> dict[str, Any]:
 def _choice(setting: Setting, backends: Backends) -> dict[str, Any]:
     if setting.backends is None:
         return {"enum": list(setting.choices)}
-    names = [*setting.choices, *backends.others(setting.backends)]
+    names = [*setting.choices, *backends.plugins(setting.backends)]
     path = {"type": "string", "pattern": _PATH}
     return {"anyOf": [{"enum": names}, path]} if names else path
 

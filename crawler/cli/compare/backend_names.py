@@ -14,7 +14,7 @@ def check_backends(context: click.Context, option: click.Parameter, names: Seque
     """The names, if each is that of a visited set that can be compared, or the name or the path of a plug-in."""
     for name in names:
         try:
-            is_known = Catalog().is_other("visited", name) or name in COMPARE_BACKENDS
+            is_known = Catalog().is_plugin("visited", name) or name in COMPARE_BACKENDS
         except ValueError as error:
             raise click.BadParameter(str(error), context, option) from error
         if not is_known:
@@ -31,4 +31,4 @@ def complete_backend(_context: click.Context, _option: click.Parameter, begun: s
 
 
 def _known() -> Sequence[str]:
-    return (*COMPARE_BACKENDS, *Catalog().others("visited"))
+    return (*COMPARE_BACKENDS, *Catalog().plugins("visited"))

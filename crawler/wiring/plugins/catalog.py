@@ -66,10 +66,10 @@ def descriptor(kind: Kind, name: str) -> Any:
 class Catalog:
     """What a configuration may name; `config.Backends`."""
 
-    def others(self, kind: str, /) -> Sequence[str]:
+    def plugins(self, kind: str, /) -> Sequence[str]:
         return [each.name for each in registrations(KINDS[kind].group)]
 
-    def is_other(self, kind: str, name: str, /) -> bool:
+    def is_plugin(self, kind: str, name: str, /) -> bool:
         try:
             found = find(KINDS[kind], name)
         except KeyError:

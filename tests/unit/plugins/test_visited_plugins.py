@@ -345,7 +345,7 @@ def test_an_option_without_a_default_must_be_given(site: Site) -> None:
 def test_a_plug_in_is_imported_only_when_it_is_named(site: Site) -> None:
     site.add("loud-sets", "loud_sets", "raise SystemExit", entries={"visited.loud": "loud_sets:DESCRIPTOR"})
     loaded("visited.backend=bloom")
-    assert "loud" in Catalog().others("visited")
+    assert "loud" in Catalog().plugins("visited")
 
 
 def test_auto_chooses_among_candidates(strings: Site, tmp_path: Path) -> None:
