@@ -132,7 +132,7 @@ class Scope:
             return not is_covered(directory(page), self._prefixes)
         return self._place_of(page) not in self._places
 
-    def pattern_refusal(self, target: Target, /) -> Refusal | None:
+    def rule_refusal(self, target: Target, /) -> Refusal | None:
         """Why the port, the patterns or the excluded places refuse the URL; None if they do not."""
         if not self._ports.allow_site(target.site):
             return Refusal.PORT
@@ -143,7 +143,7 @@ class Scope:
     def exclusion(self, target: Target, /) -> Refusal | None:
         """Why the port, an excluded place or an exclude pattern refuses the URL; None if none does. The targets of a
         seed's redirects must pass this test only."""
-        refusal = self.pattern_refusal(target)
+        refusal = self.rule_refusal(target)
         return None if refusal is Refusal.NOT_INCLUDED else refusal
 
     def has_rules(self, url: str, /) -> bool:
@@ -158,14 +158,14 @@ class Scope:
         return self._place_of(target) in self._places
 
 
-def refusal_by_now(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> Refusal | BadUrl | None:
-    """Why a port, a pattern or an excluded place refuses a URL that was admitted once; None if none does. The page that
-    it was found on may have brought it into scope, so the rest of the scope is not asked again."""
+def refusal_of_admitted(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> Refusal | BadUrl | None:
+    """Why the rules that hold now refuse a URL that was admitted once: a port, a pattern or an excluded place; None if
+    they do not. The page that it was found on may have brought it into scope, so the rest of the scope is not asked."""
     target = urls.read(url.url, url.url)
     if isinstance(target, BadUrl):
         return target
     is_free = url.depth == 0 or url.kind in (LinkKind.SITEMAP, LinkKind.EXTERNAL)
-    return scope.exclusion(target) if is_free else scope.pattern_refusal(target)
+    return scope.exclusion(target) if is_free else scope.rule_refusal(target)
 
 
 def refusal_while_waiting(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> Refusal | None:
@@ -173,7 +173,7 @@ def refusal_while_waiting(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) ->
     never refuse seeds."""
     if url.kind == LinkKind.SEED or not scope.has_rules(url.url):
         return None
-    refusal = refusal_by_now(url, scope=scope, urls=urls)
+    refusal = refusal_of_admitted(url, scope=scope, urls=urls)
     return refusal if isinstance(refusal, Refusal) and refusal is not Refusal.PORT else None
 
 

@@ -8,7 +8,7 @@ from typing import Final, assert_never
 import msgspec
 
 from config import Config, Loaded
-from crawler.discover.scope import Scope, pattern_search, refusal_by_now
+from crawler.discover.scope import Scope, pattern_search, refusal_of_admitted
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
 from crawler.protocols import Discovery
@@ -76,7 +76,7 @@ class Plan:
 
     def url(self, entry: LedgerEntry, /) -> CrawlUrl | None:
         url = self._again.url(entry)
-        is_refused = url is not None and refusal_by_now(url, scope=self._scope(), urls=self._urls) is not None
+        is_refused = url is not None and refusal_of_admitted(url, scope=self._scope(), urls=self._urls) is not None
         return None if is_refused else url
 
     def interval_s(self, entry: LedgerEntry, /) -> float | None:

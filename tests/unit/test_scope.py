@@ -106,9 +106,9 @@ def test_an_admitted_page_lends_its_own_place_to_its_links() -> None:
     near, private = url("https://www.example.org/a"), url("https://www.example.org/private")
     assert refusal(limits, near) is refusal(limits, private) is Refusal.OUT_OF_SCOPE
     assert limits.is_near(near, parent)
-    assert limits.pattern_refusal(near) is None
+    assert limits.rule_refusal(near) is None
     assert limits.is_near(private, parent)
-    assert limits.pattern_refusal(private) is Refusal.EXCLUDED
+    assert limits.rule_refusal(private) is Refusal.EXCLUDED
     assert not limits.is_near(url("https://elsewhere.test/"), parent)
     limits = scope("prefix", "https://example.org/docs/")
     parent = url("https://www.example.org/docs/index.html")
@@ -156,7 +156,7 @@ def test_a_port_that_no_web_server_has_is_refused_unless_somebody_names_it(port:
     for within in ("any", "domain"):
         refused = Scope(within=within, seeds=[seed])
         assert refusal(refused, target) is Refusal.PORT
-        assert refused.pattern_refusal(target) is Refusal.PORT
+        assert refused.rule_refusal(target) is Refusal.PORT
         assert refused.exclusion(target) is Refusal.PORT
     named = Scope(within="any", seeds=[seed], ports=Ports([port]))
     assert refusal(named, target) is None

@@ -115,7 +115,7 @@ class LinkFilter:
         """Judge a target outside of the seeds' scope once more: it may be near the page that lends its host."""
         if page is None or not self.scope.is_near(target, page):
             return Refusal.OUT_OF_SCOPE
-        return self.scope.pattern_refusal(target) or self.trap(target, kind)
+        return self.scope.rule_refusal(target) or self.trap(target, kind)
 
     def trap(self, target: Target, kind: LinkKind, /) -> Trap | None:
         return self._traps(target.url).refusal(target, kind=kind)
