@@ -7,8 +7,11 @@ the visited set for `visited.backend = "auto"`; `filter_size` warns of one that 
 frontier's descriptor and servers of Redis, `schedule` reads the schedule of a crawl, and `configuration` loads
 configurations that may name plug-ins.
 
-For a crawl in parts, `parts` says what all of them need and must agree on, `sharing` makes what they do together with
-their supervisor, and `regrouping` says where things belong when the crawl is divided anew.
+`revisiting` makes what visits pages again, and `sharing` what crawls share on one machine or server: the pace of hosts
+and visited sets.
+
+For a crawl in parts, `parts` says what all of them need and must agree on, `sharing` also where each takes its leases
+from, and `regrouping` where things belong when the crawl is divided anew.
 
 The rooms:
 

@@ -40,7 +40,7 @@ from crawler.wiring.components import (
     usage,
 )
 from crawler.wiring.components.disk_space import disk_space
-from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
+from crawler.wiring.live.live import Adjustable, LiveSettings, own_seeds, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, make_values
 from crawler.wiring.opening.fetchers import open_fetchers
 from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept
@@ -53,7 +53,7 @@ from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
-from crawler.wiring.sharing import PACE_VARIABLE, Shared, membership, share, share_pace
+from crawler.wiring.sharing import PACE_VARIABLE, LeaseSource, membership, share_pace, share_with_parts
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl, Frontier, Numbering, PartLinks, Recrawling, Since, StoreRefused, part_links_of
 from frontier.state import FrontierState
@@ -113,37 +113,38 @@ async def open_crawl(
         guarded = guarded_frontier(frontier, find(FRONTIER, loaded.config.frontier.backend))
         paced = share_pace(loaded.config, guarded, pace, stack)
         with storage.reaching_server(loaded.config):
+            # Without a usable file, this crawl keeps the pace of its hosts alone.
             members = membership(kept.visited, frontier, directory, None if paced is guarded else pace)
             await stack.enter_async_context(members)
-        shared = await share(loaded.config, frontier, paced, stack)
-        adjusted = await _components(loaded, directory, urls, latest, kept, shared, additions, stack)
+        leasing = await share_with_parts(loaded.config, frontier, paced, stack)
+        made = await _make_components(loaded, directory, urls, latest, kept, leasing, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
-            await agree_with_output(loaded.config, directory, kept, urls, shared)
+            await agree_with_output(loaded.config, directory, kept, urls, leasing)
         links = _part_links(frontier, directory)
-        new_seeds = await _add_seeds(own_seeds(frontier, values), shared.frontier, kept.visited)
+        new_seeds = await _add_seeds(own_seeds(frontier, values), leasing.frontier, kept.visited)
         live = LiveSettings(
             loaded,
-            adjusted,
+            made,
             make_values=lambda changed: make_values(changed, discovering.url_reader(changed)),
         )
-        gauge = Gauge(adjusted.engine.counters, shared.frontier.describe, kept.visited.describe)
-        gauge.connections = adjusted.http.connections
+        gauge = Gauge(made.engine.counters, leasing.frontier.describe, kept.visited.describe)
+        gauge.connections = made.http.connections
         yield OpenedCrawl(
-            engine=adjusted.engine,
+            engine=made.engine,
             frontier=frontier,
             state=kept.state,
-            robots=adjusted.robots,
+            robots=made.robots,
             gauge=gauge,
             new_seeds=new_seeds,
             live=live,
             read_seeds=lambda texts: seeding.added_seeds(live.loaded.config, urls, latest.discovery(), texts),
             links=links,
-            services=shared.services,
+            services=leasing.services,
         )
 
 
 async def _add_seeds(seeds: Sequence[CrawlUrl], frontier: Frontier, visited: VisitedSet) -> int:
-    """The count of new ones."""
+    """Returns how many of them are new."""
     new = await frontier.add(seeds)
     if seeds and not new and not frontier.describe().admitted and isinstance(visited, SharedSet):
         log.warning(
@@ -164,16 +165,16 @@ def _part_links(frontier: Frontier, directory: CrawlDirectory) -> PartLinks | No
     return links
 
 
-async def _components(
+async def _make_components(
     loaded: Loaded,
     directory: CrawlDirectory,
     urls: UrlReader,
     latest: Latest,
     kept: Kept,
-    shared: Shared,
+    leasing: LeaseSource,
     additions: Additions,
     stack: AsyncExitStack,
-) -> Adjusted:
+) -> Adjustable:
     """Make the other components, and the engine over them. `stack` closes them."""
     config, frontier, notes = loaded.config, kept.frontier, kept.state.notes
     full_disk = FullDiskRetry(
@@ -214,7 +215,7 @@ async def _components(
     read_pdf = content.pdf_reading(config, stack)
     components = Components(
         preferences=usage.preferences(config),
-        frontier=shared.frontier,
+        frontier=leasing.frontier,
         fetcher=fetchers.outermost,
         extractor=additions.extractor(processing.extractor(loaded, read_pdf)),
         robots=fetchers.robots_and_tdm,
@@ -235,7 +236,7 @@ async def _components(
         archive_began=(lambda: space.keeping.since) if config.output.warc else Since,
     )
     await space.start(stack)
-    return Adjusted(
+    return Adjustable(
         latest=latest,
         engine=_engine(config, components, frontier, on_stop=full_disk.stop),
         http=http,

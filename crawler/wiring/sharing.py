@@ -1,4 +1,5 @@
-"""What a crawl shares with others: the pace of hosts with other crawls, and if it is a part, limits with the parts."""
+"""What a crawl shares: a visited set and the pace of hosts with other crawls, and if it is a part, limits with the
+other parts."""
 
 import asyncio
 import logging
@@ -38,11 +39,11 @@ def meeting_place() -> Path | None:
     return Path(f"{path}.crawls").absolute() if path else None
 
 
-class Shared(msgspec.Struct, frozen=True, kw_only=True):
-    """A part's side."""
+class LeaseSource(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a crawl takes its leases from, and if it is a part, what it does for that together with its supervisor."""
 
     frontier: Frontier
-    """The one to take leases from."""
+    """It hands out no lease that a limit or the pace of a host forbids."""
     owe: Callable[[Iterable[int]], object] | None = None
     """Takes the numbers of pages that are in the output but not settled. None if nothing limits the pages."""
     services: tuple[PartService, ...] = ()
@@ -121,13 +122,13 @@ def share_pace(config: Config, frontier: Frontier, path: str | None, stack: Asyn
     return PacedFrontier(frontier, table, pace_groups(config))
 
 
-async def share(config: Config, frontier: Frontier, paced: Frontier, stack: AsyncExitStack) -> Shared:
-    """What the part with this frontier shares with the others; nothing if the crawl is not in parts. Leases come from
-    `paced`. `stack` ends it."""
+async def share_with_parts(config: Config, frontier: Frontier, paced: Frontier, stack: AsyncExitStack) -> LeaseSource:
+    """The source of leases of a crawl, which come from `paced`. If `frontier` is a part, it keeps the limits of the
+    whole crawl. `stack` ends it."""
     links = part_links_of(frontier)
     if links is None:
-        return Shared(frontier=paced)
+        return LeaseSource(frontier=paced)
     from crawler.wiring.components.part_limits import share_limits  # noqa: PLC0415 - most crawls have no parts
 
     leases_from, allowance, services = await share_limits(config, links, paced, stack)
-    return Shared(frontier=leases_from, owe=None if allowance is None else allowance.owe, services=tuple(services))
+    return LeaseSource(frontier=leases_from, owe=None if allowance is None else allowance.owe, services=tuple(services))

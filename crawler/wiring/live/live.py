@@ -22,8 +22,8 @@ _NO_BUDGETS: Final = dict.fromkeys(
 )
 
 
-class Adjusted(msgspec.Struct, frozen=True, kw_only=True):
-    """The components that are told of a change; all others ask for the latest values."""
+class Adjustable(msgspec.Struct, frozen=True, kw_only=True):
+    """The components to which a change of settings is told. All others ask for the latest values."""
 
     latest: Latest
     engine: Engine
@@ -37,22 +37,22 @@ class Adjusted(msgspec.Struct, frozen=True, kw_only=True):
 class LiveSettings:
     """The settings of an open crawl."""
 
-    def __init__(self, loaded: Loaded, adjusted: Adjusted, *, make_values: Callable[[Loaded], Values]) -> None:
+    def __init__(self, loaded: Loaded, adjustable: Adjustable, *, make_values: Callable[[Loaded], Values]) -> None:
         """`make_values` raises `ConfigError` for what only a component can judge."""
         self.loaded = loaded
         """The configuration that holds now."""
         self.make_values = make_values
-        self._adjusted = adjusted
+        self._adjustable = adjustable
 
     @property
     def values(self) -> Values:
         """Those of the configuration that holds now."""
-        return self._adjusted.latest.values
+        return self._adjustable.latest.values
 
     @property
     def lacks(self) -> Mapping[str, str]:
         """The settings that this crawl can't change at once, and why."""
-        return {} if isinstance(self._adjusted.frontier, Budgeted) else _NO_BUDGETS
+        return {} if isinstance(self._adjustable.frontier, Budgeted) else _NO_BUDGETS
 
     async def replace(self, loaded: Loaded, values: Values) -> int:
         """Let a configuration hold from now on, with the values that were made of it. Returns the number of new seeds.
@@ -65,7 +65,7 @@ class LiveSettings:
         self._replace_limits(after)
         had_seeds = {seed.url for seed in self.loaded.seeds}
         self.loaded = loaded
-        frontier = self._adjusted.frontier
+        frontier = self._adjustable.frontier
         if _budgets(before) != _budgets(after) and isinstance(frontier, Budgeted):
             await frontier.set_budgets(queue_settings(after).budgets)
         if all(seed.url in had_seeds for seed in loaded.seeds):
@@ -73,19 +73,19 @@ class LiveSettings:
         return await frontier.add(own_seeds(frontier, values))
 
     def _replace_values(self, config: Config, values: Values) -> None:
-        adjusted = self._adjusted
-        adjusted.latest.values = values
-        adjusted.robots.lifetimes = robots_lifetimes(config)
-        adjusted.robots.sitemap_paths = config.scope.sitemap_paths
-        adjusted.space.set(config)
-        adjusted.tell_sinks(config)
+        adjustable = self._adjustable
+        adjustable.latest.values = values
+        adjustable.robots.lifetimes = robots_lifetimes(config)
+        adjustable.robots.sitemap_paths = config.scope.sitemap_paths
+        adjustable.space.set(config)
+        adjustable.tell_sinks(config)
 
     def _replace_limits(self, config: Config) -> None:
-        engine, fetch = self._adjusted.engine, config.fetch
+        engine, fetch = self._adjustable.engine, config.fetch
         engine.set_options(pipeline_options(config))
-        self._adjusted.http.set_concurrency(fetch.concurrency, spare=fetch.spare)
+        self._adjustable.http.set_concurrency(fetch.concurrency, spare=fetch.spare)
         engine.set_concurrency(fetch.concurrency, spare=fetch.spare)
-        engine.set_limits(run_limits(config, self._adjusted.frontier))
+        engine.set_limits(run_limits(config, self._adjustable.frontier))
 
 
 def own_seeds(frontier: Frontier, values: Values) -> list[CrawlUrl]:

@@ -18,7 +18,7 @@ from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.checked_frontier import check_frontier
 from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
-from crawler.wiring.sharing import Shared
+from crawler.wiring.sharing import LeaseSource
 from frontier import Frontier, NumberReads
 from frontier.state import FrontierState
 from visited import VisitedSet
@@ -66,11 +66,11 @@ async def open_kept(
 
 
 async def agree_with_output(
-    config: Config, directory: CrawlDirectory, kept: Kept, urls: UrlReader, shared: Shared
+    config: Config, directory: CrawlDirectory, kept: Kept, urls: UrlReader, leasing: LeaseSource
 ) -> None:
     """Queue the pages again that the output has and the ledger lacks, as after a crash."""
     frontier, numbers = kept.frontier, kept.state if isinstance(kept.state, NumberReads) else None
     owed = await requeue_newer_output(config, directory, frontier, urls, numbers=numbers)
-    if shared.owe is not None:
-        shared.owe(owed)
-        shared.owe(await numbers_owed_by_replaced_output(config, directory, frontier, urls))
+    if leasing.owe is not None:
+        leasing.owe(owed)
+        leasing.owe(await numbers_owed_by_replaced_output(config, directory, frontier, urls))
