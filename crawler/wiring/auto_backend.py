@@ -123,8 +123,7 @@ def best_option(
 ) -> Option | None:
     """The first set that fits; None if none does. A set that needs a directory is only chosen if no other fits, and if
     `on_disk` allows it."""
-    in_memory, needing_disk = _options(count, error_rate, among)
-    usable = (*in_memory, *(needing_disk if on_disk else ()))
+    usable = options(count, error_rate, among=_usable(among, on_disk=on_disk))
     return next((each for each in usable if fits(each, count, error_rate, memory_bytes=memory_bytes)), None)
 
 
@@ -134,17 +133,15 @@ def fits(option: Option, count: int, error_rate: float, *, memory_bytes: int) ->
     return option.memory_bytes <= memory_bytes and option.expected_lost <= error_rate * count
 
 
-def _options(count: int, error_rate: float, among: Sequence[Descriptor]) -> tuple[list[Option], list[Option]]:
-    """Those that need no directory, and those that need one."""
-    return (
-        options(count, error_rate, among=[each for each in among if "directory" not in each.needs]),
-        options(count, error_rate, among=[each for each in among if "directory" in each.needs]),
-    )
+def _usable(among: Sequence[Descriptor], *, on_disk: bool) -> list[Descriptor]:
+    """Those that need no directory, then, if `on_disk` allows it, those that need one."""
+    usable = (each for each in among if on_disk or "directory" not in each.needs)
+    return sorted(usable, key=lambda each: "directory" in each.needs)
 
 
 def _choice(config: Config) -> Choice:
     visited = config.visited
-    given = visited.memory_bytes or machine_bytes()
+    given = visited.memory_bytes or default_memory_bytes()
     on_disk = frontier_backend(config).is_persistent
     among = candidates(config)
     option = best_option(visited.capacity, visited.error_rate, memory_bytes=given, on_disk=on_disk, among=among)
@@ -163,8 +160,7 @@ def _choice(config: Config) -> Choice:
 def _nearest(config: Config, among: Sequence[Descriptor], *, on_disk: bool) -> Option:
     """The set to take if none fits, because the crawl runs all the same."""
     visited = config.visited
-    in_memory, needing_disk = _options(visited.capacity, visited.error_rate, among)
-    usable = [*in_memory, *needing_disk] if on_disk else in_memory
+    usable = options(visited.capacity, visited.error_rate, among=_usable(among, on_disk=on_disk))
     if not usable:
         raise ConfigError(
             [Problem("all of them keep files, and frontier.backend = memory writes none", key="visited.candidates")]
@@ -176,6 +172,6 @@ def _nearest(config: Config, among: Sequence[Descriptor], *, on_disk: bool) -> O
     return min(usable, key=lambda each: each.memory_bytes)
 
 
-def machine_bytes() -> int:
-    """The memory that a visited set may take by default: a quarter of what this machine has."""
+def default_memory_bytes() -> int:
+    """The memory that a visited set may take if nobody says how much: a quarter of what this machine has."""
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE_OF_MACHINE)

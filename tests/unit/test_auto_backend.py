@@ -53,9 +53,9 @@ def test_a_crawl_keeps_its_choice_on_another_machine_until_something_else_is_ask
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = CrawlDirectory(tmp_path)
-    monkeypatch.setattr(auto_backend, "machine_bytes", lambda: 1000 * MB)
+    monkeypatch.setattr(auto_backend, "default_memory_bytes", lambda: 1000 * MB)
     first, _ = choose_backend(asked(capacity=10 * MB), directory)
-    monkeypatch.setattr(auto_backend, "machine_bytes", lambda: 50 * MB)
+    monkeypatch.setattr(auto_backend, "default_memory_bytes", lambda: 50 * MB)
     assert choose_backend(asked(capacity=10 * MB), directory)[0] == first
     assert first.visited.backend == "exact"
     assert choose_backend(asked(capacity=11 * MB), directory)[0].visited.backend == "dsbf"

@@ -14,7 +14,7 @@ from crawler.cli.run.streams import say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of, share
 from crawler.status import number_of, size
-from crawler.wiring.auto_backend import EXACT_ON_DISK, advised_sets, best_option, candidate, fits, machine_bytes
+from crawler.wiring.auto_backend import EXACT_ON_DISK, advised_sets, best_option, candidate, default_memory_bytes, fits
 from visited.advice import Option, options
 
 _MOST_URLS = 10**12
@@ -40,7 +40,7 @@ def advise_on(urls: str, *, loss: float, memory_bytes: int | None, backends: Seq
     A filter whose error rate is the allowed loss loses less than that, because its rate is lower until it is full.
     """
     count = _count(urls)
-    given = machine_bytes() if memory_bytes is None else memory_bytes
+    given = default_memory_bytes() if memory_bytes is None else memory_bytes
     try:
         among = [candidate(name) for name in backends] or advised_sets()
         found = options(count, loss, among=among)
