@@ -139,8 +139,8 @@ class Keeper:
                 self._start(directory)
             case End() as end:
                 self._tell_to_end(end)
-            case Look(directory):
-                await self._look(Path(directory))
+            case Look(directory, inside):
+                await self._look(Path(directory), inside=inside)
             case Wait(until):
                 await self._wait(until, _LONGEST_WAIT_S if self.memory.unsaved is None else _SAVE_AGAIN_S)
 
@@ -153,14 +153,10 @@ class Keeper:
     async def _adopt(self) -> None:
         """Find the process that an earlier daemon, or somebody else, has started."""
         self._has_adopted = True
-        directories = {run.directory for run in self.facts.record.runs[-1:]}
-        if self.facts.directory is not None:
-            directories.add(self.facts.directory)
-        for directory in sorted(directories):
+        directories = (self.facts.directory, *(run.directory for run in self.facts.record.runs[-1:]))
+        for directory in sorted({each for each in directories if each is not None}):
             found = await find_process(Path(directory))
             if found is not None and self._hold(*found, directory):
-                how = "runs already" if self.facts.crawl_process else "a command works on it"
-                self._log(logging.INFO, f"{how}, in process {found[0]}")
                 return
         report = self._output.report()
         self.facts = changes.missed_end(self.facts, None if report is None else report.ended(), time.time())
@@ -182,6 +178,8 @@ class Keeper:
             paused=None if status is None else status.paused,
         )
         self.facts = changes.started(self.facts, process)
+        how = "runs already" if self.facts.crawl_process else "a command works on it"
+        self._log(logging.INFO, f"{how}, in process {pid}")
         return True
 
     def _watch_process(self, process: CrawlProcess) -> None:
@@ -191,13 +189,12 @@ class Keeper:
     def _start(self, directory: str) -> None:
         now = time.time()
         try:
-            home = self._home
-            self._watch_process(start(home.path, f"{self.name}.toml", directory, self._output, pace=home.pace))
+            held = start(self._home.path, f"{self.name}.toml", directory, self._output, pace=self._home.pace)
+            self._watch_process(held)
         except OSError as error:
             self.facts = changes.not_started(self.facts, error, now, restarts=self._options.restarts)
             return
-        assert self._process is not None
-        process = Process(pid=self._process.pid, directory=directory, began_at=now)
+        process = Process(pid=held.pid, directory=directory, began_at=now)
         self.facts = changes.started(self.facts, process)
         self._log(logging.INFO, f"started in process {process.pid}, in {directory}")
 
@@ -221,10 +218,13 @@ class Keeper:
         self._log(logging.INFO, f"process {facts.pid} has ended: {how_text(how, facts)}")
         self.facts = changes.ended(self.facts, how, time.time(), restarts=self._options.restarts)
 
-    async def _look(self, directory: Path) -> None:
+    async def _look(self, directory: Path, *, inside: bool) -> None:
         try:
             async with asyncio.timeout(None) as self._looking:
                 if (holder := await find_process(directory)) is not None and self._hold(*holder, str(directory)):
+                    return
+                if not inside:
+                    self.facts = changes.found_nobody(self.facts)
                     return
                 before = last_change(directory)  # what changes during the look, or after it, needs another one
                 found = await self._commands.look_into(directory)
@@ -252,8 +252,7 @@ class Keeper:
         process said at its end is returned once."""
         process = self.facts.process
         if process is None:
-            directory = self.facts.directory
-            changed = None if directory is None else last_change(Path(directory))
+            changed = None if (directory := self.facts.directory) is None else last_change(Path(directory))
             if changed is not None and changed != self._seen_change:
                 self._seen_change = changed
                 self.change(changes.touched)

@@ -1,5 +1,6 @@
 """The API of a daemon that runs real crawls."""
 
+import signal
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from crawler.serve.api.forms import CrawlList
 from crawler.serve.life.facts import Wish
-from tests.e2e.crawling import COMPLETE, REFUSED, TIMEOUT_S, Web, assert_sound, assert_told, onceover
+from tests.e2e.crawling import COMPLETE, REFUSED, STOPPED, TIMEOUT_S, Web, assert_sound, assert_told, onceover, started
 from tests.e2e.test_daemon import Served, serving, write
 
 BASE = "/api/v1"
@@ -195,6 +196,36 @@ def test_status_of_the_folder_of_a_daemon_lists_its_crawls(tmp_path: Path, slow_
         assert [(each.name, each.pid) for each in told.crawls] == [("a", pid), ("b", None)]
         assert_told(onceover("top", home, cwd=tmp_path), REFUSED, f"`onceover status {home}` lists them")
     assert_told(onceover("status", home, cwd=tmp_path), REFUSED, f"no daemon serves {home}: `onceover daemon ")
+
+
+def test_a_stopped_crawl_that_somebody_runs_by_hand_is_shown_as_running_and_rests_again_afterwards(
+    tmp_path: Path, slow_web: Web
+) -> None:
+    home = tmp_path / "home"
+    write(home, "a", slow_web, delay_s=5.0)
+    with serving(home) as served:
+        api = on_socket(served)
+
+        def state() -> str:
+            return str(api.do("GET", "/crawls/a")["state"])
+
+        served.wait_for_pid("a")
+        api.do("POST", "/crawls/a/stop", status=202)
+        served.wait(lambda: state() == "stopped", "stop")
+        with started("crawl", "a.toml", cwd=home) as crawl:
+            served.wait(lambda: state() == "running", "notice")
+            shown = api.do("GET", "/crawls/a")
+            assert (shown["pid"], len(shown["runs"])) == (crawl.pid, 1)
+            refused = api.ask("DELETE", f"{BASE}/crawls/a")
+            assert (refused.status, refused.json()["detail"]) == (
+                409,
+                "a runs: stop it first, and wait until it has ended",
+            )
+            crawl.signal(signal.SIGTERM)
+            assert_told(crawl.wait(), STOPPED)
+        served.wait(lambda: state() == "stopped", "end")
+        served.end()
+        assert (served.record("a").wish, len(served.record("a").runs)) == (Wish.STOP, 1)
 
 
 def test_a_paused_crawl_is_never_shown_as_running(tmp_path: Path, slow_web: Web) -> None:

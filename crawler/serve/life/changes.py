@@ -9,6 +9,7 @@ from crawler.codes.full_disk import DISK_FULL
 from crawler.serve.life.endings import BY_COMMAND, Ended, how_text, rest_after, short
 from crawler.serve.life.facts import (
     FINISHED,
+    LASTING,
     MAX_RUNS,
     Draining,
     Facts,
@@ -52,7 +53,7 @@ def wished(facts: Facts, wish: Wish, now: float) -> Facts:
     for what was due while the crawl was stopped; of a crawl that waits for its schedule, to run begins it anew."""
     record, rest = facts.record, facts.record.rest
     if wish is Wish.STOP:
-        return _replace(facts, record=_replace(record, wish=wish))
+        return _replace(_unwanted(facts), record=_replace(record, wish=wish))
     was_stopped = record.wish is Wish.STOP
     is_paused = rest is not None and rest.why is Why.PAUSED
     record = _replace(record, wish=wish, falls=(), ticked_at=now if was_stopped else record.ticked_at)
@@ -86,7 +87,12 @@ def broke(facts: Facts, problems: tuple[str, ...]) -> Facts:
 
 
 def removed(facts: Facts) -> Facts:
-    return _replace(facts, is_removed=True, broken=())
+    return _replace(_unwanted(facts), is_removed=True, broken=())
+
+
+def _unwanted(facts: Facts) -> Facts:
+    process = facts.process
+    return facts if process is None else _replace(facts, process=_replace(process, is_unwanted=True))
 
 
 def started(facts: Facts, process: Process) -> Facts:
@@ -95,10 +101,14 @@ def started(facts: Facts, process: Process) -> Facts:
     if not process.is_foreign and not any(_is_of(run, process) for run in record.runs):
         entry = RunEntry(pid=process.pid, directory=process.directory, began_at=process.began_at)
         record = _replace(record, runs=(*record.runs, entry)[-MAX_RUNS:])
-    if not process.may_be_command:
+    if not (process.may_be_command or (process.is_foreign and _lasts(record.rest) and not facts.to_look)):
         # A start that was refused because somebody else runs the crawl was no crash.
         record = _replace(record, rest=None, falls=() if process.is_foreign else record.falls)
-    return _replace(facts, record=record, process=process, to_look=False)
+    return _replace(facts, record=record, process=process, to_look=False, to_find=False)
+
+
+def _lasts(rest: Rest | None) -> bool:
+    return rest is not None and rest.why in LASTING
 
 
 def told_to_end(facts: Facts, reason: str, *, force: int, is_fall: bool, now: float) -> Facts:
@@ -127,7 +137,7 @@ def used(facts: Facts, pid: int, usage: Usage) -> Facts:
 
 def looked(facts: Facts, found: Looked, now: float) -> Facts:
     """The directory of a crawl without a process was looked at."""
-    facts, record = _replace(facts, to_look=False), facts.record
+    facts, record = _replace(facts, to_look=False, to_find=False), facts.record
     if found.paused is not None:
         return _paused(facts, found.paused, now)
     if found.waiting_urls is None or not _ends_by_urls(record.rest):
@@ -162,12 +172,19 @@ def _paused(facts: Facts, reason: str, now: float) -> Facts:
 
 
 def touched(facts: Facts) -> Facts:
-    """Somebody has worked on the directory of a crawl that does not run: there may be new URLs, or no pause any
-    more."""
+    """Somebody has taken or left the lock of a crawl that does not run: who has it may run the crawl, and there may be
+    new URLs, or no pause any more."""
     rest = facts.record.rest
-    if facts.process is not None or rest is None or rest.why not in (Why.COMPLETE, Why.PAUSED):
+    if facts.process is not None:
         return facts
-    return _replace(facts, to_look=True)
+    if rest is not None and rest.why in (Why.COMPLETE, Why.PAUSED):
+        return _replace(facts, to_look=True)
+    return _replace(facts, to_find=True)
+
+
+def found_nobody(facts: Facts) -> Facts:
+    """Nobody else runs it."""
+    return _replace(facts, to_find=False)
 
 
 def ended(facts: Facts, how: Ended, now: float, *, restarts: Restarts) -> Facts:
@@ -193,7 +210,7 @@ def ended(facts: Facts, how: Ended, now: float, *, restarts: Restarts) -> Facts:
         # The reason says all. The messages tell how far it was, and would be taken for those of a crash.
         return _fallen(facts, process.began_at, (process.draining.reason, ()), now, restarts)
     if process.is_foreign and how.exit_code is None:
-        return _replace(facts, to_look=True)
+        return _replace(facts, to_look=process.may_be_command or not _lasts(facts.record.rest))
     facts = _fallen(facts, process.began_at, (how_text(how, process), how.lines), now, restarts)
     # A refused start may have a cause that passes: a pause, or another command that works on the directory.
     return _replace(facts, to_look=how.exit_code == REFUSED or process.paused is not None)

@@ -37,6 +37,8 @@ class Why(StrEnum):
 
 FINISHED: Final = (Why.COMPLETE, Why.LIMIT)
 """Rests after which a schedule begins the crawl anew."""
+LASTING: Final = (Why.LIMIT, Why.HELD, Why.STOPPED)
+"""Rests that go on when a process that somebody else has started has ended."""
 
 
 class Rest(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +109,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     may_be_command: bool = False
     """Whether it may be a command that works on the directory, such as `onceover add`: it has the lock, and has not
     answered as a crawl does. It is not told to end, and the crawl does not start before it has ended."""
+    is_unwanted: bool = False
+    """Whether it was stopped or removed since it was found. Who starts a crawl by hand that was so before, wants it."""
     draining: Draining | None = None
     has_answered: bool = False
     paused: str | None = None
@@ -151,6 +155,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Of what the crawls take too much together, so that this one is to be restarted."""
     to_look: bool = False
     """Whether to find out if it is paused, and if URLs wait."""
+    to_find: bool = False
+    """Whether to find out if somebody else runs it."""
     is_closing: bool = False
     """Whether the daemon ends, and its crawls with it."""
 

@@ -26,9 +26,11 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Look(msgspec.Struct, frozen=True):
-    """Look into the directory, whether it is paused, and whether URLs wait."""
+    """Look whether somebody else runs it. If nobody does, look inside the directory, too: whether it is paused, and
+    whether URLs wait."""
 
     directory: str
+    inside: bool = True
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -45,8 +47,8 @@ def next_step(facts: Facts, now: float, *, timeouts: EndTimeouts) -> Step:
     if facts.process is not None:
         return _with_process(facts, facts.process, now, timeouts)
     rest, directory = facts.record.rest, facts.directory
-    if facts.to_look and directory is not None and not facts.is_closing:
-        return Look(directory)
+    if (facts.to_look or facts.to_find) and directory is not None and not facts.is_closing:
+        return Look(directory, inside=facts.to_look)
     if what_keeps(facts) is None and rest is None and directory is not None:
         return Start(directory)
     return Wait(_next_moment(facts))
@@ -89,7 +91,9 @@ def _with_process(facts: Facts, process: Process, now: float, timeouts: EndTimeo
 
 def why_end(facts: Facts) -> str | None:
     """Why its process has to end; None if it may go on. A broken configuration is none: the process has a good one."""
-    if facts.is_closing or facts.is_removed or facts.record.wish is Wish.STOP:
+    process = facts.process
+    is_spared = process is not None and process.is_foreign and not process.is_unwanted
+    if facts.is_closing or ((facts.is_removed or facts.record.wish is Wish.STOP) and not is_spared):
         return what_keeps(facts)
     return facts.shortage
 

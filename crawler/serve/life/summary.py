@@ -38,7 +38,8 @@ def summarize(facts: Facts, *, waits_for_turn: bool = False) -> Summary:
     if process is not None:
         if process.paused is not None:
             return Summary(state="paused", reason=process.paused)
-        return Summary(state="running", reason=process.waiting, lines=facts.broken)
+        by_hand = f"somebody else has started it, in process {process.pid}" if process.is_foreign else None
+        return Summary(state="running", reason=process.waiting or by_hand, lines=facts.broken)
     if facts.is_removed:
         return Summary(state="removed", reason="its configuration file is gone; its directory is kept")
     if facts.broken or plan is None:

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Looked, Usage
 from crawler.serve.life.endings import STOPPED_GRACE_S, TRY_AGAIN_S, Ended
-from crawler.serve.life.facts import MAX_RUNS, EndTimeouts, Facts, Plan, Process, Record, Restarts, Why, Wish
+from crawler.serve.life.facts import LASTING, MAX_RUNS, EndTimeouts, Facts, Plan, Process, Record, Restarts, Why, Wish
 from crawler.serve.life.settling import closed, settle
 from crawler.serve.life.steps import End, Look, Start, Wait, next_step
 from crawler.serve.life.summary import summarize
@@ -92,8 +92,8 @@ class Daemon(RuleBasedStateMachine):
                 assert force == len(self.was_told), "each time with more force, and never twice the same"
                 self.was_told.append(force)
                 self.facts = changes.told_to_end(self.facts, reason, force=force, is_fall=is_fall, now=self.now)
-            case Look():
-                self.look()
+            case Look(inside=inside):
+                self.look(inside)
             case Wait(until):
                 assert until is None or until > self.now, "it never waits for what is over"
         return what
@@ -116,15 +116,20 @@ class Daemon(RuleBasedStateMachine):
         else:
             self.alive = self.pid
 
-    def look(self) -> None:
+    def look(self, inside: bool) -> None:
         if self.alive is not None:
             self.facts = changes.started(self.facts, process(self.alive, self.now, foreign=True))
-            assert not self.facts.record.falls
+            rest = self.facts.record.rest
+            assert not self.facts.record.falls or (rest is not None and rest.why in LASTING)
             self.was_told = []
             self.fell_at = None
             return
         if self.command is not None:
             self.facts = changes.started(self.facts, command(self.command, self.now))
+            return
+        if not inside:
+            self.facts = changes.found_nobody(self.facts)
+            assert not self.facts.to_find
             return
         self.fell_at = None if self.paused is not None else self.fell_at
         self.facts = changes.looked(self.facts, Looked(paused=self.paused, waiting_urls=self.urls), self.now)
@@ -392,7 +397,7 @@ def test_a_complete_crawl_goes_on_when_somebody_adds_a_url() -> None:
     assert isinstance(step(changes.looked(facts, Looked(waiting_urls=1), START_S), START_S), Start)
 
 
-@pytest.mark.parametrize("change", [changes.removed, closing, stopped, short])
+@pytest.mark.parametrize("change", [closing, short])
 def test_what_works_on_a_crawl_is_told_to_end_only_if_it_turns_out_to_be_the_crawl(
     change: Callable[[Facts], Facts],
 ) -> None:
@@ -408,6 +413,32 @@ def test_what_works_on_a_crawl_is_told_to_end_only_if_it_turns_out_to_be_the_cra
     facts = changes.used(facts, 8, msgspec.structs.replace(silent, answers=True))
     assert isinstance(step(facts, START_S), End)
     assert summarize(facts).state == "ending"
+
+
+@pytest.mark.parametrize("change", [changes.removed, stopped])
+def test_who_starts_a_crawl_by_hand_that_was_stopped_or_removed_before_wants_it(
+    change: Callable[[Facts], Facts],
+) -> None:
+    facts = changes.touched(change(after(running(), 3, START_S)))
+    assert step(facts, START_S) == Look(PLAN.directory, inside=False)
+    assert step(changes.found_nobody(facts), START_S) == Wait(None)
+    by_hand = changes.started(facts, process(8, foreign=True))
+    assert step(by_hand, START_S) == Wait(None)
+    now = summarize(by_hand)
+    assert (now.state, now.reason) == ("running", "somebody else has started it, in process 8")
+    ended = after(by_hand, None, START_S + 5)
+    assert (step(ended, START_S + 5), summarize(ended)) == (Wait(None), summarize(change(after(running(), 3, START_S))))
+    assert isinstance(step(change(by_hand), START_S), End), "but not who comes later"
+
+
+@pytest.mark.parametrize(("code", "state"), [(2, "held"), (3, "limit"), (4, "stopped")])
+def test_a_crawl_that_waits_for_a_person_does_so_again_when_somebody_has_run_it_by_hand(code: int, state: str) -> None:
+    rests = after(running(), code, START_S, ending="stopped" if code == 4 else None)
+    by_hand = changes.started(changes.touched(rests), process(8, foreign=True))
+    assert summarize(by_hand).state == "running"
+    ended = after(by_hand, None, START_S + 5)
+    assert (step(ended, START_S + 5), summarize(ended)) == (Wait(None), summarize(rests))
+    assert summarize(ended).state == state
 
 
 def test_a_crawl_starts_when_the_command_that_works_on_it_has_ended() -> None:
