@@ -3,7 +3,7 @@
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from crawler.disk.directory import COPYING, LINEAGES, CrawlDirectory
+from crawler.disk.directory import COPYING, LINEAGES, REBUILDING, CrawlDirectory
 from crawler.disk.durable_file import delete_folders
 from crawler.disk.layout import Layout, read_division, read_layout
 
@@ -42,7 +42,7 @@ def _clear(directory: CrawlDirectory) -> None:
     """The state goes first: so no crawl is resumed whose output is gone."""
     path = directory.path
     name = directory.frontier.name
-    copies = [*path.glob(f"{name}.before-*"), path / f"{name}.repairing"]
+    copies = [*path.glob(f"{name}.before-*"), path / f"{name}.repairing", *(path / each for each in REBUILDING)]
     delete_folders((directory.frontier, *copies, directory.visited, *directory.output, path / COPYING))
     for file in (*path.glob(f"{directory.earlier.name}*"), directory.pruned, directory.claim, path / LINEAGES):
         file.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ public_suffix_list.dat  the list by which its parts divide the crawl, if it has 
 claim.json         of a part of a crawl on many machines: when it was last opened, and in which crawl
 frontier/          the frontier's state
 frontier.before-*  copies from before a repair; frontier.repairing, while it is repaired
+*.rebuilding       frontier and visited set, while they are rebuilt
 visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages
@@ -24,6 +25,7 @@ browsers/          profiles of running browsers
 copying/, restoring     while the crawl is copied, or restored from a copy
 """
 
+import copy
 import errno
 import fcntl
 import os
@@ -32,7 +34,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal, Self
 
-from crawler.disk.durable_file import BESIDE_SQLITE, has_rows, read_file, replace_file
+from crawler.disk.durable_file import BESIDE_SQLITE, delete_folders, has_rows, read_file, replace_file, sync_directory
 from crawler.disk.holders import typed_for
 from crawler.disk.permissions import (
     read_holder,
@@ -45,6 +47,7 @@ from crawler.disk.permissions import (
 
 Purpose = Literal["run", "read", "change"]
 COPYING, LINEAGES, RESTORING, READS = "copying", "lineages.json", "restoring", "reads"
+REBUILDING = ("frontier.rebuilding", "visited.rebuilding")
 _OF_COMMANDS = (READS, "changes")  # stands behind the pid in the lock
 _OF_COMPARISON = ("trials.jsonl", "report.json")  # which has a lock of the same name, too
 _OF_NEW_LEVELDB = ("LOG", "LOCK", "MANIFEST-")  # before it has anything to keep: a process may have died then
@@ -136,9 +139,29 @@ class CrawlDirectory:
         places = (self.path / (name if number == 1 else f"{name}-{number}") for number in count(1))
         return next(place for place in places if not place.exists())
 
-    def move_frontier_away(self) -> Path:
-        """Move the frontier to where copies are. Returns its new directory."""
-        return self.frontier.rename(self.new_copy())
+    def rebuilding(self) -> "CrawlDirectory":
+        """The same crawl with its state in other places, where a new one may be built. What is there is of nobody."""
+        other = copy.copy(self)
+        other.frontier = self.path / REBUILDING[0]
+        other.visited = self.path / REBUILDING[1]
+        return other
+
+    def take_rebuilt(self) -> Path | None:
+        """Put the state that was built there in place of the old one, which is moved to where copies are. Returns its
+        new directory; None if there was none."""
+        new = self.rebuilding()
+        delete_folders((self.visited,))  # first: it may look like one of the new frontier, which makes it anew
+        old = self.frontier.rename(self.new_copy()) if self.has_state() else None
+        if new.frontier.exists():  # else the state is on a server
+            if self.frontier.is_symlink():
+                self.frontier.unlink()
+            delete_folders((self.frontier,))
+            new.frontier.rename(self.frontier)
+        if new.visited.exists() and not self.visited.exists():  # else it is a link to another disk
+            new.visited.rename(self.visited)
+        delete_folders((new.visited,))
+        sync_directory(self.path)
+        return old
 
     def has_output(self) -> bool:
         """Whether there is any output. A database without rows is none."""

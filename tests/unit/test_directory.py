@@ -223,7 +223,8 @@ def test_clearing_deletes_state_and_output_and_nothing_else(tmp_path: Path) -> N
             (folder / "file").touch()
         assert not directory.has_output(), "an empty file is none"
         (directory.records / "file").write_text("{}")
-        (tmp_path / "frontier.before-20261120T183816").mkdir()
+        for name in ("frontier.before-20261120T183816", "frontier.rebuilding", "visited.rebuilding"):
+            (tmp_path / name).mkdir()
         directory.write_configuration("[crawl]\n")
         (tmp_path / "notes.txt").write_text("mine")
         assert directory.has_output()

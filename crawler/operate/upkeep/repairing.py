@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
+
 from crawler.disk.durable_file import delete_folders
 from crawler.operate.upkeep.places import Place, Places, open_states
 from crawler.status import number_of
@@ -43,20 +45,18 @@ class Repairing:
             mended.state.close()
 
     def rebuild(self, place: Place) -> FrontierStats:
-        """Rebuild the frontier from the output. If that fails, the old one stays."""
+        """Rebuild the frontier from the output. Until that is done, the old one stays, also if this is killed."""
         directory, config = place.directory, place.loaded.config
-        copy = directory.move_frontier_away() if directory.has_state() else None
+        new = directory.rebuilding()
+        delete_folders((new.frontier, new.visited))  # of a rebuild that was killed
         try:
-            if copy is not None:
-                self._tell_copy(place, copy)
-            self._recover(place, open_state(config, directory, may_begin=True))
+            self._recover(msgspec.structs.replace(place, directory=new), open_state(config, new, may_begin=True))
         except BaseException:
-            if copy is not None:
-                # A visited set of the new frontier may look like one of the old, which is made anew from that.
-                delete_folders((directory.frontier, directory.visited))
-                copy.rename(directory.frontier)
-                self._say(f"{place.named}the old frontier was put back from {copy}")
+            delete_folders((new.frontier, new.visited))
+            self._say(f"{place.named}the old frontier is as it was")
             raise
+        if (copy := directory.take_rebuilt()) is not None:
+            self._tell_copy(place, copy)
         state = open_state(config, directory, may_begin=True)
         stats = state.describe()
         state.close()
