@@ -7,7 +7,19 @@ import msgspec
 import pytest
 
 from crawler.simweb.process import running
-from tests.e2e.crawling import COMPLETE, LIMIT, REFUSED, SMALL, USAGE, Ended, Web, assert_told, onceover, setting
+from tests.e2e.crawling import (
+    COMPLETE,
+    FAILED,
+    LIMIT,
+    REFUSED,
+    SMALL,
+    USAGE,
+    Ended,
+    Web,
+    assert_told,
+    onceover,
+    setting,
+)
 from tests.e2e.operating import command_here, operated
 
 SETTINGS = ("output.links=true", "output.records_max_bytes=6000", "output.warc_max_bytes=20000")
@@ -65,6 +77,9 @@ def test_half_of_the_output_goes_and_nothing_is_missing(crawl: Path, tmp_path: P
     assert "0 URLs whose output is missing" in refetched.err
     report = msgspec.convert(json_of(command_here("report", str(crawl), "--json"))["summary"], dict[str, object])
     assert report["pruned"] == pruned
+    unknown = command_here("report", str(crawl), "dead-links", "--exit-code")
+    assert unknown.code == FAILED
+    assert f"note: old records of {pruned} URLs were deleted" in unknown.err
     exported = command_here("export", str(crawl), "--format", "jsonl", "--to", str(tmp_path / "pages.jsonl"))
     assert exported.code == COMPLETE
     assert len((tmp_path / "pages.jsonl").read_bytes().splitlines()) == told["the records"]["numbers"]

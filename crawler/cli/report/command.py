@@ -7,7 +7,7 @@ from typing import Final
 import click
 import msgspec
 
-from crawler.cli.operate.options import as_json, directory, note_elsewhere, part, place
+from crawler.cli.operate.options import as_json, directory, part, place
 from crawler.cli.run.streams import stdout_for_programs, while_read
 from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
@@ -68,8 +68,8 @@ def report(
             raise click.UsageError(
                 "--html writes all sections; give it without SECTION, --csv, --json and --exit-code."
             )
-        note_elsewhere(place(directory, part))
         found = make_report(place(directory, part), LISTS, limit=limit or PAGE_ROWS, needs_lists=False)
+        _print_notes(found)
         _write_page(found, html)
         return COMPLETE
     wanted = sections or _SUMMED_UP
@@ -82,9 +82,8 @@ def report(
     if exit_code and not findings:
         named = ", ".join(sections) or "none"
         raise click.UsageError(f"--exit-code needs a list that may be empty, such as dead-links; found {named}")
-    directory = place(directory, part)
-    note_elsewhere(directory)
-    found = make_report(directory, wanted, limit=limit)
+    found = make_report(place(directory, part), wanted, limit=limit)
+    _print_notes(found)
     with while_read():
         if as_csv:
             write_csv(found, wanted[0], stdout_for_programs())
@@ -97,6 +96,11 @@ def report(
         else:
             _print(found, wanted)
     return FAILED if exit_code and any(may_have_rows(found, name) for name in findings) else COMPLETE
+
+
+def _print_notes(found: Report) -> None:
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
 
 
 def _write_page(found: Report, file: Path) -> None:

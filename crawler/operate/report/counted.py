@@ -20,6 +20,8 @@ class Counted:
 
     def __init__(self) -> None:
         self.totals, self.hosts, self.checks, self.activity = Totals(), Hosts(), Checks(), ActivityCount()
+        self.told = 0
+        """URLs of which a visit tells what they hold."""
 
     def add(self, visits: Iterable[Visit]) -> None:
         """Visits of different URLs."""
@@ -41,6 +43,7 @@ class Counted:
                 self._add(visit, is_last=is_last, is_current=is_current)
 
     def _add(self, visit: Visit, *, is_last: bool, is_current: bool) -> None:
+        self.told += is_current
         if visit.kind == LinkKind.EXTERNAL:
             if is_last:
                 self.checks.add(visit)

@@ -294,4 +294,4 @@ class Report(Lists, frozen=True, kw_only=True, omit_defaults=True):
     """What was fetched over time; where nothing was, there is nothing."""
     hosts: HostTable
     notes: list[str] = []
-    """Which parts of the crawl it lacks, and why."""
+    """What it lacks, and why."""

@@ -29,6 +29,7 @@ from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import ledger_visits
 from crawler.operate.report.waiting import robots_of, who_waits, with_facts
 from crawler.page import rfc3339
+from crawler.status import number_of
 from crawler.url.seeds import read_seed
 from crawler.wiring.components.discovering import url_reader
 from crawler.write.records import record_files
@@ -67,18 +68,26 @@ def make_report(
     # It may have ended meanwhile, or have begun.
     with suppress(NoAnswer, SocketRefused, DirectoryRefused), reach(directory) as crawl:
         robots = robots_of(crawl, [row.host for row in hosts.rows])
+    summary = _summary(status, counted, source=directories)
     return Report(
         directory=str(directory),
         at=rfc3339(now),
         running=status.running,
         source="records" if directories else "ledger",
-        summary=_summary(status, counted, source=directories),
+        summary=summary,
         course=course_of(directory, status),
         activity=counted.activity.found(),
         hosts=with_facts(hosts, waiting, robots),
-        notes=notes_of_missing(directory),
+        notes=notes_of_missing(directory) + (_notes_of_pruned(summary, counted) if lists else []),
         **msgspec.structs.asdict(made),
     )
+
+
+def _notes_of_pruned(summary: Summary, counted: Counted) -> list[str]:
+    """What lists can't tell because old records were deleted. Of a URL that was fetched again, a newer one tells."""
+    if not summary.pruned or (unknown := summary.settled - counted.told) <= 0:
+        return []
+    return [f"old records of {number_of(unknown, 'URL')} were deleted, so the lists lack what these would tell"]
 
 
 def names_of(directory: Path) -> Canonical:

@@ -8,6 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.pruned import Counted as PrunedCount
+from crawler.disk.pruned import Pruned, PrunedFile, write_pruned
 from crawler.operate.report.counted import Counted
 from crawler.operate.report.forms import DeadLink, Report
 from crawler.operate.report.html.lists import sections
@@ -475,6 +478,30 @@ def test_the_exit_code_tells_whether_a_list_has_rows(tmp_path: Path, sections: l
     assert (
         crawl.do("report", *sections, "--exit-code", "--json" if "--csv" not in sections else "--limit=1").code == code
     )
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_the_exit_code_is_1_if_records_that_would_tell_were_pruned(tmp_path: Path, is_known: bool) -> None:
+    crawl = make(tmp_path / "one")
+    shutil.rmtree(crawl.directory / "records")
+    # The ledger knows 27 URLs. A newer visit tells of each, or some were never fetched again.
+    seen = range(len(HOSTS) * SETTLED - (0 if is_known else 2))
+    written(crawl.directory / "records", *(record(100 + number, f"/{number}", visit=2) for number in seen))
+    old = PrunedFile(
+        name="records/records-00009.jsonl",
+        bytes=9,
+        records=27,
+        first=None,
+        last=None,
+        digest="",
+        reason="",
+        pruned_at="",
+    )
+    write_pruned(CrawlDirectory(crawl.directory), Pruned(before={"records": PrunedCount().add(old)}))
+    told = crawl.do("report", "dead-links", "--exit-code")
+    notes = [] if is_known else ["old records of 2 URLs were deleted, so the lists lack what these would tell"]
+    assert (told.code, told.err) == (int(not is_known), "".join(f"note: {note}\n" for note in notes))
+    assert msgspec.json.decode(crawl.do("report", "dead-links", "--json").out).get("notes", []) == notes
 
 
 def test_the_exit_code_is_of_lists_that_may_be_empty(tmp_path: Path) -> None:
