@@ -175,7 +175,8 @@ class CrawlDirectory:
         """Raise `DirectoryRefused` if the directory, or a folder of it, is a link to a missing disk, belongs to
         somebody else, or is a file."""
         try:
-            folders = [self.frontier, self.visited, *self.output]
+            of_sinks = self.sinks.iterdir() if self.sinks.is_dir() else ()
+            folders = [self.frontier, self.visited, *self.output, *(each for each in of_sinks if each.is_dir())]
             is_foreign = self.path.is_dir() and self._is_foreign()
             if why := why_no_place(self.path, folders, is_foreign=is_foreign):
                 raise DirectoryRefused(why)

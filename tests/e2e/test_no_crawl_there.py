@@ -207,11 +207,14 @@ def test_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_waited_for_by_no_com
             (crawl / name).unlink()
 
 
-@pytest.mark.parametrize("name", ["frontier/CURRENT", "frontier/000099.log", "records/records-00000.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["frontier/CURRENT", "frontier/000099.log", "records/records-00000.jsonl", "sinks/sqlite/pages.sqlite"]
+)
 def test_a_pipe_among_the_files_of_a_crawl_is_refused_and_waited_for_by_no_command(name: str, tmp_path: Path) -> None:
     crawl = make(tmp_path / "crawl").directory
     pipe = crawl / name
     pipe.unlink(missing_ok=True)
+    pipe.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(pipe)
     commands = [("status", "{}"), ("report", "{}"), ("inspect", "{}", "fsck"), ("inspect", "{}", "fsck", "--repair")]
     for command in commands:
