@@ -2,7 +2,6 @@
 
     forms      what is told about it
     history    discovered against finished over time, in bounded memory; pure
-    stored     keeps the history in the directory of the crawl
     remaining  how long the rest will take; pure
     text       shows it to people
 

@@ -13,6 +13,7 @@ by `stored`. So both reply the same, and commands print the same words.
     answers            from a request to its reply
     running            answers the socket of a running crawl
     report             sums up what a crawl has found
+    course             keeps what was discovered and finished over time; `history_file` holds it
     opening, stored    opens a crawl that does not run
     reach              finds out whether a crawl runs, and asks it; for commands
     reach_stored       asks one that does not run; it loads all of a crawl, so it is loaded when it is needed

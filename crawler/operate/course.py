@@ -12,10 +12,10 @@ from crawler.control.replies import CrawlStatus
 from crawler.course.forms import CoursePoint, Remaining
 from crawler.course.history import Point, together
 from crawler.course.remaining import RECENT_S, LongestQueue, estimate, no_estimate
-from crawler.course.stored import read_history, write_history
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_directories
 from crawler.operate.actions.slices import in_slices
+from crawler.operate.history_file import read_history, write_history
 from crawler.page import rfc3339
 from crawler.status import host_of
 from frontier import FrontierStats, QueueReads, QueueStatus

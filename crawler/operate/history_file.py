@@ -6,14 +6,13 @@ from pathlib import Path
 import msgspec
 
 from crawler.course.history import History
+from crawler.disk.durable_file import read_file
 
 
 def read_history(path: Path) -> History:
     """The history in a file; an empty one if that is missing or damaged, because a crawl can do without."""
     try:
-        if not path.is_file():
-            return History()  # of a pipe, the end might never come
-        return msgspec.json.decode(path.read_bytes(), type=History)
+        return msgspec.json.decode(read_file(path), type=History)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return History()
 
