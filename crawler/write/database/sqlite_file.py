@@ -5,7 +5,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ LOCK_WAIT_S: Final = 5.0
 """How long to wait for another process that has locked the file, before the crawl is told to wait."""
 LOG_BYTES: Final = 64_000_000
 """The write-ahead log is cut to this size, after a reader that let it grow has gone."""
+_FILES: Final = 4
+"""Files that SQLite has open for a database at most."""
 _LONGEST_PATH: Final = 500
 """Bytes. SQLite takes 512, with those that it appends for its other files."""
 
@@ -145,8 +147,22 @@ def as_os_error(error: sqlite3.Error, path: Path) -> OSError:
                 f"the path is longer than the {_LONGEST_PATH} bytes that SQLite takes; move the crawl to a shorter one"
             )
             return OSError(errno.ENAMETOOLONG, why, str(path))
+        if (cause := _why_not_opened(path.parent)) is not None:
+            return OSError(cause.errno, cause.strerror, str(path))
         return PermissionError(errno.EACCES, str(error), str(path))
     return OSError(errno.EIO, str(error), str(path))
+
+
+def _why_not_opened(folder: Path) -> OSError | None:
+    """What keeps the system from opening the files of a database, if that can be seen by opening their folder as often:
+    to open and close the file itself would drop the locks that SQLite has of it."""
+    with ExitStack() as opened:
+        for _ in range(_FILES):
+            try:
+                opened.callback(os.close, os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            except OSError as error:
+                return error
+    return None
 
 
 def _check_files(path: Path, mode: int) -> None:

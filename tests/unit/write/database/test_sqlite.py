@@ -4,9 +4,10 @@ import asyncio
 import errno
 import json
 import os
+import resource
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,25 @@ def test_a_file_on_a_disk_that_can_only_be_read_is_told_as_such(tmp_path: Path) 
         with pytest.raises(OSError) as raised:  # noqa: PT011 - its text is compared
             open_sink(disk)
         assert error_text(raised.value) == f"Read-only file system: {disk}"
+
+
+@pytest.mark.parametrize("free", [0, 1, 2])
+def test_too_many_open_files_are_told_as_such_and_not_as_a_lack_of_permission(free: int, tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as opened:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        opened.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        files = []
+        with suppress(OSError):
+            while True:
+                files.append(opened.enter_context(open(os.devnull, "rb")))  # noqa: PTH123 - a device
+        for file in files[:free]:
+            file.close()
+        with pytest.raises(OSError, match="Too many open files") as raised:
+            open_sink(tmp_path)
+    assert raised.value.errno == errno.EMFILE
+    then = "raise the limit of open files (`ulimit -n`), then run the same command again"
+    assert error_text(raised.value) == f"Too many open files: {tmp_path / FILE_NAME}; {then}"
 
 
 def test_a_path_that_is_too_long_for_sqlite_is_told_as_such(tmp_path: Path) -> None:
