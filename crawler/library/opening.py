@@ -34,6 +34,7 @@ from crawler.wiring.configuration import load
 from crawler.wiring.crawl import OpenedCrawl, check_configuration, open_crawl
 from crawler.wiring.filter_size import filter_warnings
 from crawler.wiring.opening.kept import RebuildProgress
+from crawler.wiring.opening.lost_output import lost_output
 from crawler.wiring.opening.starting_over import check_servers, start_over
 from crawler.wiring.parts import number_of_parts
 from frontier import Pausing
@@ -221,6 +222,7 @@ async def open_run(
     whole = directory.path if part_at(directory.original) is None else directory.original.parent
     if whole != directory.path:
         delete_leftovers(CrawlDirectory(whole))
+    lost = lost_output(loaded, directory)
     async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild, additions=additions) as crawl:
         if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
             if not may_be_paused:
@@ -230,10 +232,10 @@ async def open_run(
             await crawl.frontier.pause(reason)
         # Not earlier: if something is refused until here, the old configuration must stay.
         directory.write_configuration(render_run(loaded.lasting), start=b"" if start is None else start.encode())
-        for warning in filter_warnings(loaded):
-            log.warning("%s", warning)
         _, choice = choose_backend(loaded.config, directory)
         resumed = crawl.frontier.describe().admitted > crawl.new_seeds
+        for warning in (*filter_warnings(loaded), *(lost if crawl.frontier.describe().settled else ())):
+            log.warning("%s", warning)
         log_beginning(loaded.config, str(directory.path), resumed=resumed)
         yield Run(
             crawl=crawl,

@@ -274,6 +274,25 @@ def test_what_a_table_lacks_is_written_again_from_the_records(crawl: Path) -> No
         assert database.execute("SELECT count(*) FROM links").fetchone()[0] > 0
 
 
+def test_a_crawl_that_is_resumed_says_that_the_files_of_a_sink_are_gone_and_what_to_do(crawl: Path) -> None:
+    resume = ("crawl", "--dir", "crawl")
+    gone = (
+        "the files of the sink sqlite in crawl/sinks/sqlite are gone, and it begins others. Stop the crawl and put back"
+    )
+    mend = "`onceover inspect crawl verify --repair` adds the pages until now from the records"
+    assert gone not in onceover(*resume, cwd=crawl.parent).err
+    shutil.rmtree(crawl / "sinks")
+    told = onceover(*resume, cwd=crawl.parent)
+    assert told.code == COMPLETE
+    assert f"{gone} a copy; if there is none, {mend}" in told.err
+    assert onceover("inspect", "crawl", "verify", "--repair", cwd=crawl.parent).code == COMPLETE
+    assert verify(crawl)["problem_count"] == 0
+    # Who leaves the sink out, or asks for it for the first time, misses nothing.
+    shutil.rmtree(crawl / "sinks")
+    for sinks in ("[]", '["sqlite"]'):
+        assert gone not in onceover(*resume, *setting(f"output.sinks={sinks}"), cwd=crawl.parent).err
+
+
 def test_an_index_that_does_not_fit_its_archive_is_found_and_made_anew(crawl: Path) -> None:
     [index] = (crawl / "warc").glob("*.cdxj")
     right = index.read_bytes()
