@@ -34,7 +34,11 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "redis://127.0.0.1:6379/0"
     password_file: Annotated[
-        Text | None, meaning("File with the password of the server. A relative path starts from the current directory.")
+        Text | None,
+        meaning(
+            "File with the password of the server, which is read at each connection. A relative path starts from the "
+            "current directory."
+        ),
     ] = None
     password_env: Annotated[Text | None, meaning("The environment variable that has the password of the server.")] = (
         None

@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from random import sample
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from redis.asyncio import Redis, RedisCluster, Sentinel
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisClusterException, RedisError
+from redis.credentials import CredentialProvider
+from redis.exceptions import AuthenticationError, RedisClusterException, RedisError
 
-from crawler.redis.server import SCHEMES, Server
+from crawler.redis.server import SCHEMES, Server, password_in
 
 Client = Redis | RedisCluster
 FAILURES: Final = (RedisError, RedisClusterException, OSError)
@@ -20,6 +22,27 @@ FAILURES: Final = (RedisError, RedisClusterException, OSError)
 TIMEOUT_S: Final = 10.0
 """How long to wait for an answer. Longer than any command waits in Redis."""
 _SENTINEL_PORT: Final = 26379
+_TO_LOG_IN: Final = (
+    "write the password that holds now into the file that password_file names, which is read at each connection "
+    "(password_env is read only at the start)"
+)
+
+
+class _PasswordOfFile(CredentialProvider):
+    """Reads the password at each connection."""
+
+    def __init__(self, user: str | None, file: Path) -> None:
+        self._user = user
+        self._file = file
+
+    async def get_credentials_async(self) -> tuple[str] | tuple[str, str]:
+        try:
+            password = password_in(self._file)
+        except (OSError, UnicodeDecodeError) as error:
+            # The client closes a connection after errors of its own only.
+            reason = getattr(error, "strerror", None) or error
+            raise AuthenticationError(f"{self._file} can't be read: {reason}") from error
+        return (password,) if self._user is None else (self._user, password)
 
 
 @asynccontextmanager
@@ -34,7 +57,7 @@ async def connected(server: Server) -> AsyncIterator[Client]:
         client, found, url = await _first_that_answers(server, stack)
         if found.get("cluster_enabled"):
             await client.aclose()
-            cluster: RedisCluster = RedisCluster.from_url(url, **_options(server))
+            cluster: RedisCluster = RedisCluster.from_url(_without_user(url, server), **_options(server))
             stack.push_async_callback(_close, cluster)
             async with asyncio.timeout(TIMEOUT_S):
                 _ = await cluster.initialize()
@@ -81,6 +104,8 @@ def reason_of(error: BaseException, waited_s: float = TIMEOUT_S) -> str:
     """What has failed, for people."""
     if isinstance(error, TimeoutError) and not str(error):
         return f"it has not answered for {waited_s:.0f} s"
+    if isinstance(error, AuthenticationError) or isinstance(error.__cause__, AuthenticationError):  # it may hide it
+        return f"{str(error).rstrip('.')}; {_TO_LOG_IN}"
     return str(error).rstrip(".") or type(error).__name__
 
 
@@ -90,10 +115,10 @@ def _client_of(url: str, server: Server, stack: AsyncExitStack) -> Redis:
         expected = ", ".join(f"{scheme}://" for scheme in SCHEMES)
         raise ValueError(f"expected a URL that begins with one of {expected}, found {server}")
     if not parsed.scheme.startswith("sentinel"):
-        client: Redis = Redis.from_url(url, **_options(server))
+        client: Redis = Redis.from_url(_without_user(url, server), **_options(server))
         return client
     options = _options(server)
-    if parsed.username:
+    if parsed.username and server.password_file is None:
         options["username"] = unquote(parsed.username)
     name, _, database = parsed.path.strip("/").partition("/")
     if not name:
@@ -107,6 +132,14 @@ def _client_of(url: str, server: Server, stack: AsyncExitStack) -> Redis:
     return watched
 
 
+def _without_user(url: str, server: Server) -> str:
+    """Who reads the password from a file says the user, too."""
+    if server.password_file is None:
+        return url
+    found = urlsplit(url)
+    return urlunsplit(found._replace(netloc=found.netloc.rpartition("@")[2]))
+
+
 def _place(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     return (host.strip("[]"), int(port)) if colon else (text, _SENTINEL_PORT)
@@ -114,13 +147,16 @@ def _place(text: str) -> tuple[str, int]:
 
 def _options(server: Server) -> dict[str, Any]:
     options: dict[str, Any] = {
-        "password": server.password,
         "protocol": 2,
         "socket_timeout": None,
         "socket_connect_timeout": TIMEOUT_S,
         "retry": _never_again(),
         "health_check_interval": 0,
     }
+    if server.password_file is None:
+        options["password"] = server.password
+    else:
+        options["credential_provider"] = _PasswordOfFile(server.user, server.password_file)
     if server.has_tls:
         files = {"ssl_ca_certs": server.tls_ca, "ssl_certfile": server.tls_cert, "ssl_keyfile": server.tls_key}
         options |= {name: str(path) for name, path in files.items() if path is not None}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
 
@@ -17,6 +17,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     `sentinel://HOST:PORT,HOST:PORT/NAME/DATABASE` (`sentinels://` with TLS). `redis://HOST:PORT,HOST:PORT` names
     several nodes of a cluster, of which some may be down."""
     password: str | None = None
+    password_file: Path | None = None
+    """Has the password instead, and is read at each connection: the password may change while a crawl runs."""
     tls_ca: Path | None = None
     """Certificates of those who may have signed the server's. None for those that this machine trusts."""
     tls_cert: Path | None = None
@@ -31,6 +33,12 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         user, _, place = found.netloc.rpartition("@")
         return urlunsplit(found._replace(netloc=f"{user.partition(':')[0]}@{place}"))
 
+    @property
+    def user(self) -> str | None:
+        """Whom the URL names."""
+        name = urlsplit(self.url).username
+        return None if not name else unquote(name)
+
     def urls(self) -> list[str]:
         """One for each node that it names."""
         found = urlsplit(self.url)
@@ -42,3 +50,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def has_tls(self) -> bool:
         return urlsplit(self.url).scheme in ("rediss", "sentinels")
+
+
+def password_in(file: Path) -> str:
+    """The password that a file has. Raises `OSError` and `UnicodeDecodeError`."""
+    return file.read_text(encoding="utf-8").rstrip("\r\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from config import Config, ConfigError, Problem
 from config.schema.exchange import Exchange
-from crawler.redis.server import Server
+from crawler.redis.server import Server, password_in
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import FRONTIER
 from frontier.descriptor import Descriptor
@@ -26,19 +26,17 @@ def lacks(config: Config, what: str) -> ConfigError:
 def server_of(named: Exchange | ServerOptions) -> Server:
     """The server of Redis that settings name. Raises `OSError` and `UnicodeDecodeError` for a file with its password
     that can't be read, and `KeyError` for an environment variable that is missing."""
+    file = _path(named.password_file)
+    if file is not None:
+        _ = password_in(file)
     return Server(
         url=named.url,
-        password=_password(named),
+        password=os.environ[named.password_env] if file is None and named.password_env is not None else None,
+        password_file=file,
         tls_ca=_path(named.tls_ca),
         tls_cert=_path(named.tls_cert),
         tls_key=_path(named.tls_key),
     )
-
-
-def _password(named: Exchange | ServerOptions) -> str | None:
-    if named.password_file is not None:
-        return Path(named.password_file).read_text(encoding="utf-8").rstrip("\r\n")
-    return None if named.password_env is None else os.environ[named.password_env]
 
 
 def _path(text: str | None) -> Path | None:

@@ -9,10 +9,11 @@ import msgspec
 import pytest
 import redis
 import trustme
+from redis.exceptions import RedisError
 
 from config import ConfigError, load
 from crawler.redis.checks import ServerGone, ServerRefused, checked, complaint, permissions
-from crawler.redis.client import reason_of
+from crawler.redis.client import connected, reason_of
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from crawler.wiring.components.exchanging import redis_server
@@ -206,3 +207,30 @@ def test_a_file_with_a_password_that_is_not_utf_8_is_refused_with_its_key(tmp_pa
     loaded = load(None, overrides=settings, require_seeds=False)
     with pytest.raises(ConfigError, match=r"exchange\.password_file.*password can't be read: expected UTF-8"):
         redis_server(loaded)
+
+
+@in_event_loop
+async def test_a_password_that_has_changed_is_read_at_the_next_connection(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("first\n")
+    options = ("--user", "onceover", "on", "~*", "+@all")
+    with running_redis(*options, ">first") as server:
+        url = server.url.replace("unix://", "unix://onceover@")
+        settings = ['exchange.backend="redis"', f'exchange.url="{url}"', f'exchange.password_file="{file}"']
+        async with connected(redis_server(load(None, overrides=settings, require_seeds=False))) as client:
+            assert await client.ping()
+            server.kill()
+            server.start(*options, ">second")
+            with pytest.raises(RedisError):
+                await client.ping()
+            for _ in range(2):
+                with pytest.raises(RedisError) as refused:
+                    await client.ping()
+                assert "write the password that holds now into the file" in reason_of(refused.value)
+            file.unlink()
+            for _ in range(2):
+                with pytest.raises(RedisError, match=f"{file} can't be read: No such file"):
+                    await client.ping()
+            file.write_text("second\n")
+            assert await client.ping()
+            assert await client.acl_whoami() == "onceover"
