@@ -1,13 +1,15 @@
 """onceover set, reload"""
 
+import asyncio
 from pathlib import Path
 
 import click
 
 from crawler.cli.completion import complete_setting
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, go_on_command, named, of_daemon, show
-from crawler.control.replies import Reconfigured
-from crawler.control.requests import MAX_SETTINGS, Reload, Request, Set
+from crawler.control.client import connect
+from crawler.control.requests import MAX_SETTINGS, Reload, Set
+from crawler.disk.layout import read_layout
 from crawler.operate.settings.lines import change_lines
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Only check it, and say what would change.")
@@ -47,9 +49,15 @@ def reload(directory: Path, dry_run: bool, daemon: Daemon | None, as_json: bool)
     _ask(directory, Reload(dry_run=dry_run), daemon, as_json=as_json)
 
 
-def _ask(directory: Path, request: Request[Reconfigured], daemon: Daemon | None, *, as_json: bool) -> None:
-    with crawl_at(directory, daemon, to_change=True) as crawl:
-        changed = crawl.ask(request)
+def _ask(directory: Path, request: Set | Reload, daemon: Daemon | None, *, as_json: bool) -> None:
+    if daemon is None and _is_stopped_machine(directory):
+        # A crawl on many machines needs redis, which most crawls do without.
+        from crawler.operate.cluster.changing import change_stopped  # noqa: PLC0415 - see above
+
+        changed = asyncio.run(change_stopped(directory, request))
+    else:
+        with crawl_at(directory, daemon, to_change=True) as crawl:
+            changed = crawl.ask(request)
     lines = list(change_lines(changed))
     if changed.dry_run:
         lines.append("Nothing was changed: this was --dry-run.")
@@ -57,3 +65,12 @@ def _ask(directory: Path, request: Request[Reconfigured], daemon: Daemon | None,
         stop = f"onceover stop {named(directory, daemon)}"
         lines.append(f"To start again: {stop}, then {go_on_command(directory, daemon)}")
     show(changed, lines, as_json=as_json)
+
+
+def _is_stopped_machine(directory: Path) -> bool:
+    """Whether a directory is that of a machine of a crawl on many, and the machine does not run."""
+    layout = read_layout(directory)
+    if layout is None or layout.cluster is None:
+        return False
+    with connect(directory) as connection:
+        return connection is None

@@ -93,8 +93,8 @@ async def reconfigure(crawl: CrawlInParts, request: Set | Reload) -> Reconfigure
     layout = read_layout(crawl.directory)
     if layout is not None and layout.cluster is not None:
         raise Refused(
-            f"nothing was changed: a crawl on many machines changes its settings in all parts together. Run it, and "
-            f"then `onceover set {crawl.directory} KEY=VALUE`",
+            f"nothing was changed: the machine in {crawl.directory} has just stopped; repeat the command, which "
+            "changes the settings in Redis then",
             FAILED,
         )
     directory = CrawlDirectory(crawl.directory)

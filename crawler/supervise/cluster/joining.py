@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from config import Loaded, ServerUnusable
+from config import ConfigError, Loaded, ServerUnusable
 from crawler.cluster.decoding import why_retired
 from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.register import Register, find_generation
@@ -101,7 +101,15 @@ async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[
             register, cluster = await _find(reached, client, directory, on_wait)
             begin_machine(directory, cluster.identity, url=str(redis_server(reached)), prefix=prefix)
             use_suffixes_of(directory)
-            joined = Joined(reached, register, cluster, directory, version)
+            try:
+                joined = Joined(reached, register, cluster, directory, version)
+            except ConfigError:
+                on_wait(
+                    "This machine can't use the settings that Redis has for all machines. "
+                    f"`onceover set {path} KEY=VALUE` changes them; or change them in {directory.configuration}, and "
+                    f"use `onceover reload {path}`."
+                )
+                raise
             if joined.has_replaced:
                 on_wait(
                     f"{directory.configuration} had other settings than Redis has for all machines, and has these now. "

@@ -316,3 +316,43 @@ def test_what_names_no_crawl_is_refused(site: Site, tmp_path: Path) -> None:
     site.server.kill()
     assert_told(site.run("status"), AWAY, "can't be reached")
     site.server.start()
+
+
+@pytest.mark.parametrize(
+    ("key", "bad", "good"),
+    [("scope.exclude_places", '["xn--ü.de"]', '["b.de"]'), ("fetch.hosts", '{ "xn--ü.de" = "127.0.0.1" }', "{}")],
+)
+def test_settings_that_this_version_refuses_are_mended_while_no_machine_runs(
+    site: Site, key: str, bad: str, good: str
+) -> None:
+    site.init()
+    name = key.partition(".")[2]
+    before = site.identity().configuration
+    text = re.sub(rf"^{name} = .*$", f"{name} = {bad}", before, count=1, flags=re.MULTILINE)
+    assert site.ask(lambda register: register.replace_configuration(text, 2))
+    place = str(site.folder / "crawl")
+    start = ("crawl", "--cluster", site.server.url, "--dir", place)
+    assert_told(command_here(*start), USAGE, f"{key}: ", f"`onceover set {place} KEY=VALUE` changes them")
+    assert_told(command_here("set", place, "limits.pages=7"), USAGE, f"{key}: ")
+    site.open(0, A)
+    assert_told(command_here("set", place, f"{key}={good}"), FAILED, "nothing was changed", f"did a moment ago: {A}.")
+    site.release(0, A)
+    dry = command_here("set", place, f"{key}={good}", "--dry-run")
+    assert_told(dry, COMPLETE)
+    assert site.identity().configuration_version == 2
+
+    told = command_here("set", place, f"{key}={good}", "fetch.concurrency=5")
+    assert_told(told, COMPLETE)
+    assert key in told.out
+    found = site.identity()
+    assert found.configuration_version == 3
+    assert f"{name} = {good}" in found.configuration
+    assert "concurrency = 5" in found.configuration
+    file = site.folder / "crawl" / "crawl.toml"
+    assert file.read_text() == found.configuration
+
+    assert site.ask(lambda register: register.replace_configuration(text, 4))
+    assert_told(command_here(*start), USAGE, f"`onceover reload {place}`")
+    file.write_text(before)
+    assert_told(command_here("reload", place), COMPLETE)
+    assert site.identity().configuration == before
