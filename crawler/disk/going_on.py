@@ -22,6 +22,15 @@ def how_to_go_on(path: Path) -> str:
     return f"onceover {'demo' if is_demo(path) else 'crawl'} --dir {shlex.quote(str(path))}"
 
 
+def how_to_start_again(path: Path) -> str:
+    """The commands with which a crawl that runs begins again with settings that hold from its next start."""
+    layout, name = read_layout(path), shlex.quote(str(path))
+    if layout is not None and layout.cluster is not None:
+        machine = how_to_run_machine(path, layout.cluster)
+        return f"onceover cluster stop {name}, then on each machine what runs it there; here {machine}"
+    return f"onceover stop {name}, then {how_to_go_on(path)}"
+
+
 class _Start(msgspec.Struct):
     """What is read of the notes of the last start."""
 

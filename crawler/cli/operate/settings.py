@@ -9,6 +9,7 @@ from crawler.cli.completion import complete_setting
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, go_on_command, named, of_daemon, show
 from crawler.control.client import connect
 from crawler.control.requests import MAX_SETTINGS, Reload, Set
+from crawler.disk.going_on import how_to_start_again
 from crawler.disk.layout import read_layout
 from crawler.operate.settings.lines import change_lines
 
@@ -62,8 +63,8 @@ def _ask(directory: Path, request: Set | Reload, daemon: Daemon | None, *, as_js
     if changed.dry_run:
         lines.append("Nothing was changed: this was --dry-run.")
     elif changed.running and any(each.holds == "restart" for each in changed.changes):
-        stop = f"onceover stop {named(directory, daemon)}"
-        lines.append(f"To start again: {stop}, then {go_on_command(directory, daemon)}")
+        at_daemon = f"onceover stop {named(directory, daemon)}, then {go_on_command(directory, daemon)}"
+        lines.append(f"To start again: {how_to_start_again(directory) if daemon is None else at_daemon}")
     show(changed, lines, as_json=as_json)
 
 

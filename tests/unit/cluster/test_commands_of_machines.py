@@ -10,7 +10,7 @@ from config import Loaded, render_toml
 from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.values import Cluster
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.going_on import how_to_go_on
+from crawler.disk.going_on import how_to_go_on, how_to_start_again
 from crawler.disk.layout import read_layout, write_layout
 from crawler.engine import Ending
 from crawler.operate.cluster.reaching import settings_of_machine
@@ -118,6 +118,10 @@ def test_a_machine_goes_on_with_the_server_and_the_prefix_of_its_crawl(tmp_path:
     )
     assert_told(command_here("crawl", "--dir", str(directory)), REFUSED, go_on)
     assert how_to_go_on(tmp_path) == f"onceover crawl --dir {tmp_path}"
+    # `onceover stop` would leave the other machines running.
+    assert how_to_start_again(directory).startswith(f"onceover cluster stop {directory}, then on each machine ")
+    assert how_to_start_again(directory).endswith(f"here {go_on}")
+    assert how_to_start_again(tmp_path) == f"onceover stop {tmp_path}, then onceover crawl --dir {tmp_path}"
 
 
 def _reached(url: str) -> Loaded:
