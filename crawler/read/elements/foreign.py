@@ -19,18 +19,17 @@ _STYLES: Final = (
     "cursor",
 )
 """Presentation attributes of SVG whose value may be a URL."""
-_URL: Final = re.compile(rb"url\((?>(?:[\t\n\f\r \"']|&quot;|&#3[49];)*)(?!#)")
-_BEFORE_URL: Final = re.compile(rb"(?:%b)[\t\n\f\r ]*=[\t\n\f\r ]*[\"']?[\t\n\f\r ]*\Z" % "|".join(_STYLES).encode())
-_LONGEST_BEFORE: Final = 40
+_STYLED: Final = re.compile(
+    rb"=(?=(?>[\t\n\f\r ]*)(?:[\"'](?>[\t\n\f\r ]*))?url\((?>(?:[\t\n\f\r \"']|&quot;|&#3[49];)*)(?!#))"
+    rb"(?:%b|(?<=[\t\n\f\r ]=))" % b"|".join(b"(?<=%b=)" % name.encode() for name in _STYLES)
+)
+"""Such an attribute whose URL is outside of the page, or any with white space before its `=`."""
 
 
 def may_style_shapes(lower: bytes, /) -> bool:
     """Whether elements of SVG may have presentation attributes with a URL outside of the page. `lower` is the page in
     lower case."""
-    return b"<svg" in lower and any(
-        _BEFORE_URL.search(lower, max(0, found.start() - _LONGEST_BEFORE), found.start())
-        for found in _URL.finditer(lower)
-    )
+    return b"<svg" in lower and b"url(" in lower and _STYLED.search(lower) is not None
 
 
 def read_shapes(reader: ElementReader[Any], elements: Iterable[Attributes], /) -> None:

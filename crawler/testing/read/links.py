@@ -228,6 +228,8 @@ class LinkTests(HtmlExtractorSuite):
             assert hrefs(found, LinkKind.CSS) == hrefs(found)
         assert hrefs(self.read("<svg fill='url(a)'><g><svg mask='url(b)'/></g></svg>")) == ["a", "b"]
         assert hrefs(self.read("<svg><path fill='url(#a)'/><path fill=\"url('#b')\"/></svg><a href=x>y</a>")) == ["x"]
+        for attribute in (f"fill={' ' * 50}'url(a)'", f"fill{' ' * 50}=url(a)", f"fill='{' ' * 50}url(a)'"):
+            assert hrefs(self.read(f"<svg><path {attribute} /></svg>")) == ["a"]
 
     def test_any_element_of_mathml_may_be_a_link(self) -> None:
         html = (
