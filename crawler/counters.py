@@ -4,7 +4,7 @@ from collections import Counter
 
 import msgspec
 
-from crawler.page import Failure, Fetched, Page, Redirect
+from crawler.page import READ_IN_PART, Extract, Failure, Fetched, Page, Redirect
 
 
 class InFlight(msgspec.Struct):
@@ -29,6 +29,7 @@ class Counters:
         "in_flight",
         "links",
         "pages",
+        "read_in_part",
         "redirects",
         "refused",
         "responses",
@@ -54,6 +55,8 @@ class Counters:
         """URLs that the crawl has given up."""
         self.excluded: Counter[str] = Counter()
         """URLs that a rule excludes, by rule."""
+        self.read_in_part = 0
+        """Documents of which only a part was read, because there was too much to parse."""
         self.links = 0
         """Links in scope; a link counts again on each page that has it."""
         self.admitted = 0
@@ -67,6 +70,11 @@ class Counters:
     def count_new(self, links: int, /) -> None:
         """Count links that were new."""
         self.admitted += links
+
+    def count_read(self, extract: Extract | None, /) -> None:
+        """Count what was read of a document."""
+        if extract is not None and extract.error is not None and extract.error.startswith(READ_IN_PART):
+            self.read_in_part += 1
 
     def count_response(self, fetched: Fetched, /) -> None:
         """Count what came of a request. A failure is none."""

@@ -233,6 +233,7 @@ class Pipeline:
         content = await self._reader.read(page, parent=lease.url, of_origin=of_origin)
         await keep_in_step()
         sha1, discovered = content.sha1, content.discovered
+        self.counters.count_read(content.extract)
         if discovered is not None:
             self._count_links(discovered)
         record = fetched_record(

@@ -8,7 +8,7 @@ import msgspec
 
 from crawler.counters import Counters
 from crawler.page import ConnectionCounts
-from crawler.status import Status, duration, figure, number_of, rate, row_lines, size, status_of
+from crawler.status import Status, duration, figure, number_of, rate, read_in_part_text, row_lines, size, status_of
 from frontier import FrontierStats
 from visited import VisitedStats
 
@@ -163,6 +163,8 @@ def _common_rows(status: Status) -> list[tuple[str, str]]:
         rows.append(("TLS", _tls(status.connections)))
     if status.links:
         rows.append(("links", f"{status.links:,} in scope, {status.admitted:,} of them new"))
+    if status.read_in_part:
+        rows.append(("cut", read_in_part_text(status.read_in_part)))
     if status.refused:
         rows.append(("refused", f"{_counts(status.refused)} (links)"))
     if status.failures or status.failed or status.retries:

@@ -42,6 +42,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     links_wait: str | None = None
     """Why links do not reach other parts, in words; None while they do."""
     connections: ConnectionCounts = ConnectionCounts()
+    read_in_part: int = 0
+    """Documents of which only a part was read, because there was too much to parse."""
 
 
 def status_of(
@@ -70,6 +72,7 @@ def status_of(
         admitted=counters.admitted,
         refused=dict(counters.refused),
         robots_asked=counters.robots_asked,
+        read_in_part=counters.read_in_part,
         frontier=frontier,
         visited=visited,
         waiting=why_waiting(frontier, list(counters.in_flight.values()), monotonic=monotonic),
@@ -138,6 +141,10 @@ def host_of(queue_key: str) -> str:
 def number_of(count: int, noun: str, plural: str | None = None) -> str:
     """A count with its noun: 1 URL, 2,000 URLs."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def read_in_part_text(count: int) -> str:
+    return f"{number_of(count, 'document')} had too much to parse, so only a part was read"
 
 
 def name_parts(numbers: Collection[int]) -> str:

@@ -22,7 +22,7 @@ All values but the last two are frozen. Every room may import them, from here.
 from crawler.page.connections import ConnectionCounts
 from crawler.page.content import Content, Wanted
 from crawler.page.digests import body_digest, body_sha1, digest_text
-from crawler.page.extract import Extract
+from crawler.page.extract import READ_IN_PART, Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, TRANSIENT_FAILURES, FailureKind
 from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, Link, LinkDetail, LinkKind
 from crawler.page.moments import rfc3339
@@ -53,6 +53,7 @@ __all__ = [
     "HOST_FAILURES",
     "MULTIPLE_CHOICES",
     "NO_USAGE",
+    "READ_IN_PART",
     "REDIRECTS",
     "REFUSALS",
     "REPEAT_REASONS",

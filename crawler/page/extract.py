@@ -1,11 +1,15 @@
 """What an extractor reads from a page."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from crawler.page.links import Link
 from crawler.page.preference import Preference
+
+READ_IN_PART: Final = "too much to parse"
+"""How the error of an extract begins if the page has more than is read of a page."""
 
 
 class Extract(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import chain, islice
 from typing import Final
 
-from crawler.page import Link, LinkKind
+from crawler.page import READ_IN_PART, Link, LinkKind
 from crawler.read.css import css_urls
 from crawler.read.elements.element_reader import MAX_LINKS
 from crawler.read.elements.hostile import readable_bytes
@@ -40,7 +40,7 @@ def _links_of_svg(svg: bytes, url: str, read_html: ReadHtml) -> Listing:
     """Links of an SVG document, in UTF-8. It is cut before it is rewritten, which takes time for each tag."""
     readable = readable_bytes(svg)
     links = read_html(xhtml_to_html(svg[:readable]).decode("utf-8", "replace"), url)
-    return Listing(links, None if readable == len(svg) else f"too much to parse: read the first {readable} bytes")
+    return Listing(links, None if readable == len(svg) else f"{READ_IN_PART}: read the first {readable} bytes")
 
 
 def _links_of_text(body: bytes, encoding: Encoding, url: str) -> Listing:

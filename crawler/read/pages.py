@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from crawler.page import EMBEDDED, Extract, Link, LinkKind, Page, Preference
+from crawler.page import EMBEDDED, READ_IN_PART, Extract, Link, LinkKind, Page, Preference
 from crawler.preferences.directives import robots_tag_words
 from crawler.preferences.judging import META
 from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
@@ -56,7 +56,7 @@ class _Growth:
         self._left += _GROWTH * len(html)
         self._tags_left -= taken.count(b"<")
         if len(taken) < len(html):
-            self.trouble = "too much to parse: did not read all HTML within it"
+            self.trouble = f"{READ_IN_PART}: did not read all HTML within it"
         return taken
 
     def resolve(self, links: Iterable[Link], base: str, /) -> Iterator[Link]:
@@ -148,7 +148,7 @@ class PageReader:
             noindex="noindex" in robots,
             preferences=_preferences(reader) if reader.robots or TDM_RESERVATION.name in meta else (),
             simhash=simhash,
-            error=f"too much to parse: read the first {readable} bytes" if readable < size else growth.trouble,
+            error=f"{READ_IN_PART}: read the first {readable} bytes" if readable < size else growth.trouble,
         )
 
     def _simhash(self, text: bytes, *, is_markup: bool) -> int | None:

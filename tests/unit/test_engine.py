@@ -32,6 +32,8 @@ from crawler.page import (
 )
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
+from crawler.read.elements.hostile import MAX_TAGS
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.seams import NotTaken
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, Lease, Since, UrlState
@@ -451,6 +453,15 @@ async def test_a_page_that_always_breaks_off_is_tried_again_and_then_done_and_it
     assert record.message == "closed before it was whole"
     assert engine.counters.failures == {"disconnected": 3}
     assert (engine.counters.retries, engine.counters.failed, engine.counters.pages) == (2, 0, 2)
+
+
+@in_virtual_time
+async def test_pages_of_which_only_a_part_was_read_are_counted() -> None:
+    xhtml = page(SEED, ["<b/>" * (MAX_TAGS + 1)], headers=[(b"Content-Type", b"application/xhtml+xml")])
+    rig = Rig({SEED: xhtml})
+    rig.extractor = lexbor_extractor()
+    engine = await rig.run()
+    assert (engine.counters.pages, engine.counters.read_in_part) == (1, 1)
 
 
 @in_virtual_time

@@ -11,7 +11,8 @@ from crawler.cli.run.diagnostics import Lines
 from crawler.cli.run.drawing import Drawing, table
 from crawler.cli.run.streams import LastingStream
 from crawler.counters import Counters
-from crawler.progress import Gauge, line, summary
+from crawler.page import READ_IN_PART, Extract
+from crawler.progress import Gauge, line, rows_of, summary
 from crawler.status import Status
 from crawler.testing.loops import in_virtual_time
 from tests.frontier_stats import frontier_stats
@@ -95,6 +96,16 @@ def test_a_line_says_all_that_matters_with_units() -> None:
     )
     waiting = msgspec.structs.replace(STATUS, waiting="the only host rests", failures={}, failed=0)
     assert line(waiting).endswith(" · the only host rests")
+
+
+def test_documents_that_were_read_in_part_are_counted() -> None:
+    counters = Counters()
+    for error in (None, "KeyError: x", f"{READ_IN_PART}: read the first 5 bytes", f"{READ_IN_PART}: of 2 kinds"):
+        counters.count_read(Extract(content_type="text/html", base_url="http://a.test/", error=error))
+    counters.count_read(None)
+    status = Gauge(counters, lambda: FRONTIER, lambda: BLOOM).status()
+    assert ("cut", "2 documents had too much to parse, so only a part was read") in rows_of(status)
+    assert "cut" not in dict(rows_of(STATUS))
 
 
 def test_a_summary_is_compact_and_keeps_to_the_width() -> None:

@@ -106,6 +106,7 @@ def sum_statuses(parts: Mapping[int, Status]) -> Status:
         waiting=_why_waiting(parts),
         links_wait=_why_links_wait(parts),
         connections=_sum_connections([each.connections for each in runs]),
+        read_in_part=sum(each.read_in_part for each in runs),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from crawler.operate.report.forms import External, HostRow, HostTable, Times
 from crawler.operate.report.visits import Visit
-from crawler.page import LinkKind, Settled, counts_as_page
+from crawler.page import READ_IN_PART, LinkKind, Settled, counts_as_page
 from crawler.url.urls import host_of
 
 MAX_HOSTS: Final = 100_000
@@ -101,7 +101,7 @@ class Totals:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.pages = self.failed = self.excluded = self.visits = 0
+        self.pages = self.failed = self.excluded = self.visits = self.read_in_part = 0
         self.bytes_received = self.bytes_decoded = 0
         self.statuses, self.failures, self.exclusions = CountsByName(), CountsByName(), CountsByName()
         self.refused, self.types, self.depths = CountsByName(), CountsByName(), CountsByName()
@@ -134,6 +134,7 @@ class Totals:
     def _add_content(self, visit: Visit) -> None:
         if counts_as_page(visit):
             self.types.add(visit.content_type or UNKNOWN)
+        self.read_in_part += visit.message is not None and READ_IN_PART in visit.message
         for rule, count in (visit.refused or {}).items():
             self.refused.add(rule, count)
 

@@ -69,6 +69,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Pages by their distance from a seed, in links."""
     external: External | None = None
     """None if none was checked."""
+    read_in_part: int | None = None
+    """Documents of which only a part was read, as too much to parse; None if only the ledger tells."""
 
 
 class Activity(msgspec.Struct, frozen=True, kw_only=True):

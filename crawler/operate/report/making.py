@@ -132,4 +132,5 @@ def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -
         types=totals.types.counts() if has_records else {},
         depths=totals.depths.counts() if has_records else {},
         external=counted.checks.found(),
+        read_in_part=totals.read_in_part if has_records else None,
     )

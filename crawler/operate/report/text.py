@@ -25,7 +25,7 @@ from crawler.operate.report.forms import (
     Report,
     Summary,
 )
-from crawler.status import duration, number_of, row_lines, size
+from crawler.status import duration, number_of, read_in_part_text, row_lines, size
 
 NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
 _JOINERS: Final = "\u00ad\u200c\u200d"
@@ -75,6 +75,8 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
         rows.append(
             ("pruned", f"{number_of(summary.pruned, 'old record was', 'old records were')} deleted, and not counted")
         )
+    if summary.read_in_part:
+        rows.append(("cut", read_in_part_text(summary.read_in_part)))
     if (external := summary.external) is not None:
         reasons = f" ({_counts(external.exclusions)})" if external.exclusions else ""
         texts = [

@@ -32,6 +32,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     received_bytes: int | None = None
     size_bytes: int | None = None
     refused: dict[str, int] | None = None
+    message: str | None = None
 
 
 def recorded_visits(extents: Extents) -> Iterator[Visit]:

@@ -96,6 +96,10 @@ def test_the_queue_that_wakes_next_is_that_of_the_part_where_it_wakes_first() ->
     assert found.next_visit_s == 7.0
 
 
+def test_documents_that_parts_read_in_part_are_counted_together() -> None:
+    assert sum_statuses({0: status(read_in_part=2), 1: status(read_in_part=3)}).read_in_part == 5
+
+
 def test_what_all_parts_say_is_said_once() -> None:
     assert same_of_all({0: None, 1: None}) is None
     assert same_of_all({0: "night", 1: "night"}) == "night"

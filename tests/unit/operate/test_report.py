@@ -18,6 +18,7 @@ from crawler.operate.report.counting import MAX_NAMES, OTHERS, Checks, CountsByN
 from crawler.operate.report.forms import External, Report
 from crawler.operate.report.text import host_tables, printable
 from crawler.operate.report.visits import Visit
+from crawler.page import READ_IN_PART
 from crawler.write.records import record_files
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make
 
@@ -46,8 +47,9 @@ def report_of(crawl: StoredCrawl, *arguments: str) -> Report:
 
 
 def test_each_url_counts_by_what_became_of_it() -> None:
+    cut = f"broke off; {READ_IN_PART}: read the first 5 bytes"
     totals, hosts = counted(
-        visit(second=10, duration_s=0.5, received_bytes=100, size_bytes=300, refused={"scope": 2}),
+        visit(second=10, duration_s=0.5, received_bytes=100, size_bytes=300, refused={"scope": 2}, message=cut),
         visit(second=40, duration_s=1.5, received_bytes=50, size_bytes=60, refused={"scope": 1, "robots": 1}),
         visit(second=50, status=304),
         visit("http://b.test/", second=20, status=301),
@@ -56,7 +58,7 @@ def test_each_url_counts_by_what_became_of_it() -> None:
         visit("http://c.test/", status=None, state="excluded", reason="robots"),
         visit("http://d.test/sitemap.xml", second=45, kind="sitemap"),
     )
-    assert (totals.pages, totals.failed, totals.excluded) == (3, 1, 1)
+    assert (totals.pages, totals.failed, totals.excluded, totals.read_in_part) == (3, 1, 1, 1)
     assert (totals.bytes_received, totals.bytes_decoded) == (150, 360)
     assert totals.statuses.counts() == {"200": 3, "301": 1, "304": 1, "404": 1}
     assert (totals.failures.counts(), totals.exclusions.counts()) == ({"dns": 1}, {"robots": 1})
@@ -130,6 +132,7 @@ def test_without_records_the_ledger_tells_as_much_as_it_knows(tmp_path: Path) ->
     found = report_of(crawl)
     assert found.source == "ledger"
     summary = found.summary
+    assert (before.read_in_part, summary.read_in_part) == (0, None)
     assert (summary.pages, summary.failures, summary.statuses) == (PAGES, before.failures, before.statuses)
     assert (summary.bytes_received, summary.refused) == (None, None)
     assert "this is what its ledger tells" in crawl.do("report").out
