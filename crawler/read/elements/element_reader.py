@@ -115,13 +115,14 @@ class ElementReader(Generic[Node]):
         """Whether the element belongs to SVG, whatever its name means in HTML."""
         return self._has_svg and self._is_within_svg(node)
 
-    def _is_within_svg(self, node: Node) -> bool:
+    def _is_within_svg(self, node: Node, *, through_all: bool = False) -> bool:
+        """`through_all`: other elements than containers of SVG may lie between."""
         for tag in islice(self._tags_around(node), self._container_budget):
             self._container_budget -= 1
             name = tag.lower()
-            if name not in _SVG_CONTAINERS:
+            if name == "svg" or not (through_all or name in _SVG_CONTAINERS):
                 return name == "svg"
-        return True
+        return not through_all or self._container_budget == 0
 
     def _append(self, href: str, kind: LinkKind, text: str, rel: str | None) -> None:
         self._href_budget -= len(href)
@@ -188,6 +189,11 @@ class ElementReader(Generic[Node]):
         # Most point into the same document, whatever its base.
         if href and not href.lstrip(WHITE_SPACE).startswith("#"):
             self.add(href, LinkKind.EMBED)
+
+    def svg_reference_within(self, attributes: Attributes, node: Node) -> None:
+        # Outside of SVG it has no meaning.
+        if self._has_svg and self._is_within_svg(node, through_all=True):
+            self.svg_reference(attributes, node)
 
     def svg_image(self, attributes: Attributes, node: Node) -> None:
         # Outside of SVG, <image> means <img>, but not all parsers know that.

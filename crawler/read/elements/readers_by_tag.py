@@ -48,7 +48,7 @@ _READERS: Final[dict[str, ReadElement]] = {
     **{tag: _outside_svg(read_element) for tag, read_element in _HTML_READERS.items()},
     "a": ElementReader.anchor,
     "amp-img": ElementReader.image,
-    "feimage": ElementReader.svg_reference,
+    "feimage": ElementReader.svg_reference_within,
     "html": ElementReader.html,
     "image": ElementReader.svg_image,
     "img": ElementReader.image,
@@ -56,7 +56,7 @@ _READERS: Final[dict[str, ReadElement]] = {
     "script": ElementReader.script,
     "style": ElementReader.style,
     "title": ElementReader.title_element,
-    "use": ElementReader.svg_reference,
+    "use": ElementReader.svg_reference_within,
 }
 
 ELEMENTS: Final = frozenset(_READERS)

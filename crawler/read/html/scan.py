@@ -66,5 +66,5 @@ def scan(document: Document, /) -> ElementReader[str] | None:
 
 @lru_cache(maxsize=8)
 def _readers(options: Options) -> dict[str, ReadElement]:
-    # <image> occurs in SVG only; otherwise the scan has given up.
-    return readers_by_tag(options) | {"image": ElementReader.svg_reference}
+    # These occur in SVG only; otherwise the scan has given up.
+    return readers_by_tag(options) | dict.fromkeys(("feimage", "image", "use"), ElementReader.svg_reference)

@@ -209,9 +209,9 @@ class LinkTests(HtmlExtractorSuite):
     def test_references_of_svg_are_links(self) -> None:
         html = (
             "<a xlink:href=no>outside</a><svg><a xlink:href=a1>x</a><g><a href=a2 xlink:href=no>y</a></g>"
-            "<a href xlink:href=no>z</a><use xlink:href='s.svg#icon'/><use href=t.svg#icon /><use href='#here'/>"
+            "<a href xlink:href=no>z</a><use xlink:href='s.svg#icon'/><x><use href=t.svg#icon /></x><use href='#here'/>"
             "<use xlink:href=' #here'/><image href=i1 /><image xlink:href=i2 /><feImage xlink:href=i3 /></svg>"
-            "<image src=i4><template><svg><use href=no /></svg></template>"
+            "<image src=i4><template><svg><use href=no /></svg></template><feImage href=no /><use href=no />"
         )
         for found in (self.read(html), self.read(html + "<p>text" * 3000)):
             assert hrefs(found, LinkKind.LINK) == ["a1", "a2", ""]
