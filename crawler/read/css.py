@@ -34,11 +34,14 @@ def _token() -> re.Pattern[str]:
 _LINK: Final = re.compile(r"[uUsS@](?:[rR][lLcC]\(|[iI][mM][pP]|[eE][tT]\()")
 _END_OF_DECLARATION: Final = re.compile("[;{}]")
 _WHITE_SPACE: Final = "\t\n\f\r "
+_ESCAPED_LETTER: Final = re.compile(r"\\(?:0{0,4}[4-7][0-9a-fA-F](?![0-9a-fA-F])|[g-zG-Z])")
 _ESCAPE: Final = re.compile(r"\\(?:([0-9a-fA-F]{1,6})[\t\n\f\r ]?|\n|(.))", re.DOTALL)
 
 
 def css_urls(text: str, /) -> Iterator[str]:
     """URLs in document order, as written, with escapes resolved."""
+    if _ESCAPED_LETTER.search(text) is not None:
+        text = _ESCAPE.sub(_unescape_in_name, text)
     if _LINK.search(text) is None:
         return
     expected_at = -1
@@ -69,6 +72,14 @@ def _clean(raw: str) -> Iterator[str]:
     # Of CSS, `#here` is always in the document itself, whatever its base.
     if url and url[0] != "#":
         yield url
+
+
+def _unescape_in_name(match: re.Match[str]) -> str:
+    r"""A letter, as in `\75rl(…)`; or else the escape, which no letter behind it can extend."""
+    character = _unescape(match)
+    if character.isascii() and character.isalpha():
+        return character
+    return f"{match[0]} " if match[1] and match[0][-1] not in _WHITE_SPACE else match[0]
 
 
 def _unescape(match: re.Match[str]) -> str:

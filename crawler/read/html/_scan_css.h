@@ -123,7 +123,9 @@ walk_css(scan *self, const byte *from, const byte *end)
             TRY(meet_function(self, &at, end, &expected));
             break;
         case '\\':
-            /* An escaped character in a name begins no string, comment or function. */
+            /* An escaped character in a name begins no string, comment or function. css.py reads escaped letters. */
+            if (at < end && (is(*at, LETTER) || *at == '0' || (*at >= '4' && *at <= '7')))
+                return GIVES_UP;
             at += at < end && *at != '\n';
             break;
         case '@':
