@@ -99,6 +99,7 @@ class WarcSink:
         self._earlier: _Earlier | None = None
         self._threads = asyncio.Semaphore(_THREADS)
         self._file: AppendFile | None = None
+        self._name = ""
         self._is_over = False
         self._refers_from = 0
         self._index: OpenIndex | None = None
@@ -150,7 +151,7 @@ class WarcSink:
                 break
         file = self._append(group)
         await file.settle()
-        self._remember(group, fetched, serial_of(file.path))
+        self._remember(group, fetched, file)
 
     async def _make_room(self, size: int) -> None:
         """End the file if so many bytes do not fit into it, or if a new one has to begin."""
@@ -197,8 +198,7 @@ class WarcSink:
     def _append(self, group: Group) -> AppendFile:
         if self._file is None:
             self._file = self._new_file()
-        name = final_path(self._file.path).name
-        size = self._file.size
+        name, size = self._name, self._file.size
         info = self._info.record(name, size)
         self._file.append(info, *group.chunks)
         if info:
@@ -214,6 +214,7 @@ class WarcSink:
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}"
         archive = self._directory / f"{self._options.prefix}-{stamp}-{self._serial:05d}.warc.gz"
         self._serial += 1
+        self._name = archive.name
         if self._options.index:
             self._index = OpenIndex(archive)
         path = archive.with_name(archive.name + OPEN)
@@ -245,11 +246,12 @@ class WarcSink:
             self._sorting.add(sorting)
             sorting.add_done_callback(self._sorting.discard)
 
-    def _remember(self, group: Group, fetched: Fetched, serial: int) -> None:
+    def _remember(self, group: Group, fetched: Fetched, file: AppendFile) -> None:
         if not self._options.revisits or group.payload_digest is None or group.payload_digest in self._known:
             return
         if group.original is None or _received(fetched) < self._options.dedupe_min_bytes:
             return
+        serial = serial_of(file.path)
         if serial < self._refers_from:  # the archive has begun anew meanwhile
             return
         if len(self._known) >= self._options.revisits:

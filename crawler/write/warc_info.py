@@ -28,11 +28,8 @@ class WarcInfo:
     def begin(self) -> None:
         """Begin a file."""
         [self._urn] = new_urns(1)
+        self.identifier = f"<urn:{self._urn}>"
         self._written_at: int | None = None
-
-    @property
-    def identifier(self) -> str:
-        return f"<urn:{self._urn}>"
 
     def tell(self, facts: Mapping[str, str], /) -> None:
         """What holds from now on."""
