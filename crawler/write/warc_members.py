@@ -9,6 +9,7 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
+from string import hexdigits
 from typing import Final
 
 from isal import isal_zlib
@@ -51,14 +52,12 @@ def member(kind: str, lines: str, *block: bytes, level: int, urn: str) -> list[b
 
 
 def new_urns(count: int) -> list[str]:
-    """As many random UUIDs, drawn at once, in the form `uuid:…` (RFC 9562, version 4)."""
-    # A `uuid.UUID` takes six times as long.
-    drawn = os.urandom(16 * count).hex()
-    return [
-        f"uuid:{drawn[at : at + 8]}-{drawn[at + 8 : at + 12]}-4{drawn[at + 13 : at + 16]}"
-        f"-{_VARIANT[drawn[at + 16]]}{drawn[at + 17 : at + 20]}-{drawn[at + 20 : at + 32]}"
-        for at in range(0, len(drawn), 32)
-    ]
+    """At most 16 UUIDs that are random but for their last digit, in which they differ: `uuid:…` (RFC 9562, version 4).
+    Those of the records of a page share a draw, because 118 random bits are enough, and what repeats takes less space.
+    """
+    drawn = os.urandom(16).hex()
+    most = f"uuid:{drawn[:8]}-{drawn[8:12]}-4{drawn[13:16]}-{_VARIANT[drawn[16]]}{drawn[17:20]}-{drawn[20:31]}"
+    return [most + digit for digit in hexdigits[:count]]
 
 
 def _compress(parts: list[bytes], level: int) -> list[bytes]:
