@@ -1,7 +1,6 @@
-"""What the metadata record of a page or exchange says. Pure."""
+"""What the metadata record of a page or exchange says, in lines. Pure."""
 
 from crawler.page import Failure, Fetched, Link, LinkKind, Page, PageRecord
-from crawler.write.warc_members import Field
 
 FAILURE = "failure"
 """The field of a metadata record that says why there is no usable response."""
@@ -12,24 +11,28 @@ NO_SCREENSHOT = "screenshotFailed"
 """The field for each screenshot that was wanted and is missing: its kind, and why."""
 
 
-def facts_of_page(fetched: Fetched, record: PageRecord) -> list[Field]:
-    facts = [("recordNumber", str(record.number))]
+def facts_of_page(fetched: Fetched, record: PageRecord) -> list[str]:
+    facts = [f"recordNumber: {record.number}"]
     if record.via:
-        facts.append(("via", record.via))
-    facts += [("kind", record.kind), ("depth", str(record.depth)), *facts_of_fetch(fetched)]
+        facts.append(f"via: {record.via}")
+    facts += f"kind: {record.kind}", f"depth: {record.depth}"
+    facts += facts_of_fetch(fetched)
     if record.rendering:
-        facts.append(("rendering", record.rendering))
+        facts.append(f"rendering: {record.rendering}")
     if record.charset:
-        facts.append(("charsetForLinkExtraction", record.charset))
+        facts.append(f"charsetForLinkExtraction: {record.charset}")
     if record.attempts > 1:
-        facts.append(("attempts", str(record.attempts)))
+        facts.append(f"attempts: {record.attempts}")
     for each in record.preferences or ():
-        facts.append(("preference", f"{each.signal} ({each.source}): {each.value}"))
+        facts.append(f"preference: {each.signal} ({each.source}): {each.value}")
     if record.refused_for:
-        facts.append(("refusedFor", " ".join(record.refused_for)))
+        facts.append(f"refusedFor: {' '.join(record.refused_for)}")
     if isinstance(fetched, Page):
-        facts += [(OUTLINK, _outlink(each)) for each in fetched.links]
-        facts += [(NO_SCREENSHOT, f"{each.kind}: {each.failure}") for each in fetched.screenshots if each.failure]
+        for link in fetched.links:
+            facts.append(f"{OUTLINK}: {_outlink(link)}")
+        for shot in fetched.screenshots:
+            if shot.failure:
+                facts.append(f"{NO_SCREENSHOT}: {shot.kind}: {shot.failure}")
     return facts
 
 
@@ -38,8 +41,8 @@ def _outlink(link: Link) -> str:
     return f"{link.href} {hop} {link.kind} {link.rel}".rstrip()
 
 
-def facts_of_fetch(fetched: Fetched) -> list[Field]:
-    facts = [("fetchTimeMs", str(round(fetched.duration_s * 1000)))]
+def facts_of_fetch(fetched: Fetched) -> list[str]:
+    facts = [f"fetchTimeMs: {round(fetched.duration_s * 1000)}"]
     if isinstance(fetched, Failure):
-        facts += [(FAILURE, fetched.kind), ("message", fetched.message)]
+        facts += f"{FAILURE}: {fetched.kind}", f"message: {fetched.message}"
     return facts

@@ -21,16 +21,9 @@ _PIECE_BYTES: Final = 1 << 20
 _LINE_BREAKS: Final = re.compile(r"[\r\n]+[ \t]*")
 _VARIANT: Final = {f"{digit:x}": "89ab"[digit & 3] for digit in range(16)}
 
-Field = tuple[str, str]
-
-
-def lines_of(fields: Sequence[Field]) -> str:
-    """A line `name: value` for each field. A value must not begin a field of its own, so it is put on one line."""
-    return joined([f"{name}: {value}" for name, value in fields])
-
 
 def joined(lines: Sequence[str]) -> str:
-    """The lines, each of which is made one line, with their ends."""
+    """The lines `name: value` with their ends. A value must not begin a field of its own, so each is made one line."""
     text = "\r\n".join(lines) + "\r\n" if lines else ""
     if text.count("\n") != len(lines) or text.count("\r") != len(lines):
         text = "".join([_LINE_BREAKS.sub(" ", line) + "\r\n" for line in lines])
@@ -42,8 +35,8 @@ def encoded(text: str) -> bytes:
 
 
 def member(kind: str, lines: str, *block: bytes, level: int, urn: str) -> list[bytes]:
-    """One WARC record as one gzip member. `lines` are its other headers, as `lines_of` makes them: most are those
-    of all records of a page. The result and `block` are in pieces."""
+    """One WARC record as one gzip member. `lines` are its other headers, as `joined` makes them: most are those of
+    all records of a page. The result and `block` are in pieces."""
     head = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:{urn}>\r\n{lines}"
         f"Content-Length: {sum(map(len, block))}\r\nWARC-Block-Digest: {body_digest(*block)}\r\n\r\n"

@@ -23,7 +23,7 @@ from crawler.page import (
 from crawler.write.cdxj.lines import REVISIT, CaptureFacts
 from crawler.write.warc_facts import facts_of_fetch, facts_of_page
 from crawler.write.warc_http import request_head, response_head
-from crawler.write.warc_members import Field, encoded, lines_of, member, new_urns
+from crawler.write.warc_members import encoded, joined, member, new_urns
 
 TEXT = "text/plain; charset=utf-8"
 """The type of a conversion with the main text of a page; that of a rendered document is HTML."""
@@ -34,7 +34,7 @@ PURPOSE_FIELD = "X-Onceover-Purpose"
 
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-_RESPONSE_TYPE: Final = ("Content-Type", "application/http; msgtype=response")
+_RESPONSE_TYPE: Final = "Content-Type: application/http; msgtype=response"
 _REQUEST_TYPE: Final = "Content-Type: application/http; msgtype=request\r\n"
 _FIELDS_TYPE: Final = "Content-Type: application/warc-fields\r\n"
 _TRUNCATIONS = ("length", "time", "disconnect")
@@ -84,7 +84,7 @@ Answer = Page | Redirect | NotModified
 class _Subject(msgspec.Struct, frozen=True, kw_only=True):
     """What records belong to."""
 
-    marks: tuple[Field, ...]
+    marks: tuple[str, ...]
     """The headers that say so."""
     facts: bytes
     """What the metadata record says."""
@@ -108,8 +108,8 @@ def page_group(
     page and, `with_text`, its main text, and as resources its screenshots. Of a failure without an answer: the metadata
     alone."""
     subject = _Subject(
-        marks=((NUMBER_FIELD, str(record.number)), ("WARC-Warcinfo-ID", warcinfo_id)),
-        facts=encoded(lines_of(facts_of_page(fetched, record))),
+        marks=(f"{NUMBER_FIELD}: {record.number}", f"WARC-Warcinfo-ID: {warcinfo_id}"),
+        facts=encoded(joined(facts_of_page(fetched, record))),
         content_type=record.content_type,
         digest=record.digest,
         text=record.main_text if with_text else None,
@@ -126,8 +126,8 @@ def exchange_group(
     warcinfo_id: str,
 ) -> Group:
     """The records of what was asked for another purpose than a page."""
-    facts = lines_of([("purpose", purpose), *facts_of_fetch(fetched)])
-    marks = ((PURPOSE_FIELD, purpose), ("WARC-Warcinfo-ID", warcinfo_id))
+    facts = joined([f"purpose: {purpose}", *facts_of_fetch(fetched)])
+    marks = (f"{PURPOSE_FIELD}: {purpose}", f"WARC-Warcinfo-ID: {warcinfo_id}")
     subject = _Subject(marks=marks, facts=encoded(facts))
     return _group(fetched, subject, level=level, find=find)
 
@@ -171,7 +171,7 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _conversion(fetched, main_id, common, level=level)
     if subject.text is not None:
-        lines = common + lines_of([("WARC-Refers-To", main_id), ("Content-Type", TEXT)])
+        lines = common + joined([f"WARC-Refers-To: {main_id}", f"Content-Type: {TEXT}"])
         [urn] = new_urns(1)
         chunks += member("conversion", lines, encoded(subject.text), level=level, urn=urn)
     for each in fetched.screenshots if isinstance(fetched, Page) else ():
@@ -190,10 +190,10 @@ def _length(chunks: Sequence[bytes]) -> int:
 
 def _common(fetched: Answer | Failure, date: str, subject: _Subject, *, url: str | None = None) -> str:
     """The headers of all records of a group, or of one that has another URL."""
-    common = [("WARC-Date", date), ("WARC-Target-URI", url or fetched.url), *subject.marks]
+    common = [f"WARC-Date: {date}", f"WARC-Target-URI: {url or fetched.url}", *subject.marks]
     if fetched.ip:
-        common.append(("WARC-IP-Address", fetched.ip))
-    return lines_of(common)
+        common.append(f"WARC-IP-Address: {fetched.ip}")
+    return joined(common)
 
 
 def _declared_type(fetched: Answer) -> str | None:
@@ -203,27 +203,27 @@ def _declared_type(fetched: Answer) -> str | None:
     return None
 
 
-def warcinfo(file_name: str, facts: Sequence[Field], *, now: float, level: int, urn: str | None = None) -> bytes:
-    """The record at the head of a file, or before records that were made by other settings."""
-    fields = (("WARC-Date", rfc3339(now)), ("WARC-Filename", file_name), (PURPOSE_FIELD, "settings"))
-    lines, block = lines_of(fields) + _FIELDS_TYPE, encoded(lines_of(facts))
+def warcinfo(file_name: str, facts: Sequence[str], *, now: float, level: int, urn: str | None = None) -> bytes:
+    """The record at the head of a file, or before records that were made by other settings: `facts` are its lines."""
+    fields = (f"WARC-Date: {rfc3339(now)}", f"WARC-Filename: {file_name}", f"{PURPOSE_FIELD}: settings")
+    lines, block = joined(fields) + _FIELDS_TYPE, encoded(joined(facts))
     return b"".join(member("warcinfo", lines, block, level=level, urn=urn or new_urns(1)[0]))
 
 
 def _response(
     fetched: Page | Redirect, subject: _Subject, urn: str, common: str, digest: str, *, level: int
 ) -> list[bytes]:
-    fields = [("WARC-Payload-Digest", digest), _RESPONSE_TYPE, *_truncation(fetched)]
+    fields = [f"WARC-Payload-Digest: {digest}", _RESPONSE_TYPE, *_truncation(fetched)]
     if subject.content_type:
-        fields.append(("WARC-Identified-Payload-Type", subject.content_type))
+        fields.append(f"WARC-Identified-Payload-Type: {subject.content_type}")
     body = fetched.raw_body
     head = response_head(fetched, body_bytes=len(body))
-    return member("response", common + lines_of(fields), head, body, level=level, urn=urn)
+    return member("response", common + joined(fields), head, body, level=level, urn=urn)
 
 
-def _truncation(fetched: Page | Redirect) -> list[Field]:
+def _truncation(fetched: Page | Redirect) -> list[str]:
     if fetched.truncated in _TRUNCATIONS:
-        return [("WARC-Truncated", fetched.truncated)]
+        return [f"WARC-Truncated: {fetched.truncated}"]
     return []
 
 
@@ -231,40 +231,36 @@ def _identical_payload(
     fetched: Page | Redirect, original: Original, urn: str, common: str, digest: str, *, level: int
 ) -> list[bytes]:
     fields = [
-        ("WARC-Payload-Digest", digest),
+        f"WARC-Payload-Digest: {digest}",
         _RESPONSE_TYPE,
-        ("WARC-Profile", _IDENTICAL),
-        *([] if original.record_id is None else [("WARC-Refers-To", original.record_id)]),
-        ("WARC-Refers-To-Target-URI", original.url),
-        ("WARC-Refers-To-Date", original.date),
+        f"WARC-Profile: {_IDENTICAL}",
+        *([] if original.record_id is None else [f"WARC-Refers-To: {original.record_id}"]),
+        f"WARC-Refers-To-Target-URI: {original.url}",
+        f"WARC-Refers-To-Date: {original.date}",
         *_truncation(fetched),
     ]
     block = response_head(fetched, body_bytes=len(fetched.raw_body))
-    return member("revisit", common + lines_of(fields), block, level=level, urn=urn)
+    return member("revisit", common + joined(fields), block, level=level, urn=urn)
 
 
 def _server_not_modified(fetched: NotModified, urn: str, common: str, *, level: int) -> list[bytes]:
-    fields = [
-        _RESPONSE_TYPE,
-        ("WARC-Profile", _NOT_MODIFIED),
-        ("WARC-Refers-To-Target-URI", fetched.url),
-    ]
+    fields = [_RESPONSE_TYPE, f"WARC-Profile: {_NOT_MODIFIED}", f"WARC-Refers-To-Target-URI: {fetched.url}"]
     block = response_head(fetched, body_bytes=None)
-    return member("revisit", common + lines_of(fields), block, level=level, urn=urn)
+    return member("revisit", common + joined(fields), block, level=level, urn=urn)
 
 
 def _conversion(page: Page, main_id: str, common: str, *, level: int) -> list[bytes]:
-    fields = [("WARC-Refers-To", main_id), ("Content-Type", "text/html; charset=utf-8")]
+    fields = [f"WARC-Refers-To: {main_id}", "Content-Type: text/html; charset=utf-8"]
     if page.rendering is Rendering.LENGTH:
-        fields.append(("WARC-Truncated", "length"))
+        fields.append("WARC-Truncated: length")
     [urn] = new_urns(1)
-    return member("conversion", common + lines_of(fields), page.body, level=level, urn=urn)
+    return member("conversion", common + joined(fields), page.body, level=level, urn=urn)
 
 
 def _screenshot(screenshot: Screenshot, capture: CaptureFacts, common: str, *, level: int) -> list[bytes]:
-    fields = [("Content-Type", screenshot.media_type), ("WARC-Payload-Digest", capture.digest or "")]
+    fields = [f"Content-Type: {screenshot.media_type}", f"WARC-Payload-Digest: {capture.digest or ''}"]
     [urn] = new_urns(1)
-    return member("resource", common + lines_of(fields), screenshot.image, level=level, urn=urn)
+    return member("resource", common + joined(fields), screenshot.image, level=level, urn=urn)
 
 
 def _payload_digest(fetched: Page | Redirect, subject: _Subject) -> str:
