@@ -37,8 +37,9 @@ _ROOTS: Final = frozenset({b"html", b"body"})
 _LEFT_OPEN: Final = _UNPAIRED | _VOID | _ROOTS
 
 
-def flatten(html: bytes, /) -> bytes:
-    """Keep only the elements that we read, with hardly anything but text within another. `html` is in UTF-8."""
+def flatten(html: bytes, /, *, with_ids: bool = False) -> bytes:
+    """Keep only the elements that we read, with hardly anything but text within another. `html` is in UTF-8. With
+    `with_ids` keep what has an id, too."""
     output: list[bytes] = []
     position = templates = 0
     met: set[bytes] = set()
@@ -66,7 +67,7 @@ def flatten(html: bytes, /) -> bytes:
             content, position = _raw_content(html, position, name)
         templates += name == b"template" and (templates > 0 or _SHADOW_ROOT.search(token["attributes"]) is None)
         if not templates:
-            output.append(_flat_element(name, token["attributes"], content, met))
+            output.append(_flat_element(name, token["attributes"], content, met, with_ids=with_ids))
             met.add(name)
     if not templates:
         output.append(html[position:].replace(b"<", b"&lt;"))
@@ -80,14 +81,14 @@ def _raw_content(html: bytes, start: int, name: bytes) -> tuple[bytes, int]:
     return html[start : end.start()], html.find(b">", end.end()) + 1 or len(html)
 
 
-def _flat_element(name: bytes, attributes: bytes, content: bytes, met: set[bytes]) -> bytes:
+def _flat_element(name: bytes, attributes: bytes, content: bytes, met: set[bytes], *, with_ids: bool) -> bytes:
     """The element, closed; only an anchor or a paragraph stays open. Empty for an element that we do not read. `met`
     holds the names of elements that are not closed yet; <html> and <body> stay in it."""
     if name not in _READ or (name in _ROOTS and name in met) or (name == b"p" and b"a" in met):
         # We read some attributes of every element. <wbr> has no other meaning, and needs no end tag.
         lower = attributes.lower()
-        has_url = b"url(" in lower or b"image-set(" in lower or b"data-" in lower
-        return b"<wbr%b >" % attributes if has_url else b""
+        is_read = b"url(" in lower or b"image-set(" in lower or b"data-" in lower or (with_ids and b"id" in lower)
+        return b"<wbr%b >" % attributes if is_read else b""
     if name == b"title" and b"svg" in met:
         return content.replace(b"<", b"&lt;")
     if name == b"a" and b"svg" in met:

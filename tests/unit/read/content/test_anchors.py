@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from crawler.page import Wanted
 from crawler.page.anchors import Anchors, packed
 from crawler.read.content.document import MAX_HTML_BYTES
+from crawler.read.elements.hostile import is_hostile
 from tests.unit.read.content.test_main_text import read
 
 ANCHORS = Wanted(anchors=True)
@@ -21,6 +22,18 @@ def test_ids_and_names_of_links_are_anchors() -> None:
         assert anchors.have(fragment), fragment
     for fragment in ("One", "three", "four", "four:~:text=x"):
         assert not anchors.have(fragment), fragment
+
+
+def test_a_page_that_is_read_without_its_structure_keeps_its_anchors() -> None:
+    """As long manuals that nest thousands of elements."""
+    ids = [*(f"d{number}" for number in range(6_000)), "cell", "within", "drawn", "formatted"]
+    body = "".join(f'<div id="{name}">' for name in ids[:6_000])
+    body += (
+        '<table><tr><td id=cell>x</table><a href="#cell">a<p ID="within">b</a><svg><g id=drawn></svg><b id=formatted>'
+    )
+    assert is_hostile(body.encode())
+    found = read(body + "".join(f'<a href="#{name}">x</a>' for name in (*ids, "no")), ANCHORS)
+    assert found.broken_fragments == ["no"]
 
 
 def test_links_within_a_page_are_looked_up_at_once() -> None:
