@@ -14,7 +14,7 @@ import msgspec
 from crawler.components import Components, PipelineOptions
 from crawler.counters import Counters, InFlight
 from crawler.page import (
-    HOST_FAILURES,
+    ROBOTS_FAILURES,
     Failure,
     Fetched,
     LinkKind,
@@ -206,7 +206,7 @@ class Pipeline:
         The host that was asked for robots.txt rests for `rest_s`; `own` says whether it is the host of the URL.
         """
         decision = policy.after_disallow(verdict, lease=lease, own=own, rest_s=rest_s)
-        if verdict.reason in HOST_FAILURES:
+        if verdict.reason in ROBOTS_FAILURES:
             self.counters.failures[verdict.reason] += 1
         elif decision.retry_after_s is not None:
             self.counters.failures[f"robots-{verdict.reason}"] += 1

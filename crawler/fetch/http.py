@@ -144,12 +144,12 @@ class HttpFetcher:
             answered=response is not None,
             response=None if response is None else answer_before_failure(request, response, raw, truncated),
             may_pass=trouble.may_pass,
-            no_connection=trouble.no_connection and self._is_secure_and_direct(request.url),
+            no_connection=trouble.no_connection and self._is_direct(request.url),
             kept_closed=isinstance(error, KeptClosed),
         )
 
-    def _is_secure_and_direct(self, url: str) -> bool:
-        return url.startswith("https://") and not self._network.has_proxy(SentUrl(url).origin.host)
+    def _is_direct(self, url: str) -> bool:
+        return not self._network.has_proxy(SentUrl(url).origin.host)
 
     def _limits_of(self, request: Request) -> RequestLimits:
         limits = self._limits_for(request.url)

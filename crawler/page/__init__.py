@@ -23,7 +23,7 @@ from crawler.page.connections import ConnectionCounts
 from crawler.page.content import Content, Wanted
 from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.extract import READ_IN_PART, Extract
-from crawler.page.failures import HOST_FAILURES, REFUSALS, TRANSIENT_FAILURES, FailureKind
+from crawler.page.failures import HOST_FAILURES, REFUSALS, ROBOTS_FAILURES, TRANSIENT_FAILURES, FailureKind
 from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, Link, LinkDetail, LinkKind
 from crawler.page.moments import rfc3339
 from crawler.page.preference import NO_USAGE, Preference, Usage
@@ -57,6 +57,7 @@ __all__ = [
     "REDIRECTS",
     "REFUSALS",
     "REPEAT_REASONS",
+    "ROBOTS_FAILURES",
     "TOO_MANY_REQUESTS",
     "TRANSIENT_FAILURES",
     "WITH_DOCUMENT",

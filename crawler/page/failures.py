@@ -66,5 +66,9 @@ _TLS_FAILURES = frozenset(
 HOST_FAILURES = _TLS_FAILURES | {FailureKind.DNS, FailureKind.CONNECT}
 """Failures that every other URL of the host would have too, robots.txt included."""
 
+ROBOTS_FAILURES = HOST_FAILURES | {FailureKind.TIMEOUT}
+"""Failures of a request for robots.txt that its verdict names, because the host can't be reached. The only time-outs
+among them are those of connections."""
+
 REFUSALS = frozenset({FailureKind.PRIVATE_ADDRESS, FailureKind.PORT, FailureKind.NO_CONTACT, FailureKind.BAD_URL})
 """Failures by our own decision: no request was sent, and none will be."""

@@ -210,7 +210,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the server has only said that the page has not changed, but the crawl needs it: it is asked once more,
     however few attempts there are."""
     no_connection: bool = False
-    """Whether the server of an https URL can't be reached, or speaks no TLS. False after any other failure, such as a
+    """Whether the server can't be reached, or for an https URL speaks no TLS. False after any other failure, such as a
     wrong certificate, and if a proxy was to be asked."""
     kept_closed: bool = False
     """Whether the server has closed a kept connection, perhaps before the request arrived."""

@@ -30,6 +30,7 @@ from crawler.page import (
     HOST_FAILURES,
     REDIRECTS,
     REFUSALS,
+    ROBOTS_FAILURES,
     TRANSIENT_FAILURES,
     Failure,
     FailureKind,
@@ -200,7 +201,7 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             )
         probe_s = max(rest_s, verdict.retry_after_s)
         decision = self._probe(verdict.reason, rest_s, probe_s, lease, attempts=self.max_attempts)
-        return replace(decision, failed=verdict.reason in HOST_FAILURES and decision.retry_after_s is None)
+        return replace(decision, failed=verdict.reason in ROBOTS_FAILURES and decision.retry_after_s is None)
 
     def for_dead_host(self, lease: Lease, /) -> Decision:
         """What follows for a URL on a dead host."""

@@ -16,7 +16,8 @@ from crawler.testing.fetch.raw_server import Script, Seen, page
 from crawler.url.urls import host_of
 from tests.e2e.crawling import COMPLETE, LIMIT, Web, assert_sound, records, setting
 from tests.e2e.operating import command_here
-from tests.e2e.origins import host_name, linking, site, to
+from tests.e2e.origins import GONE, host_name, linking, site, to
+from tests.ports import no_connections
 
 IN, OUT = "http://in.web.test", "http://out.web.test"
 SETTINGS = {
@@ -105,6 +106,25 @@ def test_each_is_asked_once_and_is_no_page_and_the_report_names_pages_with_dead_
     exported = tmp_path / "pages.csv"
     command_here("export", str(tmp_path / "crawl"), "--format", "csv", "--to", str(exported))
     assert OUT not in exported.read_text()
+
+
+def test_a_host_that_takes_no_connection_is_dead_although_its_robots_txt_was_asked_for_first(tmp_path: Path) -> None:
+    """As one behind a firewall that drops packets."""
+    silent = linking("http://silent.test/")
+
+    async def crawled() -> list[PageRecord]:
+        with no_connections() as port:
+            async with site(tmp_path, lambda _, seen: silent if seen.target == "/" else GONE) as web:
+                hosts = {"*.web.test": f"127.0.0.1:{web.port}", "silent.test": f"127.0.0.1:{port}"}
+                once = {"fetch.hosts": hosts, "fetch.connect_timeout_s": 0.2, "frontier.max_attempts": 1}
+                return await web.crawl(f"{IN}/", settings={**SETTINGS, **once})
+
+    told = {record.url: (record.state, record.reason, record.message) for record in asyncio.run(crawled())}
+    assert told["http://silent.test/"] == ("failed", "timeout", "no connection in time")
+    shutil.copy(tmp_path / "crawl.toml", tmp_path / "crawl")
+    report = command_here("report", str(tmp_path / "crawl"), "dead-links", "--exit-code")
+    assert report.code == 1
+    assert "timeout  http://silent.test/\n" in report.out
 
 
 async def test_a_killed_crawl_checks_what_is_left(tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ def test_a_robots_txt_that_cannot_be_had_keeps_the_host_waiting_and_then_gives_u
         assert (last.failed, last.dead_for_s) == (False, dead_for_s)
 
 
-@pytest.mark.parametrize("kind", ["dns", "connect", "tls"])
+@pytest.mark.parametrize("kind", ["dns", "connect", "tls", "timeout"])
 def test_a_host_that_robots_txt_found_out_of_reach_fails_for_that_reason(kind: str) -> None:
     verdict = Verdict(allowed=False, reason=kind, asked=True, duration_s=1.0, retry_after_s=60.0)
     for attempt in range(3):

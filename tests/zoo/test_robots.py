@@ -6,7 +6,7 @@ from pathlib import Path
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import RobotsAtOnce, RobotsTxt
 from crawler.fetch.robots.status import RobotsLifetimes
-from crawler.page import HOST_FAILURES, Verdict
+from crawler.page import ROBOTS_FAILURES, Verdict
 from crawler.politeness.pace import parse_retry_after
 from frontier.memory.notes import MemoryNotes
 from tests.fetchers import http_fetcher
@@ -39,7 +39,7 @@ async def test_each_server_is_asked_once_and_gives_a_verdict(tmp_path: Path) -> 
             verdicts = dict(zip(OUTCOMES, await asyncio.gather(*map(one, OUTCOMES)), strict=True))
             for name, verdict in verdicts.items():
                 assert robots.crawl_delay(zoo.url(name)) is None
-                assert verdict.allowed == (verdict.reason not in {"unreachable", *HOST_FAILURES}), name
+                assert verdict.allowed == (verdict.reason not in {"unreachable", *ROBOTS_FAILURES}), name
                 refused = "private-address" in (verdict.message or "")
                 assert verdict.asked or name == "nobody-listens" or refused, name
                 if OUTCOMES[name].startswith(NO_ANSWER):

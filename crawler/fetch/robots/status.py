@@ -98,7 +98,7 @@ def status_after(
         )
         wait_s = max(wait_s, min(retry_after_s or 0.0, lifetimes.max_retry_after_s, lifetimes.keep_s))
     host_failure = None
-    if isinstance(response, Failure) and response.kind in HOST_FAILURES and not redirected:
+    if isinstance(response, Failure) and not redirected and (response.kind in HOST_FAILURES or response.no_connection):
         host_failure, trouble = response.kind.value, response.message
     return RobotsStatus(
         expires_at=now + wait_s,

@@ -435,6 +435,12 @@ async def test_a_host_that_cannot_be_reached_at_all_is_told_by_that_reason(kind:
     assert (await world.allows("/x")).reason == "unreachable"
 
 
+async def test_a_host_that_makes_no_connection_in_time_is_told_by_that_reason() -> None:
+    world = World(msgspec.structs.replace(failure(FailureKind.TIMEOUT), no_connection=True))
+    verdict = await world.allows("/x")
+    assert (verdict.allowed, verdict.reason, verdict.message) == (False, "timeout", "it broke")
+
+
 async def test_a_redirect_to_a_host_that_cannot_be_reached_says_nothing_of_this_one() -> None:
     world = World(redirect("http://b.test/robots.txt"))
     world.web.answers["http://b.test/robots.txt"] = failure(FailureKind.DNS)
