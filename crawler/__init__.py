@@ -8,12 +8,13 @@ settles it. All of them work with the `components`; `protocols` and `seams` say 
 
     page                                    the values of a crawl
     url, discover, politeness, revisit      pure: what a URL is, which links to follow, when to ask a server, when again
-    fetch, render                           HTTP, and a browser
+    fetch, identity, render                 HTTP, the keys that sign requests, a browser
     read, repeats, preferences              what a page says, whether it repeats another one, what it may be used for
-    record, write                           page records; records, archives and databases as files
-    disk, prune, copies, export             the directory of a crawl: where things are, what goes, copies, other forms
-    control, operate                        what an operator does with a crawl, whether it runs or not
+    record, write                           page records, and what stores them: files, archives, databases
+    disk, prune, copies, export             the directory of a crawl: its files, what is deleted, copied, converted
+    control, operate, course                what an operator does with a crawl, and sees of it, whether it runs or not
     parts, supervise, cluster               one crawl in several processes, and on many machines
+    redis, shared_pace                      servers of Redis, and the pace that several crawls keep together
     serve                                   the daemon
     compare, simweb, testing                measurements of visited sets, a simulated web, suites for plug-ins
     wiring                                  makes the concrete components, and puts them together
