@@ -1,4 +1,4 @@
-"""Checks of batches, and cutting of huge ones."""
+"""Checks of batches, cutting of huge ones, and verdicts on them."""
 
 from collections.abc import Callable, Sequence
 
@@ -35,3 +35,11 @@ def add_in_pieces(urls: Sequence[str], most: int, add: Callable[[Sequence[str]],
     for start in range(0, len(urls), most):
         verdicts += add(urls[start : start + most])
     return verdicts
+
+
+def mark_new(verdicts: list[bool], urls: Sequence[str], new: set[str]) -> None:
+    """Call the `new` ones among the URLs of a batch new, each at its first place. Uses up `new`."""
+    for place, url in enumerate(urls):
+        if url in new:
+            new.remove(url)
+            verdicts[place] = True

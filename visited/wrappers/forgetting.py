@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from visited.batch import check_batch
+from visited.batch import check_batch, mark_new
 from visited.digests.exact import ExactSet
 from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, clear_set, is_prompt, list_urls
 from visited.snapshot import read_snapshot, write_snapshot
@@ -45,10 +45,7 @@ class ForgettingSet:
         batch = list(dict.fromkeys(urls))
         new_again = {url for url, had in zip(batch, self._forgotten.has_many(batch), strict=True) if had}
         await self._forgotten.forget_many(list(new_again))
-        for place, url in enumerate(urls):
-            if url in new_again:
-                new_again.remove(url)
-                verdicts[place] = True
+        mark_new(verdicts, urls, new_again)
         return verdicts
 
     async def forget_many(self, urls: Sequence[str], /) -> int:

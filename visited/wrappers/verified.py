@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from visited.batch import check_batch
+from visited.batch import check_batch, mark_new
 from visited.digests.exact import ExactSet
 from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, clear_set, is_prompt, list_urls
 from visited.snapshot import Value, read_snapshot, write_snapshot
@@ -59,10 +59,7 @@ class VerifiedSet:
             rescued = await self._rescued.add_many(unknown)
             missing = {url for url, new in zip(unknown, rescued, strict=True) if new}
             self._caught += len(missing)
-            for place, url in enumerate(urls):
-                if url in missing:
-                    missing.remove(url)
-                    verdicts[place] = True
+            mark_new(verdicts, urls, missing)
         return verdicts
 
     def urls(self) -> Iterator[str]:
