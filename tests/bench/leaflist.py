@@ -20,7 +20,7 @@ import plyvel
 from numpy.typing import NDArray
 
 from tests.bench import report
-from visited.splitting.leaf_list import LeafList
+from visited.splitting.fingerprint_list import FingerprintList
 from visited.splitting.runs import read_range
 
 LEAF_CAPACITY = 54_690
@@ -50,7 +50,7 @@ def timed(call: Callable[[], object]) -> float:
 
 
 def runs(fingerprints: Fingerprints, leaves: int, directory: Path) -> Costs:
-    kept = LeafList(directory)
+    kept = FingerprintList(directory)
 
     def write() -> None:
         for batch in batches(fingerprints):

@@ -1,7 +1,7 @@
 """Lets leaves grow and split, a little at each call."""
 
 from visited.bits.kernel import Kernel
-from visited.splitting.leaf_list import LeafList
+from visited.splitting.fingerprint_list import FingerprintList
 from visited.splitting.leaf_plan import LeafPlan
 from visited.splitting.leaf_rebuild import LeafRebuild
 from visited.splitting.leaves import Leaves
@@ -27,7 +27,7 @@ class LeafGrowth:
     def memory_bytes(self) -> int:
         return self._rebuild.memory_bytes if self._rebuild else 0
 
-    def advance(self, leaves: Leaves, fingerprints: LeafList, *, count: int) -> None:
+    def advance(self, leaves: Leaves, fingerprints: FingerprintList, *, count: int) -> None:
         """Rebuild leaves that are full, within the kernel's budget for a call. `count` is the number of URLs."""
         # Checking all leaves takes as long as adding a few URLs, so we check when they have filled by a 4096th.
         if self._rebuild is None and count < self._next_check_at:

@@ -13,7 +13,7 @@ from visited.bits.memory import Memory
 from visited.protocol import SnapshotRefused
 from visited.snapshot import Value, read_snapshot, write_snapshot
 from visited.splitting.block_file import BlockFile
-from visited.splitting.leaf_list import LeafList
+from visited.splitting.fingerprint_list import FingerprintList
 from visited.splitting.leaves import Leaves
 
 _BACKEND = "dsbf-leaf"
@@ -38,7 +38,7 @@ class LeafImages:
         self._directory = directory
         self._ones_written: dict[tuple[int, int, int], int] = {}
 
-    def write_changed(self, leaves: Leaves, fingerprints: LeafList) -> int:
+    def write_changed(self, leaves: Leaves, fingerprints: FingerprintList) -> int:
         """Write the leaves that have changed much since their last image, at most 64, and return how many.
 
         Begins with the leaves that have changed most. The whole list must be in runs.

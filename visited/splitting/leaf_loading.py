@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from visited.bits.kernel import Kernel
 from visited.protocol import SnapshotRefused
+from visited.splitting.fingerprint_list import FingerprintList
 from visited.splitting.leaf_images import LeafImages
-from visited.splitting.leaf_list import LeafList
 from visited.splitting.leaves import Leaves
 from visited.splitting.runs import read_runs
 
@@ -21,7 +21,7 @@ def leaf_table(leaves: Leaves) -> NDArray[np.int64]:
 def load_leaves(
     table: NDArray[np.int64],
     first_leaves: int,
-    fingerprints: LeafList,
+    fingerprints: FingerprintList,
     images: LeafImages | None,
     *,
     hashes: int,
@@ -39,7 +39,9 @@ def load_leaves(
     return leaves
 
 
-def _fill(leaves: Leaves, fingerprints: LeafList, images: LeafImages | None, *, hashes: int, kernel: Kernel) -> None:
+def _fill(
+    leaves: Leaves, fingerprints: FingerprintList, images: LeafImages | None, *, hashes: int, kernel: Kernel
+) -> None:
     file = fingerprints.file
     first_run = 0 if images is None else _read_images(leaves, fingerprints, images)
     lows = leaves.lows()
@@ -56,7 +58,7 @@ def _fill(leaves: Leaves, fingerprints: LeafList, images: LeafImages | None, *, 
     leaves.counts[leaves.order] += counts
 
 
-def _read_images(leaves: Leaves, fingerprints: LeafList, images: LeafImages) -> int:
+def _read_images(leaves: Leaves, fingerprints: FingerprintList, images: LeafImages) -> int:
     """Set the bits of the images. Returns the number of runs that all images include."""
     history = fingerprints.file.history_checksums()
     first_run = fingerprints.file.block_count

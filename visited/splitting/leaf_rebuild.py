@@ -6,7 +6,7 @@ import numpy as np
 
 from visited.bits.kernel import Kernel
 from visited.bits.memory import allocated_bytes, zeros
-from visited.splitting.leaf_list import LeafList
+from visited.splitting.fingerprint_list import FingerprintList
 from visited.splitting.leaves import Leaves
 from visited.splitting.runs import Fingerprints, read_range
 
@@ -23,12 +23,12 @@ class LeafRebuild:
     """
 
     def __init__(
-        self, leaves: Leaves, fingerprints: LeafList, *, sizes_by_leaf: dict[int, list[int]], hashes: int
+        self, leaves: Leaves, fingerprints: FingerprintList, *, sizes_by_leaf: dict[int, list[int]], hashes: int
     ) -> None:
         """`sizes_by_leaf` are the bits of the one or two arrays that replace each leaf, in the order of their
         ranges."""
         self._leaves = leaves
-        self._list = fingerprints
+        self._fingerprints = fingerprints
         self._hashes = hashes
         self._pieces = {leaf: len(sizes) for leaf, sizes in sizes_by_leaf.items()}
         lows: list[int] = []
@@ -58,7 +58,7 @@ class LeafRebuild:
         """
         self._budget = budget
         kernel.leaves_fill(self._windows(), self._lows, self._high - 1, self._arrays, self._counts, self._hashes)
-        if self._next_run < self._list.file.block_count:
+        if self._next_run < self._fingerprints.file.block_count:
             return 0
         self._replace()
         return max(self._budget, 1)
@@ -66,14 +66,14 @@ class LeafRebuild:
     def _windows(self) -> Iterator[Fingerprints]:
         """Read these leaves' fingerprints from the next runs within the budget, and after the last run from the
         tail."""
-        while self._next_run < self._list.file.block_count:
+        while self._next_run < self._fingerprints.file.block_count:
             if self._budget <= 0:
                 return
-            window = read_range(self._list.file, self._next_run, self._low, self._high)
+            window = read_range(self._fingerprints.file, self._next_run, self._low, self._high)
             self._budget -= len(window) + _RUN_COST
             self._next_run += 1
             yield window
-        yield self._list.tail()
+        yield self._fingerprints.tail()
 
     def _replace(self) -> None:
         first = 0

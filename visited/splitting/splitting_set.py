@@ -16,10 +16,10 @@ from visited.protocol import CannotForget, CannotList, SnapshotRefused, VisitedS
 from visited.snapshot import Snapshot, Value, read_snapshot, write_snapshot
 from visited.splitting.leaf_growth import LeafGrowth
 from visited.splitting.leaf_images import LeafImages
-from visited.splitting.leaf_lists import LeafLists
 from visited.splitting.leaf_loading import leaf_table, load_leaves
 from visited.splitting.leaf_plan import MIN_LEAF_BITS, fixed_plan, growing_plan
 from visited.splitting.leaves import Leaves
+from visited.splitting.tree_lists import TreeLists
 from visited.splitting.tree_losses import TreeLosses
 
 BACKEND = "dsbf"
@@ -84,7 +84,7 @@ class SplittingSet:
         self._seed = seed
         self._split_at = split_at
         self._kernel = kernel or best_kernel()
-        self._lists = LeafLists(directory, keeps_urls=lists == "urls")
+        self._lists = TreeLists(directory, keeps_urls=lists == "urls")
         self._images = None if directory is None else LeafImages(directory / "images")
         self._reset()
 

@@ -15,8 +15,8 @@ from tests.unit.visited.sets import dumped
 from visited import CannotForget, SnapshotRefused
 from visited.bits.kernel import available_kernels
 from visited.bits.memory import zeros
+from visited.splitting.fingerprint_list import FingerprintList
 from visited.splitting.leaf_images import LeafImages
-from visited.splitting.leaf_list import LeafList
 from visited.splitting.leaf_plan import fixed_plan
 from visited.splitting.leaves import Leaves
 from visited.splitting.runs import read_range, read_runs
@@ -339,11 +339,11 @@ async def test_a_list_that_lost_a_urls_fingerprint_is_noticed(tmp_path: Path) ->
     data = dumped(visited)
     await visited.aclose()
     content = bytearray((tmp_path / "leaves").read_bytes())
-    swapped = LeafList(None)
+    swapped = FingerprintList(None)
     swapped.file.open_content(content)
     runs = [run.copy() for run in read_runs(swapped.file)]
     runs[0][5] = runs[0][6]
-    other = LeafList(tmp_path)
+    other = FingerprintList(tmp_path)
     for run in runs:
         other.append(run)
         other.flush()
@@ -361,7 +361,7 @@ async def test_a_list_that_lost_a_urls_fingerprint_is_noticed(tmp_path: Path) ->
 
 
 async def test_a_run_that_could_not_be_written_is_an_error_and_the_next_one_overwrites_it(tmp_path: Path) -> None:
-    full = LeafList(tmp_path)
+    full = FingerprintList(tmp_path)
     full.append(np.arange(128, dtype=np.uint64))
     assert (full.file.block_count, len(full)) == (1, 128)
     before = full.file.size_bytes
@@ -378,7 +378,7 @@ async def test_a_run_that_could_not_be_written_is_an_error_and_the_next_one_over
 
 def test_the_list_finds_a_range_in_any_run() -> None:
     chance = np.random.default_rng(4)
-    kept = LeafList(None)
+    kept = FingerprintList(None)
     runs = [
         chance.integers(0, 2**64, 5_000, dtype=np.uint64),
         # An attacker's or a broken hash: all in one corner.
@@ -451,7 +451,7 @@ def test_an_image_of_a_future_that_was_cut_off_is_not_used(tmp_path: Path) -> No
         kept.append(np.arange(first, first + 100, dtype=np.uint64) << np.uint64(40))
         kept.flush()
 
-    kept, images = LeafList(tmp_path), LeafImages(tmp_path / "images")
+    kept, images = FingerprintList(tmp_path), LeafImages(tmp_path / "images")
     leaves = Leaves(first_leaves=1, bits=8192)
     append(0)
     identity, size_bytes = kept.file.identity, kept.file.size_bytes
@@ -473,10 +473,10 @@ async def test_a_list_is_copied_whole_though_the_system_reads_it_in_parts(monkey
     """Linux reads 2 GiB at once at most."""
     read = os.preadv
     monkeypatch.setattr(os, "preadv", lambda descriptor, views, offset: read(descriptor, [views[0][:1_000]], offset))
-    fingerprints = LeafList(None)
+    fingerprints = FingerprintList(None)
     fingerprints.append(np.arange(1, 5_000, dtype=np.uint64))
     fingerprints.flush()
-    again = LeafList(None)
+    again = FingerprintList(None)
     again.file.open_content(fingerprints.file.content())
     assert sorted(np.concatenate(list(read_runs(again.file))).tolist()) == list(range(1, 5_000))
     again.close()

@@ -23,7 +23,7 @@ _RUN_SHARE = 192
 _MIN_TAIL, _MAX_TAIL = 128, 1 << 19
 
 
-class LeafList:
+class FingerprintList:
     """All fingerprints: sorted runs in a file, and in memory the *tail* that is not written yet.
 
     While the disk is full the tail grows.

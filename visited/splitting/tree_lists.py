@@ -1,4 +1,4 @@
-"""What the leaves of a splitting filter hold, on disk: the fingerprints of their URLs and, if asked, the URLs."""
+"""What was added to the tree, on disk: the fingerprints of all URLs and, if asked, the URLs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,17 +9,17 @@ from visited.bits.arrays import Part
 from visited.protocol import SnapshotRefused
 from visited.snapshot import Snapshot, Value
 from visited.splitting.block_file import BlockFile
-from visited.splitting.leaf_list import LeafList
+from visited.splitting.fingerprint_list import FingerprintList
 from visited.splitting.runs import Fingerprints
 from visited.splitting.url_list import UrlList
 
 
-class LeafLists:
+class TreeLists:
     """Both lists, which grow together. A snapshot holds their lengths, and what is not on disk."""
 
     def __init__(self, directory: Path | None, *, keeps_urls: bool) -> None:
         """Without a directory the files are temporary, and a snapshot holds their content."""
-        self.fingerprints = LeafList(directory)
+        self.fingerprints = FingerprintList(directory)
         self.urls = UrlList(directory) if keeps_urls else None
         self._has_directory = directory is not None
 
