@@ -26,17 +26,17 @@ async def restore(
     if isinstance(visited, SharedSet):
         await fill(store, visited, filling=rebuilding)
         if snapshots is not None:
-            snapshots.count_from(store, 0)
+            snapshots.begin_count(store)
         return
     if store.marks.memory is not None:
         store.marks.set_memory(None)  # from now on the server is not told what is new
     if store.counters.admitted == 0:
         if snapshots is not None:
-            snapshots.count_from(store, 0)
+            snapshots.begin_count(store)
         return
     if snapshots is not None:
         try:
-            snapshots.count_from(store, await replay(store, visited, snapshots))
+            snapshots.begin_count(store, replayed=await replay(store, visited, snapshots))
         except (SnapshotRefused, OSError, JournalDropped, CannotForget) as error:
             if isinstance(error, FileNotFoundError):  # as after a division
                 log.info("the visited set is rebuilt from the ledger, because it has no snapshot yet")

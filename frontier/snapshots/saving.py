@@ -68,7 +68,7 @@ class Snapshots:
     def copy(self, store: Store, visited: VisitedSet, *, into: BytesIO | None = None) -> Copy:
         """Copy the set as it is now, between two transitions. This blocks the event loop, but not for the disk; with a
         buffer from `allocate_buffer`, it only copies memory."""
-        self.count_from(store, 0)
+        self.begin_count(store)
         content = BytesIO() if into is None else into
         visited.dump(content)
         content.truncate()
@@ -93,7 +93,7 @@ class Snapshots:
 
     async def skip(self, store: Store) -> None:
         """Drop the journal without a snapshot, because a server has what it says."""
-        self.count_from(store, 0)
+        self.begin_count(store)
         store.journal.note_snapshot(store.counters.journal_end)
         await self._trim(store)
 
@@ -108,10 +108,10 @@ class Snapshots:
         with self._path(journal_end).open("rb") as file:
             visited.load(file)
 
-    def count_from(self, store: Store, urls: int) -> None:
-        """Count from now on towards the next snapshot, and the `urls` from the journal."""
-        self._admitted_before = store.counters.admitted - urls
-        self._number_before = store.counters.next_number - urls
+    def begin_count(self, store: Store, *, replayed: int = 0) -> None:
+        """Count the URLs towards the next snapshot from now on, and those that were `replayed` from the journal."""
+        self._admitted_before = store.counters.admitted - replayed
+        self._number_before = store.counters.next_number - replayed
 
     def _path(self, journal_end: int) -> Path:
         return self._directory / f"snapshot-{journal_end}"
