@@ -27,7 +27,7 @@ from visited import VisitedSet
 LevelDBState = StoreState[LevelDBStore]
 
 
-def open_leveldb(parameters: Parameters, _: NoOptions) -> LevelDBState:
+def open_leveldb_state(parameters: Parameters, _: NoOptions) -> LevelDBState:
     return StoreState(_open_store(parameters), parameters)
 
 
@@ -116,7 +116,7 @@ def _set_lineage(directory: Path, lineage: int) -> None:
 
 DESCRIPTOR = Descriptor(
     name="leveldb",
-    make=open_leveldb,
+    make=open_leveldb_state,
     needs=frozenset({"directory"}),
     min_free_bytes=SPACE_TO_REOPEN_BYTES,
     asks_servers=True,

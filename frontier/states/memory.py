@@ -5,8 +5,8 @@ from frontier.memory.store import MemoryStore
 from frontier.states.store_state import StoreState
 
 
-def open_memory(parameters: Parameters, _: NoOptions) -> StoreState[MemoryStore]:
+def open_memory_state(parameters: Parameters, _: NoOptions) -> StoreState[MemoryStore]:
     return StoreState(MemoryStore(parameters.terms.identity, part=parameters.terms.part), parameters)
 
 
-DESCRIPTOR = Descriptor(name="memory", make=open_memory, is_persistent=False)
+DESCRIPTOR = Descriptor(name="memory", make=open_memory_state, is_persistent=False)
