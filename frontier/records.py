@@ -66,7 +66,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     index: int
     """Counts the parcels for this receiver. The next one to be read follows the last one that was deleted."""
     content: bytes
-    """See `parcels`."""
+    """As `frontier.parts.parcels` encodes it."""
 
 
 class InboxPosition(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -80,8 +80,8 @@ class Outgoing:
             for index, content in enumerate(encode_parcels(urls), self._ends[receiver] + 1)
         ]
 
-    def apply(self, chosen: Chosen, parcels: Sequence[Parcel]) -> None:
-        """These parcels have been written."""
+    def note_written(self, chosen: Chosen, parcels: Sequence[Parcel]) -> None:
+        """The parcels of these URLs have been written."""
         for receiver, urls in chosen.items():
             self._sent[receiver].remember(urls)
             count = sum(parcel.receiver == receiver for parcel in parcels)

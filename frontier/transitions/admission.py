@@ -253,7 +253,7 @@ class Admission:
             transit=Transit(parcels=parcels, position=position) if parcels or position is not None else NO_TRANSIT,
         )
         if self._outgoing is not None:
-            self._outgoing.apply(chosen, parcels)
+            self._outgoing.note_written(chosen, parcels)
         active.apply_fills(fills, now)
         for held in superseded:
             held.superseded = True
