@@ -12,7 +12,7 @@ from crawler.preferences.judging import NO_PURPOSE, Preferences
 from crawler.protocols import Addresses, ContentReading, Discovery, Planning, Quota, Repeats
 from crawler.record import ArchiveFilter
 from crawler.seams import Fetcher, LinkExtractor, Robots, Sink
-from frontier import CrawlUrl, Frontier, Recrawling, Since
+from frontier import CrawlUrl, Frontier, Recrawling, VisitsSince
 
 NOTHING_WANTED: Final = Wanted()
 
@@ -51,7 +51,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     """Queues pages again when their visits are due, until it is cancelled."""
     may_refer: Callable[[CrawlUrl], bool] = lambda _: True
     """Whether a server may answer that the page of a URL has not changed, because the crawl will keep its copy."""
-    archive_began: Callable[[], Since] = Since
+    archive_began: Callable[[], VisitsSince] = VisitsSince
     """Since when the archive began anew. Nothing in it refers to what was fetched before."""
     clock: Callable[[], float] = time.time
     """Seconds since 1970."""

@@ -27,7 +27,7 @@ from crawler.record import Change, has_copy, unfetched_record, validator, w3c_ti
 from crawler.seams import NotTaken
 from crawler.slots import keep_in_step
 from crawler.steps import LINKS_AT_ONCE
-from frontier import CrawlUrl, Earlier, Lease, Outcome, UrlState
+from frontier import CrawlUrl, LastVisit, Lease, Outcome, UrlState
 
 _EXCLUDED: Final = UrlState.EXCLUDED.name.lower()
 
@@ -210,7 +210,7 @@ class Settlement:
         """The quota that the URL counts for. One that has counted does not count again: otherwise a crawl that comes
         back would use up any quota in time."""
         is_sitemap = lease.url.kind == LinkKind.SITEMAP
-        if _has_counted(lease.url.earlier, is_sitemap=is_sitemap):
+        if _has_counted(lease.url.last_visit, is_sitemap=is_sitemap):
             return None
         return self._components.sitemap_quota if is_sitemap else self._components.quota
 
@@ -254,15 +254,15 @@ def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:
     )
 
 
-def _has_counted(earlier: Earlier | None, *, is_sitemap: bool) -> bool:
+def _has_counted(last_visit: LastVisit | None, *, is_sitemap: bool) -> bool:
     """Whether a URL counted for a quota when it was visited before. One that the quota refused, or that failed, did
     not."""
-    if earlier is None:
+    if last_visit is None:
         return False
-    is_page = earlier.status is not None and (
-        earlier.status <= MULTIPLE_CHOICES or earlier.status == HTTPStatus.NOT_MODIFIED
+    is_page = last_visit.status is not None and (
+        last_visit.status <= MULTIPLE_CHOICES or last_visit.status == HTTPStatus.NOT_MODIFIED
     )
-    return is_page or bool(earlier.history) or (is_sitemap and earlier.fetched_at is not None)
+    return is_page or bool(last_visit.history) or (is_sitemap and last_visit.fetched_at is not None)
 
 
 def _etag(lease: Lease, fetched: Fetched, record: PageRecord) -> str | None:
@@ -280,8 +280,8 @@ def _last_modified(lease: Lease, fetched: Fetched) -> str | None:
 
 def _digest(lease: Lease, fetched: Fetched, sha1: bytes | None) -> bytes | None:
     """The digest of the crawl's copy."""
-    earlier = lease.url.earlier
-    return earlier.digest if isinstance(fetched, NotModified) and earlier is not None else sha1
+    last_visit = lease.url.last_visit
+    return last_visit.digest if isinstance(fetched, NotModified) and last_visit is not None else sha1
 
 
 def _note_of(record: PageRecord) -> str | None:

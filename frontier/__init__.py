@@ -105,7 +105,7 @@ from frontier.values import (
     StoreRefused,
     UrlState,
 )
-from frontier.visits import Earlier, Since, add_visit
+from frontier.visits import LastVisit, VisitsSince, add_visit
 
 __all__ = [
     "MAX_LINEAGE",
@@ -116,7 +116,6 @@ __all__ = [
     "Budgets",
     "CrawlUrl",
     "Damaged",
-    "Earlier",
     "Foreseeing",
     "ForwardingFrontier",
     "Frontier",
@@ -125,6 +124,7 @@ __all__ = [
     "Health",
     "InParts",
     "KnownUrl",
+    "LastVisit",
     "Lease",
     "LedgerEntry",
     "LedgerReads",
@@ -148,7 +148,6 @@ __all__ = [
     "RevisitPlan",
     "Revisiting",
     "Serving",
-    "Since",
     "StoreFailed",
     "StoreFull",
     "StoreRefused",
@@ -156,6 +155,7 @@ __all__ = [
     "Tended",
     "UrlBatch",
     "UrlState",
+    "VisitsSince",
     "add_visit",
     "canonicals_of",
     "part_links_of",

@@ -5,7 +5,7 @@ from enum import IntEnum
 
 import msgspec
 
-from frontier.visits import Earlier, History
+from frontier.visits import History, LastVisit
 
 
 class CrawlUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -44,7 +44,7 @@ class CrawlUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     had_last_modified: str | None = None
     """The validators of the copy that the crawl has. The frontier sets them from the ledger when a URL is fetched
     again."""
-    earlier: Earlier | None = None
+    last_visit: LastVisit | None = None
     """What the last visit has found. The frontier sets it, too."""
 
 

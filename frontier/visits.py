@@ -10,7 +10,7 @@ History = tuple[int, ...]
 """Visits, the oldest first: the seconds since the visit before, negative if nothing had changed since."""
 
 
-class Earlier(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+class LastVisit(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """What the last visit to a URL has found, which is now fetched again."""
 
     visits: int
@@ -26,7 +26,7 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=Fal
     """The record number of the last visit; None if the frontier does not tell."""
 
 
-class Since(msgspec.Struct, frozen=True, kw_only=True):
+class VisitsSince(msgspec.Struct, frozen=True, kw_only=True):
     """The visits since something happened. Numbers tell it also if a clock was set back."""
 
     number: int = 0
@@ -34,18 +34,18 @@ class Since(msgspec.Struct, frozen=True, kw_only=True):
     at: float = 0.0
     """Seconds since 1970."""
 
-    def has(self, earlier: Earlier) -> bool:
+    def has(self, last_visit: LastVisit) -> bool:
         """Whether the last visit was since then, or nobody knows when it was."""
-        if earlier.number is not None and earlier.number < self.number:
+        if last_visit.number is not None and last_visit.number < self.number:
             return False
-        return earlier.fetched_at is None or earlier.fetched_at > self.at
+        return last_visit.fetched_at is None or last_visit.fetched_at > self.at
 
 
-def add_visit(earlier: Earlier, *, fetched_at: float, changed: bool) -> History:
+def add_visit(last_visit: LastVisit, *, fetched_at: float, changed: bool) -> History:
     """The history with one more visit. One whose clock ran backwards is left out."""
-    if earlier.fetched_at is None:
-        return earlier.history
-    interval_s = min(round(fetched_at - earlier.fetched_at), _MAX_INTERVAL_S)
+    if last_visit.fetched_at is None:
+        return last_visit.history
+    interval_s = min(round(fetched_at - last_visit.fetched_at), _MAX_INTERVAL_S)
     if interval_s <= 0:
-        return earlier.history
-    return (*earlier.history, interval_s if changed else -interval_s)[-MAX_HISTORY:]
+        return last_visit.history
+    return (*last_visit.history, interval_s if changed else -interval_s)[-MAX_HISTORY:]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from crawler.page import Failure, FailureKind, Fetched, LinkKind, NotModified, Request
-from frontier import CrawlUrl, Lease, Since
+from frontier import CrawlUrl, Lease, VisitsSince
 
 
 def request_for(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
@@ -23,11 +23,11 @@ def request_for(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
     )
 
 
-def reject_lost_copy(answer: Fetched, lease: Lease, archive_began: Since) -> Fetched:
+def reject_lost_copy(answer: Fetched, lease: Lease, archive_began: VisitsSince) -> Fetched:
     """The answer. If it says that a page has not changed, but the archive has begun anew since the request was sent,
     the archive must not refer to the copy any more: then a failure, after which the whole page is asked for."""
-    earlier = lease.url.earlier
-    if not isinstance(answer, NotModified) or earlier is None or archive_began.has(earlier):
+    last_visit = lease.url.last_visit
+    if not isinstance(answer, NotModified) or last_visit is None or archive_began.has(last_visit):
         return answer
     return Failure(
         url=answer.url,

@@ -22,7 +22,7 @@ from crawler.prune.pruning import Plan, delete, make_plan
 from crawler.status import number_of, size
 from crawler.write.cdxj.making import archives, serial_of
 from crawler.write.warc_opening import next_serial
-from frontier import CrawlUrl, Since
+from frontier import CrawlUrl, VisitsSince
 
 _log = logging.getLogger(__name__)
 INTERVAL_S: Final = 60.0
@@ -32,7 +32,7 @@ INTERVAL_S: Final = 60.0
 class Referring(msgspec.Struct, frozen=True, kw_only=True):
     """What an archive may refer to."""
 
-    since: Since = Since()
+    since: VisitsSince = VisitsSince()
     """The visits so far to which it may refer: those of the present cycle."""
     next_number: Callable[[], int] = lambda: 0
     """The record number of the next page; 0 if numbers do not rise."""
@@ -89,7 +89,7 @@ class Keeping:
     def may_refer(self, url: CrawlUrl, /) -> bool:
         """Whether the server may answer that the page of a URL has not changed, so that the archive gets no body. The
         first visit in each cycle brings one."""
-        return url.earlier is None or (self.since.has(url.earlier) and not self._is_ending_cycle)
+        return url.last_visit is None or (self.since.has(url.last_visit) and not self._is_ending_cycle)
 
     async def prepare(self, *, archives: bool = True, is_resumed: bool = False) -> None:
         """Begin a cycle if the last one is over, and let the first look delete files of its own that it chooses. Before
@@ -193,7 +193,7 @@ class Keeping:
         cycle = Cycle(began=rfc3339(now), first=self._next_serial, number=self._referring.next_number())
         self._cycle = cycle
         self._referring.forget_before(cycle.first)
-        self.since = Since(number=cycle.number, at=max(self.since.at, now))
+        self.since = VisitsSince(number=cycle.number, at=max(self.since.at, now))
         await asyncio.to_thread(_note_cycle, self._own, cycle)
         _log.info("the archive begins anew: nothing in it will refer to what was written before")
 

@@ -24,18 +24,18 @@ class Change(StrEnum):
 
 def change_since(lease: Lease, fetched: Fetched, sha1: bytes | None) -> Change | None:
     """None if that is not known, as for a first visit, a failure or a redirect."""
-    earlier = lease.url.earlier
-    if earlier is None or isinstance(fetched, Failure | Redirect):
+    last_visit = lease.url.last_visit
+    if last_visit is None or isinstance(fetched, Failure | Redirect):
         return None
     if isinstance(fetched, NotModified):
         return Change.NOT_MODIFIED
-    if fetched.status in GONE and earlier.status in GONE:
+    if fetched.status in GONE and last_visit.status in GONE:
         return Change.GONE
-    if (fetched.status in GONE) != (earlier.status in GONE):
+    if (fetched.status in GONE) != (last_visit.status in GONE):
         return Change.CHANGED
-    if earlier.digest is None or sha1 is None:
+    if last_visit.digest is None or sha1 is None:
         return None
-    return Change.UNCHANGED if sha1 == earlier.digest else Change.CHANGED
+    return Change.UNCHANGED if sha1 == last_visit.digest else Change.CHANGED
 
 
 def has_copy(record: PageRecord) -> bool:

@@ -135,7 +135,7 @@ def _fields_of_lease(lease: Lease) -> dict[str, Any]:
         "hit_count": lease.hit_count,
         "weight": url.weight,
         "precedence": url.precedence,
-        "visit": 1 if url.earlier is None else url.earlier.visits + 1,
+        "visit": 1 if url.last_visit is None else url.last_visit.visits + 1,
     }
 
 

@@ -32,18 +32,18 @@ class VisitPlanning:
         return self._sitemaps is not None
 
     def after_visit_s(self, url: CrawlUrl, record: PageRecord, /) -> float:
-        earlier = url.earlier
+        last_visit = url.last_visit
         changed = None if record.change is None else record.change == Change.CHANGED
-        history = () if earlier is None else earlier.history
+        history = () if last_visit is None else last_visit.history
         fetched_at = _moment(record.fetched_at)
-        if earlier is not None and fetched_at is not None and changed is not None:
-            history = add_visit(earlier, fetched_at=fetched_at, changed=changed)
+        if last_visit is not None and fetched_at is not None and changed is not None:
+            history = add_visit(last_visit, fetched_at=fetched_at, changed=changed)
         stale_at = _moment(record.expires_at)
         visit = Visit(
             changed=changed,
             gone=record.change == Change.GONE,
             is_sitemap=url.kind == LinkKind.SITEMAP,
-            interval_s=None if earlier is None else earlier.interval_s,
+            interval_s=None if last_visit is None else last_visit.interval_s,
             history=history,
             change_frequency=url.change_frequency,
             fresh_for_s=None if stale_at is None or fetched_at is None else max(0.0, stale_at - fetched_at),
@@ -51,7 +51,7 @@ class VisitPlanning:
         return self._schedule.interval_s(url.url, visit)
 
     def leave_out(self, url: CrawlUrl, /) -> None:
-        if self._pages is not None and url.earlier is None:
+        if self._pages is not None and url.last_visit is None:
             self._pages.leave_out()
 
     def after_entry_s(self, entry: LedgerEntry, /) -> float | None:

@@ -55,7 +55,7 @@ from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
 from crawler.wiring.sharing import PACE_VARIABLE, LeaseSource, membership, share_pace, share_with_parts
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Frontier, Numbering, PartLinks, Recrawling, Since, StoreRefused, part_links_of
+from frontier import CrawlUrl, Frontier, Numbering, PartLinks, Recrawling, StoreRefused, VisitsSince, part_links_of
 from frontier.state import FrontierState
 from visited import SharedSet, VisitedSet
 
@@ -233,7 +233,7 @@ async def _make_components(
         recrawling=frontier if isinstance(frontier, Recrawling) else None,
         visiting=visiting,
         may_refer=space.keeping.may_refer if config.output.warc else lambda _: True,
-        archive_began=(lambda: space.keeping.since) if config.output.warc else Since,
+        archive_began=(lambda: space.keeping.since) if config.output.warc else VisitsSince,
     )
     await space.start(stack)
     return Adjustable(

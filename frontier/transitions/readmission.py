@@ -7,7 +7,7 @@ import msgspec
 from frontier.store_reads import StoreReads
 from frontier.transitions.leasing import OpenLease
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
-from frontier.visits import Earlier
+from frontier.visits import LastVisit
 
 _HAS_COPY = frozenset({200, 304})
 """Statuses after which the crawl has a copy, so that the server can say whether it is still current."""
@@ -47,10 +47,10 @@ def _prepare_again(
     if leased is not None:
         frequency = url.change_frequency or leased.change_frequency
         return msgspec.structs.replace(
-            url, link_count=entry.hit_count, earlier=leased.earlier, change_frequency=frequency
+            url, link_count=entry.hit_count, last_visit=leased.last_visit, change_frequency=frequency
         )
     has_copy = entry.state is UrlState.DONE and not entry.elsewhere
-    earlier = Earlier(
+    last_visit = LastVisit(
         visits=entry.visits,
         status=entry.status,
         fetched_at=entry.fetched_at,
@@ -60,7 +60,7 @@ def _prepare_again(
         number=entry.number,
     )
     frequency = url.change_frequency or entry.change_frequency
-    url = msgspec.structs.replace(url, link_count=entry.hit_count, earlier=earlier, change_frequency=frequency)
+    url = msgspec.structs.replace(url, link_count=entry.hit_count, last_visit=last_visit, change_frequency=frequency)
     if drop_validators or not has_copy or entry.status not in _HAS_COPY:
         return url
     return msgspec.structs.replace(url, had_etag=entry.etag, had_last_modified=entry.last_modified)

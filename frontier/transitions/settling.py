@@ -81,10 +81,10 @@ class Settling:
 
     def _entry(self, held: OpenLease, outcome: Outcome) -> LedgerEntry:
         pending, url = held.pending, held.pending.url
-        earlier, fetched_at, after_s = url.earlier, outcome.fetched_at, outcome.revisit_after_s
-        history: History = () if earlier is None else earlier.history
-        if earlier is not None and outcome.changed is not None and fetched_at is not None:
-            history = add_visit(earlier, fetched_at=fetched_at, changed=outcome.changed)
+        last_visit, fetched_at, after_s = url.last_visit, outcome.fetched_at, outcome.revisit_after_s
+        history: History = () if last_visit is None else last_visit.history
+        if last_visit is not None and outcome.changed is not None and fetched_at is not None:
+            history = add_visit(last_visit, fetched_at=fetched_at, changed=outcome.changed)
         return LedgerEntry(
             canonical=url.canonical,
             state=outcome.state,
@@ -101,7 +101,7 @@ class Settling:
             url=None if url.url == url.canonical else url.url,
             kind=url.kind,
             depth=url.depth,
-            visits=1 if earlier is None else earlier.visits + 1,
+            visits=1 if last_visit is None else last_visit.visits + 1,
             history=history,
             interval_s=None if after_s is None else round(after_s),
             due_ms=None if after_s is None else int((self._active.now() + after_s) * 1000),

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from crawler.revisit.allotment import AIMS, Allotment, Estimated
 from crawler.revisit.schedules import Adaptive, Fixed
 from crawler.revisit.visits import Bounds, Schedule, Visit
-from frontier.visits import Earlier, add_visit
+from frontier.visits import LastVisit, add_visit
 
 SEED = 20
 DAY_S = 86_400.0
@@ -71,7 +71,7 @@ def simulate(schedule: Schedule, rates: np.ndarray, chance: np.random.Generator,
     visited_at = np.linspace(-ROUND_S, 0, pages, endpoint=False)
     waits_s = np.where(rates > 0, chance.exponential(size=pages) / np.maximum(rates, 1e-300), math.inf)
     changes_at = visited_at + waits_s
-    earlier = [Earlier(visits=1, fetched_at=float(at)) for at in visited_at]
+    earlier = [LastVisit(visits=1, fetched_at=float(at)) for at in visited_at]
     first = [schedule.interval_s(Visit()) for _ in range(pages)]
     due = [(float(at) + interval_s, page) for page, (at, interval_s) in enumerate(zip(visited_at, first, strict=True))]
     intervals = first
@@ -88,7 +88,7 @@ def simulate(schedule: Schedule, rates: np.ndarray, chance: np.random.Generator,
         _, page = due[0]
         changed = bool(changes_at[page] <= now)
         history = add_visit(earlier[page], fetched_at=now, changed=changed)
-        earlier[page] = Earlier(visits=2, fetched_at=now, history=history)
+        earlier[page] = LastVisit(visits=2, fetched_at=now, history=history)
         interval_s = schedule.interval_s(Visit(changed=changed, interval_s=intervals[page], history=history))
         intervals[page] = interval_s
         if changed:

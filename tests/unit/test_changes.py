@@ -4,7 +4,7 @@ import pytest
 
 from crawler.page import Fetched, NotModified, Page, Redirect
 from crawler.record import Change, fetched_record
-from frontier import CrawlUrl, Earlier, Lease
+from frontier import CrawlUrl, LastVisit, Lease
 
 URL = "http://a.test/"
 
@@ -35,8 +35,8 @@ REDIRECT = Redirect(url=URL, status=302, headers=[], location="/b", fetched_at=5
 def test_a_record_tells_what_has_become_of_a_page(
     status: int, digest: bytes | None, fetched: Fetched, sha1: bytes | None, change: Change | None
 ) -> None:
-    earlier = Earlier(visits=3, status=status, digest=digest)
-    lease = Lease(url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a", earlier=earlier), number=9)
+    last_visit = LastVisit(visits=3, status=status, digest=digest)
+    lease = Lease(url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a", last_visit=last_visit), number=9)
     record = fetched_record(lease, fetched, sha1=sha1)
     assert (record.visit, record.change) == (4, change)
 

@@ -36,7 +36,7 @@ from crawler.read.elements.hostile import MAX_TAGS
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.seams import NotTaken
 from crawler.testing.loops import in_virtual_time
-from frontier import CrawlUrl, Lease, Since, UrlState
+from frontier import CrawlUrl, Lease, UrlState, VisitsSince
 from frontier.memory.notes import MemoryNotes
 from tests.unit.crawling import (
     QUICK,
@@ -635,7 +635,7 @@ async def test_an_answer_without_a_body_does_not_count_if_the_archive_has_begun_
         began = visited.fetched_at or 0.0
         policy = msgspec.structs.replace(parts.policy_for(SEED), max_attempts=max_attempts)
         engine._pipeline._components = msgspec.structs.replace(
-            parts, archive_began=lambda: Since(at=began), policy_for=lambda _: policy
+            parts, archive_began=lambda: VisitsSince(at=began), policy_for=lambda _: policy
         )
         await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
         await engine.run()

@@ -17,7 +17,7 @@ from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Fixed
 from crawler.revisit.visits import Bounds, Schedule, Visit
-from frontier import CrawlUrl, Earlier, LedgerEntry, UrlState
+from frontier import CrawlUrl, LastVisit, LedgerEntry, UrlState
 from tests.bench import recrawl as bench
 from tests.unit.serve.samples import FRONTIER
 
@@ -171,7 +171,7 @@ def test_urls_that_are_only_checked_take_nothing_of_the_budget() -> None:
     # A crash costs at most a few, because each is not worth a write.
     assert 600 <= KnownPages(lambda: stats, notes).count() <= 615
     # Those that an operator has checked again count once.
-    planning.leave_out(msgspec.structs.replace(check, earlier=Earlier(visits=1)))
+    planning.leave_out(msgspec.structs.replace(check, last_visit=LastVisit(visits=1)))
     assert pages.count() == 600
 
 
@@ -197,13 +197,13 @@ class Seen:
 def test_a_plan_knows_what_the_record_says() -> None:
     seen = Seen()
     planning = VisitPlanning(ByPattern([], seen, gone_s=9.0))
-    earlier = Earlier(visits=2, status=200, fetched_at=1_700_000_000.0, history=(-7,), interval_s=50)
+    last_visit = LastVisit(visits=2, status=200, fetched_at=1_700_000_000.0, history=(-7,), interval_s=50)
     url = CrawlUrl(
         url="http://a.test/",
         canonical="http://a.test/",
         queue_key="test,a",
         kind="sitemap",
-        earlier=earlier,
+        last_visit=last_visit,
         change_frequency="daily",
     )
     record = PageRecord(

@@ -20,10 +20,10 @@ def visits_of(known: KnownUrl, config: Config) -> UrlVisits:
     entry = known.entry
     count, history, last_at = entry.visits, entry.history, entry.fetched_at
     if entry.state is UrlState.PENDING:
-        earlier = None if known.waiting is None else known.waiting.earlier
-        if earlier is None:
+        last_visit = None if known.waiting is None else known.waiting.last_visit
+        if last_visit is None:
             return UrlVisits(count=0, last=[])
-        count, history, last_at = earlier.visits, earlier.history, earlier.fetched_at
+        count, history, last_at = last_visit.visits, last_visit.history, last_visit.fetched_at
     rate = change_rate(history)
     next_at, why = _next_visit(entry, config.recrawl)
     return UrlVisits(

@@ -9,7 +9,7 @@ import pytest
 
 from crawler.testing.frontier.crawls import START, Crawl, drain, next_lease, no_lease_for, now, page, settle
 from crawler.testing.loops import in_virtual_time
-from frontier import CrawlUrl, Earlier, Frontier, LedgerEntry, Outcome, Recrawling, Revisiting, UrlState
+from frontier import CrawlUrl, Frontier, LastVisit, LedgerEntry, Outcome, Recrawling, Revisiting, UrlState
 
 
 class ForcingTests:
@@ -120,10 +120,10 @@ class ForcingTests:
         async with crawl.opened() as frontier:  # all of it was stored
             again = await next_lease(frontier)
             assert (again.url.url, again.number, again.url.had_etag) == ("http://a.test/1", 4, '"1"')
-            found = again.url.earlier
+            found = again.url.last_visit
             assert found is not None
             assert found.number in (None, 1)
-            assert msgspec.structs.replace(found, number=None) == Earlier(
+            assert msgspec.structs.replace(found, number=None) == LastVisit(
                 visits=1, status=200, fetched_at=START, digest=b"1"
             )
             assert await frontier.add([page("a", "unknown")]) == 1
@@ -135,7 +135,7 @@ class ForcingTests:
             await frontier.add([url])
             for visit in range(20):
                 lease = await next_lease(frontier)
-                changed = None if lease.url.earlier is None else visit % 3 == 0
+                changed = None if lease.url.last_visit is None else visit % 3 == 0
                 outcome = Outcome(state=UrlState.DONE, status=200, fetched_at=START + visit * visit, changed=changed)
                 await frontier.done(lease, cooldown_s=0, outcome=outcome)
                 await _recrawling(frontier).readmit([url], whole=visit % 2 == 0)

@@ -17,7 +17,7 @@ from crawler.disk.pruned import read_pruned
 from crawler.disk.used_space import UsedSpaceGuard, growing_folders
 from crawler.prune.choosing import Keep
 from crawler.prune.keeping import Keeping, Referring
-from frontier import Since
+from frontier import VisitsSince
 from frontier.pauses import Pauses
 
 
@@ -99,13 +99,13 @@ def _outputs(own: CrawlDirectory, whole: Path) -> Sequence[CrawlDirectory]:
     return [own if _is(own, each) else CrawlDirectory(each) for each in output_directories(whole)]
 
 
-def _since(own: CrawlDirectory, outputs: Sequence[CrawlDirectory]) -> Since:
+def _since(own: CrawlDirectory, outputs: Sequence[CrawlDirectory]) -> VisitsSince:
     """When the present cycle began, or later: after the last page of any archive that was pruned."""
     pruned = [read_pruned(each).total("warc").last for each in outputs]
     moments = [datetime.fromisoformat(each).timestamp() + 1 for each in pruned if each is not None]
     cycles = read_pruned(own).cycles
     moments += [datetime.fromisoformat(cycle.began).timestamp() for cycle in cycles]
-    return Since(number=cycles[-1].number if cycles else 0, at=max(moments, default=0.0))
+    return VisitsSince(number=cycles[-1].number if cycles else 0, at=max(moments, default=0.0))
 
 
 def _owns(own: CrawlDirectory, whole: Path, output: CrawlDirectory) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from frontier.records import PendingUrl, PostponedUrl, precedence_of
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
-from frontier.visits import Earlier
+from frontier.visits import LastVisit
 
 _Record = TypeVar("_Record")
 _LINK = "link"
@@ -35,7 +35,7 @@ class _Pending(msgspec.Struct, array_like=True, tag=1, gc=False):
     had_etag: str | None
     had_last_modified: str | None
     link_count: int
-    earlier: Earlier | None
+    last_visit: LastVisit | None
     change_frequency: str | None
 
 
@@ -244,7 +244,7 @@ def _to_record(pending: PendingUrl) -> _Pending:
         url.had_etag,
         url.had_last_modified,
         url.link_count,
-        url.earlier,
+        url.last_visit,
         url.change_frequency,
     )
 
@@ -267,7 +267,7 @@ def _from_record(record: _Pending, *, queue_key: str, order: int) -> PendingUrl:
         had_etag=record.had_etag,
         had_last_modified=record.had_last_modified,
         link_count=record.link_count,
-        earlier=record.earlier,
+        last_visit=record.last_visit,
         change_frequency=record.change_frequency,
     )
     return PendingUrl(url=url, number=record.number, order=order, found_at=record.found_at)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontier import CrawlUrl, Earlier, LedgerEntry, UrlState
+from frontier import CrawlUrl, LastVisit, LedgerEntry, UrlState
 from frontier.leveldb.format import encoding
 from frontier.leveldb.format.encoding import DecodeError, Location
 from frontier.leveldb.format.queue_records import decode_queue, encode_new_queue, encode_queue
@@ -21,7 +21,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 HISTORY = st.lists(st.integers(-(2**31), 2**31), max_size=12).map(tuple)
 EARLIER = st.builds(
-    Earlier,
+    LastVisit,
     visits=COUNT,
     status=st.none() | st.integers(-100, 999),
     fetched_at=st.none() | FINITE,
@@ -46,7 +46,7 @@ WAITING = st.builds(
         had_etag=SOME,
         had_last_modified=SOME,
         attempt=COUNT,
-        earlier=st.none() | EARLIER,
+        last_visit=st.none() | EARLIER,
         change_frequency=SOME,
     ),
     st.integers(0, 2**56 - 1),
@@ -176,11 +176,11 @@ def test_text_that_is_not_utf8_is_a_decode_error() -> None:
 
 
 def test_lone_surrogates_are_written_as_question_marks() -> None:
-    earlier = Earlier(visits=2, status=200, history=(-7, 9), interval_s=60)
-    url = CrawlUrl(url="u", canonical="c", queue_key="a", anchor="x\ud800y", earlier=earlier)
+    last_visit = LastVisit(visits=2, status=200, history=(-7, 9), interval_s=60)
+    url = CrawlUrl(url="u", canonical="c", queue_key="a", anchor="x\ud800y", last_visit=last_visit)
     waiting = PendingUrl(url=url, number=1, order=order_of(128, 1), found_at=1)
     found = encoding.decode_pending(encoding.encode_pending(waiting), queue_key="a", order=waiting.order)
-    assert (found.url.anchor, found.url.earlier) == ("x?y", earlier)
+    assert (found.url.anchor, found.url.last_visit) == ("x?y", last_visit)
     postponed = encoding.encode_postponed(PostponedUrl(pending=waiting, due_ms=5, reason="\udcff"))
     again = encoding.decode_postponed(postponed, due_ms=5)
     assert (again.reason, again.pending.url.anchor) == ("?", "x?y")

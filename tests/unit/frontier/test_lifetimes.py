@@ -198,7 +198,7 @@ class LifetimeMachine(RuleBasedStateMachine):
         assert self.may_lease(known)
         # What an earlier visit has found, and the links until then, come with a URL that is forced again; see
         # test_visits.py.
-        url = msgspec.structs.replace(lease.url, earlier=None, link_count=known.url.link_count)
+        url = msgspec.structs.replace(lease.url, last_visit=None, link_count=known.url.link_count)
         assert (url, lease.number) == (known.url, known.number)
         assert (lease.error_streak, lease.answered) == self.streaks[lease.url.queue_key]
         known.due_at = None

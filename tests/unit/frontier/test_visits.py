@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crawler.testing.frontier.crawls import DONE, START, drain, next_lease, now, page
 from crawler.testing.loops import in_virtual_time
-from frontier import CrawlUrl, Earlier, LedgerEntry, Outcome, UrlState
+from frontier import CrawlUrl, LastVisit, LedgerEntry, Outcome, UrlState
 from frontier.shell import QueueFrontier
 from frontier.visits import MAX_HISTORY, add_visit
 from tests.unit.frontier.crawls import Crawl, leveldb
@@ -23,7 +23,7 @@ TIMES = st.floats(-1e12, 1e12)
 def test_one_visit_more_is_the_newest_of_the_history(
     last: float | None, fetched_at: float, changed: bool, history: list[int]
 ) -> None:
-    earlier = Earlier(visits=1, fetched_at=last, history=tuple(history))
+    earlier = LastVisit(visits=1, fetched_at=last, history=tuple(history))
     found = add_visit(earlier, fetched_at=fetched_at, changed=changed)
     assert len(found) <= MAX_HISTORY
     if last is None or round(fetched_at - last) <= 0:
@@ -193,7 +193,7 @@ async def test_a_visit_knows_the_number_of_the_one_before_also_in_another_proces
             await frontier.readmit([page("a", "1")])
         async with crawl.opened() as frontier:
             taken = await next_lease(frontier)
-            earlier = taken.url.earlier
+            earlier = taken.url.last_visit
             numbers.append((taken.number, None if earlier is None else earlier.number))
             await frontier.done(taken, cooldown_s=0, outcome=DONE)
     assert numbers == [(1, None), (2, 1), (3, 2)]

@@ -7,7 +7,7 @@ from config import load
 from config.schema.recrawl import RecrawlPattern
 from crawler.control.known_urls import UrlVisits, VisitForm
 from crawler.operate.actions.visits import visits_of
-from frontier import CrawlUrl, Earlier, KnownUrl, LedgerEntry, UrlState
+from frontier import CrawlUrl, KnownUrl, LastVisit, LedgerEntry, UrlState
 
 AT = 1_700_000_000.0
 ENTRY = LedgerEntry(
@@ -74,8 +74,8 @@ def test_a_url_that_waits_for_its_next_visit_tells_of_the_earlier_ones() -> None
     waiting = CrawlUrl(url="u", canonical="u", queue_key="test,a")
     entry = LedgerEntry(canonical="u", state=UrlState.PENDING, number=8, found_at=AT)
     assert told(entry, waiting=waiting) == UrlVisits(count=0, last=[])
-    earlier = Earlier(visits=3, fetched_at=AT, history=(300, -100))
-    again = told(entry, 'recrawl.schedule="fixed"', waiting=msgspec.structs.replace(waiting, earlier=earlier))
+    last_visit = LastVisit(visits=3, fetched_at=AT, history=(300, -100))
+    again = told(entry, 'recrawl.schedule="fixed"', waiting=msgspec.structs.replace(waiting, last_visit=last_visit))
     assert (again.count, [each.after_s for each in again.last], again.next_at, again.next_why) == (
         3,
         [100, 300],

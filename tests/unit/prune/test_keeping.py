@@ -24,9 +24,9 @@ from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.components.disk_space import DiskSpace, disk_space
 from crawler.write.cdxj.making import index_of
 from crawler.write.warc import WarcOptions, WarcSink
-from frontier import CrawlUrl, Since
+from frontier import CrawlUrl, VisitsSince
 from frontier.pauses import Pauses
-from frontier.visits import Earlier
+from frontier.visits import LastVisit
 from tests.unit.prune.written import DAY_S, NOW, fetched_at, serials, whole, write
 from tests.unit.write.samples import archived, page, record_of
 
@@ -36,7 +36,7 @@ BODY = b"<title>The same</title>" + b"x" * 600
 def keeping(
     crawl: CrawlDirectory, keep: Keep, *, since: float = 0.0, forget_before: Callable[[int], None] = lambda _: None
 ) -> Keeping:
-    referring = Referring(since=Since(at=since), forget_before=forget_before)
+    referring = Referring(since=VisitsSince(at=since), forget_before=forget_before)
     return Keeping(
         lambda: [crawl],
         lambda _: True,
@@ -49,9 +49,9 @@ def keeping(
 
 
 def url(number: int, visited_at: float | None, *, visit: int | None = None) -> CrawlUrl:
-    earlier = None if visited_at is None else Earlier(visits=1, status=200, fetched_at=visited_at, number=visit)
+    earlier = None if visited_at is None else LastVisit(visits=1, status=200, fetched_at=visited_at, number=visit)
     name = f"http://a.test/{number}"
-    return CrawlUrl(url=name, canonical=name, queue_key="test,a", earlier=earlier)
+    return CrawlUrl(url=name, canonical=name, queue_key="test,a", last_visit=earlier)
 
 
 def wait_until_pruned(crawl: CrawlDirectory) -> None:
@@ -152,10 +152,10 @@ def test_a_server_may_say_that_a_page_is_unchanged_only_within_a_cycle(tmp_path:
 
 @pytest.mark.parametrize("number", [0, 7])
 def test_a_cycle_is_told_by_record_numbers_and_without_them_by_time(number: int) -> None:
-    since = Since(number=number, at=NOW)
+    since = VisitsSince(number=number, at=NOW)
     for visit in (None, 6, 7):
         may_refer = visit != 6 or number == 0
-        earlier = [url(0, NOW + seconds, visit=visit).earlier for seconds in (0, 1)]
+        earlier = [url(0, NOW + seconds, visit=visit).last_visit for seconds in (0, 1)]
         assert [each is not None and since.has(each) for each in earlier] == [False, may_refer]
 
 
@@ -301,7 +301,7 @@ class _Returning:
             page(number, b"the page %d" % number), fetched_at=self.now
         )
         visited = url(number, self._visited_at.get(number), visit=self._visit.get(number))
-        if self._answers_304 and visited.earlier is not None and self.kept.may_refer(visited):
+        if self._answers_304 and visited.last_visit is not None and self.kept.may_refer(visited):
             fetched = NotModified(url=fetched.url, status=304, headers=[], fetched_at=self.now, duration_s=0.1)
         await self._sink.write(fetched, record_of(fetched, self._number))
         await asyncio.gather(*self._sink._sorting)
