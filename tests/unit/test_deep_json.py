@@ -25,7 +25,7 @@ from crawler.write.cdxj.lines import parse
 from crawler.write.records import RecordSink, find_record, newest_records, read_records
 from tests.e2e.crawling import Ended
 from tests.unit.operate.stored_crawls import make
-from visited.redis.holders import decoded
+from visited.redis.holders import decode_holder
 
 DEEP = b'{"x":' + b"[" * 100_000
 NUMBERED = b'{"number":7,"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
@@ -135,7 +135,7 @@ def test_what_nobody_can_do_without_is_named(tmp_path: Path, name: str, read: Ca
 def test_a_note_of_another_crawl_a_trial_and_a_line_of_an_index_are_damaged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert decoded(DEEP).name == "a crawl whose note is damaged"
+    assert decode_holder(DEEP).name == "a crawl whose note is damaged"
     (tmp_path / "trials.jsonl").write_bytes(DEEP + b"\n")
     with caplog.at_level(logging.WARNING):
         Journal(tmp_path / "trials.jsonl")

@@ -94,14 +94,14 @@ def holders_of(head: Mapping[str, str]) -> Holders:
         if field.startswith(_GONE):
             gone.add(field.removeprefix(_GONE))
         elif field.startswith(_HOLDER):
-            known[field.removeprefix(_HOLDER)] = decoded(value.encode())
+            known[field.removeprefix(_HOLDER)] = decode_holder(value.encode())
     return Holders(known=known, gone=frozenset(gone))
 
 
-def registering(key: str, base: str, holder: tuple[str, Holder] | None, others: Holders) -> Step:
+def register_step(key: str, base: str, holder: tuple[str, Holder] | None, others: Holders) -> Step:
     """Writes a holder into the head of a set, and what the head lacks of the others. Returns the head, or `GONE` if the
     head is that of another set."""
-    own = ("", b"") if holder is None else (f"{_HOLDER}{holder[0]}", encoded(holder[1]))
+    own = ("", b"") if holder is None else (f"{_HOLDER}{holder[0]}", encode_holder(holder[1]))
     lacking = list(_fields(others))
     return Step(_REGISTER, [key], [base, *own, *(each for pair in lacking for each in pair)])
 
@@ -111,11 +111,11 @@ def base_of(set_id: str) -> str:
     return set_id.partition(":")[0]
 
 
-def encoded(holder: Holder) -> bytes:
+def encode_holder(holder: Holder) -> bytes:
     return msgspec.json.encode(holder)
 
 
-def decoded(text: bytes) -> Holder:
+def decode_holder(text: bytes) -> Holder:
     """A text that is damaged stands for a crawl of which nothing is known but its id."""
     try:
         return msgspec.json.decode(text, type=Holder)
@@ -123,7 +123,7 @@ def decoded(text: bytes) -> Holder:
         return Holder(name="a crawl whose note is damaged", directory="", notes="")
 
 
-def said(missing: Mapping[str, Holder], directory: str) -> str:
+def describe_missing(missing: Mapping[str, Holder], directory: str) -> str:
     """Who is missing, and what to do about it. `directory` is that of a crawl that waits."""
     names = sorted(f"{each.name} (id {name})" for name, each in missing.items())
     one, *_ = sorted(missing, key=lambda name: missing[name].name)
@@ -144,4 +144,4 @@ def _listed(names: list[str]) -> str:
 def _fields(holders: Holders) -> Iterator[tuple[str, bytes]]:
     yield from ((f"{_GONE}{name}", b"") for name in sorted(holders.gone))
     for name, each in sorted(holders.known.items()):
-        yield f"{_HOLDER}{name}", encoded(msgspec.structs.replace(each, memory="", is_closed=False))
+        yield f"{_HOLDER}{name}", encode_holder(msgspec.structs.replace(each, memory="", is_closed=False))

@@ -6,11 +6,11 @@ from contextlib import suppress
 
 from visited.protocol import Unavailable
 from visited.redis.form import GONE, Form, Place
-from visited.redis.holders import Holder, Holders, base_of, holders_of, registering, said
-from visited.redis.members import check_entered, entering, leaving
+from visited.redis.holders import Holder, Holders, base_of, describe_missing, holders_of, register_step
+from visited.redis.members import check_entered, enter_step, leave_step
 from visited.redis.notes import Notes
 from visited.redis.server import Channel, Step
-from visited.redis.whole import JOIN
+from visited.redis.set_scripts import JOIN
 from visited.shared import Forgotten, Incomplete, Member, Unanswered, Unreachable
 
 
@@ -108,12 +108,12 @@ class Joining:
             if me not in holders.gone:
                 break
         if missing := holders.missing(memory, noted):
-            raise Incomplete(said(missing, notes.directory))
+            raise Incomplete(describe_missing(missing, notes.directory))
         self._complete = (memory, self.set_id)
 
     async def _register(self, holder: tuple[str, Holder] | None, others: Holders) -> Holders:
         try:
-            found = await self._channel.run(registering(self._place.head, base_of(self.set_id), holder, others))
+            found = await self._channel.run(register_step(self._place.head, base_of(self.set_id), holder, others))
         except (Unreachable, Unanswered) as error:
             if not self._channel.is_connected:
                 self.lose()
@@ -163,7 +163,7 @@ class Joining:
 
     async def _enter(self, member: Member) -> None:
         try:
-            check_entered(self._members, await self._channel.run(entering(self._members, member)))
+            check_entered(self._members, await self._channel.run(enter_step(self._members, member)))
         except Unanswered as error:
             raise Unreachable(str(error)) from error  # to enter twice does no harm
 
@@ -172,7 +172,7 @@ class Joining:
         member, self._member = self._member, None
         if member is not None and self._channel.is_connected:
             with suppress(Unanswered, Unreachable):  # it replaces its entry when it starts again
-                await self._channel.run(leaving(self._members, member))
+                await self._channel.run(leave_step(self._members, member))
 
     @property
     def _members(self) -> str:

@@ -24,16 +24,18 @@ return {}
 _LEAVE: Final = "return redis.call('HDEL', KEYS[1], ARGV[1])"
 
 
-def entering(key: str, member: Member) -> Step:
+def enter_step(key: str, member: Member) -> Step:
+    """Lets a member in, unless another one keeps another pace: then the answer is that one."""
     return Step(_ENTER, [key], [member.id, member.name, *member.paces])
 
 
-def leaving(key: str, member: Member) -> Step:
+def leave_step(key: str, member: Member) -> Step:
+    """Takes a member out."""
     return Step(_LEAVE, [key], [member.id])
 
 
 def check_entered(key: str, answer: Any) -> None:
-    """Raise `Unavailable` if the answer to `entering` names a member that keeps another pace."""
+    """Raise `Unavailable` if the answer to `enter_step` names a member that keeps another pace."""
     if answer:
         other, (name, *_) = answer[0].decode(), answer[1].decode("utf-8", "replace").split("\n")
         raise Unavailable(

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from visited.redis.holders import Holder, Holders, decoded, encoded
+from visited.redis.holders import Holder, Holders, decode_holder, encode_holder
 from visited.shared import Crawl
 
 _ME: Final = "me"
@@ -110,14 +110,14 @@ def read_name(file: Path) -> str:
 def _read(folder: Path) -> Holders:
     known = {}
     for file in folder.glob(f"*{_KNOWN}"):
-        known[file.stem] = decoded(file.read_bytes())
+        known[file.stem] = decode_holder(file.read_bytes())
     return Holders(known=known, gone=frozenset(file.stem for file in folder.glob(f"*{_GONE}")))
 
 
 def _put(folder: Path, holders: Holders) -> None:
     for name, each in holders.known.items():
         if not (file := folder / f"{name}{_KNOWN}").exists():
-            _write(file, encoded(each), replaces=False)
+            _write(file, encode_holder(each), replaces=False)
     for name in holders.gone:
         if not (file := folder / f"{name}{_GONE}").exists():
             _write(file, b"", replaces=False)
@@ -125,8 +125,8 @@ def _put(folder: Path, holders: Holders) -> None:
 
 def _put_own(folder: Path, name: str, holder: Holder) -> None:
     file = folder / f"{name}{_KNOWN}"
-    if not file.exists() or decoded(file.read_bytes()).opened < holder.opened:
-        _write(file, encoded(holder))
+    if not file.exists() or decode_holder(file.read_bytes()).opened < holder.opened:
+        _write(file, encode_holder(holder))
 
 
 def _write(file: Path, content: bytes, *, replaces: bool = True) -> None:

@@ -10,7 +10,7 @@ from visited.redis.form import GONE, Answer, Form, Place, answer_of
 from visited.redis.joining import Joining
 from visited.redis.notes import Notes
 from visited.redis.server import Channel, Step
-from visited.redis.whole import DELETE, USAGE
+from visited.redis.set_scripts import DELETE, USAGE
 from visited.shared import Forgotten, Incomplete, Sharer, Unanswered, Unreachable
 from visited.url_cache import UrlCache
 
