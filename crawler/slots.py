@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Generator
+from math import inf
 from types import TracebackType, coroutine
 from typing import Self
 
@@ -12,23 +13,19 @@ class Permits:
     change while some are out, and others wait."""
 
     def __init__(self, limit: int | None) -> None:
-        self._limit = limit
+        self._limit = inf if limit is None else limit
         self._out = 0
         self._is_open = False
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
-    def _has_free(self) -> bool:
-        return self._is_open or self._limit is None or self._out < self._limit
-
-    @property
     def are_too_many(self) -> bool:
         """Whether more are out than the limit, because it was lowered."""
-        return not self._is_open and self._limit is not None and self._out > self._limit
+        return self._out > self._limit
 
     async def take(self) -> None:
         """Take a permit; wait until one is free."""
-        while not self._has_free:
+        while self._out >= self._limit:
             waiter = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
             try:
@@ -45,16 +42,17 @@ class Permits:
 
     def set_limit(self, limit: int | None) -> None:
         """Permits that are out stay out, also if they are now too many."""
-        self._limit = limit
+        if not self._is_open:
+            self._limit = inf if limit is None else limit
         self._wake_all()
 
     def open(self) -> None:
         """Everybody may have one from now on: a crawl that stops lets its workers find that out."""
-        self._is_open = True
+        self._is_open, self._limit = True, inf
         self._wake_all()
 
     def _wake(self) -> None:
-        while self._has_free and self._waiting:
+        while self._waiting and self._out < self._limit:
             waiter = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
