@@ -165,7 +165,8 @@ class QueueFrontier:
     async def done(
         self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
     ) -> None:
-        self._check_settling(lease)
+        self._commit.check()
+        self._leases.get(lease)
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, dead_for_s=outcome.dead_for_s)
         if outcome.state is UrlState.PENDING:
             raise ValueError(f"{lease.url.url} can't be settled as pending; `retry` or `release` it")
@@ -183,7 +184,8 @@ class QueueFrontier:
         pressure: int = 0,
         answered: bool = False,
     ) -> None:
-        self._check_settling(lease)
+        self._commit.check()
+        self._leases.get(lease)
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, after_s=after_s)
         outcome = Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure)
         await self._change(
@@ -203,10 +205,6 @@ class QueueFrontier:
         self._leases.get(lease)
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s)
         self._settling.release(lease, cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason)
-
-    def _check_settling(self, lease: Lease) -> None:
-        self._commit.check()
-        self._leases.get(lease)
 
     # an operator acts
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from frontier.pauses import Pauses
 from frontier.store import Store
@@ -42,13 +42,14 @@ class Commit:
         self.stopped = False
         self.closed = False
         self.failure: BaseException | None = None
+        """Why no change can be made any more; None while changes can be made."""
         self.fail_on_error = FailOnError(self.fail)
 
     async def run(self, change: Callable[[], _Result], *, is_required: bool = False) -> _Result:
         """Make a change as soon as the disk has space for it. If a required change is given up, the crawl ends."""
         while True:
             if self.failure is not None:
-                self.check_failure()
+                self.raise_failure()
             try:
                 return change()
             except StoreFull as error:
@@ -193,14 +194,14 @@ class Commit:
     def check(self) -> None:
         """Raise `StoreFailed` if no change can be made any more."""
         if self.failure is not None:
-            self.check_failure()
+            self.raise_failure()
         if self.closed:
             raise StoreFailed("the frontier is closed")
 
-    def check_failure(self) -> None:
-        if self.failure is not None:
-            cause = str(self.failure) or type(self.failure).__name__
-            raise StoreFailed(
-                "the frontier stopped because an earlier change failed; everything settled before is safe: "
-                f"remove the cause and start the crawl again. The cause: {cause}"
-            ) from self.failure
+    def raise_failure(self) -> NoReturn:
+        """Raise `StoreFailed` because of the `failure`, of which there is one."""
+        cause = str(self.failure) or type(self.failure).__name__
+        raise StoreFailed(
+            "the frontier stopped because an earlier change failed; everything settled before is safe: "
+            f"remove the cause and start the crawl again. The cause: {cause}"
+        ) from self.failure

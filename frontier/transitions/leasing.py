@@ -101,7 +101,8 @@ class Leasing:
     async def _find_lease(self) -> Lease | None:
         active, waiters = self._active, self._active.waiters
         while True:
-            self._commit.check_failure()
+            if self._commit.failure is not None:
+                self._commit.raise_failure()
             if self._commit.stopped:
                 return None
             if active.pauses:
@@ -139,7 +140,7 @@ class Leasing:
             imbalance = f"{number_of(counters.pending, 'waiting URL')} in no queue that is served"
         if imbalance is not None:
             self._commit.fail(StoreFailed(f"the frontier is damaged: nothing waits, but {imbalance}; {REPAIR_ADVICE}"))
-            self._commit.check_failure()
+            self._commit.raise_failure()
 
     def _next_lease(self) -> Lease | None:
         """The next lease; None if no queue is ready."""
