@@ -7,6 +7,7 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.parts.parcels import decode_parcel
 from frontier.parts.protocol import Part
 from frontier.records import lineage_of
+from frontier.upkeep.positions import place_not_received, stores_by_number
 from frontier.values import number_of
 
 Owner = Callable[[str], int]
@@ -74,7 +75,7 @@ def check_parts(stores: Sequence[LevelDBStore]) -> Iterator[Problem]:
         return
     if len({part.lineage for part in parts}) < len(parts):
         yield Problem(PART, "crawl", f"two parts have the same lineage: {', '.join(str(part) for part in parts)}")
-    by_number = {store.part.number: store for store in stores if store.part is not None}
+    by_number = stores_by_number(stores)
     for sender, sending in by_number.items():
         for receiver, receiving in by_number.items():
             if sender != receiver and not sending.outbox.damaged():
@@ -101,6 +102,5 @@ def _check_pair(sender: int, sending: LevelDBStore, receiver: int, receiving: Le
         position = positions.get((sender, incarnation.number), 0)
         if position > end:
             yield Problem(INBOX, where, f"{number_of(position, 'parcel')} admitted, but only {end} sent")
-    place = sending.outbox.trimmed(receiver).place
-    if place is not None and positions.get((sender, place.incarnation), 0) < place.sequence:
+    if (place := place_not_received(sender, sending, receiver, positions)) is not None:
         yield Problem("gap", where, f"parcels up to {place.sequence} were deleted, but not all of them were admitted")
