@@ -26,7 +26,7 @@ from crawler.page import (
 from crawler.preferences.judging import NO_PURPOSE, REFUSED, Preferences
 from crawler.protocols import ContentReading, Discovered, Discovery, Repeats
 from crawler.read.sniff import may_be_listing
-from crawler.record import ArchiveFilter, excluded, with_usage
+from crawler.record import ArchiveFilter, with_usage, without_content
 from crawler.seams import LinkExtractor
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
@@ -201,7 +201,7 @@ def mark_unkept(
     usage = content.usage
     record = with_usage(record, usage)
     if usage.is_refused:
-        return excluded(record, reason=REFUSED, message=usage.message)
+        return without_content(record, reason=REFUSED, message=usage.message)
     if archive_filter is None or content.extract is None or failed or record.not_archived is not None:
         return record
     refusal = archive_filter.refusal(page, content.extract.content_type)

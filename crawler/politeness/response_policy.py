@@ -209,11 +209,11 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     def _is_of_host(self, failure: Failure, lease: Lease) -> bool:
         is_silence = failure.kind in NO_ANSWER and not failure.answered
-        return failure.kind in HOST_FAILURES or (is_silence and _unanswered(lease) + 1 >= self.open_after)
+        return failure.kind in HOST_FAILURES or (is_silence and _count_unanswered(lease) + 1 >= self.open_after)
 
     def _after_host_failure(self, failure: Failure, usual_s: float, lease: Lease) -> Decision:
         kind = failure.kind
-        probe_s = max(usual_s, self.pace.retry_s(lease.url.queue_key, _unanswered(lease)))
+        probe_s = max(usual_s, self.pace.retry_s(lease.url.queue_key, _count_unanswered(lease)))
         attempts = self.max_attempts if kind in TRANSIENT_FAILURES or failure.may_pass else 0
         decision = self._probe(kind.value, usual_s, probe_s, lease, attempts=attempts)
         return replace(decision, failed=decision.retry_after_s is None, stays=decision.stays and kind not in NO_ANSWER)
@@ -224,7 +224,7 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         common = Decision(
             cooldown_s=rest_s, host_cooldown_s=rest_s, reason=reason, server_ok=False, pressure=lease.pressure
         )
-        if _unanswered(lease) + 1 >= self.dead_after:
+        if _count_unanswered(lease) + 1 >= self.dead_after:
             return replace(common, dead_for_s=max(probe_s, self.pace.retry_max_delay_s))
         if attempts == 0:
             return common
@@ -252,7 +252,7 @@ def _failed_condition(page: Page, lease: Lease) -> bool:
     return page.status == 412 and not url.attempt and (url.had_etag is not None or url.had_last_modified is not None)
 
 
-def _unanswered(lease: Lease) -> int:
+def _count_unanswered(lease: Lease) -> int:
     """The number of failures in a row without an answer: a server that sends a 500 is not dead."""
     return 0 if lease.answered else lease.error_streak
 

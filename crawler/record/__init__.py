@@ -15,14 +15,13 @@ from crawler.record.changes import Change, has_copy
 from crawler.record.dates import header_time, w3c_time
 from crawler.record.headers import validator
 from crawler.record.page_records import FoundLinks, fetched_record, unfetched_record
-from crawler.record.usage import excluded, with_usage
+from crawler.record.usage import with_usage, without_content
 
 __all__ = [
     "FILTER_REASONS",
     "ArchiveFilter",
     "Change",
     "FoundLinks",
-    "excluded",
     "fetched_record",
     "has_copy",
     "header_time",
@@ -30,4 +29,5 @@ __all__ = [
     "validator",
     "w3c_time",
     "with_usage",
+    "without_content",
 ]

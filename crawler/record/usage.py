@@ -25,7 +25,7 @@ _CONTENT: Final = (
 ).split()
 
 
-def excluded(record: PageRecord, /, *, reason: str, message: str | None) -> PageRecord:
+def without_content(record: PageRecord, /, *, reason: str, message: str | None) -> PageRecord:
     """The record of a page that was fetched and is not kept: without anything of its content but its links."""
     nothing: dict[str, Any] = dict.fromkeys(_CONTENT)
     message = "; ".join(filter(None, (message, record.message)))

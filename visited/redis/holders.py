@@ -79,7 +79,8 @@ class Holders(msgspec.Struct, frozen=True, kw_only=True):
             if name not in self.gone and not each.is_in(memory, noted.known.get(name, each).opened)
         }
 
-    def united(self, others: "Holders") -> "Holders":
+    def unite(self, others: "Holders") -> "Holders":
+        """These and the others. Of a holder that both know, the one that was opened more often counts."""
         known = dict(others.known)
         for name, each in self.known.items():
             if name not in known or known[name].opened < each.opened:

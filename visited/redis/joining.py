@@ -139,7 +139,7 @@ class Joining:
         lack. Raises what a `SharedSet` raises."""
         memory = await self.connect()
         noted = Holders() if self._notes is None else self._notes.read()
-        found = await self._register(None, noted.united(Holders(gone=gone)))
+        found = await self._register(None, noted.unite(Holders(gone=gone)))
         return found, frozenset(found.missing(memory, noted))
 
     async def withdraw(self) -> None:

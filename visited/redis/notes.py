@@ -78,7 +78,7 @@ class Notes:
     def read(self) -> Holders:
         """All that are noted. Raises `OSError`."""
         found = _read(self._folder)
-        return found if self._meeting is None else found.united(_read(self._meeting))
+        return found if self._meeting is None else found.unite(_read(self._meeting))
 
     def note(self, holders: Holders) -> None:
         """Note whoever is not noted yet, and tell all that this crawl is one of them. Raises `OSError` if this crawl's

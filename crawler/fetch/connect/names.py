@@ -125,7 +125,7 @@ class Names(AbstractResolver):
         answer = self._fresh(key) or await self._answer(key)
         if answer.error is not None:
             raise type(answer.error)(*answer.error.args)
-        found = [_result(host, address, port) for address in self._allowed(answer.addresses)]
+        found = [_result(host, address, port) for address in self._keep_allowed(answer.addresses)]
         if len(found) > 1 and (asked := self._asked.get(host)) is not None:
             found.sort(key=lambda result: same_address(result["host"]) != asked)
         return found
@@ -186,7 +186,7 @@ class Names(AbstractResolver):
         self._answers.put(key, answer, max_names=limits.max_names)
         return answer
 
-    def _allowed(self, addresses: str) -> list[str]:
+    def _keep_allowed(self, addresses: str) -> list[str]:
         allowed, refusals = [], []
         for address in addresses.split():
             why = self._guard.refusal(address)

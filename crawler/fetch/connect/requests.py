@@ -52,7 +52,7 @@ class SentUrl:
             self.target: str = found[2]
             """Path and query."""
         else:
-            self._whole = _parsed(text)
+            self._whole = _parse(text)
             self.origin = Origin(self._whole)
             self.target = self._whole.raw_path_qs
             if self._whole.raw_user is not None or self._whole.raw_password is not None:
@@ -63,16 +63,16 @@ class SentUrl:
     def whole(self) -> URL:
         """The URL as yarl's."""
         if self._whole is None:
-            self._whole = _parsed(self._text)
+            self._whole = _parse(self._text)
         return self._whole
 
 
 @lru_cache(maxsize=4096)
 def _origin(text: str) -> Origin:
-    return Origin(_parsed(f"{text}/"))
+    return Origin(_parse(f"{text}/"))
 
 
-def _parsed(text: str) -> URL:
+def _parse(text: str) -> URL:
     try:
         parsed = URL(text, encoded=True)
         _ = parsed.raw_host, parsed.port  # yarl parses the authority on demand
@@ -121,7 +121,7 @@ class HttpRequest:
         self.proxy = proxy
         self.proxy_headers = None if proxy is None else CIMultiDict(proxy_headers or {})
 
-    def serialized(self) -> bytes:
+    def serialize(self) -> bytes:
         """The head of the request. Raises `ValueError` for a header that would begin another one."""
         is_absolute = self.proxy is not None and not self.is_ssl()
         target = str(self.url) if is_absolute else self.url_sent.target

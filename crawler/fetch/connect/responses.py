@@ -157,7 +157,7 @@ async def exchange(
     nothing about the server. Whatever it raises, the connection is closed."""
     handler: TolerantHandler = connection.handler
     try:
-        head = request.serialized()
+        head = request.serialize()
         handler.begin_request(may_have_body=request.method != "HEAD")
         if handler.transport is None or handler.transport.is_closing():
             raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")

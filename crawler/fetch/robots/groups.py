@@ -78,7 +78,7 @@ class Groups:
                     for_rules, has_rules = set(), False
                 if above is None or not names_follow:
                     above, names_follow = set(), True
-                named = self._named(value)
+                named = self._find_groups(value)
                 for_rules |= named
                 above |= named
             elif key == "sitemap":
@@ -105,7 +105,7 @@ class Groups:
         """What holds for this crawler."""
         return self._own if self._is_named else self._everybodys
 
-    def _named(self, value: str) -> set[Group]:
+    def _find_groups(self, value: str) -> set[Group]:
         """The groups that a name belongs to."""
         if value == "*" or (value.startswith("*") and value[1].isspace()):
             return {self._everybodys}

@@ -49,14 +49,14 @@ def test_the_origin_of_urls_is_parsed_once() -> None:
 
 def test_a_request_begins_with_its_path_and_host() -> None:
     request = HttpRequest("GET", SentUrl("http://a.test:8080/p%20q?x=%C3%A9#part"), {"Accept": "*/*"})
-    assert request.serialized() == b"GET /p%20q?x=%C3%A9 HTTP/1.1\r\nHost: a.test:8080\r\nAccept: */*\r\n\r\n"
+    assert request.serialize() == b"GET /p%20q?x=%C3%A9 HTTP/1.1\r\nHost: a.test:8080\r\nAccept: */*\r\n\r\n"
 
 
 def test_a_proxy_is_asked_for_the_whole_url_of_http_but_not_of_https() -> None:
     plain = HttpRequest("GET", SentUrl("http://a.test/p"), {}, proxy=PROXY)
-    assert plain.serialized().startswith(b"GET http://a.test/p HTTP/1.1\r\n")
+    assert plain.serialize().startswith(b"GET http://a.test/p HTTP/1.1\r\n")
     assert (
-        HttpRequest("GET", SentUrl("https://a.test/p"), {}, proxy=PROXY).serialized().startswith(b"GET /p HTTP/1.1\r\n")
+        HttpRequest("GET", SentUrl("https://a.test/p"), {}, proxy=PROXY).serialize().startswith(b"GET /p HTTP/1.1\r\n")
     )
 
 
@@ -80,7 +80,7 @@ def test_a_login_in_the_url_is_sent_as_a_header_unless_there_is_one() -> None:
 @pytest.mark.parametrize("value", ["a\r\nX: y", "a\nX: y", "a\0"])
 def test_a_header_that_would_begin_another_one_is_never_written(value: str) -> None:
     with pytest.raises(ValueError, match="header"):
-        HttpRequest("GET", SentUrl("http://a.test/"), {"Referer": value}).serialized()
+        HttpRequest("GET", SentUrl("http://a.test/"), {"Referer": value}).serialize()
 
 
 def test_a_url_of_another_scheme_is_refused() -> None:
