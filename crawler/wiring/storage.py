@@ -137,19 +137,40 @@ def visited_set(
 
     Instead of a set on a server, an `is_local` one is made: it knows only what this crawl has."""
     config, _ = choose_backend(config, directory)
-    chosen = None if instead is not None else chosen_set(config)
-    if chosen is not None and is_on_server(chosen):
+    if instead is not None:
+        return _wrapped(instead, config, knows_many, is_exact=False, can_forget=True, needs_cache=True)
+    chosen = chosen_set(config)
+    if is_on_server(chosen):
         return ExactSet() if is_local else _shared_set(chosen, config, directory)
-    visited: VisitedSet = instead if instead is not None else make_chosen(chosen_set(config), config, directory)
-    if config.visited.verify and not (chosen is not None and chosen.is_exact):
+    return _wrapped(
+        make_chosen(chosen, config, directory),
+        config,
+        knows_many,
+        is_exact=chosen.is_exact,
+        can_forget=chosen.can_forget,
+        needs_cache=not _is_faster_than_cache(chosen),
+    )
+
+
+def _wrapped(
+    visited: VisitedSet,
+    config: Config,
+    knows_many: Callable[[Sequence[str]], list[bool]],
+    *,
+    is_exact: bool,
+    can_forget: bool,
+    needs_cache: bool,
+) -> VisitedSet:
+    """The set within the wrappers that the configuration asks for, and those that it needs."""
+    if config.visited.verify and not is_exact:
         visited = VerifiedSet(visited, knows_many)
-    elif chosen is not None and not chosen.can_forget:
+    elif not can_forget:
         visited = ForgettingSet(visited)
     if config.visited.white_list:
         visited = WhiteListSet(visited, config.visited.white_list)
-    if not config.visited.recent or (chosen is not None and _is_faster_than_cache(chosen)):
-        return visited
-    return RecentUrls(visited, size=config.visited.recent)
+    if config.visited.recent and needs_cache:
+        visited = RecentUrls(visited, size=config.visited.recent)
+    return visited
 
 
 def is_on_server(chosen: Descriptor) -> bool:
@@ -169,8 +190,8 @@ def _shared_set(chosen: Descriptor, config: Config, directory: CrawlDirectory) -
 
 @contextmanager
 def reaching_server(config: Config) -> Iterator[None]:
-    """Translates what is raised by a server of the visited set that can't be used to `ConfigError`, by one that does
-    not answer to `ServerAway`, and by one that stops answering to `StoreFailed`."""
+    """Translates the errors of a visited set on a server: `ConfigError` if the set can't be used, `ServerAway` if its
+    server does not answer, and `StoreFailed` if it stops answering."""
     try:
         yield
     except Unavailable as error:
