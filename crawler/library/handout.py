@@ -26,7 +26,8 @@ from crawler.seams import GivenBack, LinkExtractor
 from crawler.status import number_of
 
 _STEPS: Final = 20
-"""The turns in which the event loop closes an asynchronous generator around a loop that was left."""
+"""How often `take` lets the event loop go on, until it has closed an asynchronous generator whose loop was left. Only
+then does the turn of that loop end."""
 ASKER: Final[ContextVar[object]] = ContextVar("ASKER")
 """Who asks for a page, if that is not the task in which it is asked for."""
 
@@ -120,8 +121,8 @@ class Handout:
     # the side of the program
 
     async def take(self) -> Turn | None:
-        """The turn with the next page; None when no more pages come. Raises `RuntimeError` if who asks has another
-        page, because the crawl can't end before the turn of that one does."""
+        """The turn with the next page; None when no more pages come. Raises `RuntimeError` if the asker still has a
+        page, because the crawl can't end before the turn of that page does."""
         asker = ASKER.get(asyncio.current_task())
         for _ in range(_STEPS):
             if (held := self._last.get(asker)) is None or held.is_over:

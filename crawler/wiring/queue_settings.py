@@ -15,8 +15,9 @@ from frontier.queues.settings import QueueSettings
 from frontier.values import Budgets
 
 _SOON_S: Final = 2.0
+"""How far `upcoming_hosts` looks ahead."""
 _FORESEEN: Final = 256
-"""Queues that are looked at, so often as names are looked up ahead."""
+"""How many queues it names at most."""
 
 
 def queue_settings(config: Config) -> QueueSettings:
