@@ -60,7 +60,7 @@ class Source(IntEnum):
 
 
 class Fact(msgspec.Struct, frozen=True, gc=False):
-    """What one of them tells about a number. None is what it does not tell."""
+    """What one source tells about a number. None is what it does not tell."""
 
     number: int
     url: str
@@ -73,9 +73,9 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
     referred: str | None = None
     """The moment and URL of that record, in 14 digits, a space and the URL."""
     is_archived: bool = False
-    """Whether the archive must have it."""
+    """Whether the archive must have the page."""
     is_whole: bool = True
-    """Whether its digest is that of a complete body."""
+    """Whether `digest` is that of a complete body. That of a truncated page is not."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class Facts:
 
     def add(self, source: int, facts: Iterable[Fact]) -> None:
         rows = (
-            (source, _signed(number), _plain(url), *others)
+            (source, _signed(number), _storable(url), *others)
             for number, url, *others in map(msgspec.structs.astuple, facts)
         )
         with _room():
@@ -142,15 +142,16 @@ class Facts:
         self._database.execute(change, (digest, source, _signed(number)))
 
     def count(self, source: int) -> int:
-        """How many numbers it tells of; those that wait do not count."""
+        """How many numbers a source tells of. URLs that wait do not count."""
         return self._number("SELECT count(*) FROM told WHERE source = ? AND state IS NOT 'pending'", source)
 
     def repeated(self, source: int) -> int:
-        """How many numbers it tells of more than once."""
+        """How many numbers a source tells of more than once."""
         return self._number("SELECT count(*) FROM told WHERE source = ? AND copies > 1", source)
 
     def missing(self, source: int, *, among: int, archived_only: bool = False) -> Iterator[tuple[int, str, str]]:
-        """Settled numbers of which another one tells and this one does not: number, URL and state."""
+        """Settled numbers that a source lacks and the source `among` has: number, URL and state. With `archived_only`,
+        only those that the archive must have."""
         query = f"""
             SELECT a.number, a.url, a.state FROM told AS a
             JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
@@ -168,7 +169,7 @@ class Facts:
         return self._number(query, Source.ARCHIVE, Source.RECORDS)
 
     def unknown(self, source: int) -> Iterator[tuple[int, str]]:
-        """Numbers that the ledger does not know: number and URL."""
+        """Numbers of a source that the ledger does not know: number and URL."""
         query = """
             SELECT a.number, a.url FROM told AS a LEFT JOIN told AS b ON b.source = 0 AND b.number = a.number
             WHERE a.source = ? AND b.number IS NULL
@@ -176,11 +177,12 @@ class Facts:
         return self._rows(query, source)
 
     def of_two_urls(self, source: int) -> Iterator[tuple[int, str]]:
-        """Numbers that it gives to several URLs: number, and one of them."""
+        """Numbers that a source gives to several URLs: number, and one of the URLs."""
         return self._rows("SELECT number, url FROM told WHERE source = ? AND has_two_urls", source)
 
     def dangling(self, source: int) -> Iterator[tuple[int, str]]:
-        """Numbers without a body, whose body no record of the archive has: number and URL."""
+        """Numbers of a source that refer to a body which neither the archive nor an earlier crawl has: number and
+        URL."""
         query = """
             SELECT number, url FROM told WHERE source = ? AND payload IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM payload WHERE payload.digest = told.payload)
@@ -199,7 +201,7 @@ class Facts:
     def add_elsewhere(self, payload: str, record: str) -> None:
         """A body that an earlier crawl has: its digest, and the moment and URL of the record."""
         insert = "INSERT OR IGNORE INTO elsewhere SELECT ?, ? WHERE EXISTS (SELECT 1 FROM lacking WHERE digest = ?)"
-        self._database.execute(insert, (payload, _plain(record), payload))
+        self._database.execute(insert, (payload, _storable(record), payload))
 
     def resolve_payloads(self) -> None:
         """Give numbers without a body the digest of the body that they refer to. Rendered pages have that of their
@@ -211,10 +213,10 @@ class Facts:
         )
 
     def disagreements(self, source: int, *, among: int) -> Iterator[Disagreement]:
-        """What it tells otherwise than another one of settled numbers.
+        """Where a source contradicts the source `among` about a settled number.
 
-        What only one of them tells is no disagreement, but for a status, which only the archive does not tell. The
-        archive has no complete body of a page that is not whole.
+        A value that only one of them has is no contradiction. A status is the exception, because all sources but the
+        archive have it. The archive is not compared about a truncated page, of which it may have another body.
         """
         is_archive = source == Source.ARCHIVE
         for url, number, is_whole, *pairs in self._rows(_OF_BOTH, source, among):
@@ -224,8 +226,8 @@ class Facts:
                     yield Disagreement(number, url, what, one, other)
 
     def note_wanted(self, source: int) -> int:
-        """Note what a sink lacks of what is settled and recorded, or has otherwise. Returns how many numbers these
-        are."""
+        """Note the settled numbers that a sink lacks, or of which it tells something else than the records. Returns how
+        many these are."""
         query = """
             INSERT INTO wanted SELECT ?, a.number FROM told AS a
             JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
@@ -267,6 +269,6 @@ def _signed(number: int) -> int:
     return number if number <= _MOST else number - 2**64
 
 
-def _plain(url: str) -> str:
-    """As all sinks can store it."""
+def _storable(url: str) -> str:
+    """The URL in the form in which all sinks can store it."""
     return url if url.isascii() else url.encode("utf-8", "replace").decode()
