@@ -100,8 +100,10 @@ class WarcSink:
         self._threads = asyncio.Semaphore(_THREADS)
         self._file: AppendFile | None = None
         self._name = ""
-        self._is_over = False
+        self._must_end = False
+        """Whether the file ends before the next record, although it has room."""
         self._refers_from = 0
+        """The number of the first archive to which records may refer."""
         self._index: OpenIndex | None = None
         self._sorting: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -139,7 +141,7 @@ class WarcSink:
 
     async def _write(self, fetched: Fetched, compose: Callable[[], Group]) -> None:
         while True:
-            held = self._info.identifier, self._refers_from
+            basis = self._info.identifier, self._refers_from
             if _size(fetched) < _THREAD_BYTES:
                 group = compose()
             else:
@@ -147,7 +149,7 @@ class WarcSink:
                     group = await asyncio.to_thread(compose)
             await self._make_room(sum(map(len, group.chunks)))
             # Otherwise another file has begun, the settings have changed, or the record may refer to what it must not.
-            if held == (self._info.identifier, self._refers_from):
+            if basis == (self._info.identifier, self._refers_from):
                 break
         file = self._append(group)
         await file.settle()
@@ -156,7 +158,7 @@ class WarcSink:
     async def _make_room(self, size: int) -> None:
         """End the file if so many bytes do not fit into it, or if a new one has to begin."""
         max_bytes = self._options.max_bytes
-        while (file := self._file) is not None and (self._is_over or (file.size and file.size + size > max_bytes)):
+        while (file := self._file) is not None and (self._must_end or (file.size and file.size + size > max_bytes)):
             await file.settle()  # so that closing it need not wait for the disk
             if file is self._file:
                 file.ensure_intact()
@@ -165,7 +167,7 @@ class WarcSink:
     def forget_before(self, serial: int, /) -> None:
         self._refers_from = max(self._refers_from, serial)
         # What was written before is not to be in one file with what can't refer to it any more.
-        self._is_over = self._is_over or (self._file is not None and serial_of(self._file.path) < serial)
+        self._must_end = self._must_end or (self._file is not None and serial_of(self._file.path) < serial)
         self._serial = max(self._serial, serial)
         self._known = {digest: found for digest, found in self._known.items() if found.serial >= serial}
 
@@ -181,12 +183,12 @@ class WarcSink:
             raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
 
     def _compose(self, page: Fetched, record: PageRecord) -> Group:
-        options, held = self._options, self._info.identifier
-        return page_group(page, record, level=options.level, find=self._find, with_text=options.text, warcinfo_id=held)
+        options, info = self._options, self._info.identifier
+        return page_group(page, record, level=options.level, find=self._find, with_text=options.text, warcinfo_id=info)
 
     def _compose_exchange(self, fetched: Fetched, purpose: str) -> Group:
-        level, held = self._options.level, self._info.identifier
-        return exchange_group(fetched, purpose, level=level, find=self._find, warcinfo_id=held)
+        level, info = self._options.level, self._info.identifier
+        return exchange_group(fetched, purpose, level=level, find=self._find, warcinfo_id=info)
 
     def _find(self, digest: str, size_bytes: int) -> Original | None:
         """A response with the same body, in an earlier crawl or in this one."""
@@ -226,7 +228,7 @@ class WarcSink:
             return
         file.close()
         self._file = self._index = None
-        self._is_over = False
+        self._must_end = False
         self._info.begin()
         if not file.is_intact:
             if index is not None:
