@@ -13,7 +13,8 @@ _Reply = TypeVar("_Reply")
 
 
 class Refused(Exception):
-    """A request can't be carried out. Nothing has changed. The message says what to do."""
+    """A request was not carried out, or by some parts of the crawl only. The message says what has changed, if anything
+    has, and what to do."""
 
     def __init__(self, message: str, exit_code: int = USAGE) -> None:
         super().__init__(message)
