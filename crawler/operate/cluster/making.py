@@ -16,7 +16,7 @@ from crawler.wiring.crawl import check_configuration
 from crawler.wiring.parts import number_of_parts
 
 
-async def make_cluster(loaded: Loaded, *, fresh: bool = False) -> ClusterMade:
+async def make_cluster(loaded: Loaded, *, fresh: bool) -> ClusterMade:
     """Make the crawl of a configuration, whose `[exchange]` names the server. With `fresh`, another that uses the
     prefix is forgotten, if nobody runs it; its directories stay. Raises `ConfigError` and `Refused`."""
     check_configuration(loaded)

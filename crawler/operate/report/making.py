@@ -38,9 +38,7 @@ HOSTS: Final = 10
 """How many hosts each table has, if nobody says."""
 
 
-def make_report(
-    directory: Path, sections: Collection[str] = (), *, limit: int | None = None, needs_lists: bool = True
-) -> Report:
+def make_report(directory: Path, sections: Collection[str], *, limit: int | None, needs_lists: bool = True) -> Report:
     """The report of a crawl, or of one part of it, whether it runs or not, with up to `limit` hosts of each kind, and
     with the lists that `sections` name. Unless it `needs_lists`, a crawl without records has none. Raises whatever
     `reach` raises, and `Refused`."""

@@ -79,7 +79,7 @@ def fetcher(
     )
 
 
-def chosen_fetcher(loaded: Loaded, http: HttpFetcher, *, before_request: Callable[[], object] | None = None) -> Fetcher:
+def chosen_fetcher(loaded: Loaded, http: HttpFetcher, *, before_request: Callable[[], object] | None) -> Fetcher:
     """The configured fetcher: `http`, or a plug-in, which may use it. `before_request` is called before the plug-in is.
     Raises `ConfigError`."""
     fetch = loaded.config.fetch
@@ -156,7 +156,7 @@ def with_tdm_files(
     fetcher: Fetcher,
     notes: Notes,
     *,
-    archive: Callable[[Fetched, str], Awaitable[None]] | None = None,
+    archive: Callable[[Fetched, str], Awaitable[None]] | None,
 ) -> Robots:
     """`robots`, and what origins say in `tdmrep.json`, if they may refuse the purpose of the crawl there."""
     crawl = config.crawl

@@ -56,9 +56,7 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     """Records that were deleted on purpose, so that nobody knows their URLs any more."""
 
 
-async def recover(
-    loaded: Loaded, sources: Sources, state: FrontierState, *, progress: Progress = lambda _: None
-) -> Recovered:
+async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, progress: Progress) -> Recovered:
     """Take into the state of a frontier what the output tells and the state does not know, and close the state.
 
     URLs that the state knows do not change. A server of the visited set is not asked: it knows what the state had
