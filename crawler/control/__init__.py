@@ -15,7 +15,7 @@ that hears nothing knows that the process hangs or is stopped. A reader ignores 
 version only changes when an old client would misunderstand.
 
     requests, replies     the values; `known_urls` has those about one URL, `selections` those about all URLs to which
-                          something applies
+                          something applies, `frozen` those about crawls that are copied
     wire                  values to lines and back
     address               binds, finds and checks the socket
     server                answers requests in the crawl's event loop

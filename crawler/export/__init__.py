@@ -6,6 +6,7 @@
     links       the table of links
     archives    the WARC files of a crawl, and their records
     captures    where the archive has a page, by the CDXJ index beside each WARC file, or by that file
+    revisited   the bodies of revisit records; `archived_pages` and `archived_text` make pages and texts of records
     partitions  divides rows among folders by the values of columns
     writers     writes rows as JSON Lines, CSV or Parquet
     manifest    what an export has done until now, in the folder that it writes to
@@ -17,5 +18,5 @@ An export takes a snapshot of the records: which files there are, and how large 
 crawl may go on. Each file is written aside (`aside`), synced and renamed, and then noted in the manifest together with
 the place in the snapshot behind its last row. So an export that was interrupted goes on there, with the same snapshot.
 
-Nothing here opens the frontier. Only commands use this room.
+Nothing here opens the frontier. Commands, the daemon and `crawler.wiring.recovery` use this room.
 """

@@ -5,6 +5,7 @@ It does not follow redirects, so that scope, robots, politeness and the visited 
 
     connect     the way to a server: names, addresses, connections, proxies, and the guard of private addresses
     robots      fetches, caches and obeys robots.txt
+    signing     signs requests
 
 All data of a server is limited: headers by count and size, bodies by size as received and as decoded, both by time and
 speed, and all bodies together by `body_budget`. `response_reader` reads bodies; `coding` decodes Content-Encoding;

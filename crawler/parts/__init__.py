@@ -19,6 +19,7 @@ These modules only decide. They know neither clock nor socket nor disk, and thei
     sender        what to send to one receiver, and what to delete from the outbox
     receiver      what to admit, and what to confirm
     ending        whether the crawl is complete
+    agreement     what all parts must agree on, also while it changes
     allowances    shares a limit of pages
     reservations  messages about addresses that several parts ask; `holder` is a part's side, `authority` is the
                   supervisor's, `address` one address of it

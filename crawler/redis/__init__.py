@@ -5,6 +5,7 @@ about the server, and what is asked of it, is the same everywhere.
 
     server   where a server is, and how to get in
     client   makes a client of it
+    channel  one connection, for those who must know which memory has answered
     checks   says what has to be changed at a server before a crawl uses it
 
 All keys of a crawl begin with `{PREFIX:` or `PREFIX:`, and what one script touches has one hash tag. So one line gives

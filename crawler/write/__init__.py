@@ -1,8 +1,8 @@
 """The sinks, which store pages and records.
 
     records        what the crawl found out about each URL, as JSON Lines; `record_tails` repairs their ends
-    warc           what the servers sent, as WARC/1.1. `warc_records`, `warc_facts`, `warc_http` and `warc_members` make
-                   the records, `warc_opening` repairs the files of a crash
+    warc           what the servers sent, as WARC/1.1. `warc_records`, `warc_facts`, `warc_http`, `warc_info` and
+                   `warc_members` make the records, `warc_opening` repairs the files of a crash
     cdxj           the indexes of these archives
     dedupe         which bodies are archived already, here or by earlier crawls
     warc_reader    reads these archives back; `gzip_members` finds their intact parts

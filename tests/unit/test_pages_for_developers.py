@@ -1,4 +1,4 @@
-"""docs/architecture.md and CONTRIBUTING.md name files and functions. All of them exist."""
+"""docs/architecture.md and CONTRIBUTING.md name files and functions, and docstrings of packages their modules."""
 
 import ast
 import re
@@ -46,6 +46,25 @@ def test_what_a_page_names_exists(page: str) -> None:
         elif name is not None and name not in names(ast.parse(file.read_text(encoding="utf-8")).body):
             missing.append(f"{path}:{name}")
     assert not missing, f"{page} names what is not there: {', '.join(missing)}"
+
+
+def unlisted(package: Path) -> list[str]:
+    """The modules and rooms of a package that its docstring leaves out, although it names at least half of them."""
+    docstring = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or ""
+    found = {each.stem for each in package.iterdir() if each.suffix == ".py" or (each / "__init__.py").exists()}
+    names = {name for name in found if not name.startswith("_")}
+    listed = {name for name in names if re.search(rf"\b{name}\b", docstring)}
+    return sorted(names - listed) if 2 * len(listed) >= max(4, len(names)) else []
+
+
+def test_the_docstring_of_a_package_that_lists_its_modules_lists_all() -> None:
+    packages = [file.parent for root in ("config", "crawler", "frontier", "visited") for file in _packages(root)]
+    missing = {str(package.relative_to(REPOSITORY)): unlisted(package) for package in packages}
+    assert not {package: names for package, names in missing.items() if names}
+
+
+def _packages(root: str) -> list[Path]:
+    return sorted((REPOSITORY / root).rglob("__init__.py"))
 
 
 def test_there_are_places_to_check() -> None:

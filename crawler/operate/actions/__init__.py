@@ -5,12 +5,12 @@
     freezing   keeps the files as they are, for a copy
     queues     retire, unretire, budget; the list of queues
     settings   set, reload
-    urls       add, forget; what is known about a URL
+    urls       add, forget; what is known about a URL, and by `visits` of its visits
     selecting  recrawl, and forget by host or pattern
     hosts      which hosts are served, and why each waits
     refusals   what traps and quotas have refused
     robots     what robots.txt files said
-    copying    pieces of an export, and their import; `exported` is a line
+    copying    pieces of an export, and their import; `exported` has the form of a line
     forms      values of the frontier in the forms of replies
     slices     long reads in slices that do not hold the event loop
 

@@ -1,12 +1,11 @@
 """A crawl on many machines, as its operator sees it: through the register in Redis, from any machine.
 
-reaching   finds the register
-making     makes a crawl
-dividing   gives it more or fewer parts, when these are in one place
-registering  makes one of a crawl that is on one machine
-forms      what is said of a crawl
-status     reads it
-advice     what to do about it; pure
-stopping   ends the run of all machines
-adopting   lets a part that is lost be made again, or an older directory of it be taken
+reaching     finds the register
+making       makes a crawl
+registering  puts a crawl of one machine on many
+dividing     gives it more or fewer parts, when these are in one place
+status       reads how it is, in the values of `forms`
+advice       what to do about it; pure
+stopping     ends the run of all machines
+adopting     lets a part that is lost be made again, or an older directory of it be taken
 """

@@ -7,4 +7,5 @@ ending        asks the parts whether the crawl is complete
 limits        bytes and seconds, which are limits of the crawl and not of a part
 given         the configuration that parts get, and what the coordinator does by it
 openings      which parts are being opened
+run_state     how far the run is
 """
