@@ -15,9 +15,10 @@ from typing import Final
 
 from crawler.discover.focus import Focus
 from crawler.discover.links.details import link_details, stays_on
-from crawler.discover.links.external import ExternalLinks, external_redirect, name_of_page
+from crawler.discover.links.external import ExternalLinks, external_redirect
 from crawler.discover.links.filter import LinkFilter, LinkRefusal, LinkRules
 from crawler.discover.links.followed import FollowedLinks
+from crawler.discover.marks import after_redirect, name_of_page
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Traps
 from crawler.page import Link, LinkDetail, LinkKind, Redirect
@@ -170,7 +171,7 @@ class ScopedDiscovery:
             # The server wants a session id or the like, which the canonical rules remove. So the visited set knows the
             # target already, and we would lose the page; so it does if https had no connection, but has one by now, and
             # if the server had to set a cookie first. No other canonical URL has a fragment.
-            canonical = f"{canonical}#redirect-{parent.redirects + 1}"
+            canonical = after_redirect(canonical, parent.redirects + 1)
         return CrawlUrl(
             url=target.url,
             canonical=canonical,

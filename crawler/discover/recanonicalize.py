@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from crawler.discover.marks import after_redirect
 from crawler.discover.precedence import parallel_key
 from crawler.page import LinkKind
 from crawler.url.urls import UrlReader
@@ -33,6 +34,6 @@ class Recanonicalizer:
         canonical = target.canonical + mark + rest
         if not mark and url.kind == LinkKind.REDIRECT and url.via and self._urls.canonical_of(url.via) == canonical:
             # As `discovery` does for a redirect; otherwise the page would have the name of its redirect, and be lost.
-            canonical = f"{canonical}#redirect-{url.redirects}"
+            canonical = after_redirect(canonical, url.redirects)
         key = parallel_key(target.queue_key, canonical, self._parallel)
         return msgspec.structs.replace(url, canonical=canonical, queue_key=key)

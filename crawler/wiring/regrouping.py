@@ -8,6 +8,7 @@ import msgspec
 
 from config import Loaded
 from crawler.discover import quota, refusal_counts
+from crawler.discover.marks import name_of_page
 from crawler.fetch import cookies, hsts
 from crawler.fetch.robots import cache, crawl_delays, tdm_file
 from crawler.fetch.signing import values as signing
@@ -48,7 +49,7 @@ class CrawlRouting:
         self.owner = Ownership(parts).owner
 
     def owner_of_settled(self, canonical: str, /) -> int:
-        return self.owner(discovering.queue_key(self._urls, canonical.partition("#")[0]))
+        return self.owner(discovering.queue_key(self._urls, name_of_page(canonical)))
 
     def owners_of_group(self, name: str, /) -> Sequence[int]:
         kind, _, site = name.partition(" ")

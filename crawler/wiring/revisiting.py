@@ -8,6 +8,7 @@ from typing import Final, assert_never
 import msgspec
 
 from config import Config, Loaded
+from crawler.discover.marks import name_of_page
 from crawler.discover.scope import Scope, pattern_search, refusal_of_admitted
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
@@ -42,7 +43,7 @@ class UrlsAgain:
     def url(self, entry: LedgerEntry) -> CrawlUrl | None:
         """None if it can't be read any more."""
         try:
-            (url,) = self._discovery.seeds([entry.url or entry.canonical.partition("#")[0]])
+            (url,) = self._discovery.seeds([entry.url or name_of_page(entry.canonical)])
         except ValueError:
             return None
         return msgspec.structs.replace(

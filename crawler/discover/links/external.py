@@ -9,12 +9,12 @@ from typing import Final
 
 from crawler.discover.focus import WORST_PRECEDENCE
 from crawler.discover.links.filter import LinkFilter
+from crawler.discover.marks import EXTERNAL
 from crawler.discover.scope import Refusal, Scope
 from crawler.page import Link, LinkKind
 from crawler.url.urls import Target
 from frontier import CrawlUrl
 
-MARK: Final = "#external"
 _NOT_CHECKED: Final = frozenset({LinkKind.SITEMAP, LinkKind.LISTED, LinkKind.SPECULATIVE, LinkKind.FORM})
 """Nobody has written such a link for readers to follow."""
 
@@ -37,7 +37,7 @@ class ExternalLinks:
         self.urls.append(
             CrawlUrl(
                 url=target.url,
-                canonical=target.canonical + MARK,
+                canonical=target.canonical + EXTERNAL,
                 queue_key=target.queue_key,
                 depth=depth,
                 via=self._parent.url,
@@ -54,9 +54,9 @@ def external_redirect(target: Target, parent: CrawlUrl, scope: Scope) -> CrawlUr
     refusal = scope.exclusion(target)
     if refusal is not None:
         return refusal
-    canonical = target.canonical + MARK
+    canonical = target.canonical + EXTERNAL
     if canonical == parent.canonical:
-        canonical = f"{canonical}-{parent.redirects + 1}"  # as `ScopedDiscovery.redirect` names a page
+        canonical = f"{canonical}-{parent.redirects + 1}"  # see `crawler.discover.marks`
     return CrawlUrl(
         url=target.url,
         canonical=canonical,
@@ -68,8 +68,3 @@ def external_redirect(target: Target, parent: CrawlUrl, scope: Scope) -> CrawlUr
         redirects=parent.redirects + 1,
         link_count=0,
     )
-
-
-def name_of_page(canonical: str) -> str:
-    """The canonical URL of what is checked."""
-    return canonical.partition("#")[0]

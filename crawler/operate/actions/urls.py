@@ -10,7 +10,7 @@ import msgspec
 from crawler.control.known_urls import UrlFound
 from crawler.control.replies import Judged, JudgedUrl
 from crawler.control.requests import Add
-from crawler.discover.links.external import MARK
+from crawler.discover.marks import EXTERNAL
 from crawler.discover.scope import Refusal
 from crawler.disk.layout import part_at
 from crawler.operate.actions.forms import url_form
@@ -41,7 +41,7 @@ async def look_up(crawl: OperatedCrawl, url: str) -> UrlFound:
     target = read_target(crawl, url)
     canonical = target.canonical
     ledger = ledger_reads(crawl)
-    known = ledger.known(canonical) or ledger.known(canonical + MARK)
+    known = ledger.known(canonical) or ledger.known(canonical + EXTERNAL)
     if known is None:
         return UrlFound(canonical=canonical, found=None, refused=_refusal_of_links(crawl, target))
     known = await _with_current_links(crawl, known)

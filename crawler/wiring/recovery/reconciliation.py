@@ -9,7 +9,13 @@ from pathlib import Path
 import msgspec
 
 from config import Loaded
-from crawler.discover.links.external import MARK
+from crawler.discover.marks import (
+    is_after_redirect,
+    is_check,
+    name_of_page,
+    names_after_redirects,
+    names_of_checks,
+)
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.page import REPEAT_REASONS, LinkKind, PageRecord
@@ -31,7 +37,6 @@ from frontier.descriptor import Problem
 DAMAGED = "damaged-output"
 """A kind of problem that is only reported. What was lost by it is a problem of its own."""
 MAIN_KINDS = ("response", "revisit")
-MOST_REDIRECTS = 10
 _BODILESS = (
     "the archive refers to a body that it does not have; if an earlier crawl has it, name that in output.dedupe_against"
 )
@@ -123,12 +128,12 @@ class Reconciliation:
 
     def _entry(self, record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         """The ledger entry for a record: of several entries of its URL, the one with its number."""
-        base = url.canonical.partition("#")[0]
-        names = [base]
+        canonical = name_of_page(url.canonical)
+        names = [canonical]
         if record.kind == LinkKind.EXTERNAL:
-            names = [f"{base}{MARK}", *(f"{base}{MARK}-{number}" for number in range(1, MOST_REDIRECTS + 1))]
+            names = [*names_of_checks(canonical)]
         if record.kind in (LinkKind.REDIRECT, LinkKind.SITEMAP):
-            names += [f"{base}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1)]
+            names += names_after_redirects(canonical)
         found = [known.entry for name in names if (known := self._ledger.known(name)) is not None]
         return next((entry for entry in found if entry.number == record.number), found[0] if found else None)
 
@@ -206,17 +211,16 @@ class Reconciliation:
         return is_page and entry.reason not in UNARCHIVED_REASONS
 
     def _again(self, entry: LedgerEntry) -> CrawlUrl | None:
-        url, _, mark = entry.canonical.partition("#")
         depth = self._depths[entry.number]
         if entry.number in self._sitemaps or (entry.via or "").endswith("/robots.txt"):
             kind = LinkKind.SITEMAP  # robots.txt leads to nothing else
-        elif f"#{mark}".startswith(MARK):
+        elif is_check(entry.canonical):
             kind = LinkKind.EXTERNAL
         elif entry.via is None:
             kind = LinkKind.SEED
         else:
-            kind, depth = LinkKind.REDIRECT if mark.startswith("redirect-") else LinkKind.LINK, depth or 1
-        found = self._urls.of_url(url, depth=depth, kind=kind, via=entry.via)
+            kind, depth = LinkKind.REDIRECT if is_after_redirect(entry.canonical) else LinkKind.LINK, depth or 1
+        found = self._urls.of_url(name_of_page(entry.canonical), depth=depth, kind=kind, via=entry.via)
         return None if found is None else msgspec.structs.replace(found, canonical=entry.canonical)
 
 

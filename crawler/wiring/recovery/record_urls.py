@@ -1,7 +1,7 @@
 """The URLs of records and archived pages, as the frontier names them."""
 
 from config import Config
-from crawler.discover.links.external import MARK
+from crawler.discover.marks import EXTERNAL, after_redirect
 from crawler.discover.precedence import parallel_key
 from crawler.page import LinkKind, PageRecord
 from crawler.url.urls import UrlReader
@@ -28,9 +28,9 @@ class RecordUrls:
             return None
         canonical = target.canonical
         if kind == LinkKind.REDIRECT and via is not None and self._urls.canonical_of(via) == canonical:
-            canonical = f"{canonical}#redirect-1"  # see `ScopedDiscovery.redirect`
+            canonical = after_redirect(canonical, 1)  # see `ScopedDiscovery.redirect`
         if kind == LinkKind.EXTERNAL:
-            canonical += MARK
+            canonical += EXTERNAL
         return CrawlUrl(
             url=target.url,
             canonical=canonical,

@@ -13,7 +13,7 @@ from operator import attrgetter
 import msgspec
 
 from config import Loaded
-from crawler.discover.links.external import name_of_page
+from crawler.discover.marks import name_of_page
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import page_of_capture

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from typing import Final
 
 from config import Loaded
-from crawler.discover.links.external import MARK
+from crawler.discover.marks import EXTERNAL, names_after_redirects
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import digest_of_capture
@@ -20,7 +20,7 @@ from crawler.wiring.recovery.earlier_bodies import add_earlier_bodies, referred_
 from crawler.wiring.recovery.facts import Fact, Facts, Source, Told
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import OtherMachines
-from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, UNARCHIVED_REASONS, is_archived
+from crawler.wiring.recovery.reconciliation import MAIN_KINDS, UNARCHIVED_REASONS, is_archived
 from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
@@ -251,8 +251,7 @@ class Verification:
         except ValueError:
             return False
         canonical = target.canonical
-        redirects = (f"{canonical}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1))
-        names = [canonical, canonical + MARK, *redirects]
+        names = [canonical, canonical + EXTERNAL, *names_after_redirects(canonical)]
         is_elsewhere = self.others.has_queue(target.queue_key)
         return is_elsewhere or any(self._ledger.known(name) is not None for name in names)
 
