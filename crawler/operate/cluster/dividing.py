@@ -1,6 +1,5 @@
 """Divides a crawl on many machines anew, when the directories of all its parts are in one place."""
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from crawler.cluster.values import Cluster, Forgotten, Retirement
 from crawler.codes.exit_codes import FAILED
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, read_layout, write_layout
-from crawler.operate.cluster.reaching import generation_at, register_at, server_of
+from crawler.operate.cluster.reaching import generation_at, place_of, register_at, server_of
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep.dividing import Divided, Progress, check_gathered, divide
@@ -58,7 +57,7 @@ class RegisterOfMachines:
         layout, home = self._layout, self._home()
         epochs = home.epochs()
         stored = [epochs.get(part, 0) for part in range(len(layout.parts))]
-        retirement = Retirement(generation=generation, where=f"{socket.gethostname()}:{self._path.absolute()}")
+        retirement = Retirement(generation=generation, where=place_of(self._path))
         try:
             denied = await self._register(layout.generation).retire(retirement, stored)
         except Forgotten:

@@ -1,6 +1,7 @@
 """Finds the register of a crawl on many machines."""
 
 import os
+import socket
 import tomllib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -109,6 +110,11 @@ def register_at(client: Any, loaded: Loaded, generation: str) -> Any:
     from crawler.cluster.register import Register  # noqa: PLC0415 - as above
 
     return Register(client, prefix=loaded.config.exchange.prefix, generation=generation)
+
+
+def place_of(directory: Path) -> str:
+    """A directory of this machine, for those who read of it on other machines."""
+    return f"{socket.gethostname()}:{directory.absolute()}"
 
 
 def _unknown(loaded: Loaded) -> Refused:

@@ -7,7 +7,6 @@ begins again.
 """
 
 import secrets
-import socket
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ from crawler.disk.layout import ClusterPlace, Layout, part_at, read_division, re
 from crawler.disk.lineages import last_lineage, read_lineages
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.making import made_of, replace_crawl, taken, with_seeds
-from crawler.operate.cluster.reaching import generation_at, register_at, server_of
+from crawler.operate.cluster.reaching import generation_at, place_of, register_at, server_of
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep.places import lock_all_parts
 from crawler.wiring.crawl import check_configuration
@@ -43,7 +42,7 @@ async def register_crawl(path: Path, loaded: Loaded, *, fresh: bool) -> ClusterM
         use_suffixes_of(CrawlDirectory(path))
         identity = _identity(path, layout, loaded)
         async with server_of(loaded) as client:
-            await _write_register(client, layout, loaded, identity, where=_where(path), fresh=fresh)
+            await _write_register(client, layout, loaded, identity, where=place_of(path), fresh=fresh)
             if layout.cluster is None:
                 _mark(path, layout, loaded, identity)
     return made_of(identity, loaded)
@@ -154,7 +153,3 @@ def _is_registered(loaded: Loaded, cluster: ClusterPlace) -> DirectoryRefused:
         f"{loaded.config.exchange.url} does not have it. Start `onceover crawl --cluster` on its machines: they write "
         "the register again"
     )
-
-
-def _where(path: Path) -> str:
-    return f"{socket.gethostname()}:{path.absolute()}"
