@@ -59,17 +59,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """Let commands such as `onceover pause` reach the crawl while it runs, until cancelled. `stop` ends the run; if
         called with True, at once. `gate` is that of a part."""
         try:
-            await answer_operator(self._operated(stop, gate))
+            await answer_operator(self._running(stop, gate))
         except Exception:
             log.exception("commands can't reach the crawl any more; it goes on")
 
-    def _operated(self, stop: Callable[[bool], object], gate: Gate | None = None) -> RunningCrawl:
+    def _running(self, stop: Callable[[bool], object], gate: Gate | None = None) -> RunningCrawl:
         return RunningCrawl(self.crawl, self.settings, self.place, self.course, stop=stop, gate=gate)
 
     async def reload(self) -> None:
         """Read the configuration again, and log what has changed, or why nothing has."""
         try:
-            reply = await self._operated(lambda _: None).answer(Reload())
+            reply = await self._running(lambda _: None).answer(Reload())
         except Exception:
             log.exception("the configuration can't be read again; the crawl goes on with the settings that it has")
             return

@@ -75,7 +75,7 @@ def sources_in(places: Sequence[Path]) -> list[Source]:
             )
         found |= dict.fromkeys(here)
     sources = []
-    for path in map(_now, found):
+    for path in map(_where_now, found):
         with suppress(FileNotFoundError):
             state = path.stat()
             sources.append(Source(str(path), state.st_size, state.st_mtime_ns, _archive_bytes(path)))
@@ -98,7 +98,7 @@ def _index_or_archive(archive: Path) -> Path:
     return index if index.exists() and not archive.name.endswith(OPEN) else archive
 
 
-def _now(path: Path) -> Path:
+def _where_now(path: Path) -> Path:
     """Where a file is that was found a while ago. Its crawl may run, and complete it or delete it meanwhile."""
     return path if path.exists() else _index_or_archive(final_path(path))
 
@@ -113,8 +113,8 @@ def _archive_bytes(index: Path) -> int | None:
 
 def responses_in(path: Path) -> Iterator[Response]:
     """The responses that an index or archive names, in its order, without those whose body has no SHA-1, and those that
-    were cut off the archive beside an index. None if it has been deleted since it was found."""
-    path = _now(path)
+    were cut off the archive beside an index. There are none if the file was deleted since it was found."""
+    path = _where_now(path)
     if not path.exists():
         return
     if path.name.endswith(_INDEXES):
@@ -126,7 +126,7 @@ def responses_in(path: Path) -> Iterator[Response]:
 
 def check_beginnings(sources: Iterable[Source]) -> None:
     """Raise `OSError` if an index can't be read at its beginning. This is quick, however long it is."""
-    for path in (_now(Path(source.path)) for source in sources):
+    for path in (_where_now(Path(source.path)) for source in sources):
         if path.name.endswith(_INDEXES) and path.exists():
             with _lines_in(path) as lines:
                 next(lines, None)

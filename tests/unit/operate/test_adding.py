@@ -44,7 +44,7 @@ async def test_a_running_crawl_has_read_its_seeds_already(tmp_path: Path, reads:
     loaded = load(tmp_path / "crawl.toml", overrides=[f"crawl.directory={tmp_path / 'crawl'}"], environ={})
     with lock_crawl(loaded) as directory:
         async with open_run(loaded, directory) as run:
-            crawl = run._operated(lambda _: None)
+            crawl = run._running(lambda _: None)
             reads.clear()
             judged = await crawl.answer(Add(urls=["http://a.test/x", "http://b.test/x"]))
             assert isinstance(judged, Judged)

@@ -31,7 +31,7 @@ async def test_a_reload_that_fails_is_logged_and_does_not_end_the_crawl(
         raise ImportError("another version is installed by now")
 
     nothing: Any = None
-    monkeypatch.setattr(Run, "_operated", lambda _run, _stop: SimpleNamespace(answer=answer))
+    monkeypatch.setattr(Run, "_running", lambda _run, _stop: SimpleNamespace(answer=answer))
     await Run(
         crawl=nothing,
         loaded=nothing,
