@@ -42,18 +42,18 @@ def robots_of(crawl: ReachedCrawl, hosts: list[str]) -> Mapping[str, RobotsForm]
 def with_facts(table: HostTable, waiting: Mapping[str, HostForm], robots: Mapping[str, RobotsForm]) -> HostTable:
     """The table with what is known of its hosts."""
 
-    def told(rows: Iterable[HostRow]) -> list[HostRow]:
-        return [_told(row, waiting.get(row.host), robots.get(row.host)) for row in rows]
+    def known(rows: Iterable[HostRow]) -> list[HostRow]:
+        return [_with_facts(row, waiting.get(row.host), robots.get(row.host)) for row in rows]
 
     return msgspec.structs.replace(
         table,
-        most_pages=told(table.most_pages),
-        most_bytes=told(table.most_bytes),
-        most_failures=told(table.most_failures),
+        most_pages=known(table.most_pages),
+        most_bytes=known(table.most_bytes),
+        most_failures=known(table.most_failures),
     )
 
 
-def _told(row: HostRow, waiting: HostForm | None, robots: RobotsForm | None) -> HostRow:
+def _with_facts(row: HostRow, waiting: HostForm | None, robots: RobotsForm | None) -> HostRow:
     if waiting is not None:
         row = msgspec.structs.replace(row, queued=waiting.size, waits=waiting.waits)
     if robots is not None:

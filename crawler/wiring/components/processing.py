@@ -225,7 +225,7 @@ async def _begin(
     try:
         if "directory" in descriptor.needs:
             chosen.folder.mkdir(parents=True, exist_ok=True)
-        parameters = msgspec.structs.replace(_parameters(descriptor, chosen, loaded.config), before_write=before_write)
+        parameters = _parameters(descriptor, chosen, loaded.config, before_write=before_write)
         made = descriptor.make(parameters, msgspec.convert(chosen.options, descriptor.options))
         stack.push_async_callback(made.aclose)
         if isinstance(made, Begins):
@@ -276,11 +276,14 @@ def _plugin_sinks(config: Config, directory: Path) -> list[_Chosen]:
     ]
 
 
-def _parameters(descriptor: SinkDescriptor, chosen: _Chosen, config: Config) -> SinkParameters:
+def _parameters(
+    descriptor: SinkDescriptor, chosen: _Chosen, config: Config, *, before_write: Callable[[], object] | None = None
+) -> SinkParameters:
     return SinkParameters(
         directory=chosen.folder if "directory" in descriptor.needs else None,
         durability=config.frontier.durability,
         about=_about(config),
+        before_write=before_write,
     )
 
 

@@ -157,7 +157,8 @@ class _Output:
         return url if url is not None and self._sources.owns(url.queue_key) else None
 
     def _missing(self, directory: CrawlDirectory, links: Iterator[CrawlUrl]) -> Iterator[CrawlUrl]:
-        """The links that the state may lack. Those to other parts are lost with it if it had found them itself."""
+        """Of links that were found in this output, those that the state may lack: of its own output all, because links
+        that were on their way to other parts are lost with it."""
         return links if directory is self._sources.own else (url for url in links if self._own(url))
 
     def entries(self) -> Iterator[LedgerEntry]:
