@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from crawler.codes.full_disk import DISK_FULL
-from crawler.disk.durable_file import is_open_as
+from crawler.disk.durable_file import is_open_as, sync_directory
 from crawler.disk.permissions import lock_now
 from crawler.export.writers import ExportRefused
-from crawler.write.appending import sync_directory
 
 _OPEN: Final = ".open"
 

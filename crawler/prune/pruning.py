@@ -9,6 +9,7 @@ import msgspec
 
 from crawler.codes.full_disk import DISK_FULL
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.durable_file import sync_directory
 from crawler.disk.pruned import Pruned, PrunedFile, read_pruned, shorten, write_numbers, write_pruned
 from crawler.page import rfc3339
 from crawler.page.number_set import NumberSet
@@ -16,7 +17,6 @@ from crawler.prune.choosing import Keep, too_much, too_old
 from crawler.prune.cycles import place_of
 from crawler.prune.finished import OutputFile, output_files, read_content
 from crawler.prune.needs import Needs, Unneeded
-from crawler.write.appending import sync_directory
 from crawler.write.cdxj.making import index_of, serial_of
 from crawler.write.cdxj.open_index import open_index_of
 
