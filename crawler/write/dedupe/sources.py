@@ -112,8 +112,8 @@ def _archive_bytes(index: Path) -> int | None:
 
 
 def responses_in(path: Path) -> Iterator[Response]:
-    """The responses that an index or archive names, in its order, without those whose body has no SHA-1, and those that
-    were cut off the archive beside an index. There are none if the file was deleted since it was found."""
+    """The responses that an index or archive names, in its order, without those whose body has no SHA-1, and those of
+    an index that lie beyond the end of its archive. There are none if the file was deleted since it was found."""
     path = _where_now(path)
     if not path.exists():
         return
