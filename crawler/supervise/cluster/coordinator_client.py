@@ -10,6 +10,7 @@ from crawler.control.replies import Reconfigured, Refusal
 from crawler.parts.exchange.protocol import ExchangeBroken, Unreachable
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.line.messages import Answered, Connect, Connected, Disconnect, Ended, FromPart, Progress, ToService
+from crawler.parts.sharing.configuration_giver import ANSWER_S
 from crawler.supervise.cluster.line import AgentLine
 from crawler.supervise.cluster.messages import (
     COORDINATOR,
@@ -119,11 +120,24 @@ class CoordinatorClient:
         """Let the coordinator change settings in all parts of the crawl."""
         if self._line is None:
             return Refusal("no machine decides for the crawl at the moment; try again in a minute", FAILED)
-        self._tickets += 1
+        if (trouble := self._exchange.trouble) is not None:
+            return Refusal(
+                f"nothing was changed: the machine that decides for the crawl can't be asked, because {trouble}", FAILED
+            )
+        self._tickets = ticket = self._tickets + 1
         answer: asyncio.Future[Reconfigured | Refusal] = asyncio.get_running_loop().create_future()
-        self._answers[self._tickets] = answer
-        self._line.send(Change(ticket=self._tickets, settings=settings, dry_run=dry_run))
-        return await answer
+        self._answers[ticket] = answer
+        self._line.send(Change(ticket=ticket, settings=settings, dry_run=dry_run))
+        while not answer.done():
+            await asyncio.wait({answer}, timeout=ANSWER_S)
+            if not answer.done() and (trouble := self._exchange.trouble) is not None:
+                self._answers.pop(ticket, None)
+                return Refusal(
+                    f"the machine that decides for the crawl has not answered, because {trouble}. It may still change "
+                    "the settings: when Redis can be used again, repeat the command",
+                    FAILED,
+                )
+        return answer.result()
 
     # the coordinator
 
