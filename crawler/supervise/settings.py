@@ -42,7 +42,8 @@ class SettingsOfParts:
         store: Callable[[Loaded], Awaitable[None]] | None = None,
         on_adopted: Callable[[int], object] = lambda _: None,
     ) -> None:
-        """`store` keeps the configuration for later, by default in the directory of the crawl; it raises `OSError`.
+        """`store` keeps the configuration for later, by default in the directory of the crawl; it raises `OSError`
+        or `Refused`.
         `on_adopted` hears of each part that has taken over a changed one."""
         self._coordinator = coordinator
         self._store = self._write if store is None else store

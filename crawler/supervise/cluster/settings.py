@@ -8,6 +8,7 @@ from crawler.cluster.values import Forgotten, RegisterDamaged
 from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Set
+from crawler.operate.refused import Refused
 from crawler.redis.client import FAILURES, reason_of
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.settings import SettingsOfParts, reconfigure
@@ -56,7 +57,7 @@ class StoredConfiguration:
         """Whether Redis may have stored a change of which it has said nothing."""
 
     async def replace(self, text: str) -> None:
-        """Store the next version. Raises `OSError`."""
+        """Store the next version. Raises `Refused`."""
         try:
             is_stored = await self._register.replace_configuration(text, self.version + 1)
             if not is_stored and self._is_unsure:
@@ -65,10 +66,15 @@ class StoredConfiguration:
                 is_stored = await self._register.replace_configuration(text, self.version + 1)
         except (*FAILURES, Forgotten, RegisterDamaged) as error:
             self._is_unsure = True
-            raise OSError(
-                f"it is not known whether Redis has stored the configuration ({reason_of(error)}): repeat the command"
+            raise Refused(
+                f"it is not known whether Redis has stored the settings ({reason_of(error)}): repeat the command",
+                FAILED,
             ) from error
         if not is_stored:
-            raise OSError("Redis has a newer configuration, of another machine that decides for the crawl")
+            raise Refused(
+                "nothing was changed: Redis has newer settings, of another machine that decides for the crawl; repeat "
+                "the command",
+                FAILED,
+            )
         self.version += 1
         self._is_unsure = False

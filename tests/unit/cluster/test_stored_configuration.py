@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from crawler.cluster.register import Register
+from crawler.operate.refused import Refused
 from crawler.redis.client import connected
 from crawler.redis.server import Server
 from crawler.supervise.cluster.settings import StoredConfiguration
@@ -46,7 +47,7 @@ async def test_a_change_whose_answer_was_lost_gives_way_to_the_next() -> None:
         first = IDENTITY.configuration_version
         stored = StoredConfiguration(register, first)
         register.loses = True
-        with pytest.raises(OSError, match="it is not known whether Redis has stored"):
+        with pytest.raises(Refused, match="it is not known whether Redis has stored"):
             await stored.replace("a = 1")
         register.loses = False
         assert await held(register) == ("a = 1", first + 1)
@@ -61,6 +62,6 @@ async def test_the_change_of_another_machine_that_decides_by_now_stands() -> Non
         first = IDENTITY.configuration_version
         stored = StoredConfiguration(register, first)
         await StoredConfiguration(register, first).replace("a = 1")
-        with pytest.raises(OSError, match="of another machine that decides"):
+        with pytest.raises(Refused, match="of another machine that decides"):
             await stored.replace("a = 2")
         assert await held(register) == ("a = 1", first + 1)
