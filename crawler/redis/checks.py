@@ -13,7 +13,7 @@ from redis.exceptions import (
     ResponseError,
 )
 
-from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
+from crawler.redis.client import FAILURES, NOT_PERMITTED, TIMEOUT_S, Client, connected, reason_of
 from crawler.redis.server import Server
 
 HEADROOM_BYTES: Final = 16 << 20
@@ -33,7 +33,6 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 """
 _WITHOUT_TLS: Final = "if it speaks without TLS there, use redis:// instead of rediss://"
 _WITH_CERTIFICATE: Final = "if it asks for a certificate, name files with one and its key (tls_cert, tls_key)"
-_NO_PERMISSION: Final = "The user executing the script can't"
 
 
 class ServerRefused(Exception):
@@ -156,7 +155,7 @@ async def _probe(client: Client, server: Server, prefix: str) -> None:
     try:
         await client.eval(_PROBE, 1, key, 1000)
     except ResponseError as error:
-        if _NO_PERMISSION in str(error):
+        if NOT_PERMITTED in str(error):
             raise NoPermissionError(str(error)) from error
         if "MISCONF" in str(error):
             raise ServerRefused(

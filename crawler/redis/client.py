@@ -1,6 +1,7 @@
 """Makes clients of Redis."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from redis.asyncio import Redis, RedisCluster, Sentinel
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.credentials import CredentialProvider
-from redis.exceptions import AuthenticationError, RedisClusterException, RedisError
+from redis.exceptions import AuthenticationError, NoPermissionError, ReadOnlyError, RedisClusterException, RedisError
 
 from crawler.redis.server import SCHEMES, Server, password_in
 
@@ -22,9 +23,20 @@ FAILURES: Final = (RedisError, RedisClusterException, OSError)
 TIMEOUT_S: Final = 10.0
 """How long to wait for an answer. Longer than any command waits in Redis."""
 _SENTINEL_PORT: Final = 26379
+_IN_SCRIPT: Final = re.compile(r"\.? ?script: [0-9a-f]{40}, on @?\w+:\d+\.?$")
+"""What Redis adds to errors of scripts, for those who wrote these."""
+NOT_PERMITTED: Final = "The user executing the script can't"
+_PERMISSIONS: Final = "give its user the permissions that a crawl needs (`ACL SETUSER`, as the docs say)"
+_MASTER: Final = "it is a replica now: let it be the master, or name Sentinels, which know the master"
 _TO_LOG_IN: Final = (
     "write the password that holds now into the file that password_file names, which is read at each connection "
     "(password_env is read only at the start)"
+)
+
+_HINTS: Final = (
+    (AuthenticationError, _TO_LOG_IN),
+    (NoPermissionError, _PERMISSIONS),
+    (ReadOnlyError, _MASTER),
 )
 
 
@@ -104,9 +116,12 @@ def reason_of(error: BaseException, waited_s: float = TIMEOUT_S) -> str:
     """What has failed, for people."""
     if isinstance(error, TimeoutError) and not str(error):
         return f"it has not answered for {waited_s:.0f} s"
-    if isinstance(error, AuthenticationError) or isinstance(error.__cause__, AuthenticationError):  # it may hide it
-        return f"{str(error).rstrip('.')}; {_TO_LOG_IN}"
-    return str(error).rstrip(".") or type(error).__name__
+    causes = (error, error.__cause__)  # the client may hide it
+    text = _IN_SCRIPT.sub("", str(error)).rstrip(".") or type(error).__name__
+    hint = next((hint for kind, hint in _HINTS if any(isinstance(cause, kind) for cause in causes)), None)
+    if hint is None and NOT_PERMITTED in text:
+        hint = _PERMISSIONS
+    return text if hint is None else f"{text}; {hint}"
 
 
 def _client_of(url: str, server: Server, stack: AsyncExitStack) -> Redis:

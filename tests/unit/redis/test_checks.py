@@ -195,6 +195,28 @@ def test_what_has_failed_can_stand_in_a_sentence() -> None:
     ]
 
 
+@in_event_loop
+async def test_what_a_server_refuses_is_said_with_what_to_do_and_without_names_of_scripts() -> None:
+    set_it = "return redis.call('SET', KEYS[1], '1')"
+    with running_redis() as server:
+        async with connected(Server(url=server.url)) as client:
+
+            async def why(*command: str) -> str:
+                await client.execute_command(*command)
+                with pytest.raises(RedisError) as refused:
+                    await client.eval(set_it, 1, "key")
+                return reason_of(refused.value)
+
+            assert re.fullmatch(
+                "You can't write against a read only replica; .*Sentinels.*", await why("REPLICAOF", "127.0.0.1", "1")
+            )
+            await client.execute_command("REPLICAOF", "NO", "ONE")
+            for lacking in ("-set", "-eval"):
+                said = await why("ACL", "SETUSER", "default", lacking)
+                assert re.fullmatch(r".* (this user|The user executing the script) .*; give its user .*", f" {said}")
+                assert "user_script" not in said
+
+
 def test_a_password_in_the_url_is_not_shown() -> None:
     assert str(Server(url="redis://user:secret@host:1/2")) == "redis://user@host:1/2"
     assert str(Server(url="redis://:secret@host:1/2")) == "redis://@host:1/2"
