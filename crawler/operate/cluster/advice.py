@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from crawler.disk.going_on import prefix_option
-from crawler.operate.cluster.forms import ClusterStatus, PartOnMachine
+from crawler.operate.cluster.forms import ClusterStatus, Machine, PartOnMachine
 from crawler.status import number_of
 
 _NOTHING_LEFT = ("complete", "incomplete")
@@ -19,7 +19,8 @@ def advice_of(status: ClusterStatus) -> list[str]:
         return [f"{where}: {how}"]
     if status.last_ending in _NOTHING_LEFT:
         return list(_unsure(status))
-    if all(machine.silent_s > _SILENT_LEASES * status.lease_s for machine in status.machines):
+    is_held = status.coordinator is not None or any(part.holder is not None for part in status.parts)
+    if not is_held and all(_is_silent(machine, status) for machine in status.machines):
         command = f"onceover crawl --cluster {status.url}{prefix_option(status.prefix)}"
         return [*_unsure(status), f"no machine runs the crawl: start `{command}` on each", *_silent(status)]
     return [*_unsure(status), *_waiting(status), *_free(status), *_silent(status)]
@@ -45,7 +46,10 @@ def _waiting(status: ClusterStatus) -> Iterator[str]:
 
 def _free(status: ClusterStatus) -> Iterator[str]:
     for part in _of_state(status, "free"):
-        has_it = [machine.host for machine in status.machines if part.part in machine.parts]
+        machines = [machine for machine in status.machines if part.part in machine.parts]
+        has_it = [machine.host for machine in machines if not _is_silent(machine, status)]
+        if machines and not has_it:
+            continue  # `_silent` says what to do
         if has_it:
             yield (
                 f"part {part.part} is not run, though {' and '.join(has_it)} has a directory of it: see what is said "
@@ -64,12 +68,23 @@ def _silent(status: ClusterStatus) -> Iterator[str]:
     for machine in status.machines:
         # Others may have adopted its parts, or got their directories.
         has_parts = any(part.part in machine.parts and part.holder in (None, machine.holder) for part in status.parts)
-        if has_parts and machine.silent_s > _SILENT_LEASES * status.lease_s:
+        if not has_parts or not _is_silent(machine, status):
+            continue
+        if any(part.holder == machine.holder for part in status.parts):
+            yield (
+                f"{machine.host} (process {machine.pid}, {machine.directory}) keeps its leases, but has said nothing "
+                f"for {machine.silent_s:.0f} s: its log says why, as that Redis refuses what it writes"
+            )
+        else:
             yield (
                 f"{machine.host} (process {machine.pid}, {machine.directory}) has said nothing for "
                 f"{machine.silent_s:.0f} s: its parts end by themselves when their leases do. Start it again, or move "
                 "the directories of its parts to another machine"
             )
+
+
+def _is_silent(machine: Machine, status: ClusterStatus) -> bool:
+    return machine.silent_s > _SILENT_LEASES * status.lease_s
 
 
 def _of_state(status: ClusterStatus, state: str) -> list[PartOnMachine]:

@@ -6,7 +6,6 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import Any, Final
 
 from config import ConfigError
@@ -261,12 +260,20 @@ class CrawlAgent:
 
     async def _tell_others(self) -> None:
         """Say in the register how this machine is."""
+        why = ""
         while True:
-            with suppress(*FAILURES):
-                await self._register.tell(self._leases.holder, self._agent())
-            with suppress(*FAILURES):
-                await self._register.keep_name()
+            before, why = why, ""
+            for tell in (self._tell_status, self._register.keep_name):
+                try:
+                    await tell()
+                except FAILURES as error:
+                    why = reason_of(error)
+            if why and not before:
+                log.info("Redis can't be told how this machine is: %s", why)
             await asyncio.sleep(max(1.0, self._cluster.identity.lease_s / 4))
+
+    async def _tell_status(self) -> None:
+        await self._register.tell(self._leases.holder, self._agent())
 
     def _agent(self) -> Agent:
         here = self._joined.parts_here().keys() - self._joined.home.replaced().keys()

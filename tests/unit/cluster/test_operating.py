@@ -188,6 +188,25 @@ def test_a_dead_machine_whose_parts_others_run_need_not_be_started_again(site: S
     assert told[0].startswith("host-c ")
 
 
+def test_a_machine_that_keeps_its_leases_and_can_not_say_how_it_is_is_not_called_dead(site: Site) -> None:
+    site.init()
+    site.open(0, A)
+    agent = Agent(host="host-a", pid=17, directory="/srv/crawl", parts={0: "12 pages"})
+    site.tell(A, agent)
+    found = site.status()
+    silent = [msgspec.structs.replace(each, silent_s=9 * found.lease_s) for each in found.machines]
+    told = advice_of(msgspec.structs.replace(found, machines=silent))
+    assert not any("no machine runs the crawl" in each or "Start it again" in each for each in told)
+    assert any("host-a (process 17, /srv/crawl) keeps its leases, but has said nothing" in each for each in told)
+    site.release(0, A)
+    told = advice_of(msgspec.structs.replace(site.status(), machines=silent))
+    assert any("no machine runs the crawl" in each for each in told)
+    other = [*silent, msgspec.structs.replace(silent[0], holder=B, host="host-b", parts=[], silent_s=0.0)]
+    told = advice_of(msgspec.structs.replace(site.status(), machines=other))
+    assert [each for each in told if "part 0" in each] == []  # what is said of the machine is enough
+    assert any("host-a (process 17, /srv/crawl) has said nothing" in each for each in told)
+
+
 def test_the_status_says_how_the_crawl_has_ended(site: Site) -> None:
     site.init()
     site.open(0, A)
