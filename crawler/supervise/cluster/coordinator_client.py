@@ -118,12 +118,12 @@ class CoordinatorClient:
 
     async def change(self, settings: list[str], *, dry_run: bool) -> Reconfigured | Refusal:
         """Let the coordinator change settings in all parts of the crawl."""
-        if self._line is None:
-            return Refusal("no machine decides for the crawl at the moment; try again in a minute", FAILED)
         if (trouble := self._exchange.trouble) is not None:
             return Refusal(
                 f"nothing was changed: the machine that decides for the crawl can't be asked, because {trouble}", FAILED
             )
+        if self._line is None:
+            return Refusal("no machine decides for the crawl at the moment; try again in a minute", FAILED)
         self._tickets = ticket = self._tickets + 1
         answer: asyncio.Future[Reconfigured | Refusal] = asyncio.get_running_loop().create_future()
         self._answers[ticket] = answer
