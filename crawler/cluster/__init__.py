@@ -37,6 +37,7 @@ operator decides (`adopt`).
     decoding      makes values of what Redis answers
     leases        what a holder knows of its leases, and what it has to do; pure
     keeper        claims, renews and gives up leases
+    changes       what it says has changed
     boottime      the clock of leases
     guard         ends the process of a part when its lease has ended
     shared_lease  how that process knows when it ends

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import msgspec
 
 from crawler.cluster.boottime import boottime
+from crawler.cluster.changes import Change, Held, Lost, Refused, Renewed
 from crawler.cluster.leases import Claim, Leases
 from crawler.cluster.register import Register
 from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Identity, RegisterDamaged, Wanted
@@ -20,39 +21,6 @@ log = logging.getLogger(__name__)
 
 _RENEWALS: Final = 4
 """How often a lease is renewed in its time."""
-
-
-class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """The part may be opened. Its directory stores the epoch."""
-
-    part: int
-    epoch: int
-    until: float
-
-
-class Renewed(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that is `Held` may go on for longer. Its process must learn that."""
-
-    part: int
-    until: float
-
-
-class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """The part was `Held`, and is not any more. Its process must be killed, which stores nothing of what is in
-    flight."""
-
-    part: int
-    why: str
-
-
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A wanted part can't be had now. It is said again only when the reason changes."""
-
-    part: int
-    why: str
-
-
-Change = Held | Renewed | Lost | Refused
 
 
 class Home(Protocol):
@@ -66,7 +34,7 @@ class Home(Protocol):
 
     def learn(self, cluster: Cluster) -> Mapping[int, int]:
         """Store what other machines have changed. Returns the epochs of the parts that this machine could run from its
-        directories."""
+        directories. Raises `OSError`; then what was stored before holds."""
 
     def store(self, part: int, *, epoch: int, lineage: int) -> None:
         """Store the epoch in the directory of a part, synced; make the directory if there is none. Called in a thread.
@@ -103,6 +71,8 @@ class LeaseKeeper:
         self._wake = asyncio.Event()
         self._troubles: dict[str, str] = {}  # why Redis can't be used, for what it was asked
         self._damage = ""
+        self._unstored = False
+        """Whether what others have changed can't be stored here."""
 
     async def next_change(self) -> Change:
         return await self._changes.get()
@@ -261,7 +231,7 @@ class LeaseKeeper:
         self._wake.set()
 
     async def _claim(self, cluster: Cluster) -> None:
-        for wanted in self._choose(cluster, self._home.learn(cluster)):
+        for wanted in self._choose(*self._learned(cluster)):
             part = wanted.part
             if part in self._leases:
                 continue
@@ -281,6 +251,19 @@ class LeaseKeeper:
                 self._leases.grant(
                     part, claim, epoch=answer.epoch, lineage=answer.lineage, sent_at=sent_at, now=boottime()
                 )
+
+    def _learned(self, cluster: Cluster) -> tuple[Cluster, Mapping[int, int]]:
+        """What is stored here of the register now, and the epochs of the directories. A full disk keeps the machine
+        from taking over what others have changed, and from nothing else: it still hears when the run ends."""
+        try:
+            here = self._home.learn(cluster)
+        except OSError as error:
+            if not self._unstored:
+                log.warning("changes of the crawl, as of its settings, wait until they can be stored here: %s", error)
+            self._unstored = True
+            return msgspec.structs.replace(cluster, identity=self._home.identity()), self._home.epochs()
+        self._unstored = False
+        return cluster, here
 
     def _refuse(self, part: int, why: str) -> None:
         if self._refused.get(part) != why:

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 from config import ConfigError
-from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed
+from crawler.cluster.changes import Held, Lost, Refused, Renewed
+from crawler.cluster.keeper import LeaseKeeper
 from crawler.cluster.register import Register
 from crawler.cluster.values import COORDINATOR, Agent, Cluster, EndingMark, Wanted
 from crawler.engine import Ending

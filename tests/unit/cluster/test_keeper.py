@@ -1,8 +1,9 @@
 """Leases that are kept in a real Redis."""
 
 import asyncio
+import errno
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -11,9 +12,10 @@ import redis
 from redis.exceptions import RedisClusterException
 
 from crawler.cluster.boottime import boottime
-from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed
+from crawler.cluster.changes import Held, Lost, Refused, Renewed
+from crawler.cluster.keeper import LeaseKeeper
 from crawler.cluster.register import Register
-from crawler.cluster.values import Cluster
+from crawler.cluster.values import Cluster, EndingMark, Wanted
 from crawler.redis.client import connected
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
@@ -159,6 +161,48 @@ async def test_an_outage_of_redis_is_told_once_and_its_end_too(
     assert len(told) == 2, told
     assert "because Redis can't be used" in told[0]
     assert told[1] == "leases can be renewed and claimed again"
+
+
+class FullHome(MemoryHome):
+    """On a disk that is full from some moment on."""
+
+    is_full = False
+    heard: Cluster | None = None
+
+    def learn(self, cluster: Cluster) -> Mapping[int, int]:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device", "crawl.toml")
+        return super().learn(cluster)
+
+    def choose(self, cluster: Cluster, here: Mapping[int, int]) -> Iterable[Wanted]:
+        self.heard = cluster
+        return super().choose(cluster, here)
+
+
+@in_event_loop
+async def test_a_machine_whose_disk_is_full_keeps_its_part_and_hears_that_the_run_ends(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = FullHome(makes=[0])
+    async with crawl_of(server) as register, kept(server, home, "a") as keeper:
+        await change_of(keeper, Held)
+        home.is_full = True
+        assert await register.replace_configuration("a = 1", IDENTITY.configuration_version + 1)
+        await register.end(EndingMark(mark="m", ending="signal"))
+        async with asyncio.timeout(MAX_WAIT_S):
+            while home.heard is None or home.heard.ending is None:
+                await keeper.next_change()
+        # It can't work with what it has not stored.
+        assert home.heard.identity.configuration_version == IDENTITY.configuration_version
+        assert keeper.claim_of(0) is not None
+        told = [each.getMessage() for each in caplog.records]
+        assert len(told) == 1, told
+        assert "No space left on device: 'crawl.toml'" in told[0]
+        assert "Redis" not in told[0]
+        home.is_full = False
+        async with asyncio.timeout(MAX_WAIT_S):
+            while home.heard.identity.configuration_version == IDENTITY.configuration_version:
+                await keeper.next_change()
 
 
 class WithoutNodes(Register):
