@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.crawling import COMPLETE, FAILED, ONCEOVER, USAGE, environment
+from tests.e2e.test_compare import QUICK
 from tests.unit.operate.stored_crawls import StoredCrawl, make
 from tests.unit.operate.test_report_lists import record, written
 
@@ -77,6 +78,21 @@ def test_a_list_with_rows_fails_a_build_although_nobody_reads_them(tmp_path: Pat
     written(crawl.directory / "records", record(1, "/gone", status=404))
     assert unread("report", crawl.directory, "dead-links", *options) == (COMPLETE, "")
     assert unread("report", crawl.directory, "dead-links", "--exit-code", *options) == (FAILED, "")
+
+
+@pytest.mark.parametrize(
+    "command", [("plugins",), ("compare", "--advise", "--urls-expected", "2e6", "--memory", "1GiB")]
+)
+def test_a_table_that_nobody_reads_is_no_failure(command: tuple[str, ...]) -> None:
+    assert unread(*command) == (COMPLETE, "")
+
+
+def test_a_comparison_that_nobody_reads_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "urls").write_text("".join(f"http://site.test/{number}\n" for number in range(50)))
+    code, told = unread(
+        "compare", "--urls", tmp_path / "urls", *QUICK, "--backend", "exact", "--dir", tmp_path / "compared"
+    )
+    assert (code, told.splitlines()[-1:]) == (COMPLETE, [f"Report in {tmp_path / 'compared'}"])
 
 
 def test_a_list_of_which_a_line_is_read_is_no_failure() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import click
 import msgspec
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from config import toml_value
-from crawler.cli.run.streams import say_result
+from crawler.cli.run.streams import say_result, while_read
+from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of, share
 from crawler.status import number_of, size
@@ -58,7 +58,8 @@ def advise_on(urls: str, *, loss: float, memory_bytes: int | None, backends: Seq
     if as_json:
         say_result(msgspec.json.encode(advised))
     else:
-        _show(advised, found)
+        with while_read():
+            _show(advised, found)
     return FAILED if best is None else COMPLETE
 
 
@@ -100,8 +101,7 @@ def _show(advised: Advised, found: Sequence[Option]) -> None:
             "yes" if fits(option, count, advised.loss, memory_bytes=advised.memory_bytes) else "no",
         )
     # The table is never narrower than its figures, whatever the width of the terminal.
-    stdout = Console()
-    stdout = Console(width=max(stdout.width, columns_of(table)))
+    stdout = results_console(width=max(results_console().width, columns_of(table)))
     stdout.print(
         f"{number_of(advised.urls_expected, 'URL')} in {size(advised.memory_bytes)}; "
         f"at most {share(advised.loss)} may be lost",
@@ -112,7 +112,7 @@ def _show(advised: Advised, found: Sequence[Option]) -> None:
         nearest = min(found, key=lambda option: option.memory_bytes).backend
         stdout.print(f"None of them fits. {nearest} needs the least memory.", highlight=False)
         return
-    stdout.print("Recommended:\n\n[visited]", highlight=False, markup=False)
+    stdout.print("Recommended:\n\n[visited]", highlight=False)
     for name, value in advised.visited.items():
         stdout.print(f"{name} = {toml_value(value)}", highlight=False)
     if "error_rate" in advised.visited:

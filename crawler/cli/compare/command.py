@@ -15,7 +15,8 @@ from crawler.cli.compare.advice import advise_on
 from crawler.cli.compare.backend_names import check_backends, complete_backend
 from crawler.cli.compare.measuring import Plan, compare_sets
 from crawler.cli.options import NumberRange, preset_option, settings_option, size_of
-from crawler.cli.run.streams import say_result
+from crawler.cli.run.streams import say_result, while_read
+from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED, STOPPED
 from crawler.compare.measure.folder import Folder
 from crawler.compare.measure.preparing import STDIN
@@ -148,9 +149,10 @@ def _run(asked: _Asked) -> int:
     if asked.as_json:
         say_result(msgspec.json.encode(report))
     else:
-        stdout = Console()
-        stdout = stdout if stdout.is_terminal else Console(width=_MIN_COLUMNS)
-        stdout.print(render(report, stdout.width))
+        stdout = results_console()
+        stdout = stdout if stdout.is_terminal else results_console(width=_MIN_COLUMNS)
+        with while_read():
+            stdout.print(render(report, stdout.width))
     click.echo(f"{'Report' if report.complete else 'Stopped; a partial report is'} in {path}", err=True)
     return _exit_code(report)
 
