@@ -24,8 +24,8 @@ class ContentDocument(msgspec.Struct, frozen=True):
     """How many bytes of the page were read; None if all."""
 
 
-def document_of(page: Page, extract: Extract, *, with_ids: bool = False) -> ContentDocument:
-    """The tree of a page that is HTML. `with_ids`: it has every element with an id, whatever the page's structure."""
+def document_of(page: Page, extract: Extract) -> ContentDocument:
+    """The tree of a page that is HTML."""
     html = utf8_of(page.body, extract.charset or "utf-8")
     if extract.content_type == XHTML:
         html = xhtml_to_html(html)
@@ -34,6 +34,6 @@ def document_of(page: Page, extract: Extract, *, with_ids: bool = False) -> Cont
     if is_cut:
         html = html[:readable]
     if is_hostile(html):
-        html = flatten(html, with_ids=with_ids)
+        html = flatten(html, for_content=True)
     tree = turbohtml.parse(html.decode("utf-8", "replace"), positions=False)
     return ContentDocument(tree, readable if is_cut else None)

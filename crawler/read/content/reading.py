@@ -36,7 +36,7 @@ def _read_pdf(page: Page, wanted: Wanted, pdf: ReadPdf) -> Content:
 
 
 def _read_html(page: Page, extract: Extract, wanted: Wanted) -> Content:
-    document = document_of(page, extract, with_ids=wanted.anchors)
+    document = document_of(page, extract)
     troubles = cut_note(document.read_bytes)
     tree, limit = document.tree, wanted.max_bytes
     blocks = json_ld(tree, limit, troubles) if wanted.structured_data else None

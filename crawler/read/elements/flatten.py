@@ -29,6 +29,11 @@ _SHADOW_ROOT = re.compile(rb"shadowrootmode[\t\n\f\r ]*=[\t\n\f\r \"']*(?:open|c
 _TABLES: Final = frozenset({b"table", b"tbody", b"td", b"tfoot", b"th", b"thead", b"tr"})
 """They have no meaning outside of each other."""
 _READ: Final = frozenset(name.encode() for name in ELEMENTS) - _TABLES | {b"p"}
+_WITHIN_LINES: Final = frozenset(
+    b"abbr acronym b bdi bdo big cite code data del dfn em font head i ins kbd label mark q s samp small span strike "
+    b"strong sub sup svg tt u var wbr".split()
+)
+"""Elements without a line of their own."""
 _UNPAIRED: Final = frozenset({b"a", b"p"})
 """The next element of the same name closes them."""
 _VOID: Final = frozenset({b"area", b"base", b"embed", b"img", b"input", b"link", b"meta", b"source", b"track"})
@@ -37,15 +42,19 @@ _ROOTS: Final = frozenset({b"html", b"body"})
 _LEFT_OPEN: Final = _UNPAIRED | _VOID | _ROOTS
 
 
-def flatten(html: bytes, /, *, with_ids: bool = False) -> bytes:
+def flatten(html: bytes, /, *, for_content: bool = False) -> bytes:
     """Keep only the elements that we read, with hardly anything but text within another. `html` is in UTF-8. With
-    `with_ids` keep what has an id, too."""
+    `for_content` keep what has an id, too, and break lines where other elements begin and end, so that no words run
+    together."""
     output: list[bytes] = []
     position = templates = 0
     met: set[bytes] = set()
+    is_new_line = True
     while token := _TOKEN.search(html, position):
         if not templates:
-            output.append(html[position : token.start()].replace(b"<", b"&lt;"))
+            text = html[position : token.start()]
+            is_new_line = is_new_line and not text.strip()
+            output.append(text.replace(b"<", b"&lt;"))
         position = token.end()
         if token["comment"]:
             # `<!-->` is a complete comment.
@@ -55,6 +64,9 @@ def flatten(html: bytes, /, *, with_ids: bool = False) -> bytes:
         if not token["complete"]:
             continue
         name = token["name"].lower()
+        if for_content and not (templates or is_new_line or name in _READ or name in _WITHIN_LINES):
+            output.append(b"<br>")
+            is_new_line = True
         if token["end"]:
             templates -= name == b"template" and templates > 0
             if name not in _ROOTS:
@@ -67,7 +79,7 @@ def flatten(html: bytes, /, *, with_ids: bool = False) -> bytes:
             content, position = _raw_content(html, position, name)
         templates += name == b"template" and (templates > 0 or _SHADOW_ROOT.search(token["attributes"]) is None)
         if not templates:
-            output.append(_flat_element(name, token["attributes"], content, met, with_ids=with_ids))
+            output.append(_flat_element(name, token["attributes"], content, met, with_ids=for_content))
             met.add(name)
     if not templates:
         output.append(html[position:].replace(b"<", b"&lt;"))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from crawler.page import Content, Page, Wanted
 from crawler.read.content.document import MAX_HTML_BYTES
 from crawler.read.content.reading import read_content
+from crawler.read.elements.hostile import is_hostile
 from crawler.read.html.lexbor import lexbor_extractor
 from tests.unit.read.suites import real_pages
 
@@ -140,6 +141,17 @@ def test_deep_nesting_is_read(tag: str) -> None:
     found = read(tag * (400_000 // len(tag)) + "the end", Wanted(text=True, markdown=True, max_bytes=1000))
     assert all("can't be read" not in each for each in found.troubles)
     assert len(found.markdown or "") <= 1000
+
+
+def test_words_stay_apart_where_a_page_is_read_without_its_structure() -> None:
+    """As in long manuals without white space between their elements."""
+    body = "<ul><li>one<b>s</b></li><li>two</li></ul><table><tr><td>three<td>four</table>five<br>six<h2 id=x>seven</h2>"
+    html = "<title>t</title>" + body + "<div>" * 6_000 + "eight"
+    assert is_hostile(html.encode())
+    text = read(html).text
+    assert text is not None
+    assert text.split() == ["ones", "two", "three", "four", "five", "six", "seven", "eight"]
+    assert len(text.splitlines()) == 8
 
 
 def test_a_surrogate_is_no_reason_to_stop() -> None:
