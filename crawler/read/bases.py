@@ -2,6 +2,9 @@
 
 from typing import Final
 
+import msgspec
+
+from crawler.page import Link
 from crawler.url.urls import join, join_beyond_web
 
 MAX_BASE_CHARACTERS: Final = 10_000
@@ -23,6 +26,13 @@ def base_beyond_web(page_url: str, base_href: str | None, /) -> str | None:
         return None
     base = join_beyond_web(page_url, base_href)
     return None if base is None or base.startswith(_IGNORED) else base
+
+
+def lead_beyond_web(links: list[Link], base: str | None, /) -> list[Link]:
+    """The links by a base of another scheme, if there is one. It stands for each relative link; it may be long."""
+    if base is None:
+        return links
+    return [link if join(base, link.href) else msgspec.structs.replace(link, href=base) for link in links]
 
 
 def own_base(base_url: str, base_href: str | None, /) -> str | None:

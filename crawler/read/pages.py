@@ -12,7 +12,7 @@ from crawler.preferences.judging import META
 from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
 from crawler.preferences.values import directives_of, read_value
 from crawler.read.abstract import shorten
-from crawler.read.bases import base_beyond_web, base_url_of, own_base
+from crawler.read.bases import base_beyond_web, base_url_of, lead_beyond_web, own_base
 from crawler.read.elements.attributes import refresh_url
 from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS, Document, ElementReader
 from crawler.read.elements.flatten import flatten
@@ -123,9 +123,7 @@ class PageReader:
         links.extend(page.links)
         growth = _Growth()
         links.extend(self._all_links(reader, base_url, growth=growth, encoding=encoding))
-        if beyond is not None:
-            # Relative links lead beyond the web: the base itself stands for them, since it may be long.
-            links = [link if join(beyond, link.href) else msgspec.structs.replace(link, href=beyond) for link in links]
+        links = lead_beyond_web(links, beyond)
         if "nofollow" in robots:
             links = _with_nofollow(links)
         if canonical is None and reader.canonical_href is not None and len(reader.canonical_href) <= MAX_URL_LENGTH:
@@ -199,6 +197,7 @@ class PageReader:
         reader, _ = self._read(self._document(growth.take(html.encode("utf-8", "replace"))))
         base = own_base(base_url, reader.base_href)
         links = self._all_links(reader, base or base_url, growth=growth, encoding=encoding, depth=depth + 1)
+        links = lead_beyond_web(links, base_beyond_web(base_url, reader.base_href))
         return links if base is None else list(growth.resolve(links, base))
 
     def _extract_other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:

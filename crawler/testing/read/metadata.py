@@ -67,6 +67,9 @@ class MetadataTests(HtmlExtractorSuite):
         extract = self.read(f"{html}<iframe srcdoc='<a href=/z>z</a>'></iframe>")
         assert [link.href for link in extract.links] == [base, base, "https://e.org/y", base]
         assert (extract.base_url, extract.canonical) == ("https://example.org/a/page.html", None)
+        within = f"<base href={base}><a href=x>x</a><iframe srcdoc=&quot;<a href=/z>z</a>&quot;></iframe>"
+        extract = self.read(f'<iframe srcdoc="{within}<a href=https://e.org/y>y</a>"></iframe><a href=x>x</a>')
+        assert [link.href for link in extract.links] == [base, base, "https://e.org/y", "x"]
 
     def test_a_base_that_is_longer_than_any_url_is_ignored(self) -> None:
         # Each href would have to be joined to all of it.
