@@ -18,7 +18,7 @@ from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import PageReader
 
 _MAX_PARAGRAPHS: Final = 20
-_END_OF_DOCUMENT = re.compile(rb"</(?:html|body)\b[^>]*>", re.IGNORECASE)
+_END_OF_DOCUMENT = re.compile(rb"</(?:html|body)\b[^>]*(?:>|\Z)", re.IGNORECASE)
 """libxml2 ignores what follows; by the standard it belongs to the body."""
 _ENDS_MATTER: Final = frozenset(
     b"html head body template a p script style title textarea iframe noembed noframes xmp plaintext".split()

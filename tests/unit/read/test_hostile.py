@@ -286,3 +286,11 @@ def test_a_hostile_tag_of_xhtml_takes_no_hostile_time(piece: bytes) -> None:
 def test_strings_that_are_almost_paths_take_no_hostile_time() -> None:
     string = f"'/{'%' * 2000}'"
     assert list(script_urls(string * (MAX_SCRIPT_CHARACTERS // len(string)), "")) == []
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("piece", [b"</html " + b"x" * 60, b"<a ", b"<div /"])
+@pytest.mark.timeout(MAX_WAIT_S)
+def test_torn_tags_take_no_hostile_time(piece: bytes, make: Make) -> None:
+    found = make().extract(page(b"<a href=x>y</a>" + piece * (MAX_READ_BYTES // len(piece))))
+    assert [link.href for link in found.links] == ["x"]
