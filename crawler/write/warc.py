@@ -270,8 +270,13 @@ def _was_asked(fetched: Fetched) -> bool:
 
 def _size(fetched: Fetched) -> int:
     answer = fetched.response if isinstance(fetched, Failure) else fetched
-    screenshots = sum(len(each.image) for each in answer.screenshots) if isinstance(answer, Page) else 0
-    return screenshots + max(len(answer.raw_body), len(answer.body)) if isinstance(answer, Page | Redirect) else 0
+    if not isinstance(answer, Page | Redirect):
+        return 0
+    size = max(len(answer.raw_body), len(answer.body))
+    if isinstance(answer, Page):
+        for each in answer.screenshots:
+            size += len(each.image)
+    return size
 
 
 def _received(fetched: Fetched) -> int:

@@ -8,6 +8,8 @@ from crawler.write.warc_members import encoded, joined
 
 _LINE_BREAKS: Final = re.compile(rb"[\r\n]+[ \t]*")
 _KNOWN_HTTP_VERSIONS: Final = ("1.0", "1.1")
+_TRANSFER_ENCODING: Final = b"transfer-encoding"
+_ABOUT_BODY: Final = frozenset({_TRANSFER_ENCODING, b"content-length"})
 
 
 def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | None) -> bytes:
@@ -19,15 +21,16 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
     """
     version = response.http_version if response.http_version in _KNOWN_HTTP_VERSIONS else "1.1"
     lines = [b"HTTP/%b %d %b" % (version.encode(), response.status, _as_sent(response.reason))]
+    lines += map(b": ".join, response.headers)
     replaced = False
-    for name, value in response.headers:
-        line, lowered = name + b": " + value, name.lower()
-        if lowered == b"transfer-encoding":
-            line = b"X-Archive-Orig-" + line
-        elif lowered == b"content-length" and body_bytes is not None and value.strip() != b"%d" % body_bytes:
+    for number, (name, value) in enumerate(response.headers, 1):
+        if (lowered := name.lower()) not in _ABOUT_BODY:
+            continue
+        if lowered == _TRANSFER_ENCODING:
+            lines[number] = b"X-Archive-Orig-" + lines[number]
+        elif body_bytes is not None and value.strip() != b"%d" % body_bytes:
             replaced = True
-            line = b"X-Archive-Orig-" + line
-        lines.append(line)
+            lines[number] = b"X-Archive-Orig-" + lines[number]
     if replaced and body_bytes is not None:
         lines.append(b"Content-Length: %d" % body_bytes)
     return _head(lines)
@@ -35,8 +38,8 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
 
 def request_head(response: Page | Redirect | NotModified) -> bytes:
     """The request line, and the headers that we know were sent."""
-    lines = [f"{name}: {value}" for name, value in response.request_headers]
-    return encoded(joined([f"GET {request_target(response.url)} HTTP/1.1", *lines]) + "\r\n")
+    lines = [f"GET {request_target(response.url)} HTTP/1.1", *map(": ".join, response.request_headers)]
+    return encoded(joined(lines) + "\r\n")
 
 
 def _as_sent(reason: str) -> bytes:
