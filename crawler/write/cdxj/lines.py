@@ -1,5 +1,6 @@
 """Lines of an index. Pure."""
 
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -71,4 +72,10 @@ def offset_of(line: bytes) -> int:
 
 def moment_of(date: str) -> str:
     """A date of a WARC record as 14 digits."""
-    return date[0:4] + date[5:7] + date[8:10] + date[11:13] + date[14:16] + date[17:19]
+    return _digits_of(date[:19])
+
+
+@lru_cache(maxsize=16)
+def _digits_of(second: str) -> str:
+    # Cached, because a crawl fetches many pages in the same second.
+    return second[0:4] + second[5:7] + second[8:10] + second[11:13] + second[14:16] + second[17:19]
