@@ -48,8 +48,9 @@ class AppendFile:
         """Append a chunk, given in pieces. If it can't be written completely, restore the file and raise `OSError`."""
         self.ensure_intact()
         fd = self._descriptor()
+        size = sum(map(len, pieces))
         try:
-            for piece in pieces if sum(map(len, pieces)) > _JOINED_BYTES else [b"".join(pieces)]:
+            for piece in pieces if size > _JOINED_BYTES else [b"".join(pieces)]:
                 rest = memoryview(piece)
                 while rest:
                     if self._before_write is not None:
@@ -61,7 +62,7 @@ class AppendFile:
         except OSError as error:
             self._take_back(fd)
             raise self._explain(error) from error
-        self.size += sum(map(len, pieces))
+        self.size += size
 
     async def settle(self) -> None:
         """Return once all chunks appended so far are as durable as promised. Concurrent callers share a sync.

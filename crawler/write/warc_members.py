@@ -25,7 +25,7 @@ _VARIANT: Final = {f"{digit:x}": "89ab"[digit & 3] for digit in range(16)}
 def joined(lines: Sequence[str]) -> str:
     """The lines `name: value` with their ends. A value must not begin a field of its own, so each is made one line."""
     text = "\r\n".join(lines) + "\r\n" if lines else ""
-    if text.count("\n") != len(lines) or text.count("\r") != len(lines):
+    if not text.count("\n") == len(lines) == text.count("\r"):
         text = "".join([_LINE_BREAKS.sub(" ", line) + "\r\n" for line in lines])
     return text
 
@@ -37,11 +37,16 @@ def encoded(text: str) -> bytes:
 def member(kind: str, lines: str, *block: bytes, level: int, urn: str) -> list[bytes]:
     """One WARC record as one gzip member. `lines` are its other headers, as `joined` makes them: most are those of
     all records of a page. The result and `block` are in pieces."""
+    size = sum(map(len, block))
     head = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:{urn}>\r\n{lines}"
-        f"Content-Length: {sum(map(len, block))}\r\nWARC-Block-Digest: {body_digest(*block)}\r\n\r\n"
+        f"Content-Length: {size}\r\nWARC-Block-Digest: {body_digest(*block)}\r\n\r\n"
     )
-    return _compress([encoded(head), *block, b"\r\n\r\n"], level)
+    parts = (encoded(head), *block, b"\r\n\r\n")
+    if size > _PIECE_BYTES:
+        return _compress_in_pieces(parts, level)
+    compress = isal_zlib.compress if level <= isal_zlib.ISAL_BEST_COMPRESSION else zlib.compress
+    return [compress(b"".join(parts), level, wbits=_GZIP)]
 
 
 def new_urns(count: int) -> list[str]:
@@ -53,11 +58,8 @@ def new_urns(count: int) -> list[str]:
     return [most + digit for digit in hexdigits[:count]]
 
 
-def _compress(parts: list[bytes], level: int) -> list[bytes]:
+def _compress_in_pieces(parts: Sequence[bytes], level: int) -> list[bytes]:
     fast = level <= isal_zlib.ISAL_BEST_COMPRESSION
-    if sum(map(len, parts)) <= _PIECE_BYTES:
-        record = b"".join(parts)
-        return [isal_zlib.compress(record, level, wbits=_GZIP) if fast else zlib.compress(record, level, wbits=_GZIP)]
     compressor = isal_zlib.compressobj(level, wbits=_GZIP) if fast else zlib.compressobj(level, wbits=_GZIP)
     compressed = [
         compressor.compress(memoryview(part)[at : at + _PIECE_BYTES])
