@@ -20,7 +20,7 @@ from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect
 from crawler.page.duplicates import forget_oldest
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
-from crawler.write.cdxj.making import OPEN, final_path, serial_of
+from crawler.write.cdxj.making import OPEN, final_path
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
 from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.descriptor import FILES, Descriptor, Parameters
@@ -99,7 +99,8 @@ class WarcSink:
         self._earlier: _Earlier | None = None
         self._threads = asyncio.Semaphore(_THREADS)
         self._file: AppendFile | None = None
-        self._name = ""
+        self._name, self._file_serial = "", -1
+        """Of that file: its name once it is finished, and its number."""
         self._must_end = False
         """Whether the file ends before the next record, although it has room."""
         self._refers_from = 0
@@ -151,9 +152,9 @@ class WarcSink:
             # Otherwise another file has begun, the settings have changed, or the record may refer to what it must not.
             if basis == (self._info.identifier, self._refers_from):
                 break
-        file = self._append(group)
+        file, serial = self._append(group), self._file_serial
         await file.settle()
-        self._remember(group, fetched, file)
+        self._remember(group, fetched, serial)
 
     async def _make_room(self, size: int) -> None:
         """End the file if so many bytes do not fit into it, or if a new one has to begin."""
@@ -167,7 +168,7 @@ class WarcSink:
     def forget_before(self, serial: int, /) -> None:
         self._refers_from = max(self._refers_from, serial)
         # What was written before is not to be in one file with what can't refer to it any more.
-        self._must_end = self._must_end or (self._file is not None and serial_of(self._file.path) < serial)
+        self._must_end = self._must_end or (self._file is not None and self._file_serial < serial)
         self._serial = max(self._serial, serial)
         self._known = {digest: found for digest, found in self._known.items() if found.serial >= serial}
 
@@ -215,8 +216,8 @@ class WarcSink:
         now = self._clock()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}"
         archive = self._directory / f"{self._options.prefix}-{stamp}-{self._serial:05d}.warc.gz"
+        self._name, self._file_serial = archive.name, self._serial
         self._serial += 1
-        self._name = archive.name
         if self._options.index:
             self._index = OpenIndex(archive)
         path = archive.with_name(archive.name + OPEN)
