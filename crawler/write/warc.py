@@ -249,12 +249,11 @@ class WarcSink:
             self._sorting.add(sorting)
             sorting.add_done_callback(self._sorting.discard)
 
-    def _remember(self, group: Group, fetched: Fetched, file: AppendFile) -> None:
+    def _remember(self, group: Group, fetched: Fetched, serial: int) -> None:
         if not self._options.revisits or group.payload_digest is None or group.payload_digest in self._known:
             return
         if group.original is None or _received(fetched) < self._options.dedupe_min_bytes:
             return
-        serial = serial_of(file.path)
         if serial < self._refers_from:  # the archive has begun anew meanwhile
             return
         if len(self._known) >= self._options.revisits:
