@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from operator import attrgetter
 from typing import Final
 
 from crawler.discover.focus import WORST_PRECEDENCE, Focus, precedence_of
@@ -19,6 +20,8 @@ from frontier import CrawlUrl, UrlBatch
 MAX_NESTED_SITEMAPS: Final = 5
 """The protocol allows one level of nesting, and some sites use two. Without a limit, a generator could go on
 forever."""
+
+_KIND: Final = attrgetter("kind")
 
 
 class FollowedLinks:
@@ -45,7 +48,7 @@ class FollowedLinks:
         self._on_outside = on_outside
         self._page_worth = focus.of_page(about, parent.weight) if focus else 0.0
         self._is_sitemap = parent.kind == LinkKind.SITEMAP
-        self._judges_each = bool(focus) or self._is_sitemap or link_filter.unwanted_reason is not None
+        self._judges_each = bool(focus) or link_filter.unwanted_reason is not None
         """Whether more than the remembered judgement of an href decides."""
         self._found: dict[str, int] = {}
         """The canonical URLs that are followed, and the number of links to each."""
@@ -69,6 +72,8 @@ class FollowedLinks:
         links, hrefs, counts, judgements = judged_links
         depth = self._parent.depth
         judges_each = self._judges_each or len(self._found) + LINKS_AT_ONCE > self._filter.max_links
+        if self._is_sitemap and not judges_each:  # sitemaps within sitemaps have limits of their own
+            judges_each = LinkKind.SITEMAP in map(_KIND, links)
         at = 0
         while at < len(links):
             if not judges_each:
