@@ -6,6 +6,7 @@ The parser loads nothing from elsewhere.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Final, cast
 
 import lxml.etree
@@ -36,7 +37,7 @@ _WRAPPERS: Final = 50
 them it would stop there, and before a second root."""
 _SITEMAP_ENTRIES: Final = frozenset({"url", "sitemap"})
 _FEED_ENTRIES: Final = frozenset({"item", "entry"})
-_FEED_ENTRY: Final = re.compile(rb"(?=<(?:[\w.-]{1,32}:)?(?:item|entry)[\s>])", re.IGNORECASE)
+_FEED_ENTRY: Final = re.compile(rb"<(?:[\w.-]{1,32}:)?(?:item|entry)[\s>]", re.IGNORECASE)
 _MAX_DRIFT: Final = 20
 """Elements. Entries may lie in others, a little deeper."""
 _ENTRIES: Final = _SITEMAP_ENTRIES | _FEED_ENTRIES
@@ -113,7 +114,11 @@ class _XmlReader:
 
     def _split(self, piece: bytes) -> list[bytes]:
         """The piece, divided before each entry if it may be one of a feed."""
-        return [piece] if self._entry_names is _SITEMAP_ENTRIES else _FEED_ENTRY.split(piece)
+        if self._entry_names is _SITEMAP_ENTRIES:
+            return [piece]
+        # A pattern that only looks ahead could split the piece, but it tries each byte, where this one finds each `<`.
+        starts = [found.start() for found in _FEED_ENTRY.finditer(piece)]
+        return [piece[start:end] for start, end in pairwise((0, *starts, len(piece)))]
 
     def _has_drifted(self, part: bytes) -> bool:
         """Whether the part begins with an entry that lies much deeper or higher than the first one. In some feeds,
@@ -188,6 +193,8 @@ class _XmlReader:
         for child in entry:
             if (name := local_name(child)) in _HINTS and name not in texts:
                 texts[name] = (child.text or "").strip()
+        if not texts:
+            return
         date = next((texts[name] for name in _DATES if texts.get(name)), "")
         if len(date) > MAX_DATE_CHARACTERS:
             date = ""
