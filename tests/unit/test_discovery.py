@@ -445,7 +445,7 @@ def test_sitemaps_may_be_nested_to_a_limit_and_redirected() -> None:
     beyond = run_all(made.links(sitemap.url, links("x.xml", kind=LinkKind.SITEMAP), parent=sitemap))
     assert (beyond.urls, beyond.refused) == ([], {LinkRefusal.NESTED_SITEMAP: 1})
     among_pages = [Link("/a", LinkKind.LISTED), Link("/x.xml", LinkKind.SITEMAP), Link("/b", LinkKind.LISTED)]
-    found = at_once(made.links("https://example.org/s.xml", among_pages, parent=sitemap))
+    found = run_all(made.links("https://example.org/s.xml", among_pages, parent=sitemap))
     assert [url.url for url in found.urls] == ["https://example.org/a", "https://example.org/b"]
     assert found.refused == {LinkRefusal.NESTED_SITEMAP: 1}
     moved = made.redirect(redirect("https://elsewhere.test/s.xml", url=sitemap.url), parent=sitemap)

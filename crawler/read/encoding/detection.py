@@ -15,6 +15,8 @@ _DISGUISE_BYTES: Final = 1024
 _MARKUP_BYTES: Final = 512 * 1024
 """The part of a page in which we look for text."""
 _SLICE_BYTES: Final = 1024 * 1024
+_BROKEN_BYTES: Final = 2 * 1024
+"""From the first broken character on. So much shows of most pages in another encoding that they are not UTF-8."""
 _BEYOND_ASCII: Final = bytes(range(128, 256))
 
 _ESCAPE: Final = re.compile(rb"\x1b\$")
@@ -201,6 +203,10 @@ def is_mostly_utf8(body: bytes, /) -> bool:
     except UnicodeDecodeError as error:
         if error.reason == "unexpected end of data":
             return True
+        most = len(body) - len(body.translate(None, _BEYOND_ASCII))
+        end = body.rfind(b"<", error.start, error.start + _BROKEN_BYTES)
+        if 20 * body[error.start : max(end, 0)].decode(errors="replace").count("\ufffd") >= most:
+            return False
         broken = beyond_ascii = 0
         for part in slices(body):
             text = part.decode(errors="replace")
