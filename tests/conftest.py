@@ -41,7 +41,7 @@ _HANDLERS: dict[signal.Signals, Any] = {
     signal.SIGTERM: signal.SIG_DFL,
     signal.SIGHUP: signal.SIG_DFL,
 }
-"""Of signals, in each test and in what it starts. A process in the background of a shell ignores SIGINT."""
+"""How each test, and what it starts, first handles signals. In the background of a shell, SIGINT would be ignored."""
 
 GRACE_S = 120.0
 """How long what was told to end may take to do so; waited only when something is still there."""
@@ -53,7 +53,7 @@ def pytest_configure() -> None:
     pytest.MonkeyPatch().setattr(aioresponses.core, "ClientResponse", partial(ClientResponse, stream_writer=writer))
     for number, handler in _HANDLERS.items():
         signal.signal(number, handler)
-    gc.disable()  # until all is collected: of that, nothing is garbage
+    gc.disable()  # until all tests are collected: nothing that this makes is garbage
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -73,7 +73,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays, so the garbage collector looks at it no more, of which tests ask often."""
+    """What was imported and collected stays. So the garbage collector, which many tests call, need not look at it."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -83,7 +83,7 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Puts a share of the tests of whole processes first in the share of each worker of xdist.
 
-    Those take longest. One that began when nothing else is left would be waited for.
+    These take longest. If one began last, all other workers would wait for it.
     """
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     files = {path for path in {item.path for item in items} if END_TO_END in path.parents}
@@ -173,7 +173,7 @@ async def _no_task_is_left_behind() -> AsyncIterator[None]:
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     """Looks after all fixtures of the test are torn down, its event loop among them."""
     yield
-    # A command handles signals to its process's end, and here the process goes on.
+    # A command leaves its handlers of signals in place to the end of its process. Here the process goes on.
     for number, handler in _HANDLERS.items():
         signal.signal(number, handler)
     before = item.stash.get(_BEFORE, None)

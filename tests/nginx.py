@@ -12,7 +12,6 @@ from crawler.testing.timeouts import MAX_WAIT_S
 from tests.ports import free_port
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-START_TIMEOUT_S = MAX_WAIT_S
 
 _CONFIGURATION = """
 daemon off;
@@ -75,7 +74,7 @@ def serving(
             yield port
         finally:
             process.terminate()
-            process.wait(START_TIMEOUT_S)
+            process.wait(MAX_WAIT_S)
 
 
 def _is_root() -> bool:
@@ -83,12 +82,12 @@ def _is_root() -> bool:
 
 
 def _await_port(port: int, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
+    deadline = time.monotonic() + MAX_WAIT_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise OSError(f"nginx ended with exit code {process.returncode}")
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=START_TIMEOUT_S):
+            with socket.create_connection(("127.0.0.1", port), timeout=MAX_WAIT_S):
                 return
         except OSError:
             time.sleep(0.02)

@@ -43,7 +43,7 @@ class PostgresServer:
     """A server that can be killed and started again."""
 
     def __init__(self, folder: Path, options: Sequence[str] = (), port: int = _PORT) -> None:
-        self.folder = self._folder = folder
+        self._folder = folder
         self._port = port
         self._options = (*_OPTIONS, f"port={port}", *options)
         self._process: subprocess.Popen[bytes] | None = None

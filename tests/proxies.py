@@ -3,27 +3,27 @@
 import asyncio
 import base64
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from ipaddress import IPv4Address, IPv6Address
 
 import msgspec
 
+from tests.servers import listening
+
 
 class Proxied(msgspec.Struct):
-    """What a running proxy tells."""
+    """A running proxy, and what it was asked."""
 
     port: int = 0
     targets: list[tuple[str, int]] = []
     """Whom it was asked for: a name or an address, and a port."""
     logins: list[str] = []
-    """What it was told of who asks."""
-    open: int = 0
+    """Names and passwords that clients gave, as they were sent."""
 
 
 Login = tuple[str, str]
 _CONSENT = b"HTTP/1.1 200 Connection established\r\n\r\n"
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -49,7 +49,7 @@ async def connect_proxy(
         writer.write(consent)
         await _carry(reader, writer, to_port)
 
-    async with _serving(told, serve, tls=tls):
+    async with listening(serve, tls=tls) as told.port:
         yield told
 
 
@@ -92,37 +92,8 @@ async def socks_proxy(
         if not reply:
             await _carry(reader, writer, to_port)
 
-    async with _serving(told, serve):
+    async with listening(serve) as told.port:
         yield told
-
-
-@asynccontextmanager
-async def _serving(told: Proxied, serve: Serve, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[None]:
-    tasks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
-
-    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks[task] = writer
-        told.open += 1
-        try:
-            with suppress(ConnectionError, asyncio.IncompleteReadError):
-                await serve(reader, writer)
-                await writer.drain()
-        finally:
-            told.open -= 1
-            del tasks[task]
-            writer.close()
-
-    server = await asyncio.start_server(one, "127.0.0.1", 0, ssl=tls)
-    told.port = server.sockets[0].getsockname()[1]
-    try:
-        yield
-    finally:
-        server.close()
-        for writer in tasks.values():
-            writer.transport.abort()
-        await asyncio.gather(*tasks)
 
 
 async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int, *, first: bytes = b"") -> None:

@@ -21,24 +21,20 @@ class RedisServer:
     """A server that can be killed, stopped and started again."""
 
     def __init__(self, folder: Path, *, is_sentinel: bool = False) -> None:
-        self._folder = folder
+        self.folder = folder
+        """Where it stores its data."""
         self._is_sentinel = is_sentinel
         self._process: subprocess.Popen[bytes] | None = None
         self.socket = folder / "redis.sock"
         self.url = f"unix://{self.socket}"
 
-    @property
-    def folder(self) -> Path:
-        """Where it stores what it stores."""
-        return self._folder
-
     def start(self, *options: str, port: int = 0) -> None:
         """Return once it answers. It has a Unix socket, and a `port` if that is not 0."""
         assert PROGRAM is not None
-        log = (self._folder / "log").open("ab")
-        place = ["--port", str(port), "--unixsocket", str(self.socket), "--dir", str(self._folder)]
+        log = (self.folder / "log").open("ab")
+        place = ["--port", str(port), "--unixsocket", str(self.socket), "--dir", str(self.folder)]
         if self._is_sentinel:
-            file = self._folder / "sentinel.conf"
+            file = self.folder / "sentinel.conf"
             file.touch()
             command = [PROGRAM, str(file), "--sentinel", *place]
         else:
@@ -47,8 +43,8 @@ class RedisServer:
             self._process = subprocess.Popen([*command, *options], stdout=log, stderr=log)
         give_up_at = time.monotonic() + MAX_WAIT_S
         while True:
-            assert self._process.poll() is None, (self._folder / "log").read_text()
-            assert time.monotonic() < give_up_at, (self._folder / "log").read_text()
+            assert self._process.poll() is None, (self.folder / "log").read_text()
+            assert time.monotonic() < give_up_at, (self.folder / "log").read_text()
             try:
                 with redis.Redis.from_url(self.url) as client:
                     client.ping()

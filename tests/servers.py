@@ -1,17 +1,18 @@
-"""Servers for tests that do more than one script for each path, which `crawler.testing.fetch.raw_server` has."""
+"""Servers for tests that do more than answer each path by a script, as `crawler.testing.fetch.raw_server` does."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 from crawler.testing.fetch.raw_server import RawServer
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-"""Serves a connection, which is closed afterwards. It may break, or be ended."""
+"""Serves a connection, which is closed when it returns. The connection may break meanwhile, or the block may end."""
 
 
 @asynccontextmanager
-async def listening(serve: Serve) -> AsyncIterator[int]:
+async def listening(serve: Serve, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
     """Serve each connection until the end of the block. Yields the port."""
     tasks: set[asyncio.Task[object]] = set()
 
@@ -27,7 +28,7 @@ async def listening(serve: Serve) -> AsyncIterator[int]:
             writer.close()
             tasks.discard(task)
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -39,8 +40,8 @@ async def listening(serve: Serve) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def front_door(plain: RawServer, secure: RawServer) -> AsyncIterator[int]:
-    """One port for both servers, chosen by the first byte of a connection: http and https of a host, whatever its
-    ports, may then be one static place."""
+    """One port for both servers, chosen by the first byte of a connection. So http and https of a host may have one
+    configured address and port."""
 
     async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
