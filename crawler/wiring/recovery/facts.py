@@ -137,9 +137,9 @@ class Facts:
         """A body of the archive: the digests of what was received, and of that without content coding."""
         self._database.execute("INSERT OR REPLACE INTO payload VALUES (?, ?)", (payload, body))
 
-    def replace_digest(self, source: int, number: int, digest: str | None) -> None:
+    def replace_archived_digest(self, number: int, digest: str | None) -> None:
         change = "UPDATE told SET digest = ? WHERE source = ? AND number = ?"
-        self._database.execute(change, (digest, source, _signed(number)))
+        self._database.execute(change, (digest, Source.ARCHIVE, _signed(number)))
 
     def count(self, source: int) -> int:
         """How many numbers a source tells of. URLs that wait do not count."""

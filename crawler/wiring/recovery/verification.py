@@ -166,7 +166,7 @@ class Verification:
                 yield from self._read_capture(found)
             elif found.kind == "conversion" and found.purpose is None:
                 # A rendered page: its record tells of the document, and not of what the server sent.
-                self._facts.replace_digest(Source.ARCHIVE, found.number, digest_of_capture(found))
+                self._facts.replace_archived_digest(found.number, digest_of_capture(found))
         yield from chain.from_iterable(map(index_problems, directories))
         self._facts.resolve_payloads()
         earlier = self._loaded.config.output.dedupe_against

@@ -20,13 +20,11 @@ def work(distinct: int = 5000, *, repeats: float = 0.5, skew: float = 1.0, seed:
     return synthetic_work("work", Synthetic(distinct=distinct, repeats=repeats, hosts=50, skew=skew, seed=seed))
 
 
-def timing(
-    *, links_per_s: float = 1e6, reported_bytes: int | None = 1_000_000, steady_bytes: int = 1_000_000
-) -> Timing:
+def timing(*, reported_bytes: int | None = 1_000_000, steady_bytes: int = 1_000_000) -> Timing:
     return Timing(
         new_per_s=1e6,
         known_per_s=2e6,
-        links_per_s=links_per_s,
+        links_per_s=1e6,
         batches=100,
         p50_s=1e-5,
         p99_s=2e-5,

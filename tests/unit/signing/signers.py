@@ -10,7 +10,6 @@ from yarl import URL
 from crawler.fetch.signing.challenges import Challenges
 from crawler.fetch.signing.signer import Signer, SigningKey
 from crawler.fetch.signing.signing import Signing
-from crawler.notes import Notes
 from frontier.memory.notes import MemoryNotes
 from tests.unit.fetch.test_cookies import Clock
 
@@ -36,13 +35,10 @@ async def yes(_: URL) -> bool:
 
 def signing(
     *,
-    of: Signer | None = None,
     when_asked: bool = False,
     hosts: Sequence[str] = ("*",),
     is_public: Callable[[URL], Awaitable[bool]] = yes,
-    notes: Notes | None = None,
-    clock: Clock | None = None,
 ) -> Signing:
-    clock = clock or Clock()
-    known = Challenges(notes or MemoryNotes(), clock=clock)
-    return Signing(of or signer(clock), known, when_asked=when_asked, hosts=hosts, is_public=is_public)
+    clock = Clock()
+    known = Challenges(MemoryNotes(), clock=clock)
+    return Signing(signer(clock), known, when_asked=when_asked, hosts=hosts, is_public=is_public)
