@@ -211,8 +211,8 @@ class Groups:
             rests += ((lone_group, until),) if until > now else ()
         return rests
 
-    def hold(self, name: str, *, until: float | None, now: float) -> None:
-        """Close a group whose requests other parts of the crawl do not allow now: `until` then, or until `admit`."""
+    def close(self, name: str, *, until: float | None, now: float) -> None:
+        """Close a group whose requests other parts of the crawl do not allow now: `until` then, or until `open`."""
         group = self._groups[name]
         if until is not None:
             self._rest(group, until, now=now)
@@ -220,15 +220,15 @@ class Groups:
             group.is_elsewhere = True
             self.elsewhere += 1
 
-    def admit(self, name: str) -> Group | None:
+    def open(self, name: str) -> Group | None:
         """Other parts may allow requests of a group now. Returns the group if it waited for that."""
         group = self._groups.get(name)
         if group is None or not group.is_elsewhere:
             return None
-        self._admit(group)
+        self._end_wait(group)
         return group
 
-    def _admit(self, group: Group) -> None:
+    def _end_wait(self, group: Group) -> None:
         self.elsewhere -= group.is_elsewhere
         group.is_elsewhere = False
 
@@ -278,5 +278,5 @@ class Groups:
     def _drop_unused(self, group: Group) -> None:
         if not group.members and not group.resting:
             del self._groups[group.name]
-            self._admit(group)
+            self._end_wait(group)
             self.on_drop(group.name)

@@ -212,13 +212,9 @@ class Schedule:
             return True
         return self._placement.regroup(queue, known if address is None else address, prerequisite, now=now)
 
-    def hold(self, group: str, *, until: float | None, now: float) -> None:
-        """Close a group of a leased queue: `until` then, or until `admit`."""
-        self.groups.hold(group, until=until, now=now)
-
-    def admit(self, group: str) -> None:
-        """Open a group that was closed by `hold`."""
-        if (found := self.groups.admit(group)) is not None:
+    def open_group(self, group: str) -> None:
+        """Open a group that was closed by `Groups.close`."""
+        if (found := self.groups.open(group)) is not None:
             self._ready.admit_parked(found)
 
     def settle(self, queue: Queue, plan: EndPlan, /) -> None:

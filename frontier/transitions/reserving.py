@@ -22,7 +22,7 @@ class Reserving:
             if group in held.reserved:
                 continue
             if not reservations.begin(group, now=now):
-                schedule.hold(group, until=reservations.wake_at(group), now=now)
+                schedule.groups.close(group, until=reservations.wake_at(group), now=now)
                 return False
             held.reserved += (group,)
         return True

@@ -75,7 +75,7 @@ class ActiveQueues:
 
     def open_group(self, group: str) -> None:
         """Other parts of the crawl may allow a request of the group now."""
-        self.schedule.admit(group)
+        self.schedule.open_group(group)
         self.wake_for_groups()
 
     def now(self) -> float:
