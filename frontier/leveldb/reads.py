@@ -47,9 +47,9 @@ QUEUES_AT_ONCE = 500
 DAMAGED = "its record in the ledger was damaged"
 
 
-class Head:
-    """A place in a space of keys before which there is no key, so that a look at the beginning of the space never walks
-    over what was deleted there."""
+class SpaceStart:
+    """A place in a space of keys before which there is no key. A look at the first keys begins here, so it never walks
+    over deleted ones."""
 
     def __init__(self, start: bytes) -> None:
         self.start = start
@@ -70,7 +70,7 @@ class LevelDBReads:
         self._writer = writer
         self.has_links = next(database.keys(LINKS_SPACE, end_of(LINKS_SPACE)), None) is not None
         """Whether link counts were ever written."""
-        self.postponed, self.visits = Head(POSTPONED_SPACE), Head(VISITS_SPACE)
+        self.postponed, self.visits = SpaceStart(POSTPONED_SPACE), SpaceStart(VISITS_SPACE)
 
     def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
         start, stop = _range_after(key, after)
@@ -138,10 +138,10 @@ class LevelDBReads:
         key = self._first_key(self.visits, end_of(VISITS_SPACE))
         return None if key is None else revisit_of(key)[0]
 
-    def _first_key(self, head: Head, stop: bytes) -> bytes | None:
+    def _first_key(self, space: SpaceStart, stop: bytes) -> bytes | None:
         """The first key of a space that ends before `stop`."""
-        key = next(self._database.keys(head.start, stop), None)
-        head.note_first(stop if key is None else key)
+        key = next(self._database.keys(space.start, stop), None)
+        space.note_first(stop if key is None else key)
         return key
 
     def entry(self, canonical: str, /) -> LedgerEntry | None:

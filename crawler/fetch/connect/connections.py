@@ -6,7 +6,7 @@ from weakref import ref
 
 import msgspec
 
-from crawler.fetch.connect.keeping import Idle, to_close
+from crawler.fetch.connect.keeping import Idle, choose_to_close
 
 MAX_BYTES: Final = 64_000_000
 """Default limit of what open connections take."""
@@ -134,7 +134,7 @@ class Connections:
             return True
         found = [each for opened in self._open.values() if (each := opened.connection()) is not None]
         idle = {id(each): each for each in found if each is connection or each.is_idle()}
-        closed = to_close(
+        closed = choose_to_close(
             [Idle(number, each.memory_bytes, each.idle_s(now), each.interval_s) for number, each in idle.items()],
             typical_s=self._typical_s,
             excess=len(self._open) - self.limit,

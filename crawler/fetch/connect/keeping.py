@@ -42,7 +42,7 @@ def uselessness(connection: Idle, typical_s: float) -> tuple[bool, float]:
     return wait_s < -interval_s, connection.memory_bytes * abs(wait_s)
 
 
-def to_close(
+def choose_to_close(
     idle: Iterable[Idle], *, typical_s: float, excess: int, limit: int, excess_bytes: int, limit_bytes: int
 ) -> list[int]:
     """The numbers of the connections to close, the least useful first, so that there are `excess` fewer connections,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.fetch.connect.connections import ConnectionLimits, Connections
-from crawler.fetch.connect.keeping import Idle, memory_of, to_close
+from crawler.fetch.connect.keeping import Idle, choose_to_close, memory_of
 from crawler.fetch.connect.responses import keep_alive_s
 from crawler.page import Request
 from crawler.testing.fetch.raw_server import page, raw_server
@@ -91,7 +91,7 @@ def test_a_host_that_is_not_asked_any_more_loses_its_connection_first() -> None:
 )
 def test_enough_is_closed_and_hardly_more(idle: list[Idle], excess: int, excess_bytes: int) -> None:
     idle = [Idle(number, each.memory_bytes, each.idle_s, each.interval_s) for number, each in enumerate(idle)]
-    closed = to_close(idle, typical_s=1.0, excess=excess, limit=20, excess_bytes=excess_bytes, limit_bytes=1000)
+    closed = choose_to_close(idle, typical_s=1.0, excess=excess, limit=20, excess_bytes=excess_bytes, limit_bytes=1000)
     freed = sum(idle[number].memory_bytes for number in closed)
     assert len(set(closed)) == len(closed)
     if len(closed) < len(idle):
