@@ -49,8 +49,8 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     """Takes pages that have changed according to a sitemap."""
     visiting: Callable[[], Coroutine[object, object, None]] | None = None
     """Queues pages again when their visits are due, until it is cancelled."""
-    may_refer: Callable[[CrawlUrl], bool] = lambda _: True
-    """Whether a server may answer that the page of a URL has not changed, because the crawl will keep its copy."""
+    may_be_conditional: Callable[[CrawlUrl], bool] = lambda _: True
+    """Whether the request for a URL may be conditional: if the page has not changed, the crawl will keep its copy."""
     archive_began: Callable[[], VisitsSince] = VisitsSince
     """Since when the archive began anew. Nothing in it refers to what was fetched before."""
     clock: Callable[[], float] = time.time

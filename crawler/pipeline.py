@@ -26,8 +26,8 @@ from crawler.page import (
     Verdict,
 )
 from crawler.page.duplicates import Duplicates
-from crawler.politeness.asking import reject_lost_copy, request_for
 from crawler.politeness.hours import CLOSED
+from crawler.politeness.lease_requests import reject_lost_copy, request_for
 from crawler.politeness.plain_http import redirect_to_http
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from crawler.preferences.judging import REFUSED
@@ -92,7 +92,7 @@ class Pipeline:
         crawl_delay_s = components.robots.crawl_delay(url)
         await keep_in_step()
         work.stage, work.since = "the server", components.monotonic()
-        request = request_for(lease, components.may_refer)
+        request = request_for(lease, components.may_be_conditional)
         fetched = await components.fetcher.fetch(request)
         fetched = reject_lost_copy(fetched, lease, components.archive_began())
         if isinstance(fetched, Failure):

@@ -86,8 +86,8 @@ class Keeping:
         self._is_ending_cycle = self._is_ending_cycle and bool(keep)
         self._repeating.wake()
 
-    def may_refer(self, url: CrawlUrl, /) -> bool:
-        """Whether the server may answer that the page of a URL has not changed, so that the archive gets no body. The
+    def may_be_conditional(self, url: CrawlUrl, /) -> bool:
+        """Whether the request for a URL may be conditional: if the page has not changed, the archive gets no body. The
         first visit in each cycle brings one."""
         return url.last_visit is None or (self.since.has(url.last_visit) and not self._is_ending_cycle)
 

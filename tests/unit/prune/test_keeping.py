@@ -146,17 +146,17 @@ async def test_more_than_is_to_be_kept_is_told_once_when_nothing_else_may_go(
 
 def test_a_server_may_say_that_a_page_is_unchanged_only_within_a_cycle(tmp_path: Path) -> None:
     kept = keeping(CrawlDirectory(tmp_path), Keep(), since=NOW - 5)
-    assert kept.may_refer(url(0, None))
-    assert [kept.may_refer(url(0, NOW - seconds)) for seconds in (9, 5, 1)] == [False, False, True]
+    assert kept.may_be_conditional(url(0, None))
+    assert [kept.may_be_conditional(url(0, NOW - seconds)) for seconds in (9, 5, 1)] == [False, False, True]
 
 
 @pytest.mark.parametrize("number", [0, 7])
 def test_a_cycle_is_told_by_record_numbers_and_without_them_by_time(number: int) -> None:
     since = VisitsSince(number=number, at=NOW)
     for visit in (None, 6, 7):
-        may_refer = visit != 6 or number == 0
+        may_be_conditional = visit != 6 or number == 0
         earlier = [url(0, NOW + seconds, visit=visit).last_visit for seconds in (0, 1)]
-        assert [each is not None and since.has(each) for each in earlier] == [False, may_refer]
+        assert [each is not None and since.has(each) for each in earlier] == [False, may_be_conditional]
 
 
 @pytest.mark.parametrize("keep", [Keep(seconds=5 * DAY_S), Keep(bytes=1)])
@@ -173,15 +173,15 @@ async def test_a_cycle_begins_a_look_after_the_last_one_was_over_and_meanwhile_p
     told.clear()
     lately = url(0, NOW - 1)
     await kept.prune_once()
-    assert (told, kept.may_refer(lately)) == ([], True)
+    assert (told, kept.may_be_conditional(lately)) == ([], True)
     kept.set_keep(keep)
     await kept.prune_once()
-    assert (told, kept.may_refer(lately)) == ([], False)
+    assert (told, kept.may_be_conditional(lately)) == ([], False)
     await kept.prune_once()
     assert told == [1]
     assert read_pruned(crawl).cycles[-1:] == [Cycle(began=rfc3339(NOW), first=1)]
-    assert not kept.may_refer(lately)
-    assert kept.may_refer(url(0, NOW + 1))
+    assert not kept.may_be_conditional(lately)
+    assert kept.may_be_conditional(url(0, NOW + 1))
 
 
 async def test_a_crawl_that_starts_when_its_cycle_is_over_begins_one_before_its_first_request(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ async def test_a_crawl_that_starts_when_its_cycle_is_over_begins_one_before_its_
     assert told == [3]
     began = kept.since.at
     assert began >= before
-    assert [kept.may_refer(url(0, began + seconds)) for seconds in (-1, 1)] == [False, True]
+    assert [kept.may_be_conditional(url(0, began + seconds)) for seconds in (-1, 1)] == [False, True]
     kept = await start()
     assert told == [3, 3]  # it goes on with the cycle
     assert kept.since.at == pytest.approx(began, abs=0.01)
@@ -231,10 +231,10 @@ async def test_the_end_of_a_cycle_that_cannot_be_noted_is_told_and_tried_again(
     for _ in range(2):
         await kept.prune_once()
     assert "the archive can't begin anew now" in caplog.text
-    assert not kept.may_refer(url(0, NOW + 1))  # servers are asked for whole pages meanwhile
+    assert not kept.may_be_conditional(url(0, NOW + 1))  # servers are asked for whole pages meanwhile
     crawl.pruned.unlink()
     await kept.prune_once()
-    assert kept.may_refer(url(0, NOW + 1))
+    assert kept.may_be_conditional(url(0, NOW + 1))
     assert [cycle.began for cycle in read_pruned(crawl).cycles] == [rfc3339(NOW)]
 
 
@@ -254,13 +254,13 @@ def _prepared(crawl: CrawlDirectory, *, archives: bool, is_resumed: bool = True)
 def test_the_archive_begins_anew_after_a_run_that_did_not_archive(tmp_path: Path) -> None:
     crawl = write(tmp_path, [whole(number) for number in range(3)])
     lately = url(0, NOW - 1)
-    assert _prepared(crawl, archives=True).may_refer(lately)
+    assert _prepared(crawl, archives=True).may_be_conditional(lately)
     for _ in range(2):
         _prepared(crawl, archives=False)
     assert not read_pruned(crawl).cycles
     for _ in range(2):
         kept = _prepared(crawl, archives=True)
-        assert [kept.may_refer(each) for each in (lately, url(0, NOW + 1))] == [False, True]
+        assert [kept.may_be_conditional(each) for each in (lately, url(0, NOW + 1))] == [False, True]
     assert read_pruned(crawl) == Pruned(files=[], cycles=[Cycle(began=rfc3339(NOW), first=3)])
 
 
@@ -270,7 +270,7 @@ def test_the_archive_begins_anew_if_no_run_before_archived(tmp_path: Path) -> No
     for archives, is_resumed in ((False, False), (False, True), (True, False)):
         _prepared(crawl, archives=archives, is_resumed=is_resumed)
         assert not crawl.pruned.exists()
-    assert not _prepared(crawl, archives=True).may_refer(lately)
+    assert not _prepared(crawl, archives=True).may_be_conditional(lately)
     assert len(read_pruned(crawl).cycles) == 1
     _prepared(crawl, archives=True)
     assert len(read_pruned(crawl).cycles) == 1
@@ -301,7 +301,7 @@ class _Returning:
             page(number, b"the page %d" % number), fetched_at=self.now
         )
         visited = url(number, self._visited_at.get(number), visit=self._visit.get(number))
-        if self._answers_304 and visited.last_visit is not None and self.kept.may_refer(visited):
+        if self._answers_304 and visited.last_visit is not None and self.kept.may_be_conditional(visited):
             fetched = NotModified(url=fetched.url, status=304, headers=[], fetched_at=self.now, duration_s=0.1)
         await self._sink.write(fetched, record_of(fetched, self._number))
         await asyncio.gather(*self._sink._sorting)

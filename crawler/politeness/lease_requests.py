@@ -1,4 +1,4 @@
-"""What the crawl asks a server for a URL. Pure."""
+"""The request for a leased URL, and what its condition means for the answer. Pure."""
 
 from collections.abc import Callable
 
@@ -6,14 +6,14 @@ from crawler.page import Failure, FailureKind, Fetched, LinkKind, NotModified, R
 from frontier import CrawlUrl, Lease, VisitsSince
 
 
-def request_for(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
-    """The request for a leased URL. `may_refer` tells whether the answer may be that our copy is still the same."""
+def request_for(lease: Lease, may_be_conditional: Callable[[CrawlUrl], bool]) -> Request:
+    """The request for a leased URL. If it `may_be_conditional`, the answer may be that our copy is still the same."""
     url = lease.url
     if url.kind == LinkKind.EXTERNAL:
         # Servers that do not answer HEAD, or not well, are asked again with GET.
         return Request(url=url.url, referer=url.via, is_check=True, method="GET" if url.attempt else "HEAD")
     # After a failure, ask without validators: the server may be wrong about the copy that we have.
-    is_conditional = not url.attempt and may_refer(url)
+    is_conditional = not url.attempt and may_be_conditional(url)
     return Request(
         url=url.url,
         referer=url.via,
