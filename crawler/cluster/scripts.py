@@ -30,11 +30,18 @@ redis.call('HSET', KEYS[1], 'configuration_version', ARGV[1])
 return 1
 """
 READ: Final = f"""
+local longest = math.floor((tonumber(redis.call('HGET', KEYS[1], 'lease_s') or '') or 0) * 1000)
 local leases = {{}}
 for at = 3, #KEYS do
   local lease = redis.call('HMGET', KEYS[at], 'holder', 'claim', 'epoch', 'stored', 'stands')
   if lease[1] then
     lease[6] = redis.call('PTTL', KEYS[at])
+    -- Redis keeps the moment of its end. After its clock was set back, or a failover to a server whose clock is behind,
+    -- that of a dead holder would come much later.
+    if longest > 0 and (lease[6] < 0 or lease[6] > longest) then
+      redis.pcall('PEXPIRE', KEYS[at], longest)
+      lease[6] = longest
+    end
     leases[#leases + 1] = {{at - 4, lease}}
   end
 end

@@ -36,6 +36,9 @@ seed_files = ["seeds.txt"]
 
 [fetch]
 user_agent = "onceover/1.0 (+https://example.org/about-our-crawler)"
+
+[exchange]
+lease_s = 3600
 """
 _Answer = TypeVar("_Answer")
 

@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 import redis
 
 from crawler.cluster.register import Register, find_generation
-from crawler.cluster.values import Denied, Forgotten, Granted
+from crawler.cluster.values import COORDINATOR, Denied, Forgotten, Granted
 from crawler.redis.client import connected
 from crawler.redis.server import Server
 from tests.redis_server import RedisServer
@@ -105,7 +106,7 @@ def test_the_scripts_decide_as_the_model(server: RedisServer) -> None:
 async def _renew_with_full_memory(server: RedisServer) -> None:
     async with connected(Server(url=server.url)) as client:
         register = Register(client, prefix="test", generation=IDENTITY.generation)
-        await register.create(IDENTITY)
+        await register.create(msgspec.structs.replace(IDENTITY, lease_s=2 * LEASE_S))
         await register.claim(0, holder="machine", claim="one", stored=0, makes=True, lease_s=LEASE_S)
         await client.config_set("maxmemory", 1)
         with pytest.raises(redis.exceptions.OutOfMemoryError):
@@ -137,6 +138,31 @@ async def _wait_for_expiry(server: RedisServer) -> None:
 
 def test_a_lease_expires_in_redis(server: RedisServer) -> None:
     asyncio.run(_wait_for_expiry(server))
+
+
+async def _read_after_the_clock_was_set_back(server: RedisServer) -> None:
+    async with connected(Server(url=server.url)) as client:
+        register = Register(client, prefix="test", generation=IDENTITY.generation)
+        await register.create(msgspec.structs.replace(IDENTITY, lease_s=LEASE_S))
+        for part in (COORDINATOR, 0):
+            await register.claim(part, holder="dead", claim="one", stored=0, makes=part == 0, lease_s=LEASE_S)
+            await client.pexpire(f"{{test:{IDENTITY.generation}:cluster}}:lease:{part}", 36_000_000)
+        for _ in range(2):
+            found = await register.read()
+            for lease in (found.coordinator, found.parts[0].lease):
+                assert lease is not None
+                assert 0 < lease.left_s <= LEASE_S
+        # Also one who may not write learns that.
+        await client.pexpire(f"{{test:{IDENTITY.generation}:cluster}}:lease:0", 36_000_000)
+        await client.replicaof("127.0.0.1", 1)
+        lease = (await register.read()).parts[0].lease
+        await client.replicaof("NO", "ONE")
+        assert lease is not None
+        assert lease.left_s <= LEASE_S
+
+
+def test_no_lease_lasts_longer_because_the_clock_of_redis_was_set_back(server: RedisServer) -> None:
+    asyncio.run(_read_after_the_clock_was_set_back(server))
 
 
 class Meanwhile:
