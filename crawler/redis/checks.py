@@ -73,11 +73,11 @@ async def checked(server: Server, *, prefix: str, only_reads: bool = False) -> A
                 f"of a cluster: {permissions(prefix)}"
             ) from error
         except AuthenticationError as error:
-            raise ServerRefused(f"Redis at {server} refuses the password: {error}") from error
+            raise ServerRefused(_refused_password(server, error)) from error
         except FAILURES as error:
             # The client hides it.
             if isinstance(error.__cause__, AuthenticationError):
-                raise ServerRefused(f"Redis at {server} refuses the password: {error}") from error
+                raise ServerRefused(_refused_password(server, error)) from error
             to_correct = _to_correct(error)
             is_gone = to_correct is None and not isinstance(error, ResponseError)
             way_out = to_correct or f"start it, or {_to_try(server, error) or 'correct the URL'}"
@@ -85,6 +85,11 @@ async def checked(server: Server, *, prefix: str, only_reads: bool = False) -> A
                 f"Redis at {server} can't be reached: {reason_of(error)}; {way_out}"
             ) from error
         yield client
+
+
+def _refused_password(server: Server, error: BaseException) -> str:
+    said = f"Redis at {server} refuses the password: {str(error).rstrip('.')}"
+    return f"{said}; name a file (password_file) or a variable (password_env) with the right one"
 
 
 def _to_correct(error: BaseException) -> str | None:
