@@ -123,8 +123,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         return state.may_be_made or (state.opened == 0 and self.is_whole and self.is_first_server)
 
     def unheld(self, claim: str) -> list[int]:
-        """The parts that nobody may run, as the coordinator with this claim knows. After a flush the register lacks its
-        lease, too, and all those by which parts still run."""
+        """The parts that nobody holds in Redis, as the coordinator with this claim knows. After a flush the register
+        lacks its lease, too, and all those by which parts still run."""
         if self.coordinator is None or self.coordinator.claim != claim:
             return []
         return [part.number for part in self.parts if part.lease is None]

@@ -25,6 +25,7 @@ released. Their directories may move to another machine then.
     line                   one end of a connection between them
     coordinator_server     the coordinator's side
     deciding               whether this machine is the coordinator's, and its server then
+    unheld                 which parts nobody runs for certain; pure
     coordinator_client     the agent's side
     parts_here             the processes of the parts on this machine
     choosing               which parts a machine would run; pure

@@ -81,7 +81,7 @@ class CoordinatorServer:
                 group.create_task(self._serve(connection))
 
     def look(self, unheld: Iterable[int]) -> None:
-        """Nobody holds these parts, so they have no processes."""
+        """Nobody has held these parts for so long that they have no processes."""
         for part in unheld:
             if part not in self._lines:
                 self.coordinator.end(part)

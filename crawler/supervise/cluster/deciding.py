@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
+from crawler.cluster.boottime import boottime
 from crawler.cluster.keeper import LeaseKeeper
 from crawler.cluster.values import COORDINATOR, Cluster, EndingMark
 from crawler.codes.exit_codes import FAILED
@@ -16,6 +17,7 @@ from crawler.supervise.cluster.coordinator_server import CoordinatorServer
 from crawler.supervise.cluster.joining import Joined
 from crawler.supervise.cluster.messages import COORDINATOR as ADDRESS
 from crawler.supervise.cluster.messages import WIRE
+from crawler.supervise.cluster.unheld import Unheld
 from crawler.supervise.coordination.run_state import RunState
 from crawler.supervise.keeping import PartFailed
 
@@ -32,6 +34,7 @@ class Deciding:
         self._joined = joined
         self._leases = leases
         self._on_failure = on_failure
+        self._unheld = Unheld(lease_s=joined.cluster.identity.lease_s)
         self._server: CoordinatorServer | None = None
         self._working: asyncio.Task[None] | None = None
 
@@ -39,7 +42,7 @@ class Deciding:
         """The register was read."""
         claim = self._leases.claim_of(COORDINATOR)
         if self._server is not None and claim is not None:
-            self._server.look(cluster.unheld(claim))
+            self._server.look(self._unheld.see(cluster.unheld(claim), boottime()))
 
     async def begin(self, *, run: RunState, after: str) -> None:
         """The lease is held. `run` is how far the run is, and `after` the ending mark of the one before."""
