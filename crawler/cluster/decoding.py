@@ -107,7 +107,7 @@ def answer_of_claim(answer: Sequence[Any], *, stored: int) -> Granted | Denied:
         case [b"granted", epoch, lineage]:
             return Granted(epoch=epoch, lineage=lineage)
         case [b"held", by]:
-            return Denied(why=f"{holder_of(by)} holds it")
+            return Denied(why=f"{holder_of(by)} holds it", holder=holder_of(by))
         case [b"retired", by]:
             return Denied(why=why_denied(by))
         case [b"exists", opened]:

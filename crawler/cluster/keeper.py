@@ -246,7 +246,10 @@ class LeaseKeeper:
                 lease_s=self._lease_s,
             )
             if isinstance(answer, Denied):
-                self._refuse(part, answer.why)
+                is_own = answer.holder == self.holder
+                self._refuse(
+                    part, "its lease that was lost here lasts a little longer in Redis" if is_own else answer.why
+                )
             else:
                 self._leases.grant(
                     part, claim, epoch=answer.epoch, lineage=answer.lineage, sent_at=sent_at, now=boottime()

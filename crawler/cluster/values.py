@@ -149,6 +149,8 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
     """The claim was refused."""
 
     why: str
+    holder: str | None = None
+    """Who holds the lease, if somebody does."""
 
 
 class Forgotten(Exception):

@@ -163,6 +163,22 @@ async def test_an_outage_of_redis_is_told_once_and_its_end_too(
     assert told[1] == "leases can be renewed and claimed again"
 
 
+@in_event_loop
+async def test_a_machine_does_not_name_itself_as_the_other_one_that_holds_its_part(server: RedisServer) -> None:
+    """Redis keeps a lease longer than its holder, as after a failover to a server whose clock is behind."""
+    async with crawl_of(server), kept(server, MemoryHome(makes=[0]), "a") as keeper:
+        await change_of(keeper, Held)
+        # One step: a renewal in between would let the lease expire.
+        with redis.Redis.from_url(server.url) as client, client.pipeline() as step:
+            step.persist(f"{{test:{IDENTITY.generation}:cluster}}:lease:0")
+            step.execute_command("CLIENT", "PAUSE", int(2000 * LEASE_S), "WRITE")
+            step.execute()
+        await change_of(keeper, Lost)
+        refused = await change_of(keeper, Refused)
+        assert refused.why == "its lease that was lost here lasts a little longer in Redis"
+        await change_of(keeper, Held)
+
+
 class FullHome(MemoryHome):
     """On a disk that is full from some moment on."""
 
