@@ -64,14 +64,14 @@ async def reload_settings(directory: Path) -> Reconfigured | Refusal | None:
         return None
 
 
-async def find_process(directory: Path) -> tuple[int, CrawlStatus | None] | None:
-    """The process that runs the crawl in a directory, or works on it, and what it says; None if there is none. A crawl
-    that is being opened has the lock, but does not listen yet."""
+async def find_process(directory: Path) -> tuple[int, bool, CrawlStatus | None] | None:
+    """The process that runs the crawl in a directory, or works on it, whether it is surely a command, and what it says;
+    None if there is none. A crawl that is being opened has the lock, but does not listen yet."""
     answered = await ask_status(directory)
     if answered is not None:
-        return answered.pid, answered.status
-    pid = lock_holder(directory)
-    return None if pid is None else (pid, None)
+        return answered.pid, False, answered.status
+    holder = lock_holder(directory)
+    return None if holder is None else (*holder, None)
 
 
 class _Frontier(msgspec.Struct):

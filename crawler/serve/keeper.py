@@ -161,10 +161,10 @@ class Keeper:
         report = self._output.report()
         self.facts = changes.missed_end(self.facts, None if report is None else report.ended(), time.time())
 
-    def _hold(self, pid: int, status: CrawlStatus | None, directory: str) -> bool:
+    def _hold(self, pid: int, is_command: bool, status: CrawlStatus | None, directory: str) -> bool:
         """Take over a process, which says that of itself. False if it has just ended, or can't be held now."""
         try:
-            self._watch_process(CrawlProcess(pid))
+            self._watch_process(CrawlProcess(pid, is_command=is_command))
         except OSError:
             return False
         known = next((run for run in self.facts.record.runs if run.pid == pid and run.how is None), None)
@@ -178,8 +178,8 @@ class Keeper:
             paused=None if status is None else status.paused,
         )
         self.facts = changes.started(self.facts, process)
-        how = "runs already" if self.facts.crawl_process else "a command works on it"
-        self._log(logging.INFO, f"{how}, in process {pid}")
+        if self.facts.crawl_process is not None:
+            self._log(logging.INFO, f"runs already, in process {pid}")
         return True
 
     def _watch_process(self, process: CrawlProcess) -> None:
@@ -215,7 +215,8 @@ class Keeper:
         self._process = None
         self._output.trim()
         self._seen_change = last_change(Path(facts.directory), upto_ns=self._output.printed_at_ns())
-        self._log(logging.INFO, f"process {facts.pid} has ended: {how_text(how, facts)}")
+        if not facts.may_be_command:
+            self._log(logging.INFO, f"process {facts.pid} has ended: {how_text(how, facts)}")
         self.facts = changes.ended(self.facts, how, time.time(), restarts=self._options.restarts)
 
     async def _look(self, directory: Path, *, inside: bool) -> None:

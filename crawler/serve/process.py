@@ -128,11 +128,13 @@ def _last_lines(path: Path, begin: int = 0) -> tuple[str, ...]:
 class CrawlProcess:
     """A process that runs a crawl. `close` it when it has ended, or is left alone."""
 
-    def __init__(self, pid: int, child: "subprocess.Popen[bytes] | None" = None) -> None:
-        """Raises `ProcessLookupError` if there is no such process, or it is the daemon itself, which runs no crawl."""
+    def __init__(self, pid: int, child: "subprocess.Popen[bytes] | None" = None, *, is_command: bool = False) -> None:
+        """`is_command`: it does not run the crawl, and changes it. Raises `ProcessLookupError` if there is no such
+        process, or it is the daemon itself, which runs no crawl."""
         if pid == os.getpid():
             raise ProcessLookupError(f"process {pid} is the daemon")
         self.pid = pid
+        self.is_command = is_command
         self._child = child
         self._descriptor: int | None = os.pidfd_open(pid)
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -203,7 +205,8 @@ def start(home: Path, configuration: str, directory: str, output: Output, *, pac
 def how_it_ended(process: CrawlProcess, output: Output, directory: str, *, is_foreign: bool) -> Ended:
     """How a process has ended."""
     if is_foreign:
-        was_stopped = _left_in_lock(Path(directory)) == BY_COMMAND
+        # A command leaves there how the run before it has ended.
+        was_stopped = not process.is_command and _left_in_lock(Path(directory)) == BY_COMMAND
         return Ended(exit_code=STOPPED, ending=BY_COMMAND) if was_stopped else Ended(exit_code=None)
     report = output.report()
     code = process.exit_code
@@ -247,9 +250,9 @@ def last_answer(process: Process, output: Output) -> CrawlStatus | None:
     )
 
 
-def lock_holder(directory: Path) -> int | None:
-    """The process that holds the lock of a crawl directory; None if nobody does, or only to read, or there is no
-    crawl."""
+def lock_holder(directory: Path) -> tuple[int, bool] | None:
+    """The process that holds the lock of a crawl directory, and whether it is a command that changes the crawl; None if
+    nobody does, or only to read, or there is no crawl."""
     path = CrawlDirectory(directory).lock
     try:
         if not path.is_file():
@@ -267,6 +270,6 @@ def lock_holder(directory: Path) -> int | None:
     return None
 
 
-def _noted_holder(lock: BinaryIO) -> int | None:
+def _noted_holder(lock: BinaryIO) -> tuple[int, bool] | None:
     pid, _, purpose = read_holder(lock.fileno()).partition(" ")
-    return int(pid) if pid.isdecimal() and purpose != READS else None
+    return (int(pid), bool(purpose)) if pid.isdecimal() and purpose != READS else None

@@ -9,10 +9,19 @@ from pathlib import Path
 import pytest
 
 from crawler.disk.directory import CrawlDirectory, Purpose
+from crawler.serve.life.endings import BY_COMMAND
 from crawler.serve.life.facts import Record, Rest, RunEntry, Why, Wish
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
 from crawler.serve.notify import Supervisor
-from crawler.serve.process import KEPT_OUTPUT_BYTES, MAX_OUTPUT_BYTES, CrawlProcess, Output, environment, lock_holder
+from crawler.serve.process import (
+    KEPT_OUTPUT_BYTES,
+    MAX_OUTPUT_BYTES,
+    CrawlProcess,
+    Output,
+    environment,
+    how_it_ended,
+    lock_holder,
+)
 from crawler.serve.records import Home, HomeInUse
 
 LIMITS = Limits(max_memory_bytes=1000, max_open_files=50, min_free_bytes=100)
@@ -41,15 +50,25 @@ def test_a_process_is_measured_with_all_of_its_session() -> None:
 def test_the_daemon_never_takes_its_own_process_for_a_crawl(tmp_path: Path) -> None:
     with Home(tmp_path) as home:
         holder = lock_holder(home.folder)
-        assert holder == os.getpid()
+        assert holder == (os.getpid(), False)
         with pytest.raises(ProcessLookupError, match="is the daemon"):
-            CrawlProcess(holder)
+            CrawlProcess(holder[0])
 
 
-@pytest.mark.parametrize(("to", "is_told"), [("run", True), ("change", True), ("read", False)])
-def test_the_daemon_knows_who_runs_or_changes_a_crawl(tmp_path: Path, to: Purpose, *, is_told: bool) -> None:
+@pytest.mark.parametrize(("to", "is_command"), [("run", False), ("change", True), ("read", None)])
+def test_the_daemon_knows_who_runs_or_changes_a_crawl(tmp_path: Path, to: Purpose, is_command: bool | None) -> None:
     with CrawlDirectory(tmp_path, to=to):
-        assert lock_holder(tmp_path) == (os.getpid() if is_told else None)
+        assert lock_holder(tmp_path) == (None if is_command is None else (os.getpid(), is_command))
+
+
+async def test_the_end_of_a_command_is_not_that_of_the_run_before_it(tmp_path: Path) -> None:
+    with CrawlDirectory(tmp_path) as crawl:
+        crawl.ending = BY_COMMAND
+    for is_command in (False, True):
+        process = CrawlProcess(os.getppid(), is_command=is_command)
+        ended = how_it_ended(process, Output(tmp_path, "a"), str(tmp_path), is_foreign=True)
+        assert ended.ending == (None if is_command else BY_COMMAND)
+        process.close()
 
 
 def test_the_daemon_waits_for_no_pipe_in_place_of_a_lock(tmp_path: Path) -> None:
@@ -59,7 +78,7 @@ def test_the_daemon_waits_for_no_pipe_in_place_of_a_lock(tmp_path: Path) -> None
 
 def test_a_look_at_a_lock_that_nobody_has_refuses_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with CrawlDirectory(tmp_path / "a") as crawl:
-        assert lock_holder(crawl.path) == os.getpid()
+        assert lock_holder(crawl.path) == (os.getpid(), False)
     taken: list[int] = []
     monkeypatch.setattr("crawler.serve.process.fcntl.flock", lambda _, how: taken.append(how))
     assert lock_holder(crawl.path) is None
