@@ -85,3 +85,18 @@ def kill_rebuild(crawl: StoredCrawl) -> None:
     )
     ended = subprocess.run([sys.executable, "-c", text, str(crawl.directory)], capture_output=True, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+def test_a_rebuild_leaves_a_link_of_the_visited_set_to_another_disk(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    before = known(crawl)
+    visited, elsewhere = crawl.directory / "visited", tmp_path / "disk"
+    shutil.rmtree(visited, ignore_errors=True)
+    elsewhere.mkdir()
+    (elsewhere / "old").touch()
+    visited.symlink_to(elsewhere)
+    assert_told(crawl.run("frontier", "rebuild", "DIR", "--from-records"), COMPLETE)
+    assert visited.readlink() == elsewhere
+    assert not (elsewhere / "old").exists()
+    assert known(crawl) == before
+    assert not list(crawl.directory.glob("*.rebuilding"))
