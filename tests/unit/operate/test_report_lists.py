@@ -538,6 +538,33 @@ def test_a_page_that_no_longer_has_the_link_is_not_named(tmp_path: Path) -> None
     ]
 
 
+def test_a_page_that_is_gone_by_now_or_redirects_is_not_named(tmp_path: Path) -> None:
+    """Unless it fails, which may pass."""
+    gone, failing = "http://a.test/was", "http://a.test/busy"
+    directory = written(
+        tmp_path / "records",
+        record(1, "/was", references=links("/one")),
+        record(2, "/one", status=404, via=gone, anchor="One"),
+        record(3, "/busy", references=links("/two")),
+        record(4, "/two", status=404, via=failing, anchor="Two"),
+        record(5, "/was", status=410, visit=2),
+        record(6, "/busy", state="failed", status=503, reason="http-503", visit=2),
+        record(7, "/moved", references=links("/three")),
+        record(8, "/three", status=404, via="http://a.test/moved", anchor="Three"),
+        record(9, "/moved", status=301, redirect="http://a.test/four", visit=2),
+        record(10, "/four", status=404, via="http://a.test/moved", kind="redirect"),
+    )
+    assert dead_links(directory) == [
+        ("/busy", None, 503, None),
+        ("/four", None, 404, "/moved"),
+        ("/moved", "/four", 404, None),
+        ("/one", None, 404, None),
+        ("/three", None, 404, None),
+        ("/two", None, 404, "/busy"),
+        ("/was", None, 410, None),
+    ]
+
+
 def test_links_out_of_scope_are_listed_as_such(tmp_path: Path) -> None:
     out = "http://b.test/"
     directory = written(

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.operate.report.counting import has_failed
 from crawler.operate.report.lists.endings import Canonical, Lead
 from crawler.operate.report.lists.listed import Listed
 from crawler.page import LinkKind
@@ -15,7 +16,7 @@ _TABLES: Final = """
     CREATE TABLE links (
         name TEXT, page TEXT, text TEXT, how TEXT, PRIMARY KEY (name, page, text, how)
     ) WITHOUT ROWID;
-    CREATE TABLE telling (via TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE telling (via TEXT PRIMARY KEY, redirect TEXT) WITHOUT ROWID;
 """
 _GUESSED: Final = (LinkKind.SITEMAP, LinkKind.SPECULATIVE)
 """Nobody has written a link to what the crawl has guessed."""
@@ -54,11 +55,15 @@ class Linking:
 
     def add(self, listed: Listed) -> None:
         """The links of a page. Those to other URLs cost a look into memory."""
-        if listed.link_details is None and listed.references is None:
+        has_links = listed.link_details is not None or listed.references is not None
+        # Where the server says that there is no page, there is no link either, but for that of a redirect.
+        is_no_page = listed.state == "done" and (listed.redirect is not None or has_failed(listed))
+        if (has_links or is_no_page) and self._may_be_known(listed.url):
+            target = None if listed.redirect is None else self._canonical(listed.redirect)
+            self._database.execute("INSERT OR REPLACE INTO telling VALUES (?, ?)", (listed.url, target))
+        if not has_links:
             return
         self.is_whole = True
-        if self._may_be_known(listed.url):
-            self._database.execute("INSERT OR IGNORE INTO telling VALUES (?)", (listed.url,))
         links = [link for link in _links_of(listed) if self._may_be_known(link[0])]
         if links:
             page = self._canonical(listed.url)
@@ -83,12 +88,13 @@ class Linking:
             is_first = not kind and lead.via is not None and page == self._canonical(lead.via)
             yield Link(page, lead.anchor, first_kind) if is_first else Link(page, text or None, kind or None)
         if not has_any and lead.kind not in _GUESSED:
-            via = None if self._is_telling(lead.via) else lead.via
+            via = lead.via if self._may_link(lead.via, lead.name) else None
             yield Link(via, None if via is None else lead.anchor, first_kind)
 
-    def _is_telling(self, via: str | None) -> bool:
-        """Whether all links of the page are known."""
-        return self._database.execute("SELECT 1 FROM telling WHERE via = ?", (via,)).fetchone() is not None
+    def _may_link(self, via: str | None, name: str) -> bool:
+        """Whether the links of the page are not known, or it redirects to that URL."""
+        found = self._database.execute("SELECT redirect FROM telling WHERE via = ?", (via,)).fetchone()
+        return found is None or found[0] == name
 
 
 def _links_of(listed: Listed) -> set[tuple[str, str, str]]:
