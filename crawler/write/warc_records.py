@@ -88,6 +88,8 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
     """The headers that say so."""
     facts: bytes
     """What the metadata record says."""
+    date: str | None = None
+    """When the request was sent, if its record has it."""
     content_type: str | None = None
     digest: str | None = None
     """The digest of the body without content coding."""
@@ -110,6 +112,7 @@ def page_group(
     subject = _Subject(
         marks=(f"{NUMBER_FIELD}: {record.number}", f"WARC-Warcinfo-ID: {warcinfo_id}"),
         facts=encoded(joined(facts_of_page(fetched, record))),
+        date=None if isinstance(fetched, Failure) else record.fetched_at,
         content_type=record.content_type,
         digest=record.digest,
         text=record.main_text if with_text else None,
@@ -140,7 +143,7 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
             lines = _common(fetched, date, subject) + _FIELDS_TYPE
             return Group(tuple(member("metadata", lines, subject.facts, level=level, urn=metadata_urn)))
         fetched = fetched.response
-    date = rfc3339(fetched.fetched_at)
+    date = subject.date or rfc3339(fetched.fetched_at)
     common = _common(fetched, date, subject)
     main_id = f"<urn:{main_urn}>"
     digest: str | None = None
