@@ -152,7 +152,7 @@ class DeadLinkList(msgspec.Struct, frozen=True, kw_only=True):
     """All links to URLs that lead to an error."""
 
     urls: int
-    """How many URLs lead to an error, with those that the crawl has guessed."""
+    """How many URLs lead to an error, with those that the crawl has guessed, or to which no page links any more."""
     is_whole: bool
     """Whether each page is listed that links to them. Without `output.link_details` and `output.links`, only the first
     one is known."""

@@ -77,8 +77,8 @@ class Linking:
         return bool(self._sieve[bit >> 3] & (1 << (bit & 7)))
 
     def links(self, lead: Lead) -> Iterator[Link]:
-        """The links in the order of pages. A URL to which no page links has one link without a page: a seed, or one
-        that was found on a page that no longer links to it. What the crawl has guessed has none then."""
+        """The links in the order of pages. Without any, a seed has one link without a page, and so has a URL whose
+        first page no longer links to it, if others may. What the crawl has guessed has none then."""
         first_kind = None if lead.kind == LinkKind.EXTERNAL else lead.kind
         has_any = False
         for page, text, kind in self._database.execute(
@@ -87,11 +87,14 @@ class Linking:
             has_any = True
             is_first = not kind and lead.via is not None and page == self._canonical(lead.via)
             yield Link(page, lead.anchor, first_kind) if is_first else Link(page, text or None, kind or None)
-        if not has_any and lead.kind not in _GUESSED:
-            via = lead.via if self._may_link(lead.via, lead.name) else None
-            yield Link(via, None if via is None else lead.anchor, first_kind)
+        if has_any or lead.kind in _GUESSED:
+            return
+        if lead.via is not None and self._may_link(lead.via, lead.name):
+            yield Link(lead.via, lead.anchor, first_kind)
+        elif lead.via is None or not self.is_whole:
+            yield Link(None, None, first_kind)
 
-    def _may_link(self, via: str | None, name: str) -> bool:
+    def _may_link(self, via: str, name: str) -> bool:
         """Whether the links of the page are not known, or it redirects to that URL."""
         found = self._database.execute("SELECT redirect FROM telling WHERE via = ?", (via,)).fetchone()
         return found is None or found[0] == name
