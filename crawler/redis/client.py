@@ -47,14 +47,16 @@ class _PasswordOfFile(CredentialProvider):
         self._user = user
         self._file = file
 
-    async def get_credentials_async(self) -> tuple[str] | tuple[str, str]:
+    async def get_credentials_async(self) -> tuple[str, ...]:
         try:
             password = password_in(self._file)
         except (OSError, UnicodeDecodeError) as error:
             # The client closes a connection after errors of its own only.
             reason = getattr(error, "strerror", None) or error
             raise AuthenticationError(f"{self._file} can't be read: {reason}") from error
-        return (password,) if self._user is None else (self._user, password)
+        if self._user is not None:
+            return self._user, password
+        return (password,) if password else ()  # a server without a password refuses any, an empty one, too
 
 
 @asynccontextmanager

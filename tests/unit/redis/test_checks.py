@@ -256,3 +256,12 @@ async def test_a_password_that_has_changed_is_read_at_the_next_connection(tmp_pa
             file.write_text("second\n")
             assert await client.ping()
             assert await client.acl_whoami() == "onceover"
+
+
+@in_event_loop
+async def test_an_empty_file_is_no_password(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("\n")
+    with running_redis() as server:
+        async with connected(Server(url=server.url, password_file=file)) as client:
+            assert await client.ping()
