@@ -112,7 +112,7 @@ class _RegisteredSettings:
         directory = tomllib.loads(self._identity.configuration).get("crawl", {}).get("directory", "")
         options: dict[str, tuple[str, object]] = {"crawl.directory": ("Redis", directory)}
         mended = read(load(None, options=options, environ={}, require_seeds=False))
-        return msgspec.structs.replace(mended, config=mended.lasting, limits=None)
+        return msgspec.structs.replace(mended, config=mended.lasting, lasting_limits=None)
 
     async def commit(self, prepared: Prepared) -> int:
         text = render_run(prepared.plan.recorded.lasting)
