@@ -47,7 +47,7 @@ class _PasswordOfFile(CredentialProvider):
         self._user = user
         self._file = file
 
-    async def get_credentials_async(self) -> tuple[str, ...]:
+    async def get_credentials_async(self) -> tuple[str, ...]:  # type: ignore[override]  # none at all, too
         try:
             password = password_in(self._file)
         except (OSError, UnicodeDecodeError) as error:

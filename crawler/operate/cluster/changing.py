@@ -9,7 +9,7 @@ import asyncio
 import tempfile
 import tomllib
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from config import ConfigError, Loaded, Problem, render_run, settings, value_at
 from config.show.render import public_text
 from crawler.cluster.decoding import why_retired
 from crawler.cluster.machine import MachineDirectory
-from crawler.cluster.values import Cluster
+from crawler.cluster.values import Cluster, Identity
 from crawler.codes.exit_codes import FAILED, REFUSED
 from crawler.control.replies import Reconfigured, SettingChange
 from crawler.control.requests import Reload, Set
@@ -42,10 +42,8 @@ async def change_stopped(path: Path, request: Set | Reload) -> Reconfigured:
             cluster: Cluster = await there.register.read()
             home = MachineDirectory(directory)
             _check(path, home, cluster)
-            if (
-                isinstance(request, Set)
-                or home.identity().configuration_version < cluster.identity.configuration_version
-            ):
+            _check_file(directory, home.identity(), cluster.identity, request)
+            if isinstance(request, Set):
                 home.learn(cluster)
             stored = _RegisteredSettings(directory, request, register=there.register, home=home, cluster=cluster)
             return await change_settings(stored, directory, request, is_running=False)
@@ -67,6 +65,24 @@ def _check(path: Path, home: MachineDirectory, cluster: Cluster) -> None:
             f"nothing was changed: a crawl that runs changes its settings in all parts together, but this machine does "
             f"not run. These do, or did a moment ago: {', '.join(holders)}. Use the same command there, or after "
             "`onceover cluster stop`",
+            FAILED,
+        )
+
+
+def _check_file(directory: CrawlDirectory, here: Identity, known: Identity, request: Set | Reload) -> None:
+    """Raise `Refused` if what somebody has written into the file would be lost."""
+    file = directory.configuration
+    if isinstance(request, Reload) and here.configuration_version < known.configuration_version:
+        raise Refused(
+            f"nothing was changed: Redis has newer settings than {file} was made from. Keep your changes elsewhere: "
+            "when this machine starts, it writes the newer settings there, which you can change then",
+            FAILED,
+        )
+    is_same = here.configuration_version == known.configuration_version
+    if isinstance(request, Set) and is_same and here.configuration != known.configuration:
+        raise Refused(
+            f"nothing was changed: {file} has other settings than Redis, which would be lost: `onceover reload "
+            f"{directory.path}` puts them into Redis",
             FAILED,
         )
 
@@ -119,7 +135,8 @@ class _RegisteredSettings:
         version = self._identity.configuration_version + 1
         if not await self._register.replace_configuration(text, version):
             raise Refused("nothing was changed: others have just changed the settings; repeat the command", FAILED)
-        self._home.learn(await self._register.read())
+        with suppress(OSError):  # Redis has them; this machine learns them when it starts
+            self._home.learn(await self._register.read())
         return 0
 
 

@@ -378,3 +378,27 @@ def test_settings_that_this_version_refuses_are_mended_while_no_machine_runs(
     file.write_text(before)
     assert_told(command_here("reload", place), COMPLETE)
     assert site.identity().configuration == before
+
+
+def test_what_somebody_has_written_into_the_settings_of_a_machine_is_not_lost(site: Site) -> None:
+    site.init()
+    place = site.folder / "crawl"
+    with CrawlDirectory(place) as directory:
+        begin_machine(directory, site.identity(), url=site.server.url, prefix="onceover")
+    file = place / "crawl.toml"
+    before = file.read_text()
+    written = re.sub(r"^concurrency = .*$", "concurrency = 7", before, count=1, flags=re.MULTILINE)
+    assert written != before
+    file.write_text(written)
+    refused = command_here("set", str(place), "limits.pages=9")
+    assert_told(refused, FAILED, "nothing was changed", "has other settings than Redis", f"`onceover reload {place}`")
+    assert file.read_text() == written
+    told = command_here("reload", str(place))
+    assert (told.code, told.out) == (COMPLETE, "fetch.concurrency is 7; it was 64\n")
+    assert (site.identity().configuration_version, site.identity().configuration) == (2, file.read_text())
+
+    assert site.ask(lambda register: register.replace_configuration(before, 3))
+    file.write_text(f"{written}# of mine\n")
+    assert_told(command_here("reload", str(place)), FAILED, "nothing was changed", "Redis has newer settings than")
+    assert file.read_text().endswith("# of mine\n")
+    assert site.identity().configuration == before
