@@ -4,7 +4,10 @@ Programs import from here what they need to crawl (`Crawl`, `crawl_sync`) and to
 shows how. These names are loaded when they are used, so importing this package is quick.
 
 `engine` is the loop. `pipeline` takes one URL from its lease to its end: `reading` reads its page, and `settlement`
-settles it. All of them work with the `components`; `protocols` and `seams` say what they ask of these. The rooms:
+settles it. All of them work with the `components`; `protocols` and `seams` say what they ask of these. `slots` limits
+how many URLs are processed at once, `steps` divides long work, `background` holds tasks beside other work. `counters`
+counts what the crawl does, `status` is its state as one value, `progress` says it in words. `notes` are kept over a
+restart. `html_document` is the frame of all reports. The rooms:
 
     page                                    the values of a crawl
     url, discover, politeness, revisit      pure: what a URL is, which links to follow, when to ask a server, when again
@@ -17,6 +20,7 @@ settles it. All of them work with the `components`; `protocols` and `seams` say 
     redis, shared_pace                      servers of Redis, and the pace that several crawls keep together
     serve                                   the daemon
     compare, simweb, testing                measurements of visited sets, a simulated web, suites for plug-ins
+    codes                                   exit codes of the command, and errors of the system
     wiring                                  makes the concrete components, and puts them together
     library, cli                            a crawl for programs, and for people
 
