@@ -79,7 +79,8 @@ def _unescape_in_name(match: re.Match[str]) -> str:
     character = _unescape(match)
     if character.isascii() and character.isalpha():
         return character
-    return f"{match[0]} " if match[1] and match[0][-1] not in _WHITE_SPACE else match[0]
+    # White space behind it would end the name that it is in.
+    return f"\\{match[1]:0>6}" if match[1] and match[0][-1] not in _WHITE_SPACE else match[0]
 
 
 def _unescape(match: re.Match[str]) -> str:
