@@ -534,6 +534,16 @@ def test_a_dead_url_to_which_no_page_links_any_more_is_left_out_unless_it_is_a_s
     assert dead_links(directory) == [("/from-redirect", None, 404, "/moved"), ("/moved", "/from-redirect", 404, None)]
 
 
+def test_a_page_links_to_what_was_found_on_it_whatever_names_its_links_have(tmp_path: Path) -> None:
+    """As after a change of the rules by which URLs are canonicalized."""
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", references=links("/gone?sid=1")),
+        record(2, "/gone", status=404, via="http://a.test/", anchor="Gone"),
+    )
+    assert dead_links(directory) == [("/gone", None, 404, "/")]
+
+
 def test_a_page_that_is_gone_by_now_or_redirects_is_not_named(tmp_path: Path) -> None:
     """Unless it fails, which may pass."""
     gone, failing = "http://a.test/was", "http://a.test/busy"

@@ -58,7 +58,8 @@ class Linking:
         has_links = listed.link_details is not None or listed.references is not None
         # Where the server says that there is no page, there is no link either, but for that of a redirect.
         is_no_page = listed.state == "done" and (listed.redirect is not None or has_failed(listed))
-        if (has_links or is_no_page) and self._may_be_known(listed.url):
+        # What was found at the first visit stood there then, also if its name follows from other rules by now.
+        if listed.visit > 1 and (has_links or is_no_page) and self._may_be_known(listed.url):
             target = None if listed.redirect is None else self._canonical(listed.redirect)
             self._database.execute("INSERT OR REPLACE INTO telling VALUES (?, ?)", (listed.url, target))
         if not has_links:
@@ -95,7 +96,7 @@ class Linking:
             yield Link(None, None, first_kind)
 
     def _may_link(self, via: str, name: str) -> bool:
-        """Whether the links of the page are not known, or it redirects to that URL."""
+        """Whether it is not known what a later visit to the page found, or it redirects to that URL."""
         found = self._database.execute("SELECT redirect FROM telling WHERE via = ?", (via,)).fetchone()
         return found is None or found[0] == name
 
