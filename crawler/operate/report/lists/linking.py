@@ -16,7 +16,7 @@ _TABLES: Final = """
     CREATE TABLE links (
         name TEXT, page TEXT, text TEXT, how TEXT, PRIMARY KEY (name, page, text, how)
     ) WITHOUT ROWID;
-    CREATE TABLE telling (via TEXT PRIMARY KEY, redirect TEXT) WITHOUT ROWID;
+    CREATE TABLE revisited (page TEXT PRIMARY KEY, redirect TEXT) WITHOUT ROWID;
 """
 _GUESSED: Final = (LinkKind.SITEMAP, LinkKind.SPECULATIVE)
 """Nobody has written a link to what the crawl has guessed."""
@@ -61,7 +61,7 @@ class Linking:
         # What was found at the first visit stood there then, also if its name follows from other rules by now.
         if listed.visit > 1 and (has_links or is_no_page) and self._may_be_known(listed.url):
             target = None if listed.redirect is None else self._canonical(listed.redirect)
-            self._database.execute("INSERT OR REPLACE INTO telling VALUES (?, ?)", (listed.url, target))
+            self._database.execute("INSERT OR REPLACE INTO revisited VALUES (?, ?)", (listed.url, target))
         if not has_links:
             return
         self.is_whole = True
@@ -97,7 +97,7 @@ class Linking:
 
     def _may_link(self, via: str, name: str) -> bool:
         """Whether it is not known what a later visit to the page found, or it redirects to that URL."""
-        found = self._database.execute("SELECT redirect FROM telling WHERE via = ?", (via,)).fetchone()
+        found = self._database.execute("SELECT redirect FROM revisited WHERE page = ?", (via,)).fetchone()
         return found is None or found[0] == name
 
 
