@@ -4,6 +4,8 @@ SURT order, `com,example,www`, keeps the hosts of a domain together. It includes
 its scheme: `com,example,www:8080`. So http and https of one host share a key. IP addresses stay as they are.
 """
 
+from collections import defaultdict
+from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import IPv6Address
 from pathlib import Path
@@ -16,8 +18,13 @@ from publicsuffixlist import PSLFILE, PublicSuffixList
 HOSTS_REMEMBERED: Final = 32_768
 """Each cache of names, domains or origins in this room remembers so many hosts."""
 _LONGEST_NAME: Final = 253
+_LONGEST_LABEL: Final = 63
 LONGEST_REMEMBERED: Final = 300
 """Characters. A host name may have 253; longer ones can't exist, and would fill the cache."""
+_TOP_LEVELS_REMEMBERED: Final = 2048
+_REGISTRIES_BEGIN: Final = "// ===BEGIN ICANN DOMAINS==="
+_REGISTRIES_END: Final = "// ===END ICANN DOMAINS==="
+"""Marks in the list of public suffixes."""
 
 
 def split_port(authority: str, /) -> tuple[str, str]:
@@ -50,7 +57,11 @@ def is_name(host: str, /) -> bool:
     if host.startswith("["):
         return True
     name = host.removesuffix(".")
-    return len(name) <= _LONGEST_NAME and "*" not in name and all(0 < len(label) < 64 for label in name.split("."))
+    return (
+        len(name) <= _LONGEST_NAME
+        and "*" not in name
+        and all(0 < len(label) <= _LONGEST_LABEL for label in name.split("."))
+    )
 
 
 def surt_host(host: str, /) -> str:
@@ -70,7 +81,7 @@ def _registered_domain(host: str) -> str:
     host = host.rstrip(".") or host
     if is_address(host):
         return host
-    return _suffixes().privatesuffix(host) or host
+    return _suffixes_for(host).privatesuffix(host) or host
 
 
 _known_registered_domain = lru_cache(maxsize=HOSTS_REMEMBERED)(_registered_domain)
@@ -99,7 +110,7 @@ def is_address(host: str, /) -> bool:
 def has_registered_domain(host: str, /) -> bool:
     """Whether a host is a registered domain or below one. Addresses and public suffixes are not."""
     host = host.rstrip(".") or host
-    return not is_address(host) and _suffixes().privatesuffix(host) is not None
+    return not is_address(host) and _suffixes_for(host).privatesuffix(host) is not None
 
 
 class Suffixes(msgspec.Struct, frozen=True):
@@ -119,7 +130,7 @@ def public_suffixes(host: str, /) -> Suffixes | None:
     host = host.rstrip(".") or host
     if is_address(host):
         return None
-    registries, all_suffixes = _suffixes(only_icann=True), _suffixes()
+    registries, all_suffixes = _suffixes_for(host, of_registries=True), _suffixes_for(host)
     return Suffixes(
         registries.publicsuffix(host),
         registries.privatesuffix(host),
@@ -130,7 +141,7 @@ def public_suffixes(host: str, /) -> Suffixes | None:
 
 def has_known_top_level(host: str, /) -> bool:
     """Whether a rule of the list of public suffixes is about the top-level domain of the host."""
-    return host.rstrip(".").rpartition(".")[2] in _top_levels()
+    return bool(_rules_for(_top_level(host.rstrip("."))))
 
 
 def installed_suffixes() -> bytes:
@@ -142,7 +153,7 @@ def use_suffixes(text: bytes, /) -> None:
     """Use another list of public suffixes in this process. Registered domains that are known already are forgotten."""
     if _SUFFIXES.text != text:
         _SUFFIXES.text = text
-        for cached in (_suffixes, _top_levels, _known_registered_domain, _known_domain_of_site):
+        for cached in (_rules, _suffixes, _known_registered_domain, _known_domain_of_site):
             cached.cache_clear()
 
 
@@ -155,30 +166,46 @@ class _Suffixes:
 _SUFFIXES: Final = _Suffixes()
 
 
+def _suffixes_for(host: str, *, of_registries: bool = False) -> PublicSuffixList:
+    """All suffixes that a host may have, or only those of registries."""
+    top_level = _top_level(host)
+    return _suffixes(top_level if len(top_level) <= _LONGEST_LABEL else "", of_registries=of_registries)
+
+
+def _top_level(host: str) -> str:
+    return host.rpartition(".")[2]
+
+
+@lru_cache(maxsize=_TOP_LEVELS_REMEMBERED)
+def _suffixes(top_level: str, *, of_registries: bool) -> PublicSuffixList:
+    """Below one top-level domain: a crawl meets few of them, and to read the whole list takes the library 15 ms."""
+    rules = map(_rule_in_ascii, _rules_for(top_level, of_registries=of_registries))
+    return PublicSuffixList(rules, accept_encoded_idn=False)
+
+
+def _rules_for(top_level: str, *, of_registries: bool = False) -> list[str]:
+    """As the list has them. It may have the top-level domain in ASCII, as URLs have it, or in its own letters."""
+    rules = _rules(of_registries=of_registries)
+    decoded = idna.decode(top_level) if top_level.startswith("xn--") else top_level
+    return [rule for name in {top_level, decoded} for rule in rules.get(name, ())]
+
+
 @lru_cache(maxsize=2)
-def _suffixes(*, only_icann: bool = False) -> PublicSuffixList:
-    """All suffixes, or only those of registries."""
-    return PublicSuffixList(_suffix_lines(), accept_encoded_idn=False, only_icann=only_icann)
+def _rules(*, of_registries: bool) -> Mapping[str, list[str]]:
+    """The rules of the list by their top-level domains."""
+    text = (installed_suffixes() if _SUFFIXES.text is None else _SUFFIXES.text).decode("utf-8", "replace")
+    if of_registries:
+        text = text.partition(_REGISTRIES_BEGIN)[2].partition(_REGISTRIES_END)[0]
+    rules: defaultdict[str, list[str]] = defaultdict(list)
+    for line in text.lower().splitlines():
+        words = line.split(maxsplit=1)
+        if words and not words[0].startswith("//"):
+            rules[_top_level(words[0]).removeprefix("!")].append(words[0])
+    return rules
 
 
-@lru_cache(maxsize=1)
-def _top_levels() -> frozenset[str]:
-    """In ASCII, as in URLs."""
-    rules = (line.split()[0] for line in _suffix_lines() if line.strip() and not line.startswith("//"))
-    return frozenset(rule.rpartition(".")[2].lstrip("!") for rule in rules)
-
-
-def _suffix_lines() -> list[str]:
-    """The lines of the list, with all rules in ASCII, as hosts are in URLs. The library would encode each rule, which
-    doubles its time."""
-    text = installed_suffixes() if _SUFFIXES.text is None else _SUFFIXES.text
-    return [_rule_in_ascii(line) for line in text.decode("utf-8", "replace").splitlines()]
-
-
-def _rule_in_ascii(line: str) -> str:
-    if line.isascii() or line.startswith("//") or not line.strip():
-        return line
-    rule = line.split(maxsplit=1)[0]
+def _rule_in_ascii(rule: str) -> str:
+    """The library would encode each rule, which doubles its time."""
     name = rule.removeprefix("!")
     return f"{rule.removesuffix(name)}{in_ascii(name)}"
 

@@ -3,7 +3,10 @@ from publicsuffixlist import PublicSuffixList
 
 from crawler.url.hosts import (
     domain_of_site,
+    has_known_top_level,
+    in_ascii,
     installed_suffixes,
+    public_suffixes,
     registered_domain,
     split_port,
     surt_host,
@@ -18,6 +21,30 @@ def test_every_rule_of_the_public_suffix_list_holds_for_hosts_in_ascii() -> None
     for rule in rules:
         host = f"a.b.{rule.lstrip('!*.')}".encode("idna").decode()
         assert registered_domain(host) == theirs.privatesuffix(host)
+
+
+def test_suffixes_of_registries_are_told_from_private_ones() -> None:
+    theirs = PublicSuffixList(only_icann=True)
+    for host in ("a.github.io", "a.co.uk", "a.xn--p1ai", "a.b.kobe.jp", "city.kobe.jp", "www.ck", "a.example", "com"):
+        found = public_suffixes(host)
+        assert found is not None
+        assert (found.registry_suffix, found.registered_domain) == (
+            theirs.publicsuffix(host),
+            theirs.privatesuffix(host),
+        )
+
+
+@pytest.mark.parametrize("rule", ["Shop.Test", "shop.test and a comment", "公司", "xn--55qx5d", "*.test"])
+def test_a_rule_of_another_list_holds(rule: str) -> None:
+    try:
+        use_suffixes(f"// A comment\n\n  \n{rule}\n".encode())
+        top = in_ascii(rule.split(maxsplit=1)[0].rpartition(".")[2].lower())
+        suffix = "shop.test" if top == "test" else top
+        assert registered_domain(f"a.b.{suffix}") == f"b.{suffix}"
+        assert has_known_top_level(f"a.{top}")
+        assert not has_known_top_level("a.com")
+    finally:
+        use_suffixes(installed_suffixes())
 
 
 def test_an_exception_among_rules_in_other_letters_holds() -> None:
