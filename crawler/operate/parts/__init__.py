@@ -1,11 +1,9 @@
 """A crawl in parts, seen as one crawl: one request, one reply, whatever the number of parts.
 
     answers    from a request to its reply
-    inspecting, hosts, changing, adding, selecting
+    inspecting, changing, adding
                ask the parts that a request concerns, and make one reply of theirs
-    freezing   keeps all parts as they are, for a copy
     sums       counts and rates, added up
-    merging    lists of queues, hosts and refusals, merged in their order
     exporting  the ledgers of all parts, merged in the order of canonical URLs
     crawl      a crawl in parts, as requests see it: its parts, and which of them a URL or a host belongs to
     members    asks a part: by its socket if it runs, else in its directory

@@ -1,4 +1,5 @@
-"""URLs that an operator gives to a crawl in parts: each goes to its owner."""
+"""URLs that an operator gives to a crawl in parts: each goes to its owner. Those that he selects are looked for in one
+part after the other."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -8,7 +9,8 @@ import msgspec
 
 from crawler.codes.exit_codes import USAGE
 from crawler.control.replies import Imported, Judged, JudgedUrl, Refusal
-from crawler.control.requests import Add, Forget, Import
+from crawler.control.requests import Add, Forget, ForgetSelected, GetStatus, Import, Recrawl
+from crawler.control.selections import Selected
 from crawler.operate.actions.exported import read_line
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import divide_replies
@@ -64,3 +66,20 @@ def _by_owner(owners: Sequence[int], items: Sequence[_Item]) -> dict[int, list[_
     for owner, item in zip(owners, items, strict=True):
         found[owner].append(item)
     return found
+
+
+async def work_on_next(crawl: CrawlInParts, request: ForgetSelected | Recrawl) -> Selected:
+    """A piece of the ledger of one part. Its place names the part before the URL."""
+    numbers = crawl.parts.numbers
+    named, _, after = request.after.partition(" ")
+    number = int(named) if named.isdecimal() else numbers[0]
+    if number not in numbers or bool(named) != named.isdecimal():
+        raise Refused(f"expected the place `after` of an earlier reply, found {request.after!r}")
+    if not named:
+        # Nothing may be changed if some part can't be.
+        await crawl.parts.all(GetStatus())
+    found = await crawl.parts.one(number, msgspec.structs.replace(request, after=after))
+    if found.after is not None:
+        return msgspec.structs.replace(found, after=f"{number} {found.after}")
+    following = numbers[numbers.index(number) + 1 :]
+    return msgspec.structs.replace(found, after=f"{following[0]} " if following else None)

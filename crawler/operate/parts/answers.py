@@ -8,7 +8,7 @@ from crawler.codes.exit_codes import REFUSED
 from crawler.control import requests
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
-from crawler.operate.parts import adding, changing, freezing, hosts, inspecting, selecting
+from crawler.operate.parts import adding, changing, inspecting
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.refused import Refused
 
@@ -36,17 +36,17 @@ async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct
         case requests.TakeCheckpoint():
             return await changing.take_checkpoint(crawl)
         case requests.Freeze():
-            return await freezing.freeze(crawl)
+            return await changing.freeze(crawl)
         case requests.HoldParcels():
-            return await freezing.hold_parcels(crawl, request)
+            return await changing.hold_parcels(crawl, request)
         case requests.Add() | requests.Forget():
             return await adding.judge(crawl, request)
         case requests.ForgetSelected() | requests.Recrawl():
-            return await selecting.work_on_next(crawl, request)
+            return await adding.work_on_next(crawl, request)
         case requests.Import():
             return await adding.import_lines(crawl, request)
         case requests.Retire() | requests.Unretire() | requests.SetBudget():
-            return await hosts.change_host(crawl, request)
+            return await changing.change_host(crawl, request)
         case requests.Set() | requests.Reload():
             return await changing.reconfigure(crawl, request)
         case requests.InspectUrl():

@@ -1,19 +1,38 @@
 """Requests that change all parts of a crawl. Each part changes for itself; a refusal says which of them have."""
 
+from typing import Final
+
 import msgspec
 
 from crawler.codes.exit_codes import FAILED
-from crawler.control.replies import Checkpoint, PauseState, Reconfigured, Stopping
-from crawler.control.requests import GetStatus, Pause, Reload, Resume, Set, Stop, TakeCheckpoint
+from crawler.control.frozen import Frozen, Held
+from crawler.control.replies import Changed, Checkpoint, PauseState, Reconfigured, Stopping
+from crawler.control.requests import (
+    Freeze,
+    GetStatus,
+    HoldParcels,
+    Pause,
+    Reload,
+    Resume,
+    Retire,
+    Set,
+    SetBudget,
+    Stop,
+    TakeCheckpoint,
+    Unretire,
+)
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
 from crawler.operate.actions.settings import change_settings
-from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.crawl import CrawlInParts, ask_of_host
 from crawler.operate.parts.members import divide_replies
 from crawler.operate.parts.sums import same_of_all
 from crawler.operate.refused import Refused, reply_or_raise
 from crawler.operate.settings.changing import StoredSettings
 from crawler.status import name_parts
+
+_HOLD_S: Final = 1800.0
+"""Longer than all parts take to be frozen. After it they go on by themselves, should nobody tell them to."""
 
 
 async def pause(crawl: CrawlInParts, request: Pause) -> PauseState:
@@ -99,3 +118,38 @@ async def reconfigure(crawl: CrawlInParts, request: Set | Reload) -> Reconfigure
         )
     directory = CrawlDirectory(crawl.directory)
     return await change_settings(StoredSettings(crawl.loaded, directory), directory, request, is_running=False)
+
+
+async def change_host(crawl: CrawlInParts, request: Retire | Unretire | SetBudget) -> Changed:
+    found = await ask_of_host(crawl, request.host, request)
+    return Changed(
+        queues=[
+            msgspec.structs.replace(queue, part=number) for number, changed in found.items() for queue in changed.queues
+        ]
+    )
+
+
+async def freeze(crawl: CrawlInParts) -> Frozen:
+    """Keep all parts as they are, for a copy.
+
+    Each part is frozen at a moment of its own. A part deletes a link from its outbox when it is safe at the receiver.
+    If that happened after the receiver was frozen and before the sender was, neither copy would have the link. So all
+    parts first hold what is safe, then all are frozen.
+    """
+    await hold_parcels(crawl, HoldParcels(seconds=_HOLD_S))
+    try:
+        frozen = await crawl.parts.all(Freeze())
+    finally:
+        await crawl.parts.each(HoldParcels(seconds=0))
+    states = [msgspec.structs.replace(state, part=number) for number, each in frozen.items() for state in each.states]
+    restarted = [str(state.part) for state in states if not state.holds_parcels]
+    if restarted:
+        raise Refused(
+            f"part {', '.join(restarted)} was started anew while the crawl was to be copied; try again", FAILED
+        )
+    return Frozen(states=states)
+
+
+async def hold_parcels(crawl: CrawlInParts, request: HoldParcels) -> Held:
+    await crawl.parts.all(request)
+    return Held(seconds=request.seconds)

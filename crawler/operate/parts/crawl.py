@@ -2,10 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 from config import Loaded
-from crawler.operate.parts.members import Parts
+from crawler.codes.exit_codes import FAILED, USAGE
+from crawler.control.requests import Request
+from crawler.operate.actions.queues import is_unknown, no_queue
+from crawler.operate.parts.members import Parts, divide_replies
+from crawler.operate.refused import Refused, reply_or_raise
 from crawler.parts.ownership import Ownership
+from crawler.status import name_parts
 from crawler.url.hosts import split_port, surt_host
 from crawler.wiring.components import discovering
 
@@ -42,3 +50,22 @@ class CrawlInParts:
             return range(self._ownership.parts)
         name, port = split_port(host.lower())
         return [self._ownership.owner((name if "," in name else surt_host(name)) + port)]
+
+
+_Reply = TypeVar("_Reply", bound=msgspec.Struct)
+
+
+async def ask_of_host(crawl: CrawlInParts, host: str, request: Request[_Reply]) -> dict[int, _Reply]:
+    """The replies of the parts that have queues of a host: of its owner, or of several if its queues are spread over
+    them. Raises `Refused` if there is none, or one of them fails."""
+    replies = await crawl.parts.each(request, of=crawl.parts_of_host(host))
+    found, refusals = divide_replies(replies)
+    if not found:
+        if all(is_unknown(refusal.message, host) for refusal in refusals.values()):
+            raise Refused(no_queue(crawl.directory, host))
+        reply_or_raise(next(iter(refusals.values())))
+    # Parts that have no queue of this host refuse, too.
+    failed = [refusal.message for refusal in refusals.values() if refusal.exit_code != USAGE]
+    if failed:
+        raise Refused(f"{name_parts(found)} took this, but not all: {'; '.join(failed)}. Try again", FAILED)
+    return found

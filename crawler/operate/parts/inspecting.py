@@ -1,5 +1,6 @@
-"""Requests that change nothing, to a crawl in parts."""
+"""Requests that change nothing, to a crawl in parts. Lists are merged in the order that each part has."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import msgspec
@@ -11,8 +12,10 @@ from crawler.control.replies import (
     HostList,
     NextList,
     PartStatus,
+    QueueForm,
     QueueList,
     Refusal,
+    RefusedForm,
     RefusedList,
     RobotsForm,
     RobotsList,
@@ -31,12 +34,13 @@ from crawler.control.requests import (
     Top,
 )
 from crawler.course.remaining import of_parts, share_done
+from crawler.discover.refusal_counts import EXAMPLES
+from crawler.operate.actions.hosts import host_order, place_behind
+from crawler.operate.actions.refusals import refusal_order
 from crawler.operate.actions.robots import newest_robots
-from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.crawl import CrawlInParts, ask_of_host
 from crawler.operate.parts.exporting import merge_exports
-from crawler.operate.parts.hosts import ask_of_host
 from crawler.operate.parts.members import divide_replies
-from crawler.operate.parts.merging import merge_hosts, merge_queues, merge_refused
 from crawler.operate.parts.sums import same_of_all, sum_frontiers, sum_statuses, sum_visited
 from visited import VisitedStats
 
@@ -128,3 +132,47 @@ async def export_piece(crawl: CrawlInParts, request: Export) -> ExportPiece:
         return await crawl.parts.one(number, piece)
 
     return await merge_exports([partial(read, number) for number in crawl.parts.numbers], request)
+
+
+def merge_queues(parts: Mapping[int, QueueList], limit: int) -> QueueList:
+    """The first queues of all parts. Each part has given its first ones, as many as the limit if it has them."""
+    ranked: list[tuple[float, str, QueueForm]] = []
+    for number, found in parts.items():
+        for rank, queue in zip(found.ranks, found.queues, strict=True):
+            ranked.append((rank, queue.key, msgspec.structs.replace(queue, part=number)))
+    ranked.sort(key=lambda each: each[:2])
+    shown = ranked[:limit]
+    return QueueList(
+        queues=[queue for _, _, queue in shown],
+        ranks=[rank for rank, _, _ in shown],
+        left=len(ranked) - len(shown) + sum(each.left for each in parts.values()),
+    )
+
+
+def merge_hosts(parts: Mapping[int, HostList], limit: int) -> HostList:
+    """The first hosts of all parts. Each part has given its first ones, as many as the limit if it has them."""
+    hosts = [msgspec.structs.replace(host, part=number) for number, found in parts.items() for host in found.hosts]
+    hosts.sort(key=host_order)
+    shown, kept = hosts[:limit], max(0, len(hosts) - limit)
+    are_all = not kept and all(each.after is None for each in parts.values())
+    counts = [each.left for each in parts.values() if each.left is not None]
+    left = kept + sum(counts) if len(counts) == len(parts) else None
+    return HostList(hosts=shown, left=left, after=place_behind(shown, are_all=are_all))
+
+
+def merge_refused(parts: Mapping[int, RefusedList], limit: int) -> RefusedList:
+    """The refusals of all parts, which count them where the links are found: those of one host are added up. Each part
+    has given all that it has."""
+    merged: dict[tuple[str, str | None], RefusedForm] = {}
+    for found in parts.values():
+        for each in found.refused:
+            known = merged.get((each.rule, each.host))
+            merged[each.rule, each.host] = each if known is None else _add(known, each)
+    ordered = sorted(merged.values(), key=refusal_order)
+    left = max(0, len(ordered) - limit) + sum(each.left for each in parts.values())
+    return RefusedList(refused=ordered[:limit], left=left)
+
+
+def _add(known: RefusedForm, more: RefusedForm) -> RefusedForm:
+    examples = list(dict.fromkeys((*known.examples, *more.examples)))[:EXAMPLES]
+    return msgspec.structs.replace(known, count=known.count + more.count, examples=examples)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crawler.control.replies import ExportPiece, RefusedForm, RefusedList
 from crawler.control.requests import Export
 from crawler.operate.parts.exporting import merge_exports
-from crawler.operate.parts.merging import merge_refused
+from crawler.operate.parts.inspecting import merge_refused
 from crawler.operate.parts.sums import same_of_all, sum_frontiers, sum_statuses, sum_visited
 from crawler.page import ConnectionCounts
 from crawler.status import Status
