@@ -31,8 +31,6 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A configuration file."""
-
     path: Path
     home: Path | None
     """The folder that was given, in which a daemon would start the crawl; None if the file was given."""

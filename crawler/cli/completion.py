@@ -11,7 +11,6 @@ _BOOLEAN: Final = ("true", "false")
 
 
 def complete_preset(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Names of presets."""
     return [CompletionItem(name) for name in presets() if name.startswith(begun)]
 
 

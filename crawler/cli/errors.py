@@ -34,8 +34,6 @@ _BROKEN = (DiskFull, StoreFailed, OSError, MemoryError)
 
 
 class KnownError(msgspec.Struct, frozen=True):
-    """What to tell, and with which exit code to end."""
-
     message: str
     exit_code: int
     may_lack_output: bool = False

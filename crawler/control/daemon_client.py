@@ -41,8 +41,6 @@ class _Problem(msgspec.Struct):
 
 
 class DaemonClient:
-    """Sends requests to one daemon."""
-
     def __init__(
         self, name: str, connect: Callable[[], HTTPConnection], *, away: Refusal, base: str = "", token: str = ""
     ) -> None:
@@ -126,8 +124,6 @@ class DaemonClient:
 
 
 class _LocalConnection(HTTPConnection):
-    """A connection to the socket of a daemon."""
-
     def __init__(self, folder: Path) -> None:
         super().__init__("localhost", timeout=_TIMEOUT_S)
         self._folder = folder

@@ -138,7 +138,6 @@ class ControlServer:
         await client.write(answering.result())
 
     async def _carry_out(self, request: AnyRequest) -> bytes:
-        """The line of the reply."""
         try:
             return encode_reply(await self._answer(request))
         except Exception as error:

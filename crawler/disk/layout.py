@@ -31,8 +31,6 @@ VERSION: Final = 1
 
 
 class PartPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """One part."""
-
     directory: str
     """The name of its directory in that of the crawl."""
     lineage: int
@@ -84,7 +82,6 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def begin(cls, parts: int) -> Self:
-        """The layout of a new crawl."""
         _check_number(parts)
         places = tuple(PartPlace(directory=f"part-{number}", lineage=number + 1) for number in range(parts))
         return cls(generation=secrets.token_hex(8), parts=places, next_lineage=parts + 1)
@@ -186,8 +183,6 @@ def _read(path: Path) -> Layout | None:
 
 
 class _Versioned(msgspec.Struct):
-    """What a layout of any version has."""
-
     version: int = VERSION
 
 

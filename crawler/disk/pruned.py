@@ -41,7 +41,6 @@ class PrunedFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def output(self) -> str:
-        """The output that it belonged to."""
         return self.name.partition("/")[0]
 
 
@@ -87,7 +86,6 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a run since the last cycle began did not archive. The next one that does begins another cycle."""
 
     def total(self, output: Output) -> Counted:
-        """All files of an output."""
         return _sum(self.files, self.before, output)
 
 

@@ -17,8 +17,6 @@ from crawler.write.warc_opening import is_ours
 
 
 class Archive(msgspec.Struct, frozen=True):
-    """A WARC file."""
-
     path: Path
     name: str
     """Unique in the crawl."""

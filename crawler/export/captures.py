@@ -21,8 +21,6 @@ _log = logging.getLogger(__name__)
 
 
 class Location(msgspec.Struct, frozen=True, gc=False):
-    """Where a WARC record is."""
-
     filename: str
     """From the directory of the crawl on; absolute for a file elsewhere."""
     offset: int

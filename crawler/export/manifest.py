@@ -26,8 +26,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that is complete."""
-
     name: str
     rows: int
     bytes: int
@@ -36,8 +34,6 @@ class ExportedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """An export to a folder."""
-
     manifest_version: int = 1
     begun_at: str
     complete: bool = False

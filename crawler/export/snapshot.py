@@ -31,8 +31,6 @@ BEGINNING: Final = Position(0, 0)
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
-    """A line of records."""
-
     at: Position
     after: Position
     content: bytes

@@ -31,8 +31,6 @@ _LEFT: Final = re.compile(r"-\d{5,}\.(?:jsonl|csv|parquet)(?:\.open)?")
 
 
 class TableExport(msgspec.Struct, frozen=True, kw_only=True):
-    """What to export, and in which form."""
-
     directory: Path
     part: int | None
     table: Table
@@ -49,8 +47,6 @@ class TableExport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is at the end."""
-
     files: int
     rows: int
     complete_since: str | None = None

@@ -24,8 +24,6 @@ class ExportRefused(Exception):
 
 
 class RowWriter(Protocol):
-    """Writes the rows of one file."""
-
     def write(self, rows: Sequence[Row], line: bytes, /) -> None:
         """Write the rows of a line of records."""
         ...

@@ -38,8 +38,6 @@ class Consumer:
 
 
 class _Holder:
-    """The turn that a consumer has."""
-
     def __init__(self) -> None:
         self.turn: Turn | None = None
 

@@ -55,7 +55,6 @@ class Turn:
         self._settle(True)
 
     def give_back(self) -> None:
-        """The page has no consumer."""
         self._settle(False)
 
     def abandon(self) -> None:
@@ -160,7 +159,6 @@ class Handout:
 
     @property
     def is_closed(self) -> bool:
-        """Whether all pages were given back."""
         return self._closed
 
     def end(self) -> None:

@@ -78,7 +78,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_urls(self) -> bool:
-        """Whether any URL is still to be fetched."""
         stats = self.crawl.frontier.describe()
         return bool(stats.pending or stats.retrying)
 

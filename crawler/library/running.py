@@ -31,7 +31,6 @@ class EngineTask:
 
     @property
     def in_flight(self) -> int:
-        """The number of URLs in flight."""
         return len(self._run.crawl.engine.counters.in_flight)
 
     @property

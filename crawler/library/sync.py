@@ -186,7 +186,6 @@ class _LoopThread:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is its thread."""
         return threading.current_thread() is self._thread
 
     def _serve(self) -> None:
@@ -224,8 +223,6 @@ class _LoopThread:
         return done.result()
 
     def call(self, function: Callable[[], _Result], /) -> _Result:
-        """Call a function in the thread of the loop."""
-
         async def call() -> _Result:
             return function()
 
@@ -244,7 +241,6 @@ class _LoopThread:
         is_halted.wait()
 
     def end(self) -> None:
-        """End the loop and its thread."""
         with self._lock:
             self.has_ended = True
             self._loop.call_soon_threadsafe(self._stopped.set)

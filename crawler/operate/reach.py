@@ -27,8 +27,6 @@ class CrawlEnded(NoAnswer):
 
 
 class ReachedCrawl(Protocol):
-    """A crawl that answers."""
-
     @property
     def is_running(self) -> bool: ...
 
@@ -101,8 +99,6 @@ def _unreachable(path: Path, error: DirectoryInUse) -> NoAnswer:
 
 
 class _Running:
-    """A crawl that another process runs."""
-
     is_running = True
 
     def __init__(self, connection: Connection) -> None:

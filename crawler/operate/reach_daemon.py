@@ -47,8 +47,6 @@ class _Shown(msgspec.Struct):
 
 
 class DaemonCrawl:
-    """A crawl of a daemon."""
-
     def __init__(self, client: DaemonClient, name: str) -> None:
         self._client = client
         self._path = ("crawls", name)

@@ -13,7 +13,6 @@ from visited.redis.server import ServerOptions
 
 
 def frontier_backend(config: Config) -> Descriptor:
-    """The backend of the frontier."""
     found: Descriptor = descriptor(FRONTIER, config.frontier.backend)
     return found
 

@@ -26,7 +26,6 @@ class WarcInfo:
         self.begin()
 
     def begin(self) -> None:
-        """Begin a file."""
         [self._urn] = new_urns(1)
         self.identifier = f"<urn:{self._urn}>"
         self._written_at: int | None = None

@@ -122,5 +122,4 @@ def is_ours(head: bytes) -> bool:
 
 
 def next_serial(directory: Path) -> int:
-    """A number that no file of the directory has."""
     return 1 + max(map(serial_of, directory.iterdir()), default=-1)

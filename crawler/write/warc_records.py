@@ -82,8 +82,6 @@ Answer = Page | Redirect | NotModified
 
 
 class _Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """What records belong to."""
-
     marks: tuple[str, ...]
     """The headers that say so."""
     facts: bytes

@@ -51,7 +51,6 @@ def status(
 
 
 def lines_of(found: ClusterStatus) -> list[str]:
-    """The status for people."""
     held = sum(part.state == "held" for part in found.parts)
     parts = number_of(len(found.parts), "part")
     heading = f"{found.name} in {parts}, {held} of them run (prefix {found.prefix}, at {found.url})"

@@ -26,7 +26,6 @@ def check_backends(context: click.Context, option: click.Parameter, names: Seque
 
 
 def complete_backend(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Names of visited sets."""
     return [CompletionItem(name) for name in _known() if name.startswith(begun)]
 
 

@@ -33,8 +33,6 @@ _MIN_COLUMNS = 150
 
 
 class _Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """The command line."""
-
     configuration: Path | None
     urls: tuple[str, ...]
     crawls: tuple[str, ...]
@@ -194,7 +192,6 @@ def _check_paths(asked: _Asked, loaded: Loaded) -> None:
 
 
 def _write(report: Report, folder: Folder) -> None:
-    """Write the report as files."""
     (folder.path / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     drawn: dict[str, list[str]] = {}
     try:

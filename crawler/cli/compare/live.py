@@ -100,7 +100,6 @@ def _missing(web: str, directory: Path) -> int:
 
 
 def main() -> None:
-    """Run the trial from stdin."""
     trial = msgspec.json.decode(sys.stdin.buffer.readline(), type=Trial)
     end_with_parent()
     assert isinstance(trial.work.stream, Live)

@@ -58,7 +58,6 @@ def status(directory: Path | None, part: int | None, daemon: Daemon | None, as_j
 
 
 def status_lines(found: CrawlStatus, directory: Path, daemon: Daemon | None = None) -> list[str]:
-    """The status for people."""
     rows = rows_of(found.run) if found.run is not None else frontier_rows(found.frontier) + visit_rows(found.frontier)
     if found.run is not None and found.run.waiting is not None:
         rows.append(("waits", found.run.waiting))
@@ -93,7 +92,6 @@ def what_it_does(found: CrawlStatus) -> str:
 
 
 def part_rows(found: CrawlStatus) -> list[tuple[str, str]]:
-    """One row for each part of a crawl in parts."""
     return [(f"part {each.part}", _part(each)) for each in found.parts or ()]
 
 

@@ -38,7 +38,6 @@ class Lines:
 
 
 def diagnostics() -> Diagnostics:
-    """The diagnostics on stderr."""
     stream = LastingStream(sys.stderr)
     # Rich takes anything for a terminal if one of these asks for that.
     if stream.isatty() or os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE") == "1":

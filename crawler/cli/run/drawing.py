@@ -32,7 +32,6 @@ class Drawing:
 
 
 def table(status: Status) -> Group:
-    """The status as a table, for a terminal."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", justify="right")
     grid.add_column(overflow="fold")

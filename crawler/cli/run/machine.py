@@ -88,7 +88,6 @@ async def _work(
 
 
 async def _show(agent: CrawlAgent, console: Diagnostics) -> None:
-    """Show how the parts of this machine come on."""
     console.tell(f"{agent.name}: waiting for leases of parts.")
     await agent.here.first_open.wait()
     interval_s = agent.plan.loaded.config.progress.interval_s

@@ -83,7 +83,6 @@ async def _reload_when_wanted(coordinator: Coordinator, settings: SettingsOfPart
 
 
 async def _show(coordinator: Coordinator, console: Diagnostics) -> None:
-    """Show how the crawl begins, and its progress."""
     plan, read = coordinator.plan, read_parts(coordinator.status)
     await coordinator.all_open.wait()
     for choice in coordinator.choices:

@@ -70,7 +70,6 @@ class LastingStream:
 
 
 def say(text: object, *, to_stderr: bool = False) -> None:
-    """Print a line."""
     stream = sys.stderr if to_stderr else sys.stdout
     try:
         click.echo(text, file=stream)

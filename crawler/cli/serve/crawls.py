@@ -45,7 +45,6 @@ def list_crawls(home: Path, daemon: Daemon | None, *, as_json: bool) -> None:
 
 
 def show_crawls(daemon: str, answer: CrawlList) -> None:
-    """Print them for people."""
     crawls = answer.crawls
     running = sum(each.pid is not None for each in crawls)
     table = Table("name", "state", "pages", "memory", "why", box=None, pad_edge=False)

@@ -84,7 +84,6 @@ async def spool(
 
 
 def synthetic_work(name: str, stream: Synthetic, *, batch: int = BATCH, stands_for: int | None = None) -> Work:
-    """A work with a synthetic stream."""
     counts = _Counts()
     for urls in stream.new_batches(batch):
         counts.add(0, urls)

@@ -62,7 +62,6 @@ def grain_bytes() -> int:
 
 
 def forget_peak() -> None:
-    """Start a new peak."""
     try:
         _CLEAR_REFS.write_text("5")
     except OSError:

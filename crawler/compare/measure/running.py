@@ -30,8 +30,6 @@ _END_S = 10.0
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of a run."""
-
     trial: Trial
     number: int
     total: int

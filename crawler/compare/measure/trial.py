@@ -32,8 +32,6 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One measurement."""
-
     kind: Kind
     work: Work
     competitor: Competitor
@@ -74,8 +72,6 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, tag="time"):
-    """What a trial of kind "time" measured."""
-
     new_per_s: float
     known_per_s: float
     links_per_s: float
@@ -107,8 +103,6 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, tag="time"):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
-    """What a trial of kind "check" found."""
-
     links: int
     distinct: int
     lost: int
@@ -154,8 +148,6 @@ class Crawled(msgspec.Struct, frozen=True, kw_only=True, tag="crawl"):
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
-    """Why there is no measurement."""
-
     reason: str
 
 

@@ -151,7 +151,6 @@ def _rows(report: Report, work: str) -> list[Row]:
 
 
 def _looks_of_first_round(report: Report, row: Row) -> Sequence[Look]:
-    """The looks of the first round."""
     for each in report.trials:
         if (each.work, each.competitor) == (row.work, row.competitor) and isinstance(each.outcome, Timing):
             return each.outcome.looks

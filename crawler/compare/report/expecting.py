@@ -36,8 +36,6 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether an expectation was met."""
-
     work: str
     set: str
     figure: str

@@ -13,15 +13,11 @@ _CLOSE = 0.05
 
 
 class Requirements(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recommended set must fulfil."""
-
     max_loss: float
     max_memory_bytes: int | None
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """A recommendation."""
-
     work: str
     competitor: str | None
     """None if no measured set fulfils the requirements."""

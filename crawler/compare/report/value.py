@@ -32,8 +32,6 @@ class ReportedWork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of report.json."""
-
     complete: bool
     """Whether all trials are finished. The same command continues a run that was stopped."""
     measured_at: str
@@ -88,7 +86,6 @@ def report_of(
 
 
 def machine() -> dict[str, str]:
-    """The machine of the measurements."""
     return {"cpu": _cpu(), "cores": str(len(os.sched_getaffinity(0))), "system": platform.platform()}
 
 

@@ -57,7 +57,6 @@ class Index:
         self._store.execute("INSERT OR IGNORE INTO captured VALUES (?)", (_key(head.url),))
 
     def has(self, url: str) -> bool:
-        """Whether there is a capture of a URL."""
         found = self._store.execute("SELECT 1 FROM captured WHERE key = ?", (_key(url),)).fetchone()
         return found is not None
 
@@ -73,7 +72,6 @@ class Index:
             yield line.encode()
 
     def count(self) -> int:
-        """How many lines that are."""
         [count] = self._store.execute(f"SELECT count(*) FROM line WHERE {_LOOKED_UP}").fetchone()  # noqa: S608
         return int(count)
 

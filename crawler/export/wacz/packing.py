@@ -33,8 +33,6 @@ Say = Callable[[str], None]
 
 
 class WaczExport(msgspec.Struct, frozen=True, kw_only=True):
-    """What to pack."""
-
     directory: Path
     part: int | None
     crawl: str
@@ -51,8 +49,6 @@ class WaczExport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Packed(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in the file."""
-
     archives: int
     captures: int
     pages: int

@@ -35,8 +35,6 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one URL."""
-
     url: str
     """As it was given."""
     fetched: bool

@@ -24,7 +24,6 @@ class TrialFrontier(ForwardingFrontier):
         self._closed: set[int] = set()
 
     async def begin(self, url: CrawlUrl, /) -> None:
-        """Try a URL."""
         await super().add([url])
 
     async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:

@@ -21,7 +21,6 @@ _RANKS: Final[dict[str, int]] = {"in-process": 0, "ready": 1, "held-back": 2, "s
 
 
 def host_order(host: HostForm) -> HostPlace:
-    """The place of a host among others."""
     rank = _RANKS.get(host.state)
     return (len(_RANKS), "", host.key) if rank is None else (rank, host.wake_at or "", host.key)
 

@@ -12,7 +12,6 @@ from crawler.operate.target import OperatedCrawl
 
 
 def refusal_order(refused: RefusedForm) -> tuple[int, str, str]:
-    """The place of a refusal among others."""
     return -refused.count, refused.rule, refused.host or ""
 
 

@@ -43,7 +43,6 @@ async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
 
 
 async def forget_selected(crawl: OperatedCrawl, request: ForgetSelected) -> Selected:
-    """Forget settled URLs."""
     if request.which == Selection():
         raise Refused("expected a host or a pattern, found neither: nothing says which URLs to forget")
     frontier = await crawl.frontier()
@@ -85,8 +84,6 @@ class _Found(msgspec.Struct):
 
 
 class _Chosen:
-    """Chooses URLs of a ledger."""
-
     def __init__(self, crawl: OperatedCrawl, which: Selection, *, is_wanted: Callable[[LedgerEntry], bool]) -> None:
         try:
             self._search = pattern_search([which.matching] if which.matching else [], "the pattern")

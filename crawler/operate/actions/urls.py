@@ -167,7 +167,6 @@ def _settled(entry: LedgerEntry) -> str:
 
 
 async def forget(crawl: OperatedCrawl, texts: Sequence[str]) -> Judged:
-    """Forget settled URLs."""
     targets = [read_target(crawl, text) for text in texts]
     frontier = await crawl.frontier()
     before = [await frontier.status_of(target.canonical) for target in targets]

@@ -10,8 +10,6 @@ made, and nobody runs it. `unmade`: it was never opened. `to be made`: it was ad
 
 
 class ClusterMade(msgspec.Struct, frozen=True, kw_only=True):
-    """A crawl that was made."""
-
     crawl: str
     generation: str
     parts: int
@@ -29,8 +27,6 @@ class ClusterStopping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartOnMachine(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the crawl."""
-
     part: int
     state: State
     epoch: int
@@ -60,8 +56,6 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A crawl on many machines at one moment."""
-
     url: str
     prefix: str
     crawl: str

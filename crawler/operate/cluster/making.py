@@ -43,7 +43,6 @@ async def make_cluster(loaded: Loaded, *, fresh: bool) -> ClusterMade:
 
 
 def made_of(identity: Identity, loaded: Loaded) -> ClusterMade:
-    """What to say of a crawl that was made."""
     exchange = loaded.config.exchange
     return ClusterMade(
         crawl=identity.crawl,

@@ -25,8 +25,6 @@ _NO_PART: Final = frozenset({LinkKind.SITEMAP, LinkKind.EXTERNAL})
 
 
 class Side(IntEnum):
-    """Which of the crawls."""
-
     BEFORE = 0
     AFTER = 1
 

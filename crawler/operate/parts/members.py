@@ -23,8 +23,6 @@ _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
 
 class Member(Protocol):
-    """A part that answers."""
-
     @property
     def directory(self) -> Path: ...
 
@@ -88,8 +86,6 @@ class StoredPart:
 
 
 class BrokenPart:
-    """A part that can't be opened."""
-
     is_running = False
 
     def __init__(self, directory: Path, why: str, exit_code: int) -> None:
@@ -164,6 +160,5 @@ class Parts:
 
 
 def divide_replies(replies: Mapping[int, _Reply | Refusal]) -> tuple[dict[int, _Reply], dict[int, Refusal]]:
-    """Replies and refusals, by part."""
     refusals = {number: reply for number, reply in replies.items() if isinstance(reply, Refusal)}
     return {number: reply for number, reply in replies.items() if not isinstance(reply, Refusal)}, refusals

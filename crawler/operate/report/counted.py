@@ -16,8 +16,6 @@ from crawler.write.records import extents_now
 
 
 class Counted:
-    """What is counted of a crawl."""
-
     def __init__(self) -> None:
         self.totals, self.hosts, self.checks, self.activity = Totals(), Hosts(), Checks(), ActivityCount()
         self.told = 0

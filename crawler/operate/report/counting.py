@@ -146,8 +146,6 @@ def _count(counts: dict[str, int], name: str) -> None:
 
 
 class HostCount:
-    """What is counted of a host."""
-
     __slots__ = ("bytes_received", "clock", "excluded", "failures", "pages", "statuses", "urls")
 
     def __init__(self) -> None:

@@ -132,7 +132,6 @@ def _table(title: str, rows: list[HostRow]) -> Table:
 
 
 def list_lines(report: Lists) -> Iterator[str]:
-    """The lists of a report."""
     if report.dead_links is not None:
         yield from titled("dead links", _dead_links(report.dead_links.links))
         yield from map("  {}".format, _only_first(report.dead_links))

@@ -34,8 +34,6 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrawlSettings(Protocol):
-    """The settings of a crawl."""
-
     @property
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Entered before `prepare`, and left after `commit`, or without it if the change is not to be made."""

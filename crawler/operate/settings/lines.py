@@ -9,7 +9,6 @@ log = logging.getLogger(__name__)
 
 
 def log_reload(reply: Reconfigured | Refusal) -> None:
-    """Log what has changed, or why nothing has."""
     if isinstance(reply, Refusal):
         log.error("the configuration can't be reloaded, and nothing was changed: %s", reply.message)
         return

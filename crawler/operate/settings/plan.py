@@ -16,8 +16,6 @@ BY_OPERATOR = "onceover set"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new configuration changes."""
-
     recorded: Loaded
     """What the next start will read."""
     running: Loaded

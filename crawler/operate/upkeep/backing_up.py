@@ -34,8 +34,6 @@ _LOOK_AGAIN_S: Final = 0.2
 
 
 class BackedUp(msgspec.Struct, frozen=True, kw_only=True):
-    """A copy that is whole."""
-
     copy: str
     parts: list[CopiedPart]
     files: int
@@ -46,8 +44,6 @@ class BackedUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Source(msgspec.Struct, frozen=True):
-    """What is copied."""
-
     whole: Path
     """The directory of the crawl."""
     part: int | None

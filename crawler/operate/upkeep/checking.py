@@ -33,8 +33,6 @@ class FoundProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class FsckReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read of a crawl, and what is wrong."""
-
     urls: int
     pending: int
     retrying: int

@@ -266,7 +266,6 @@ def _give_up(path: Path, layout: Layout | None, division: Layout, loaded: Loaded
 
 
 def _delete(path: Path, division: Layout) -> None:
-    """Delete the directories that were being made."""
     for target in division.directories(path):
         shutil.rmtree(target, ignore_errors=True)
 

@@ -31,8 +31,6 @@ class NeededOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PruneReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was deleted, or would be."""
-
     is_dry_run: bool
     pruned: list[PrunedOutput]
     needed: list[NeededOutput]

@@ -22,8 +22,6 @@ _SHARE = 4
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """A crawl that was restored."""
-
     directory: str
     parts: list[CopiedPart]
     files: int
@@ -37,8 +35,6 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """A copy that was read."""
-
     copy: str
     parts: list[CopiedPart]
     files: int

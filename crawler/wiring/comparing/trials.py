@@ -21,7 +21,6 @@ _LIVE_COMMAND = (sys.executable, "-P", "-m", "crawler.cli.compare.live")
 
 
 def trials_of(config: Config, works: Sequence[Work], entered: Sequence[Competitor]) -> list[Trial]:
-    """All trials of a run."""
     compare = config.compare
     effort = Effort(
         probes=compare.probes, past_capacity=compare.past_capacity, memory_bytes=compare.memory_bytes, seed=compare.seed
@@ -30,7 +29,6 @@ def trials_of(config: Config, works: Sequence[Work], entered: Sequence[Competito
 
 
 async def run_trial(config: Config, scratch: Path, trial: Trial, report: ReportProgress) -> Outcome:
-    """Run one trial in its own process."""
     command = _LIVE_COMMAND if trial.kind == "crawl" else _COMMAND
     return await run_in_process(
         trial, report, command=command, scratch=scratch, timeout_s=config.compare.trial_timeout_s
@@ -38,10 +36,8 @@ async def run_trial(config: Config, scratch: Path, trial: Trial, report: ReportP
 
 
 def requirements(config: Config) -> Requirements:
-    """What a recommended set must fulfil."""
     return Requirements(max_loss=config.compare.max_loss, max_memory_bytes=config.compare.max_memory_bytes)
 
 
 def expectations(config: Config) -> list[Expectation]:
-    """The expected figures."""
     return [Expectation(**msgspec.structs.asdict(each)) for each in config.compare.expect]

@@ -92,7 +92,6 @@ def _write(message: object) -> None:
 
 
 def main() -> None:
-    """Run the trial from stdin."""
     trial = msgspec.json.decode(sys.stdin.buffer.readline(), type=Trial)
     end_with_parent()
     # Filters log a warning when they exceed their capacity, which the report shows anyway.

@@ -44,7 +44,6 @@ def archive_filter(config: Config) -> ArchiveFilter | None:
 
 
 def wanted_content(config: Config) -> Wanted:
-    """What is read of the content of pages."""
     output = config.output
     return Wanted(
         text=output.text,

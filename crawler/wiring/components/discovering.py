@@ -210,7 +210,6 @@ def _is_outdated(date: str, *, max_age_s: float) -> bool:
 
 
 def _kinds(config: Config) -> frozenset[LinkKind]:
-    """The kinds of links that are followed."""
     return frozenset(LinkKind) if config.scope.embeds else frozenset(LinkKind) - EMBEDDED
 
 

@@ -22,8 +22,6 @@ from frontier.pauses import Pauses
 
 
 class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
-    """What keeps a crawl within its disk space."""
-
     free: FreeSpaceGuard
     used: UsedSpaceGuard
     keeping: Keeping

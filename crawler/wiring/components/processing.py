@@ -121,8 +121,6 @@ async def check_servers_of_sinks(loaded: Loaded, directory: CrawlDirectory) -> N
 
 
 class OpenedSinks(msgspec.Struct, frozen=True):
-    """The sinks of a crawl."""
-
     sink: Sink
     """All of them as one."""
     archive: Callable[[Fetched, str], Awaitable[None]] | None

@@ -9,7 +9,6 @@ from crawler.preferences.judging import Preferences
 
 
 def preferences(config: Config) -> Preferences:
-    """Judges the use of pages."""
     return Preferences(
         config.crawl.purpose,
         are_respected=config.crawl.respect_preferences,

@@ -35,8 +35,6 @@ class Adjustable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LiveSettings:
-    """The settings of an open crawl."""
-
     def __init__(self, loaded: Loaded, adjustable: Adjustable, *, make_values: Callable[[Loaded], Values]) -> None:
         """`make_values` raises `ConfigError` for what only a component can judge."""
         self.loaded = loaded

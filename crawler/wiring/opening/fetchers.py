@@ -19,8 +19,6 @@ from frontier import Foreseeing, Frontier, Notes
 
 
 class Fetchers(msgspec.Struct, frozen=True):
-    """What asks servers."""
-
     http: HttpFetcher
     outermost: Fetcher
     """What fetches pages: `http`, or what surrounds it."""

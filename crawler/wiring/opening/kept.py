@@ -28,8 +28,6 @@ RebuildProgress = Callable[[str, int], None]
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """What a crawl keeps between runs."""
-
     state: FrontierState
     frontier: Frontier
     visited: VisitedSet

@@ -23,7 +23,6 @@ _OURS = frozenset({"config", "crawler", "frontier", "visited"})
 
 
 def plugins_of(config: Config) -> list[NamedBackend]:
-    """The plug-ins that a configuration names."""
     found = []
     for kind, name in named_backends(config):
         try:

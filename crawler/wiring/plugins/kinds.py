@@ -33,8 +33,6 @@ def _without_options(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of backends."""
-
     name: str
     """In entry points: `onceover.NAME`."""
     noun: str
@@ -59,7 +57,6 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def group(self) -> str:
-        """The group of its entry points."""
         return f"onceover.{self.name}"
 
 

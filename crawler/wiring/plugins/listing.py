@@ -13,8 +13,6 @@ from crawler.wiring.plugins.loading import NamedBackend, PluginRefused, load
 
 
 class ListedOption(msgspec.Struct, frozen=True, kw_only=True):
-    """An option of a backend."""
-
     name: str
     default: Any
     """None if it is unset by default, or required."""

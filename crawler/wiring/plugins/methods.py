@@ -16,7 +16,6 @@ def methods_of(protocol: type) -> tuple[Method, ...]:
 
 
 def missing_methods(component: object, methods: Iterable[Method]) -> list[str]:
-    """The names of those that it lacks."""
     return [each.__name__ for each in methods if not callable(getattr(component, each.__name__, None))]
 
 
@@ -40,7 +39,6 @@ def _waits_as(method: Method, found: Any) -> bool:
 
 
 def _takes_what(method: Method, found: Any) -> bool:
-    """Whether it takes the arguments of the method."""
     try:
         takes = signature(found)
     except (TypeError, ValueError):

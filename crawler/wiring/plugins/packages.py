@@ -10,8 +10,6 @@ import msgspec
 
 
 class Package(msgspec.Struct, frozen=True):
-    """An installed package."""
-
     name: str
     version: str
 

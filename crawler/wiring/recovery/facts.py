@@ -237,7 +237,6 @@ class Facts:
         return self._database.execute(query, (source, source, Source.RECORDS)).rowcount
 
     def is_wanted(self, source: int, number: int) -> bool:
-        """Whether the sink lacks that number."""
         found = self._database.execute(
             "SELECT 1 FROM wanted WHERE source = ? AND number = ?", (source, _signed(number))
         )

@@ -35,8 +35,6 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """A page."""
-
     number: int
     values: tuple[Any, ...]
     """One for each of `COLUMNS`; None where nothing is known."""

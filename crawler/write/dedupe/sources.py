@@ -41,8 +41,6 @@ class Source(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
-    """A response with its body."""
-
     sha1: bytes
     """The digest of the body as received."""
     moment: str

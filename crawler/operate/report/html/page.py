@@ -15,7 +15,6 @@ from crawler.status import number_of, size
 
 
 def html_page(report: Report) -> str:
-    """The HTML document."""
     here = files("crawler.operate.report.html")
     plots = "".join(figures(report))
     body = [

@@ -44,11 +44,9 @@ class LastVisits:
             self._rows.add(self._canonical(visit.url), visit.number, 0 if _tells_nothing(visit) else visit.number)
 
     def is_current(self, visit: AnyVisit) -> bool:
-        """Whether this visit is the current one."""
         return not _tells_nothing(visit) and self.judge(visit)[1]
 
     def judge(self, visit: AnyVisit) -> tuple[bool, bool]:
-        """Whether this visit is the last one, and whether it is the current one."""
         if not self._has_any:
             return True, True
         self._rows.write()
