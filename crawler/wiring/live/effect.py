@@ -23,6 +23,31 @@ _BY_REBUILD: Final = _never(
     "URLs are stored by it; `onceover crawl --rebuild`, with the setting changed, rebuilds them"
 )
 
+_AT_ONCE: Final = {
+    "crawl": "seeds seed_files",
+    "scope": (
+        "within places place_files exclude_places exclude_place_files include exclude embeds ports "
+        "offsite_embeds check_external nofollow sitemaps sitemap_paths sitemap_max_age_s max_depth "
+        "max_url_length"
+    ),
+    "frontier": (
+        "max_attempts retry_delay_s retry_max_delay_s open_after dead_after order embeds_first cost "
+        "session_budget total_budget error_penalty"
+    ),
+    "politeness": (
+        "robots min_delay_s max_delay_s delay_factor max_bytes_per_s hours max_crawl_delay_s max_retry_after_s"
+    ),
+    "fetch": (
+        "concurrency spare timeout_s connect_timeout_s head_timeout_s min_window_bytes window_s "
+        "max_body_bytes max_sitemap_bytes max_redirects languages headers cookies"
+    ),
+    "identity": "email",
+    "output": (
+        "links link_details refusals text markdown pdf_text warc_types warc_max_body_bytes structured_data "
+        "check_fragments text_max_bytes min_free_bytes max_disk_bytes keep_s keep_bytes"
+    ),
+}
+"""Settings that hold at once, by the kind of their block."""
 _EFFECTS: Final = {
     "crawl.name": _restart("it stands in what the crawl has written"),
     "crawl.purpose": _restart("pages are read and judged with it"),
@@ -30,101 +55,35 @@ _EFFECTS: Final = {
     "crawl.purpose_names": _restart("robots.txt files are read with it"),
     "crawl.directory": _never("to move a crawl, stop it, move its directory, and name that by --dir"),
     "crawl.parts": _never("`onceover parts DIR --into N` divides it anew"),
-    "crawl.seeds": _NOW,
-    "crawl.seed_files": _NOW,
     "scope": _restart("the extractor is made with it"),
-    "scope.within": _NOW,
-    "scope.places": _NOW,
-    "scope.place_files": _NOW,
-    "scope.exclude_places": _NOW,
-    "scope.exclude_place_files": _NOW,
-    "scope.include": _NOW,
-    "scope.exclude": _NOW,
-    "scope.embeds": _NOW,
-    "scope.ports": _NOW,
-    "scope.offsite_embeds": _NOW,
-    "scope.check_external": _NOW,
-    "scope.nofollow": _NOW,
-    "scope.sitemaps": _NOW,
-    "scope.sitemap_paths": _NOW,
-    "scope.sitemap_max_age_s": _NOW,
-    "scope.max_depth": _NOW,
-    "scope.max_url_length": _NOW,
-    "traps": _NOW,
-    "focus": _NOW,
     "urls": _BY_REBUILD,
     "frontier": _restart("the frontier is opened with it"),
     "frontier.parallel_queues": _restart("URLs that the crawl finds are put into queues by it"),
     "frontier.backend": _never("the URLs of this crawl are in it; `onceover frontier export` and `import` copy them"),
     "frontier.queue_by": _BY_REBUILD,
     "frontier.queue_prefixes": _BY_REBUILD,
-    "frontier.max_attempts": _NOW,
-    "frontier.retry_delay_s": _NOW,
-    "frontier.retry_max_delay_s": _NOW,
-    "frontier.open_after": _NOW,
-    "frontier.dead_after": _NOW,
-    "frontier.order": _NOW,
-    "frontier.embeds_first": _NOW,
-    "frontier.cost": _NOW,
-    "frontier.session_budget": _NOW,
-    "frontier.total_budget": _NOW,
-    "frontier.error_penalty": _NOW,
     "visited": _restart("the visited set is made with it, and filled again"),
     "politeness": _restart("the queues are made with it"),
-    "politeness.robots": _NOW,
-    "politeness.min_delay_s": _NOW,
-    "politeness.max_delay_s": _NOW,
-    "politeness.delay_factor": _NOW,
-    "politeness.max_bytes_per_s": _NOW,
-    "politeness.hours": _NOW,
-    "politeness.max_crawl_delay_s": _NOW,
-    "politeness.max_retry_after_s": _NOW,
     "fetch": _restart("the connections are made with it"),
     "fetch.user_agent": _restart("sites and their robots.txt know the crawl by it"),
     "fetch.extractor": _restart("the extractor is made with it"),
     "fetch.extractor_options": _restart("the extractor is made with it"),
-    "fetch.concurrency": _NOW,
-    "fetch.spare": _NOW,
-    "fetch.timeout_s": _NOW,
-    "fetch.connect_timeout_s": _NOW,
-    "fetch.head_timeout_s": _NOW,
-    "fetch.min_window_bytes": _NOW,
-    "fetch.window_s": _NOW,
-    "fetch.max_body_bytes": _NOW,
-    "fetch.max_sitemap_bytes": _NOW,
-    "fetch.max_redirects": _NOW,
-    "fetch.languages": _NOW,
-    "fetch.headers": _NOW,
-    "fetch.cookies": _NOW,
     "identity": _restart("what signs requests is made with it"),
-    "identity.email": _NOW,
     "render": _restart("the browsers are started with it"),
     "output": _restart("its files are open"),
-    "output.links": _NOW,
-    "output.link_details": _NOW,
-    "output.refusals": _NOW,
-    "output.text": _NOW,
-    "output.markdown": _NOW,
-    "output.pdf_text": _NOW,
-    "output.warc_types": _NOW,
-    "output.warc_max_body_bytes": _NOW,
-    "output.structured_data": _NOW,
-    "output.check_fragments": _NOW,
-    "output.text_max_bytes": _NOW,
-    "output.min_free_bytes": _NOW,
-    "output.max_disk_bytes": _NOW,
-    "output.keep_s": _NOW,
-    "output.keep_bytes": _NOW,
     "duplicates": _restart("pages are read and judged with it"),
     "recrawl": _restart("the next visits are planned with it"),
-    "limits": _NOW,
-    "site": _NOW,
     "log": _restart("its file was opened with it"),
     "progress": _restart("the display was started with it"),
     "exchange": _restart("the parts are connected by it"),
     "exchange.lease_s": _never("all machines of the crawl have agreed on it"),
     "daemon": _restart("a daemon that watches over this crawl reads it from the crawl's file"),
     "compare": _never("it is a setting of `onceover compare`, not of a crawl"),
+    "traps": _NOW,
+    "focus": _NOW,
+    "limits": _NOW,
+    "site": _NOW,
+    **{f"{kind}.{name}": _NOW for kind, names in _AT_ONCE.items() for name in names.split()},
 }
 """By setting, or by kind of block for all others of its settings."""
 
