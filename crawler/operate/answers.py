@@ -10,11 +10,9 @@ from crawler.control import requests
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
 from crawler.operate.actions import (
-    checkpoint,
+    changing,
     copying,
-    freezing,
     hosts,
-    pausing,
     queues,
     refusals,
     robots,
@@ -44,17 +42,17 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
         case requests.GetStatus():
             return crawl.status()
         case requests.Pause(reason=reason):
-            return await pausing.pause(crawl, reason)
+            return await changing.pause(crawl, reason)
         case requests.Resume():
-            return await pausing.resume(crawl)
+            return await changing.resume(crawl)
         case requests.Stop(now=now):
             return crawl.stop(now=now)
         case requests.TakeCheckpoint():
-            return await checkpoint.take_checkpoint(crawl)
+            return await changing.take_checkpoint(crawl)
         case requests.Freeze():
-            return await freezing.freeze(crawl)
+            return await changing.freeze(crawl)
         case requests.HoldParcels(seconds=seconds):
-            return await freezing.hold_parcels(crawl, seconds)
+            return await changing.hold_parcels(crawl, seconds)
         case requests.Add():
             with adding(crawl):
                 return await urls.add(crawl, request)

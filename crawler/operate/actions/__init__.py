@@ -1,8 +1,6 @@
 """What is done for each request of an operator. Each action takes an `OperatedCrawl`, and returns the reply.
 
-    pausing    pause, resume
-    checkpoint brings everything onto the disk
-    freezing   keeps the files as they are, for a copy
+    changing   pause, resume, checkpoint; keeps the files as they are, for a copy
     queues     retire, unretire, budget; the list of queues
     settings   set, reload
     urls       add, forget; what is known about a URL, and by `visits` of its visits

@@ -1,4 +1,4 @@
-"""freeze, hold-parcels: for copies of a crawl"""
+"""pause, resume, checkpoint; freeze and hold-parcels, for copies of a crawl"""
 
 import asyncio
 import time
@@ -6,12 +6,53 @@ from contextlib import closing
 
 from crawler.codes.exit_codes import FAILED
 from crawler.control.frozen import Frozen, FrozenState, Held
+from crawler.control.replies import Checkpoint, PauseState, WrittenFile
 from crawler.copies.freezing import Freezing
+from crawler.disk.syncing import SyncFailed
 from crawler.operate.refused import Refused
-from crawler.operate.target import OperatedCrawl
+from crawler.operate.target import OperatedCrawl, pausing
 from crawler.page import rfc3339
 from crawler.wiring.backends import frontier_backend
 from frontier import part_links_of
+
+
+async def pause(crawl: OperatedCrawl, reason: str) -> PauseState:
+    controls = pausing(crawl)
+    if controls.paused is not None:
+        raise Refused(f"{crawl.directory.path} is already paused: {controls.paused}; resume it first")
+    await controls.pause(reason)
+    return _state(crawl, reason)
+
+
+async def resume(crawl: OperatedCrawl) -> PauseState:
+    controls = pausing(crawl)
+    if controls.paused is None:
+        raise Refused(f"{crawl.directory.path} is not paused; nothing was changed")
+    await controls.resume()
+    return _state(crawl, None)
+
+
+def _state(crawl: OperatedCrawl, paused: str | None) -> PauseState:
+    status = crawl.status()
+    return PauseState(paused=paused, running=status.running, in_flight=len(crawl.in_flight))
+
+
+async def take_checkpoint(crawl: OperatedCrawl) -> Checkpoint:
+    """What is settled when this begins is on the disk when it ends, with its output."""
+    status, at = crawl.status(), time.time()
+    files = crawl.files.newest_files()
+    try:
+        await crawl.make_safe()
+    except SyncFailed as error:
+        raise Refused(str(error), FAILED) from error
+    frontier = status.frontier
+    return Checkpoint(
+        running=status.running,
+        at=rfc3339(at),
+        settled=frontier.settled,
+        queued=frontier.queued,
+        files=[WrittenFile(file=file, bytes=size) for file, size in files.items()],
+    )
 
 
 async def freeze(crawl: OperatedCrawl) -> Frozen:
