@@ -14,7 +14,7 @@ by `stored`. So both reply the same, and commands print the same words.
     answers            from a request to its reply
     running            answers the socket of a running crawl
     report, diff       sum up what a crawl has found, and what has changed between two
-    course             keeps what was discovered and finished over time; `history_file` holds it
+    course             keeps what was discovered and finished over time, in a file
     begun, missing     whether a crawl has ever begun, and which of its parts are not here
     opening, stored    open a crawl that does not run
     reach              finds out whether a crawl runs, and asks it; for commands

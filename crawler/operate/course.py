@@ -5,20 +5,44 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from crawler.control.replies import CrawlStatus
 from crawler.course.forms import CoursePoint, Remaining
-from crawler.course.history import Point, together
+from crawler.course.history import History, Point, together
 from crawler.course.remaining import RECENT_S, LongestQueue, estimate, no_estimate
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.durable_file import read_file
 from crawler.disk.layout import part_directories
 from crawler.operate.actions.slices import in_slices
-from crawler.operate.history_file import read_history, write_history
 from crawler.page import rfc3339
 from crawler.status import host_of
 from frontier import FrontierStats, QueueReads, QueueStatus
+
+
+def read_history(path: Path) -> History:
+    """The history in a file; an empty one if that is missing or damaged, because a crawl can do without."""
+    try:
+        return msgspec.json.decode(read_file(path), type=History)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return History()
+
+
+def write_history(path: Path, history: History) -> None:
+    """Replace the file as a whole. On a full disk it stays as it is."""
+    new = path.with_suffix(".new")
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        try:
+            new.write_bytes(msgspec.json.encode(history))
+            new.replace(path)
+        except OSError:
+            new.unlink(missing_ok=True)
+
 
 log = logging.getLogger(__name__)
 

@@ -1,24 +1,32 @@
-"""Asks a crawl that does not run, which it opens from its directory. For commands, which block."""
+"""Asks a crawl that does not run, or one in parts that nobody watches over, which it opens from its directory. For
+commands, which block."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from crawler.codes.exit_codes import FAILED, REFUSED
+from crawler.control import address
+from crawler.control.asking import open_channel
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest, Request, reply_type
-from crawler.disk.layout import read_layout
+from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
+from crawler.disk.layout import Layout, read_layout
 from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.answers import answer
+from crawler.operate.opening import lock_directory, stored_configuration
 from crawler.operate.parts.answers import answer_by_parts
-from crawler.operate.parts.members import Parts
-from crawler.operate.parts.opening import open_parts
+from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.members import BrokenPart, Member, Parts, RunningPart, StoredPart
 from crawler.operate.refused import check_request, reply_or_raise
 from crawler.operate.stored import open_stored_crawl
+from crawler.wiring.parts import use_suffixes_of
+from frontier import StoreFailed, StoreRefused
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 _Opened = TypeVar("_Opened")
@@ -73,3 +81,37 @@ def _enter(opening: AbstractAsyncContextManager[_Opened], stack: ExitStack) -> t
         entered.push(lambda *error: runner.run(inside.__aexit__(*error)))
         stack.enter_context(entered.pop_all())
     return runner, opened
+
+
+@asynccontextmanager
+async def open_parts(path: Path, layout: Layout, *, to_change: bool) -> AsyncIterator[CrawlInParts]:
+    """The crawl in `path`, which no other process takes over while this context lasts.
+
+    Its parts that run are asked. The others are opened, and locked in this context; one that can't be opened answers
+    why. Raises `DirectoryInUse` if somebody watches over the crawl or is about to run a part, `SocketRefused` and
+    `ConfigError`.
+    """
+    async with AsyncExitStack() as stack:
+        stack.enter_context(lock_directory(path, to_change=to_change))
+        use_suffixes_of(CrawlDirectory(path))
+        parts: dict[int, Member] = {}
+        for number, directory in layout.directories_here(path).items():
+            parts[number] = await _open_part(directory, stack, to_change=to_change)
+        yield CrawlInParts(path, stored_configuration(path), Parts(parts), division=len(layout.parts))
+
+
+async def _open_part(directory: Path, stack: AsyncExitStack, *, to_change: bool) -> Member:
+    try:
+        CrawlDirectory(directory).check_place()
+    except DirectoryRefused as error:
+        return BrokenPart(directory, str(error), REFUSED)
+    if address.check(directory):
+        async with open_channel(directory) as channel:
+            if channel is not None:
+                return RunningPart(directory)
+    try:
+        return StoredPart(await stack.enter_async_context(open_stored_crawl(directory, to_change=to_change)))
+    except DirectoryInUse:
+        raise
+    except (DirectoryRefused, StoreFailed, StoreRefused) as error:
+        return BrokenPart(directory, str(error), FAILED if isinstance(error, StoreFailed) else REFUSED)

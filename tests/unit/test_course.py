@@ -12,7 +12,7 @@ from crawler.course.forms import CoursePoint, Remaining
 from crawler.course.history import MAX_POINTS, History, Point, thin, together
 from crawler.course.remaining import NOT_RUNNING, LongestQueue, estimate, no_estimate, of_parts
 from crawler.course.text import course_rows, left_text
-from crawler.operate.history_file import read_history, write_history
+from crawler.operate.course import read_history, write_history
 
 
 @pytest.mark.parametrize(

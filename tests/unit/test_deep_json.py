@@ -13,7 +13,7 @@ from crawler.copies.content import Folder
 from crawler.course.history import History
 from crawler.disk.directory import CrawlDirectory
 from crawler.export.manifest import read_manifest
-from crawler.operate.history_file import read_history
+from crawler.operate.course import read_history
 from crawler.operate.settings.start import Start
 from crawler.serve.api.gate.answers import Answer, Answers
 from crawler.serve.api.gate.tokens import Rights, TokenRefused, Tokens

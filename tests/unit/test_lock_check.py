@@ -11,7 +11,7 @@ from crawler.course.history import History
 from crawler.disk import unlocking
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.unlocking import LockCheck
-from crawler.operate.history_file import write_history
+from crawler.operate.course import write_history
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.crawl import open_crawl
 

@@ -13,9 +13,8 @@ from crawler.cli.operate.options import as_json
 from crawler.cli.run.streams import stdout_for_programs
 from crawler.operate.diff.forms import FIELDS, KINDS
 from crawler.operate.diff.making import Wanted, make_diff
-from crawler.operate.diff.rows import write_csv
 from crawler.operate.diff.sides import Renaming
-from crawler.operate.diff.text import diff_lines
+from crawler.operate.diff.text import diff_lines, write_csv
 from crawler.url.urls import join
 
 

@@ -1,10 +1,12 @@
-"""A difference for people."""
+"""A difference for people, and as CSV, with the names of its columns."""
 
+import csv
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Final
+from typing import Final, TextIO
 
 from crawler.operate.diff.forms import Answer, Diff, Difference, Field, Kind
+from crawler.operate.report.rows import in_a_line
 from crawler.operate.report.text import answer as answer_of
 from crawler.operate.report.text import titled
 from crawler.status import number_of, size
@@ -33,10 +35,11 @@ def _side(directory: str, until: str | None) -> str:
 
 
 def _counted(kind: Kind, count: int) -> str:
-    return number_of(count, "URL that is no page" if kind == "answer" else "page", _PLURALS.get(kind))
-
-
-_PLURALS: Final[dict[Kind, str]] = {"answer": "URLs that are no pages"}
+    return (
+        number_of(count, "URL that is no page", "URLs that are no pages")
+        if kind == "answer"
+        else number_of(count, "page")
+    )
 
 
 def _lines(difference: Difference) -> Iterator[str]:
@@ -83,3 +86,17 @@ def _shown(value: str | int | bool | None) -> str:
     if isinstance(value, str):
         return f'"{value}"' if len(value) <= _SHOWN else f'"{value[:_SHOWN]}…"'
     return "none" if value is None else str(value)
+
+
+_SIDES: Final = ("before", "after")
+_OF_ANSWER: Final = Answer.__struct_fields__
+
+
+def write_csv(diff: Diff, stream: TextIO) -> None:
+    """One line for each URL."""
+    lines = csv.writer(stream, lineterminator="\n")
+    lines.writerow(["kind", "url", "fields", "moved_to", *(f"{side}_{name}" for side in _SIDES for name in _OF_ANSWER)])
+    for each in diff.differences:
+        answers = [getattr(side, name, None) for side in (each.before, each.after) for name in _OF_ANSWER]
+        lines.writerow(map(in_a_line, [each.kind, each.url, " ".join(each.fields), each.moved_to, *answers]))
+    stream.flush()

@@ -7,7 +7,6 @@
     exporting  the ledgers of all parts, merged in the order of canonical URLs
     crawl      a crawl in parts, as requests see it: its parts, and which of them a URL or a host belongs to
     members    asks a part: by its socket if it runs, else in its directory
-    opening    opens the parts of a crawl that nobody watches over, for commands
 
 A reply has the same fields as that of a crawl that is not in parts. Queues, hosts and URLs also have their `part`.
 

@@ -2,8 +2,7 @@
 
     forms     what a report holds, as `--json` prints it
     visits    what became of each URL, from the records, or else from the ledger
-    counting  adds visits up, in bounded memory; pure
-    activity  the same over time; pure
+    counting  adds visits up, also over time, in bounded memory; pure
     counted   all that is counted of a crawl
     waiting   what hosts do now, and what their robots.txt files say
     lists     sections that name URLs

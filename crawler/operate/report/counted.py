@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterable
 from contextlib import closing
 from pathlib import Path
 
-from crawler.operate.report.activity import ActivityCount
-from crawler.operate.report.counting import Checks, Hosts, Totals
+from crawler.operate.report.counting import ActivityCount, Checks, Hosts, Totals
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.last_visits import LastVisits
 from crawler.operate.report.lists.temporary import temporary_database

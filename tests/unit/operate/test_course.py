@@ -8,8 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from crawler.course.remaining import RECENT_S
-from crawler.operate.course import CourseKeeper
-from crawler.operate.history_file import read_history
+from crawler.operate.course import CourseKeeper, read_history
 from frontier import QueueStatus
 from tests.frontier_stats import frontier_stats
 

@@ -13,7 +13,7 @@ from crawler.control.requests import HostState, Retire, Top
 from crawler.disk.layout import read_layout
 from crawler.operate.answers import answer
 from crawler.operate.parts.answers import answer_by_parts
-from crawler.operate.parts.opening import open_parts
+from crawler.operate.reach_stored import open_parts
 from crawler.operate.stored import StoredCrawl, open_stored_crawl
 from frontier import ActiveQueue, Health
 from tests.unit.operate.stored_crawls import HOSTS, PARTS, make, queue_of

@@ -15,7 +15,7 @@ from crawler.course.remaining import nothing_left, of_parts
 from crawler.course.text import left_text
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import part_directories, read_layout
-from crawler.operate.history_file import write_history
+from crawler.operate.course import write_history
 from crawler.operate.missing import missing_parts
 from crawler.testing.disks import mounted
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, assert_told, tree

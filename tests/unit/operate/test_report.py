@@ -13,7 +13,7 @@ from crawler.course.history import History, Point
 from crawler.course.remaining import NOT_RUNNING
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
-from crawler.operate.history_file import write_history
+from crawler.operate.course import write_history
 from crawler.operate.report.counting import MAX_NAMES, OTHERS, Checks, CountsByName, Hosts, Totals
 from crawler.operate.report.forms import External, Report
 from crawler.operate.report.text import host_tables, printable

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.disk.layout import part_directories
-from crawler.operate.report.activity import ActivityCount
+from crawler.operate.report.counting import ActivityCount
 from crawler.operate.report.html.page import html_page
-from crawler.operate.report.html.svg import Line, bars, line_plot
+from crawler.operate.report.html.plots import Line, bars, line_plot
 from crawler.operate.report.html.tables import table, text, url
 from crawler.testing.disks import mounted
 from tests.e2e.operating import command_here

@@ -1,8 +1,7 @@
 """A report for a browser: one HTML file that needs nothing else, and no script.
 
-    svg      plots; pure
     tables   tables of what strangers have written, escaped
-    plots    what is plotted of a report
+    plots    what is plotted of a report, as SVG
     lists    its lists as tables
     page     puts the page together
 

@@ -3,8 +3,7 @@
     listed      what is read of each record
     last_visits which visit to a URL counts
     endings     where each URL ends: at a page, an error, or a redirect to one of them; on disk
-    linking     which pages link to some URLs; on disk
-    leading     every page that links to an error, or to a redirect
+    linking     every page that links to an error, or to a redirect; on disk
     broken_anchors  links to parts of pages that are not there
     orphans     pages to which no page links
     duplicates  pages that are the same, or almost, or that say so

@@ -12,8 +12,7 @@ from crawler.operate.report.lists.broken_anchors import BrokenAnchors
 from crawler.operate.report.lists.duplicates import Duplicates
 from crawler.operate.report.lists.endings import Canonical, Endings
 from crawler.operate.report.lists.last_visits import LastVisits
-from crawler.operate.report.lists.leading import dead_links, redirects
-from crawler.operate.report.lists.linking import Linking
+from crawler.operate.report.lists.linking import Linking, dead_links, redirects
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.most import Most
 from crawler.operate.report.lists.orphans import Orphans
