@@ -53,10 +53,11 @@ def wished(facts: Facts, wish: Wish, now: float) -> Facts:
     for what was due while the crawl was stopped; of a crawl that waits for its schedule, to run begins it anew."""
     record, rest = facts.record, facts.record.rest
     if wish is Wish.STOP:
-        return _replace(_unwanted(facts), record=_replace(record, wish=wish))
+        return _replace(facts, record=_replace(_unwanted(facts), wish=wish))
     was_stopped = record.wish is Wish.STOP
     is_paused = rest is not None and rest.why is Why.PAUSED
-    record = _replace(record, wish=wish, falls=(), ticked_at=now if was_stopped else record.ticked_at)
+    ticked_at = now if was_stopped else record.ticked_at
+    record = _replace(record, wish=wish, falls=(), ticked_at=ticked_at, unwanted_pid=None)
     if facts.plan is not None and facts.plan.next_tick is not None and facts.is_between_runs:
         record = record if was_stopped else _replace(record, ticked_at=_LONG_AGO)
     elif not is_paused:
@@ -87,12 +88,12 @@ def broke(facts: Facts, problems: tuple[str, ...]) -> Facts:
 
 
 def removed(facts: Facts) -> Facts:
-    return _replace(_unwanted(facts), is_removed=True, broken=())
+    return _replace(facts, record=_unwanted(facts), is_removed=True, broken=())
 
 
-def _unwanted(facts: Facts) -> Facts:
+def _unwanted(facts: Facts) -> Record:
     process = facts.process
-    return facts if process is None else _replace(facts, process=_replace(process, is_unwanted=True))
+    return facts.record if process is None else _replace(facts.record, unwanted_pid=process.pid)
 
 
 def started(facts: Facts, process: Process) -> Facts:
@@ -233,7 +234,7 @@ def _finished(record: Record, process: Process, how: Ended, now: float) -> Recor
     text, pages = how_text(how, process), process.pages if how.pages is None else how.pages
     end = {"ended_at": now, "how": text, "pages": pages, "exit_code": how.exit_code}
     runs = (_replace(run, **end) if _is_of(run, process) else run for run in record.runs)
-    return _replace(record, runs=tuple(runs))
+    return _replace(record, runs=tuple(runs), unwanted_pid=None)
 
 
 def _is_of(run: RunEntry, process: Process) -> bool:
@@ -251,6 +252,7 @@ def not_started(facts: Facts, error: OSError, now: float, *, restarts: Restarts)
 def missed_end(facts: Facts, how: Ended | None, now: float) -> Facts:
     """No process runs it when the daemon starts. If the history has a process that ran, it ended meanwhile; `how` is
     what it reported. If a signal has stopped it, it is started, because the whole machine may have been stopped."""
+    facts = _replace(facts, record=_replace(facts.record, unwanted_pid=None))
     runs, rest, wish = facts.record.runs, facts.record.rest, facts.record.wish
     if not runs or runs[-1].how is not None:
         return facts

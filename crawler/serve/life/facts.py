@@ -84,6 +84,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The moment up to which its schedule has been obeyed."""
     digest: str | None = None
     """The digest of its configuration, as the daemon last saw it."""
+    unwanted_pid: int | None = None
+    """The process that worked on it when somebody stopped or removed it. Who starts a crawl by hand that was so before,
+    wants it."""
 
 
 class Draining(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,8 +112,6 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     may_be_command: bool = False
     """Whether it may be a command that works on the directory, such as `onceover add`: it has the lock, and has not
     answered as a crawl does. It is not told to end, and the crawl does not start before it has ended."""
-    is_unwanted: bool = False
-    """Whether it was stopped or removed since it was found. Who starts a crawl by hand that was so before, wants it."""
     draining: Draining | None = None
     has_answered: bool = False
     paused: str | None = None

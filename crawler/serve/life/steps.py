@@ -92,7 +92,7 @@ def _with_process(facts: Facts, process: Process, now: float, timeouts: EndTimeo
 def why_end(facts: Facts) -> str | None:
     """Why its process has to end; None if it may go on. A broken configuration is none: the process has a good one."""
     process = facts.process
-    is_spared = process is not None and process.is_foreign and not process.is_unwanted
+    is_spared = process is not None and process.is_foreign and process.pid != facts.record.unwanted_pid
     if facts.is_closing or ((facts.is_removed or facts.record.wish is Wish.STOP) and not is_spared):
         return what_keeps(facts)
     return facts.shortage

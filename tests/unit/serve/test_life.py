@@ -431,6 +431,22 @@ def test_who_starts_a_crawl_by_hand_that_was_stopped_or_removed_before_wants_it(
     assert isinstance(step(change(by_hand), START_S), End), "but not who comes later"
 
 
+@pytest.mark.parametrize("change", [changes.removed, stopped])
+def test_a_daemon_that_dies_before_it_ends_a_run_by_hand_that_is_not_wanted_any_more_lets_the_next_one_do_so(
+    change: Callable[[Facts], Facts],
+) -> None:
+    by_hand = changes.started(changes.configured(Facts(), PLAN), process(8, foreign=True))
+    stored = msgspec.json.decode(msgspec.json.encode(change(by_hand).record), type=Record)
+    next_daemon = Facts(record=stored)
+    next_daemon = change(next_daemon) if change is changes.removed else changes.configured(next_daemon, PLAN)
+    assert isinstance(step(changes.started(next_daemon, process(8, foreign=True)), START_S), End)
+    assert step(changes.started(next_daemon, process(9, foreign=True)), START_S) == Wait(None), "somebody else's"
+    ended = after(changes.started(next_daemon, process(8, foreign=True)), None, START_S + 5)
+    again = changes.started(ended, process(8, foreign=True))
+    assert step(again, START_S + 9) == Wait(None), "who starts it again wants it"
+    assert changes.missed_end(next_daemon, None, START_S).record.unwanted_pid is None
+
+
 @pytest.mark.parametrize(("code", "state"), [(2, "held"), (3, "limit"), (4, "stopped")])
 def test_a_crawl_that_waits_for_a_person_does_so_again_when_somebody_has_run_it_by_hand(code: int, state: str) -> None:
     rests = after(running(), code, START_S, ending="stopped" if code == 4 else None)
