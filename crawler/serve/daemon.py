@@ -12,8 +12,7 @@ import msgspec
 
 from config import Loaded
 from crawler.background import in_background
-from crawler.disk.durable_file import sync_directory
-from crawler.serve.folder import SUFFIX, Found, read_folder
+from crawler.serve.folder import Found, clear_remains, read_folder, set_aside
 from crawler.serve.inspection import Commands, reload_settings
 from crawler.serve.keeper import Keeper
 from crawler.serve.life import changes as life
@@ -89,6 +88,7 @@ class Daemon:
 
     async def _begin(self, crawls: asyncio.TaskGroup) -> list[str]:
         """Begin to keep all crawls. Returns their names."""
+        await self._finish_deletions()
         found = await asyncio.to_thread(read_folder, self.home)
         names = sorted(found.keys() | set(self._home.remembered()))
         await self.recorder.open(names)
@@ -172,16 +172,23 @@ class Daemon:
     async def _delete(self, name: str, keeper: Keeper) -> None:
         if keeper.facts.crawl_process is not None:
             raise CrawlRuns
-        (self.home / f"{name}{SUFFIX}").unlink(missing_ok=True)  # first: where it can't be deleted, nothing changes
-        sync_directory(self.home)  # or a power failure would bring it back
+        aside = set_aside(self.home, name)  # first: where that can't be done, nothing changes
         keeper.change(life.removed)
         keeper.leave()
         await asyncio.wait({self._tasks[name]})
         for known in (self.keepers, self._tasks, self._loaded):
             known.pop(name, None)
-        await keeper.memory.forget()
         await self.recorder.forget(name)
+        await keeper.memory.forget()
+        aside.unlink(missing_ok=True)  # last: the next daemon finishes what this one does not
         self._tell_watchers(name)
+
+    async def _finish_deletions(self) -> None:
+        for name, aside in (await asyncio.to_thread(clear_remains, self.home)).items():
+            with telling(log, f"the deletion of {name} can't be finished now"):
+                await self.recorder.forget(name)
+                self._home.forget(name)
+                aside.unlink()
 
     def _tell_watchers(self, name: str) -> None:
         for watcher in self.watchers:

@@ -1,10 +1,12 @@
 """Reads the folder of a daemon: each file `NAME.toml` is a crawl."""
 
+import errno
 import hashlib
 import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -13,6 +15,7 @@ import msgspec
 
 from config import ConfigError, Loaded, Problem, parse_toml, render_toml
 from config.schema.render import Render
+from crawler.disk.durable_file import sync_directory
 from crawler.serve.life.facts import Plan
 from crawler.serve.records import FOLDER, OWNERS_FILE
 from crawler.wiring.configuration import load
@@ -38,6 +41,9 @@ _SECRET_OPTIONS: Final = ("password_file", "password_env", "tls_ca", "tls_cert",
 """The same in the options of backends."""
 _UNNAMABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and bytes that are no UTF-8: what the API and logs can't show."""
+_REMAIN: Final = re.compile(r"\..+\.toml\.(made|new)|\.\..+\.toml")
+"""Hidden files that a daemon writes for a moment."""
+_DELETED: Final = re.compile(r"\.(.+)\.toml\.deleted")
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +69,32 @@ def read_names(home: Path) -> list[str]:
         if _UNNAMABLE.search(name):
             log.warning("%a in %s is left out: its name is not UTF-8, or has control characters; rename it", name, home)
     return [name for name in names if not _UNNAMABLE.search(name)]
+
+
+def set_aside(home: Path, name: str) -> Path:
+    """Take the configuration of a crawl that is being deleted out of the folder, also for who looks after a power
+    failure. Returns where it is, until the daemon has forgotten the crawl. Raises `OSError`, and nothing has changed
+    then."""
+    path, aside = home / f"{name}{SUFFIX}", home / f".{name}{SUFFIX}.deleted"
+    if path.is_dir() and not path.is_symlink():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    with suppress(FileNotFoundError):
+        path.replace(aside)
+    sync_directory(home)
+    return aside
+
+
+def clear_remains(home: Path) -> dict[str, Path]:
+    """Delete the hidden files that a daemon which was killed has left. Returns the crawls that it was deleting, and
+    where their configurations are. Raises `OSError` if the folder can't be read."""
+    deleted = {}
+    for path in list(home.iterdir()):
+        if (found := _DELETED.fullmatch(path.name)) is not None:
+            deleted[found[1]] = path
+        elif _REMAIN.fullmatch(path.name):
+            with suppress(OSError):
+                path.unlink()
+    return deleted
 
 
 def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:

@@ -113,9 +113,9 @@ class Home:
 
     def forget(self, name: str) -> None:
         """Remove what is remembered of a crawl, and what its processes printed."""
-        self._place_of(name).unlink(missing_ok=True)
         for suffix in ("out", "err"):
             (self.output / f"{name}.{suffix}").unlink(missing_ok=True)
+        self._place_of(name).unlink(missing_ok=True)
 
 
 class Memory:

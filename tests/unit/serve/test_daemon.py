@@ -71,12 +71,43 @@ async def test_a_crawl_that_was_deleted_does_not_come_back_after_a_power_failure
 ) -> None:
     synced: list[tuple[Path, bool]] = []
     file = daemon.home / "a.toml"
-    monkeypatch.setattr("crawler.serve.daemon.sync_directory", lambda path: synced.append((path, file.exists())))
+    monkeypatch.setattr("crawler.serve.folder.sync_directory", lambda path: synced.append((path, file.exists())))
     keeper = daemon.keepers["a"]
     keeper.facts = msgspec.structs.replace(keeper.facts, process=None)
     daemon._tasks["a"] = asyncio.create_task(asyncio.sleep(0))
     await daemon.delete("a")
     assert synced == [(daemon.home, False)]
+
+
+@pytest.mark.parametrize("killed_in", ["recorder.forget", "memory.forget"])
+async def test_a_daemon_that_is_killed_while_it_deletes_a_crawl_lets_the_next_one_finish_that(
+    daemon: Daemon, killed_in: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = daemon.keepers["a"]
+    keeper.facts = msgspec.structs.replace(keeper.facts, process=None)
+    await keeper.wish(Wish.STOP)
+    daemon._tasks["a"] = asyncio.create_task(asyncio.sleep(0))
+    history = daemon.folder / "history" / "a"
+    history.mkdir(parents=True)
+
+    async def die(*_: str) -> None:
+        raise SystemExit
+
+    owner, _, name = killed_in.partition(".")
+    monkeypatch.setattr(daemon.recorder if owner == "recorder" else keeper.memory, name, die)
+    with pytest.raises(SystemExit):
+        await daemon.delete("a")
+    monkeypatch.undo()
+    daemon._home.save("b", Record(wish=Wish.STOP))
+    found = Daemon(daemon._home, Options(), Supervisor({}))
+    async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+        group.create_task(found.run())
+        await found.knows_crawls.wait()
+        assert list(found.keepers) == ["b"]
+        found.close("tests")
+    assert Home(daemon.home).remembered() == ["b"]
+    assert not history.exists()
+    assert sorted(path.name for path in daemon.home.iterdir()) == ["b.toml", "daemon"]
 
 
 async def test_a_crawl_whose_memory_cannot_be_read_is_shown_and_does_nothing_until_it_can(tmp_path: Path) -> None:

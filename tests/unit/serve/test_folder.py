@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.serve.folder import overlaps, problems_of_new, read_folder
+from crawler.serve.folder import clear_remains, overlaps, problems_of_new, read_folder
 from tests.e2e.crawling import USAGE
 from tests.e2e.operating import command_here
 
@@ -87,3 +87,13 @@ def test_a_configuration_that_somebody_has_hidden_is_kept_when_a_program_sends_a
     assert problems_of_new(tmp_path, "new", b'crawl.seeds = ["http://a.test/"]') == ()
     assert [path.name for path in tmp_path.iterdir()] == [".new.toml"]
     assert hidden.read_text() == "mine"
+
+
+def test_what_a_daemon_that_was_killed_was_writing_is_deleted_and_what_people_hide_stays(tmp_path: Path) -> None:
+    for name in ("..a.toml", ".a.toml.made", ".a.toml.new"):
+        (tmp_path / name).write_text("half")
+    kept = [".a.toml", ".a.toml.bak", ".deleted", "a.toml", "a.toml.new"]
+    for name in kept:
+        (tmp_path / name).write_text("mine")
+    assert clear_remains(tmp_path) == {}
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
