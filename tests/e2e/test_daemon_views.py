@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
@@ -98,6 +98,20 @@ def assert_pages_through_hosts(page: Page, domain: str) -> None:
     expect(page.get_by_text("No host is like this now.")).to_be_visible()
 
 
+def assert_shows_what_a_report_lacks(page: Page) -> None:
+    def lack(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        told["notes"], told["summary"]["read_in_part"] = ["a disk is away"], 3
+        route.fulfill(response=answer, json=told)
+
+    page.route("**/crawls/a/report*", lack)
+    page.get_by_role("button", name="Make it anew").click()
+    expect(page.get_by_text("Note: a disk is away.")).to_be_visible()
+    expect(page.get_by_text("documents with too much to parse")).to_be_visible()
+    page.unroute("**/crawls/a/report*", lack)
+
+
 def assert_saves_a_list(page: Page) -> None:
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download as CSV").click()
@@ -184,6 +198,7 @@ def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_w
             expect(page.get_by_role("main").get_by_text(text).first).to_be_visible()
             assert_everybody_can_use(page)
         open_tab(page, "Report")
+        assert_shows_what_a_report_lacks(page)
         page.get_by_label("Show").select_option("slowest")
         expect(page.get_by_role("region", name="Slowest URLs").get_by_role("row").nth(1)).to_be_visible()
         assert_everybody_can_use(page)

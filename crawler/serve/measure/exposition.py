@@ -77,6 +77,10 @@ _COUNTERS: Final = (
     _Counter(name="onceover_admitted_links", meaning="Links that were new", field="admitted"),
     _Counter(name="onceover_refused_links", meaning="Links that a rule has refused", field="refused"),
     _Counter(
+        name="onceover_documents_read_in_part", meaning="Documents that had too much to parse, so only a part was read",
+        field="read_in_part",
+    ),
+    _Counter(
         name="onceover_robots_requests", meaning="Requests for robots.txt and tdmrep.json", field="robots_asked"
     ),
     _Counter(name="onceover_connections", meaning="Connections that were opened", field="connections_opened"),

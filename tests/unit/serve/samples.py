@@ -43,6 +43,7 @@ def counted(pages: int) -> Counters:
     counters.bytes_received = 1000 * pages
     counters.responses.update({200: pages, 301: pages // 5, 404: pages // 10, 999: pages // 10})
     counters.failures.update({"timeout": pages // 10, "status-404": pages // 10, "999": pages // 10})
+    counters.read_in_part = pages // 10
     counters.links, counters.admitted = 40 * pages, 4 * pages
     counters.refused.update({"scope": 2 * pages, "trap": pages})
     return counters

@@ -59,6 +59,7 @@ export function report(name, search) {
         filters(choice("Show", chosen(), [["", "Summary and hosts"], ...Object.entries(LISTS).map(([key, [title]]) => [key, title])], wish.change("list", again))),
         key && !found.orphans?.unread && h("p", { class: "actions" }, ["CSV", "JSON"].map((form) =>
           h("button", { type: "button", onclick: () => saveList(name, key, form) }, `Download as ${form}`))),
+        found.notes?.map((note) => h("p", { class: "hint" }, `Note: ${note}.`)),
         ...(key ? list(found, key) : whole(found)),
       ];
     },
@@ -122,13 +123,14 @@ function list(found, key) {
   ];
 }
 
-function figures({ urls, settled, share_done: share, pages, failed, excluded, bytes_received: received, bytes_decoded: decoded, hosts: known, times, remaining }) {
+function figures({ urls, settled, share_done: share, pages, failed, excluded, bytes_received: received, bytes_decoded: decoded, hosts: known, times, remaining, read_in_part: cut }) {
   return h("dl", { class: "tiles" },
     tile("Pages", count(pages), `of ${count(urls)} known URLs`),
     tile("Done", percent(share), `${count(settled)} URLs`),
     tile("Left", remaining.seconds === null ? `${count(remaining.urls)} URLs` : duration(remaining.seconds),
       remaining.why ?? (remaining.host === null ? "if no more are found" : `decided by the pace of ${remaining.host}`)),
     tile("Failed", count(failed)), tile("Excluded", count(excluded)), tile("Hosts", count(known)),
+    cut > 0 && tile("Read in part", count(cut), "documents with too much to parse"),
     tile("Received", size(received), decoded === null ? null : `${size(decoded)} decoded`),
     tile("Mean time", took(times.mean_s), "of a fetch"),
     tile("First page", moment(times.first_at)), tile("Last page", moment(times.last_at)));

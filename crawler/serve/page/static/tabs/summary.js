@@ -40,7 +40,8 @@ function ofRun(run) {
     h("dl", { class: "tiles" },
       tile("Runs for", duration(run.elapsed_s)), tile("Pages", count(run.pages), "of this run"), tile("Rate", rate(run.pages_per_s), "of the whole run"),
       tile("Received", size(run.bytes_received)), tile("Redirects", count(run.redirects)), tile("Retries", count(run.retries)),
-      tile("Links in scope", count(run.links)), tile("New links", count(run.admitted))),
+      tile("Links in scope", count(run.links)), tile("New links", count(run.admitted)),
+      run.read_in_part > 0 && tile("Read in part", count(run.read_in_part), "documents with too much to parse")),
   ];
 }
 
