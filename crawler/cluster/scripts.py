@@ -99,6 +99,8 @@ return 0
 END: Final = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 if ARGV[2] ~= '' and redis.call('HGET', KEYS[2], 'claim') ~= ARGV[2] then return 0 end
+-- Once a script has written, Redis lets it write on, though its memory be full. A deletion is always permitted.
+redis.call('HDEL', KEYS[1], 'ending')
 redis.call('HSET', KEYS[1], 'ending', ARGV[1])
 return 1
 """

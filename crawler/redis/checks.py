@@ -52,9 +52,9 @@ def permissions(prefix: str) -> str:
 
 
 @asynccontextmanager
-async def checked(server: Server, *, prefix: str, only_reads: bool = False) -> AsyncIterator[Client]:
-    """A client of a server that a crawl can use, in keys that begin with `{PREFIX:`. A client that `only_reads` gets
-    any server that answers: one whose memory is full, for example. Raises `ServerRefused`, and `ValueError` for what is
+async def checked(server: Server, *, prefix: str, also_full: bool = False) -> AsyncIterator[Client]:
+    """A client of a server that a crawl can use, in keys that begin with `{PREFIX:`. With `also_full`, any server will
+    do that answers: one whose memory is full, for example. Raises `ServerRefused`, and `ValueError` for what is
     no URL of a server.
 
     Errors of the block are not translated."""
@@ -63,9 +63,9 @@ async def checked(server: Server, *, prefix: str, only_reads: bool = False) -> A
             client = await stack.enter_async_context(connected(server))
             async with asyncio.timeout(TIMEOUT_S):
                 for place, found in (await _information(client, server)).items():
-                    if not only_reads and (message := complaint(found, place)) is not None:
+                    if not also_full and (message := complaint(found, place)) is not None:
                         raise ServerRefused(message)
-                if not only_reads:
+                if not also_full:
                     await _probe(client, server, prefix)
         except NoPermissionError as error:
             raise ServerRefused(

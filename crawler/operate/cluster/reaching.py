@@ -69,11 +69,11 @@ def _exchange_in(file: Path) -> Mapping[str, object]:
 
 
 @asynccontextmanager
-async def reached(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[Reached]:
-    """The crawl that uses the server and the prefix of `[exchange]`. With `only_reads`, the server may refuse writes,
-    because its memory is full for example. Raises `ConfigError` if the server can't be used,
+async def reached(loaded: Loaded, *, also_full: bool = False) -> AsyncIterator[Reached]:
+    """The crawl that uses the server and the prefix of `[exchange]`. With `also_full`, its memory may be full, so that
+    it refuses most writes. Raises `ConfigError` if the server can't be used,
     and `Refused` if it knows no such crawl, or fails."""
-    async with server_of(loaded, only_reads=only_reads) as client:
+    async with server_of(loaded, also_full=also_full) as client:
         generation = await generation_at(client, loaded)
         if generation is None:
             raise _unknown(loaded)
@@ -84,9 +84,9 @@ async def reached(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def server_of(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[Any]:
+async def server_of(loaded: Loaded, *, also_full: bool = False) -> AsyncIterator[Any]:
     """A client of the server. Raises `ConfigError` if it can't be used, and `Refused` if it fails later."""
-    async with checked_redis(loaded, only_reads=only_reads) as client:
+    async with checked_redis(loaded, also_full=also_full) as client:
         from redis.exceptions import RedisClusterException, RedisError  # noqa: PLC0415 - as above
 
         try:

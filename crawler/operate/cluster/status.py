@@ -16,7 +16,7 @@ from crawler.parts.exchange.redis_connection import keys_of
 
 async def read_status(loaded: Loaded) -> ClusterStatus:
     """The crawl that `[exchange]` names. Raises `ConfigError` and `Refused`."""
-    async with reached(loaded, only_reads=True) as there:
+    async with reached(loaded, also_full=True) as there:
         cluster: Cluster = await there.register.read()
         prefix = f"{loaded.config.exchange.prefix}:{cluster.identity.generation}"
         under_way = await _under_way(there.client, prefix, cluster.identity.parts)

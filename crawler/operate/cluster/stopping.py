@@ -12,7 +12,7 @@ from crawler.operate.cluster.reaching import reached
 async def stop_cluster(loaded: Loaded, *, now: bool) -> ClusterStopping:
     """Let all machines finish what is in flight, or drop it, and end. Each obeys as soon as it reads the register.
     Raises `ConfigError` and `Refused`."""
-    async with reached(loaded) as found:
+    async with reached(loaded, also_full=True) as found:
         cluster = await found.register.read()
         await found.register.end(EndingMark(mark=secrets.token_hex(8), ending=Ending.SIGNAL, now=now))
     held = [state for state in cluster.parts if state.lease is not None]

@@ -77,9 +77,9 @@ def redis_server(loaded: Loaded) -> Server:
 
 
 @asynccontextmanager
-async def checked_redis(loaded: Loaded, *, only_reads: bool = False) -> AsyncIterator[Any]:
+async def checked_redis(loaded: Loaded, *, also_full: bool = False) -> AsyncIterator[Any]:
     """A client (`crawler.redis.client.Client`) of the server that `[exchange]` names, for keys that begin with
-    `{PREFIX:`. One that `only_reads` gets a server that refuses writes, too. Raises `ConfigError`, and its kinds
+    `{PREFIX:`. With `also_full`, a server will do that refuses writes. Raises `ConfigError`, and its kinds
     `ServerUnusable` and `ServerAway` if the server can't be used now."""
     try:
         from crawler.redis.checks import ServerGone, ServerRefused, checked  # noqa: PLC0415 - an extra, which may not be installed
@@ -90,7 +90,7 @@ async def checked_redis(loaded: Loaded, *, only_reads: bool = False) -> AsyncIte
     server, reaching = redis_server(loaded), AsyncExitStack()
     try:
         prefix = loaded.config.exchange.prefix
-        client = await reaching.enter_async_context(checked(server, prefix=prefix, only_reads=only_reads))
+        client = await reaching.enter_async_context(checked(server, prefix=prefix, also_full=also_full))
     except ServerRefused as error:
         kind = ServerAway if isinstance(error, ServerGone) else ServerUnusable
         raise kind([loaded.problem("exchange.url", str(error))]) from error

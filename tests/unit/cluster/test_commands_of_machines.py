@@ -98,7 +98,7 @@ def test_the_directory_of_a_machine_names_the_server_and_settings_say_how_to_rea
         assert_told(ended, USAGE, "no-password")
 
 
-def test_the_status_of_a_crawl_can_be_read_while_the_memory_of_redis_is_full(tmp_path: Path) -> None:
+def test_a_crawl_can_be_stopped_and_its_status_read_while_the_memory_of_redis_is_full(tmp_path: Path) -> None:
     site = tmp_path / "site.toml"
     site.write_text('[crawl]\nseeds = ["http://a.test/"]\n')
     with running_redis() as server:
@@ -106,7 +106,10 @@ def test_the_status_of_a_crawl_can_be_read_while_the_memory_of_redis_is_full(tmp
         with redis.Redis.from_url(server.url) as client:
             client.config_set("maxmemory", 1)
         assert "not made yet" in command_here("cluster", "status", "--url", server.url).out
-        assert_told(command_here("cluster", "stop", "--url", server.url), USAGE, "maxmemory")
+        stopped = command_here("cluster", "stop", "--url", server.url)
+        assert_told(stopped, COMPLETE)
+        assert "No machine runs a part" in stopped.out
+        assert "it was stopped" in command_here("cluster", "status", "--url", server.url).out
 
 
 def test_a_machine_goes_on_with_the_server_and_the_prefix_of_its_crawl(tmp_path: Path) -> None:
