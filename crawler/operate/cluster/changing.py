@@ -132,7 +132,9 @@ class _RegisteredSettings:
 
     async def commit(self, prepared: Prepared) -> int:
         text = render_run(prepared.plan.recorded.lasting)
-        version = self._identity.configuration_version + 1
+        # Redis may have forgotten the last settings. Those of this machine would take the place of older ones.
+        known = (each.configuration_version for each in (self._identity, self._home.identity()))
+        version = max(known) + 1
         if not await self._register.replace_configuration(text, version):
             raise Refused("nothing was changed: others have just changed the settings; repeat the command", FAILED)
         with suppress(OSError):  # Redis has them; this machine learns them when it starts

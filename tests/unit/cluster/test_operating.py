@@ -16,6 +16,7 @@ from crawler.cluster.notes import read_note
 from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import Agent, Denied, EndingMark, Granted, Identity
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import read_layout
 from crawler.operate.cluster.advice import advice_of
 from crawler.operate.cluster.forms import ClusterAdopted, ClusterMade, ClusterStatus
 from crawler.operate.opening import open_stored, stored_configuration
@@ -402,3 +403,40 @@ def test_what_somebody_has_written_into_the_settings_of_a_machine_is_not_lost(si
     assert_told(command_here("reload", str(place)), FAILED, "nothing was changed", "Redis has newer settings than")
     assert file.read_text().endswith("# of mine\n")
     assert site.identity().configuration == before
+
+
+def test_settings_that_redis_has_forgotten_and_a_machine_has_not_keep_no_later_change_from_holding(site: Site) -> None:
+    site.init()
+    place = site.folder / "crawl"
+    older = site.identity()
+    with CrawlDirectory(place) as directory:
+        begin_machine(directory, older, url=site.server.url, prefix="onceover")
+    for number in (7, 8):
+        assert_told(command_here("set", str(place), f"fetch.concurrency={number}"), COMPLETE)
+
+    async def forget(register: Register) -> bool:
+        assert await register.remove() is None
+        return await register.create(older)
+
+    assert site.ask(forget)
+    assert_told(command_here("set", str(place), "limits.pages=9"), COMPLETE)
+    here = read_layout(place)
+    assert here is not None
+    assert here.cluster is not None
+    found = site.identity()
+    assert found.configuration_version == here.cluster.configuration_version > 3
+    assert "concurrency = 8" in found.configuration
+    assert "pages = 9" in found.configuration
+    assert (place / "crawl.toml").read_text() == found.configuration
+
+
+def test_a_change_on_a_machine_with_older_settings_keeps_the_newer_ones(site: Site) -> None:
+    site.init()
+    place = site.folder / "crawl"
+    with CrawlDirectory(place) as directory:
+        begin_machine(directory, site.identity(), url=site.server.url, prefix="onceover")
+    newer = re.sub(r"^concurrency = .*$", "concurrency = 7", (place / "crawl.toml").read_text(), flags=re.MULTILINE)
+    assert site.ask(lambda register: register.replace_configuration(newer, 2))
+    assert_told(command_here("set", str(place), "limits.pages=9"), COMPLETE)
+    assert "concurrency = 7" in site.identity().configuration
+    assert "pages = 9" in site.identity().configuration
