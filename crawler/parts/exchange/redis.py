@@ -64,6 +64,9 @@ class RedisExchange(Generic[_Message]):
         self._streams = Streams(server, prefix=prefix)
         self._number = number
         self._wire = wire
+        self._what_is_sent = (
+            "links to other parts" if isinstance(number, int) else f"messages of {number} to other machines"
+        )
         self._registration: int | None = None
         """None while Redis has none of this part."""
         self._connections: dict[tuple[Address, int], RedisConnection[_Message]] = {}
@@ -199,14 +202,14 @@ class RedisExchange(Generic[_Message]):
     def _begin_trouble(self, what: str) -> None:
         since = asyncio.get_running_loop().time()
         if self._trouble is None:
-            log.warning("links to other parts wait: %s", what)
+            log.warning("%s wait: %s", self._what_is_sent, what)
         else:
             since = self._trouble[1]
         self._trouble = what, since
 
     def _end_trouble(self) -> None:
         if self._trouble is not None:
-            log.info("links to other parts go on: Redis can be used again")
+            log.info("%s go on: Redis can be used again", self._what_is_sent)
         self._trouble = None
 
     async def _read(self) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from random import Random
 
@@ -142,6 +142,25 @@ async def test_what_a_killed_process_leaves_in_redis_expires(server: RedisServer
                 assert 0 < registration <= stream <= 10_000
     finally:
         await streams.disconnect()
+
+
+async def test_machines_do_not_call_their_messages_links_nor_say_twice_that_they_wait(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "crawler.parts.exchange.redis")
+    with running_redis() as server:
+        reached = Server(url=server.url)
+        async with (
+            aclosing(await RedisExchange.begin(reached, "coordinator", prefix="test", wire=LINKS)),
+            aclosing(await RedisExchange.begin(reached, "agent-a", prefix="test", wire=LINKS)),
+        ):
+            server.kill()
+            await until(lambda: len(caplog.messages) == 2)
+            await asyncio.to_thread(server.start)
+            await until(lambda: len(caplog.messages) == 4)
+    told = {message.partition(":")[0] for message in caplog.messages}
+    names = ("coordinator", "agent-a")
+    assert told == {f"messages of {name} to other machines {how}" for name in names for how in ("wait", "go on")}
 
 
 async def test_it_is_told_why_links_wait_and_no_more_once_they_go_on(tmp_path: Path) -> None:
