@@ -230,6 +230,14 @@ async def test_what_a_crawl_would_not_have_is_asked_once_and_told_with_its_reaso
     assert targets == {"/robots.txt": 2, "/busy": 1, "/gone": 1, "/round": 1, "/trip": 1, "/out": 1}
 
 
+async def test_a_robots_txt_that_failed_counts_as_asked_also_after_it_might_be_asked_again(tmp_path: Path) -> None:
+    async with raw_server(lambda _: [page(b"", status=b"503 Service Unavailable")]) as server:
+        again = "[frontier]\nretry_delay_s = 0\nretry_max_delay_s = 0\n"
+        file = configuration(tmp_path, seeds=["http://a.test/"], port=server.port, more=again)
+        (found,) = await try_in_process(file, "http://a.test/")
+    assert (found.hops[0].robots, asked(server)) == ("unreachable", ["/robots.txt"])
+
+
 async def test_a_host_outside_its_hours_is_not_asked_and_not_waited_for(tmp_path: Path) -> None:
     async with raw_server(scripted({"/": [page(b"")]})) as server:
         now = datetime.now(UTC)

@@ -11,11 +11,11 @@ import msgspec
 
 from config import Config, Loaded, Site
 from crawler.disk.directory import CrawlDirectory
-from crawler.library.trial.findings import Findings
+from crawler.library.trial.findings import Finding, Findings
 from crawler.library.trial.forms import Hop, Tried, TriedLink
 from crawler.library.trial.frontier import TrialFrontier
 from crawler.operate.refused import Refused
-from crawler.page import LinkKind, PageRecord
+from crawler.page import REFUSALS, ROBOTS_FAILURES, LinkKind, PageRecord
 from crawler.progress import ReadStatus
 from crawler.url.urls import origin_of
 from crawler.wiring.additions import Additions
@@ -152,7 +152,7 @@ class _Summing:
         robots = self._crawl.robots
         return Hop(
             url=url.url,
-            robots=await self._robots(url.url),
+            robots=await self._robots(url.url) or _failure_of_robots(found),
             crawl_delay_s=robots.crawl_delay(url.url),
             protocol=None if found is None else found.protocol,
             request_headers=[] if found is None else list(found.request_headers),
@@ -200,6 +200,13 @@ class _Summing:
     def _sitemaps(self, chain: Sequence[CrawlUrl]) -> list[str]:
         places = dict.fromkeys(f"{origin_of(each.url)}/robots.txt" for each in chain)
         return [each.url for place in places for each in self._frontier.found.get(place, ())]
+
+
+def _failure_of_robots(found: Finding | None) -> str | None:
+    """Why robots.txt could not be fetched, by what became of the URL: after a failure it soon counts as unknown again,
+    and else only after a day."""
+    reason = None if found is None else found.record.reason
+    return reason if reason == "unreachable" or reason in ROBOTS_FAILURES or reason in REFUSALS else None
 
 
 def _is_page(record: PageRecord) -> bool:
