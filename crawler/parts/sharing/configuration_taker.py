@@ -68,29 +68,34 @@ class ConfigurationTaker:
         self._gate = gate
         self._has_entered = False
         self._send: Send | None = None
-        self._messages: asyncio.Queue[Judge | Adopt | Drop] = asyncio.Queue()
-        """A few at most, as the supervisor makes one change at a time."""
+        self._messages: asyncio.Queue[tuple[Judge | Adopt | Drop, Send | None]] = asyncio.Queue()
+        """Each with who gets the answer. A few at most, as the supervisor makes one change at a time."""
 
     def connect(self, send: Send, /) -> None:
         self._send = send
 
     def receive(self, message: Judge | Adopt | Drop, /) -> None:
-        self._messages.put_nowait(message)
+        self._messages.put_nowait((message, self._send))
 
     def disconnect(self) -> None:
-        """What was judged stays: nobody can know whether other parts adopt it."""
+        """What was judged stays: nobody can know whether other parts adopt it. Nobody waits for a question any more."""
         self._send = None
+        for _ in range(self._messages.qsize()):
+            message, send = self._messages.get_nowait()
+            if not isinstance(message, Judge):
+                self._messages.put_nowait((message, send))
         self._leave()
 
     async def run(self) -> None:
         while True:
-            match await self._messages.get():
+            message, send = await self._messages.get()
+            match message:
                 case Judge(ticket=ticket, configuration=configuration):
-                    self._answer(Judged(ticket, await self._judge(configuration)))
+                    self._answer(Judged(ticket, await self._judge(configuration)), send)
                 case Adopt(ticket=ticket):
                     new_seeds = await self._part.adopt()
                     self._leave()
-                    self._answer(Adopted(ticket, new_seeds))
+                    self._answer(Adopted(ticket, new_seeds), send)
                 case Drop():
                     self._part.drop()
                     self._leave()
@@ -104,6 +109,7 @@ class ConfigurationTaker:
             self._has_entered = False
             self._gate.leave()
 
-    def _answer(self, message: Judged | Adopted) -> None:
-        if self._send is not None:
-            self._send(message)
+    def _answer(self, message: Judged | Adopted, send: Send | None) -> None:
+        """Another supervisor that decides by now may have given the same ticket."""
+        if send is not None and send is self._send:
+            send(message)

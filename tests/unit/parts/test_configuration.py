@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
 
+import msgspec
 import pytest
 
 from crawler.parts.agreement import Agreement, Difference
 from crawler.parts.ending import Gate
 from crawler.parts.line.services import SupervisorServices
 from crawler.parts.sharing.configuration_giver import ANSWER_S, ConfigurationGiver
-from crawler.parts.sharing.configuration_taker import ConfigurationTaker
+from crawler.parts.sharing.configuration_taker import Adopt, Adopted, ConfigurationTaker, Judge, Judged
 from crawler.supervise.coordination.openings import Openings
 from crawler.testing.loops import in_virtual_time, run_in_virtual_time
 from tests.unit.parts.sharing import Wire
@@ -234,6 +235,32 @@ async def test_a_process_that_was_not_asked_to_judge_is_not_asked_to_adopt() -> 
         answers = await crawl.giver.adopt(told.append)
         assert (list(answers.given), answers.silent, told) == ([0], [], [0])
         assert [life.holds for life in crawl.lives if life is not None] == ["1", "0"]
+
+
+@in_virtual_time
+async def test_a_question_of_a_coordinator_that_is_gone_is_not_answered_to_the_next_nor_keeps_the_part_busy() -> None:
+    async with crawl_in(1) as crawl:
+        life = crawl.lives[0]
+        assert life is not None
+        gate, answers = Gate(), list[msgspec.Struct]()
+        taker = ConfigurationTaker(life, gate)
+        taker.connect(answers.append)
+        obeying = asyncio.create_task(taker.run())
+        # One question waits to be read when the line ends, and another one is being judged.
+        for is_judged in (False, True):
+            taker.receive(Judge(1, "of the first"))
+            if is_judged:
+                await asyncio.sleep(0)
+            taker.disconnect()
+            taker.connect(answers.append)
+            await asyncio.sleep(1)
+            assert (answers, gate.adding) == ([], 0)
+        taker.receive(Judge(1, "of the next"))
+        taker.receive(Adopt(2))
+        await asyncio.sleep(2)
+        assert (answers, gate.adding, life.holds) == ([Judged(1, None), Adopted(2, 1)], 0, "of the next")
+        obeying.cancel()
+        await asyncio.wait({obeying})
 
 
 @in_virtual_time
