@@ -145,26 +145,26 @@ class Tokens:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         lock = os.open(self._folder / "tokens.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
         try:
-            self._give_to_daemon(self._folder, lock)
+            if (owner := self._user_of_daemon()) is not None:
+                # Where that user has put a link, nothing that it leads to changes hands.
+                os.lchown(self._folder, *owner)
+                os.fchown(lock, *owner)
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield self._others()
         finally:
             os.close(lock)
 
     def _save(self, tokens: list[Token]) -> None:
-        replace_file(self._path, msgspec.json.format(msgspec.json.encode(tokens)), mode=_MODE)
-        self._give_to_daemon(self._path)
+        content = msgspec.json.format(msgspec.json.encode(tokens))
+        replace_file(self._path, content, mode=_MODE, owner=self._user_of_daemon())
 
-    def _give_to_daemon(self, *files: Path | int) -> None:
-        """Let the owner of the folder have these files if root has made them: the daemon runs as that user. Where that
-        user has put a link, nothing that it leads to changes hands."""
-        if os.geteuid() == 0:
-            home = self.owner_path.parent.stat()
-            for file in files:
-                if isinstance(file, int):
-                    os.fchown(file, home.st_uid, home.st_gid)
-                else:
-                    os.lchown(file, home.st_uid, home.st_gid)
+    def _user_of_daemon(self) -> tuple[int, int] | None:
+        """The owner of the folder and its group, who get what root makes: the daemon runs as that user. None if this is
+        not root."""
+        if os.geteuid() != 0:
+            return None
+        home = self.owner_path.parent.stat()
+        return home.st_uid, home.st_gid
 
 
 def _read_private(path: Path, *, then: str) -> bytes | None:

@@ -81,6 +81,24 @@ def test_tokens_that_root_adds_can_be_read_by_the_daemon_of_another_user(tmp_pat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can work for another user")
+def test_the_daemon_can_read_its_tokens_also_if_root_is_killed_while_it_adds_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.chown(tmp_path, 4711, 4712)
+    replace = Path.replace
+
+    def die_then(path: Path, target: Path) -> None:
+        replace(path, target)
+        raise SystemExit
+
+    monkeypatch.setattr(Path, "replace", die_then)
+    with pytest.raises(SystemExit):
+        Tokens(tmp_path).add("ci", Rights.READ)
+    file = (tmp_path / "daemon" / "tokens.json").stat()
+    assert (file.st_uid, file.st_gid) == (4711, 4712)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can work for another user")
 def test_nothing_changes_hands_to_which_a_link_leads(tmp_path: Path) -> None:
     home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "file"
     home.mkdir()
