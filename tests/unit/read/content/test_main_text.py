@@ -40,6 +40,25 @@ def test_the_main_text_is_read_without_navigation_and_footer() -> None:
     assert found.troubles == ()
 
 
+@pytest.mark.parametrize("tag", ["main", "div role=main"])
+def test_a_manual_is_read_whole_and_not_one_entry_of_it(tag: str) -> None:
+    entries = [f"<dl><dt>f{number}()<dd><p>Entry {number}. {SENTENCES[: 80 + number]}</dl>" for number in range(20)]
+    longest = f"<dl><dt>walk()<dd><p>Walks. {SENTENCES}<p>{SENTENCES}<pre>for each in walk(): pass</pre></dl>"
+    found = read(f"<nav><a href=/>Home</a></nav><{tag}>{''.join(entries)}{longest}</{tag.partition(' ')[0]}><p>Imprint")
+    assert found.text is not None
+    assert [number for number in range(20) if f"Entry {number}." not in found.text] == []
+    assert "Walks." in found.text
+    assert "Imprint" not in found.text
+
+
+def test_lists_of_links_around_an_article_are_left_out_although_the_page_calls_them_main() -> None:
+    links = "".join(f"<li><a href=/{number}>Another piece of news, number {number}</a>" for number in range(200))
+    found = read(f"<main><article><p>{SENTENCES}<p>{SENTENCES}<p>{SENTENCES}</article><ul>{links}</ul></main>")
+    assert found.text is not None
+    assert "Another piece" not in found.text
+    assert found.text.count("It was a bright cold day in April") == 9
+
+
 def test_only_what_is_wanted_is_read() -> None:
     assert read(ARTICLE.format(""), Wanted(markdown=True)).text is None
     assert read(ARTICLE.format(""), Wanted(text=True)).markdown is None
