@@ -95,6 +95,19 @@ def test_each_page_with_a_dead_link_is_listed_through_redirects_too(tmp_path: Pa
     ]
 
 
+def test_a_sitemap_that_an_index_names_is_dead_where_one_that_was_guessed_is_not(tmp_path: Path) -> None:
+    index, named = "http://a.test/index.xml", "http://a.test/named.xml"
+    details = [{"url": named, "kind": "sitemap"}, {"url": "http://a.test/maybe", "kind": "speculative"}]
+    directory = written(
+        tmp_path / "records",
+        record(1, "/index.xml", kind="sitemap", link_details=details),
+        record(2, "/named.xml", status=404, kind="sitemap", via="http://a.test/robots.txt"),
+        record(3, "/sitemap.xml", status=404, kind="sitemap", via="http://a.test/robots.txt"),
+        record(4, "/maybe", status=404, kind="speculative", via=index),
+    )
+    assert dead_links(directory) == [("/named.xml", None, 404, "/index.xml")]
+
+
 def test_a_redirect_without_a_location_is_dead(tmp_path: Path) -> None:
     directory = written(
         tmp_path / "records",

@@ -20,7 +20,7 @@ _TABLES: Final = """
     CREATE TABLE revisited (page TEXT PRIMARY KEY, redirect TEXT) WITHOUT ROWID;
 """
 _GUESSED: Final = (LinkKind.SITEMAP, LinkKind.SPECULATIVE)
-"""Nobody has written a link to what the crawl has guessed."""
+"""What the crawl may have guessed. A sitemap that an index or a page names stands among their links, too."""
 _SIEVE_BITS: Final = 1 << 26
 
 
@@ -109,7 +109,7 @@ def _links_of(listed: Listed) -> set[tuple[str, str, str]]:
     return {
         (link.canonical or link.url, link.text or "", link.kind)
         for link in listed.link_details
-        if link.kind not in _GUESSED
+        if link.kind != LinkKind.SPECULATIVE
     }
 
 
