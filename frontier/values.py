@@ -230,7 +230,7 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     next_wake_why: str | None = None
     """Why that queue rests, if the release of its last lease gave a reason."""
     next_group: str | None = None
-    """The group that wakes next, if it wakes before any queue."""
+    """The group that wakes next, if it holds queues back and wakes before any queue."""
     next_visit_s: float | None = None
     """Seconds until a settled URL is visited again; None if none is, or nobody asks for it."""
     held_back_queues: int = 0

@@ -16,11 +16,11 @@ _STATES: Final[dict[QueueState, Literal["in-process", "ready"]]] = {IN_PROCESS: 
 def describe(counters: Counters, active: ActiveQueues) -> FrontierStats:
     """Needs no scan."""
     schedule = active.schedule
-    deadline = active.deadline()
+    deadline = active.deadline(idle_groups=False)
     queue = schedule.next_wake()
     waking = queue if queue is not None and queue.record.wake_at == deadline else None
     visit_ms = active.revisits.next_ms
-    group_wake = schedule.groups.next_wake()
+    group_wake = schedule.groups.next_wake() if schedule.held_back_count else None
     return FrontierStats(
         admitted=counters.admitted,
         pending=counters.pending,

@@ -92,9 +92,11 @@ class Served:
     def stats(self, counts: Mapping[str, int], next_due: float | None, *, paused: str | None) -> FrontierStats:
         """Where the URLs are; `counts` are those of the ledger, and `next_due` is when the next retry is due."""
         schedule, retired = self.schedule, sum(self._retired.values())
-        times = [at for at in (self.deadline(), next_due) if at is not None]
-        wake_at = min(times, default=None) if paused is None else None
-        queue, group = schedule.next_wake(), schedule.groups.next_wake()
+        queue = schedule.next_wake()
+        # A group that holds no queue back keeps nothing waiting.
+        group = schedule.groups.next_wake() if schedule.held_back_count else None
+        rests = (None if queue is None else queue.record.wake_at, None if group is None else group[0], next_due)
+        wake_at = min((at for at in rests if at is not None), default=None) if paused is None else None
         waking = queue if queue is not None and queue.record.wake_at == wake_at else None
         health = None if waking is None else waking.record.health
         ready, held_back, snoozed = schedule.ready_count, schedule.held_back_count, schedule.snoozed_count

@@ -275,8 +275,9 @@ class ActiveQueues:
             and not self.revisits.keeps_crawl_going(self.now())
         )
 
-    def deadline(self) -> float | None:
-        """When a queue or a group wakes next, or a postponed URL comes due; None if nothing does."""
+    def deadline(self, *, idle_groups: bool = True) -> float | None:
+        """When a queue or a group wakes next, or a postponed URL comes due; None if nothing does. Without
+        `idle_groups`, groups do not count while they hold no queue back."""
         if self.pauses:
             return None
         queue = self.schedule.next_wake()
@@ -285,7 +286,7 @@ class ActiveQueues:
         if queue is not None:
             times.append(queue.record.wake_at)
         group_wake = self.schedule.groups.next_wake()
-        if group_wake is not None:
+        if group_wake is not None and (idle_groups or self.schedule.held_back_count):
             times.append(group_wake[0])
         return min(times, default=None)
 

@@ -203,3 +203,12 @@ class GroupTests:
             frontier.begin_fetch(await next_lease(frontier), address=ONE)
             stats = frontier.describe()
             assert (stats.next_wake_s, stats.next_wake_key, stats.next_group) == (30.0, None, f"ip {ONE}")
+
+    @in_virtual_time
+    async def test_nothing_waits_for_an_address_that_holds_no_host_back(self, crawl: Crawl) -> None:
+        crawl.settings = limit_groups(ip=GroupLimit(at_once=1, rest_s=30.0))
+        async with crawl.opened() as frontier:
+            await frontier.add(pages(1, 1))
+            await frontier.retry(await begin_next(frontier), after_s=100, cooldown_s=0)
+            stats = frontier.describe()
+            assert (stats.held_back_queues, stats.next_wake_s, stats.next_group) == (0, 100, None)
