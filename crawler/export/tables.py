@@ -51,6 +51,8 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     complete_since: str | None = None
     """When an export had begun that was complete already."""
+    is_old: bool = False
+    """Whether the records are others by now than those of that export."""
 
 
 def is_file(to: Path, form: Format) -> bool:
@@ -152,7 +154,9 @@ class _Folder:
         else:
             self._check(manifest)
         if manifest.complete:
-            return Exported(files=len(manifest.files), rows=manifest.rows, complete_since=manifest.begun_at)
+            is_old = manifest.snapshot != take_snapshot(self._export.directory, self._export.part)
+            files, rows, begun_at = len(manifest.files), manifest.rows, manifest.begun_at
+            return Exported(files=files, rows=rows, complete_since=begun_at, is_old=is_old)
         manifest = self._go_on(manifest)
         write_manifest(self._path, msgspec.structs.replace(manifest, complete=True))
         return Exported(files=len(manifest.files), rows=manifest.rows)

@@ -262,7 +262,8 @@ def _setting(crawl: CrawlDirectory, section: str, name: str) -> object:
 
 def _report(made: Exported, to: Path, *, in_folder: bool) -> None:
     if made.complete_since is not None:
-        _tell(f"this export, begun {made.complete_since}, is complete; --overwrite begins anew")
+        older = ", and the crawl has other records by now" if made.is_old else ""
+        _tell(f"this export, begun {made.complete_since}, is complete{older}; --overwrite begins anew")
     files = f" in {number_of(made.files, 'file')}" if in_folder else ""
     say_result(f"{number_of(made.rows, 'row')}{files}: {to}")
 

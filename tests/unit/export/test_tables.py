@@ -256,8 +256,10 @@ def test_an_interrupted_export_keeps_its_files_and_goes_on_with_the_same_snapsho
         "_pages.export.json",
         *(f"pages-0000{each}.parquet" for each in range(4)),
     ]
-    assert "is complete; --overwrite begins anew" in run(crawl, "parquet", to, *options).stderr
+    again = run(crawl, "parquet", to, *options).stderr
+    assert "is complete, and the crawl has other records by now; --overwrite begins anew" in again
     assert run(crawl, "parquet", to, *options, "--overwrite").stdout == f"11 rows in 4 files: {to}\n"
+    assert "is complete; --overwrite begins anew" in run(crawl, "parquet", to, *options).stderr
 
 
 def test_an_export_refuses_what_would_mix_two_exports(tmp_path: Path) -> None:
