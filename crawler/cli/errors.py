@@ -27,10 +27,11 @@ from crawler.supervise.keeping import PartFailed
 from crawler.wiring.plugins.failures import PluginFailed
 from crawler.wiring.plugins.loading import PluginRefused
 from crawler.wiring.recovery.facts import NoRoom
+from crawler.write.descriptor import OutputDamaged
 from frontier import StoreFailed, StoreRefused
 from visited import DiskFull, KernelRefused
 
-_BROKEN = (DiskFull, StoreFailed, OSError, MemoryError)
+_BROKEN = (DiskFull, OutputDamaged, StoreFailed, OSError, MemoryError)
 
 
 class KnownError(msgspec.Struct, frozen=True):
@@ -62,7 +63,7 @@ def known_error(error: BaseException) -> KnownError | None:
             | TokenRefused()
         ):
             return KnownError(str(error), REFUSED)
-        case DiskFull() | StoreFailed() | OSError() | MemoryError():
+        case DiskFull() | OutputDamaged() | StoreFailed() | OSError() | MemoryError():
             return KnownError(error_text(error), FAILED, may_lack_output=True)
         case UnicodeEncodeError() if "\udc80" <= error.object[error.start] <= "\udcff":
             # So Python reads the bytes of names that are no text.

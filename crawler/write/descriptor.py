@@ -13,6 +13,10 @@ Need = Literal["directory"]
 FILES: Final = frozenset[Need]({"directory"})
 
 
+class OutputDamaged(ValueError):
+    """What a sink has written is damaged, so that it can't go on. No time mends that: the crawl ends."""
+
+
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """What any sink may use when it is made. Sinks ignore what does not concern them."""
 

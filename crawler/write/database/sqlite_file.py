@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from crawler.write.appending import Durability
 from crawler.write.database.rows import COLUMNS, Kind, Row
-from crawler.write.descriptor import Written
+from crawler.write.descriptor import OutputDamaged, Written
 
 FILE_NAME: Final = "pages.sqlite"
 VERSION: Final = 1
@@ -79,7 +79,7 @@ class SqliteFile:
         self._database = database
 
     def store(self, rows: Sequence[Row]) -> None:
-        """Store pages, all of them or none. Raises `OSError`, and ValueError once it is closed."""
+        """Store pages, all of them or none. Raises `OSError`, `OutputDamaged`, and ValueError once it is closed."""
         if self._database is None:
             raise ValueError(f"{self._path} is closed; a sink can't be written to after aclose()")
         linked = [row for row in rows if row.links is not None]
@@ -120,13 +120,13 @@ class SqliteFile:
 
     @contextmanager
     def _os_errors(self) -> Iterator[None]:
-        """A context in which errors of SQLite become those of the system, for which the crawl waits."""
+        """A context in which errors of SQLite become those of the system, for which the crawl waits, but a damaged file
+        raises `OutputDamaged`."""
         try:
             yield
         except sqlite3.DatabaseError as error:
-            code = _code(error)
-            if code in _WRONG_FILE and self._database is None:
-                raise ValueError(
+            if _code(error) in _WRONG_FILE:
+                raise OutputDamaged(
                     f"{self._path} can't be read: {error}. Restore a copy of it, or move it away: the sink then begins "
                     "another, and `onceover inspect DIR verify --repair` adds the pages until now from the records"
                 ) from error

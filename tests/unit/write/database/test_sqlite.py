@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from crawler.cli.errors import error_text
+from crawler.cli.errors import KnownError, error_text, known_error
 from crawler.page import LinkDetail
 from crawler.testing.disks import fill, mounted
 from crawler.testing.sink.pages import write, write_failure, write_unfetched
@@ -22,7 +22,7 @@ from crawler.write.database import sqlite_file
 from crawler.write.database.rows import COLUMNS, RowOptions, row_of
 from crawler.write.database.sqlite import SqliteSink
 from crawler.write.database.sqlite_file import FILE_NAME, read_rows, read_written
-from crawler.write.descriptor import Parameters
+from crawler.write.descriptor import OutputDamaged, Parameters
 from tests.unit.write.database.samples import named, rich_page
 
 
@@ -178,6 +178,21 @@ def test_a_file_that_is_no_database_is_refused_with_what_to_do(tmp_path: Path) -
     with pytest.raises(ValueError, match=r"pages\.sqlite can't be read.*move it away"):
         open_sink(tmp_path)
     assert (tmp_path / FILE_NAME).read_text().startswith("no database")
+
+
+async def test_damage_that_a_write_meets_is_told_with_what_to_do_and_not_waited_for(tmp_path: Path) -> None:
+    sink = open_sink(tmp_path)
+    for number in range(1, 20):
+        await write(sink, number)
+    await sink.aclose()
+    path = tmp_path / FILE_NAME
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes()[:4096] + b"\xff" * (size - 4096))
+    sink = open_sink(tmp_path)
+    with pytest.raises(OutputDamaged, match=r"pages\.sqlite can't be read: .*malformed.*move it away") as raised:
+        await write(sink, 200)
+    await sink.aclose()
+    assert known_error(ExceptionGroup("of a crawl", [raised.value])) == KnownError(str(raised.value), 1, True)
 
 
 def make_folder(path: Path) -> None:
