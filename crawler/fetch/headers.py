@@ -1,5 +1,6 @@
 """Makes the headers of a request, and says which of them are recorded."""
 
+import re
 from collections.abc import Mapping
 
 from crawler.fetch.coding import ACCEPTED
@@ -8,6 +9,8 @@ from crawler.page import Request
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _FRAMING_HEADERS = frozenset({"host", "connection", "content-length", "transfer-encoding", "accept-encoding"})
+
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 _OURS = {
     name.lower(): name
@@ -71,9 +74,11 @@ def _headers_by_fields(request: Request) -> dict[str, str]:
 
 
 def _as_received(validator: str | None) -> str | None:
-    """A validator, which `Response.header` has decoded as Latin-1, as the client writes it; None if it is not UTF-8:
-    the client writes nothing else, and no server would know it again."""
-    if validator is None or validator.isascii():
+    """A validator, which `Response.header` has decoded as Latin-1, as the client writes it; None if it is not UTF-8, or
+    has control characters: the client writes nothing else, and no server would know it again."""
+    if validator is None or _CONTROL.search(validator):
+        return None
+    if validator.isascii():
         return validator
     try:
         return validator.encode("latin-1").decode("utf-8")

@@ -155,7 +155,7 @@ async def test_octets_of_a_location_that_are_not_utf_8_are_asked_for_as_they_are
     assert answered.location == read
 
 
-@pytest.mark.parametrize(("etag", "is_sent"), [('"ä☃"'.encode(), True), (b'"\xe4"', False)])
+@pytest.mark.parametrize(("etag", "is_sent"), [('"ä☃"'.encode(), True), (b'"\xe4"', False), (b'"\x01"', False)])
 async def test_a_validator_is_sent_back_byte_for_byte_or_not_at_all(etag: bytes, is_sent: bool) -> None:
     async with raw_server({"/": [page(b"x", b"ETag: " + etag)]}) as server:
         fetcher = http_fetcher(allow_private=True)
