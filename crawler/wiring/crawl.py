@@ -271,6 +271,7 @@ def check_configuration(loaded: Loaded) -> None:
         processing.extractor,
         processing.check_sinks,
         fetching.routes,
+        fetching.check_authorities,
         signing.check,
         lambda _: [fetching.response_policy(each) for each in (loaded, *Sites(loaded).alone())],
         rendering.check,

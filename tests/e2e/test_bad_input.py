@@ -86,8 +86,16 @@ def test_all_that_is_wrong_with_a_configuration_is_told_at_once_and_nothing_is_m
         ('seeds = ["https://perhaps.org/"]', ["fetch.user_agent", "perhaps.org", "add your own"]),
         ('seeds = ["http://a.test/"]\n[scope]\nexclude = ["("]', ["c.toml:4: scope.exclude", "'('", "RE2"]),
         ('seeds = ["http://a.test/"]\n[urls]\nrules = ["sort-querys"]', ["c.toml:4: urls.rules", "sort-query"]),
+        (
+            'seeds = ["http://a.test/"]\n[fetch]\nauthorities = ["none.pem"]',
+            ["c.toml:4: fetch.authorities: no certificates in PEM can be read from", "none.pem", "No such file"],
+        ),
+        (
+            'seeds = ["http://a.test/"]\n[fetch]\nauthorities = ["empty.txt"]',
+            ["c.toml:4: fetch.authorities: no certificates in PEM can be read from", "empty.txt"],
+        ),
     ],
-    ids=["seeds", "none", "empty file", "no contact", "pattern", "rule"],
+    ids=["seeds", "none", "empty file", "no contact", "pattern", "rule", "no authorities", "no certificates"],
 )
 def test_what_only_the_parts_can_judge_is_refused_before_anything_is_made(
     tmp_path: Path, lines: str, words: list[str]

@@ -13,6 +13,7 @@ from crawler.fetch.connect.lookup.dns import DnsResolver
 from crawler.fetch.connect.names import SystemResolver
 from crawler.fetch.connect.network import Network, connections_for
 from crawler.fetch.connect.routes import BadRoute, Routes
+from crawler.fetch.connect.tls.contexts import tls_context
 from crawler.fetch.cookies import Cookies
 from crawler.fetch.descriptor import Descriptor, Parameters
 from crawler.fetch.headers import default_headers
@@ -77,6 +78,13 @@ def fetcher(
         may_ask=_may_ask(fetch),
         allows_port=allows_port,
     )
+
+
+def check_authorities(loaded: Loaded) -> None:
+    """Check that the certificates of authorities can be read. Raises `ConfigError`."""
+    if authorities := loaded.config.fetch.authorities:
+        with loaded.refusing("fetch.authorities"):
+            tls_context(authorities=authorities)
 
 
 def chosen_fetcher(loaded: Loaded, http: HttpFetcher, *, before_request: Callable[[], object] | None) -> Fetcher:
