@@ -43,8 +43,10 @@ def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:
     """Log versions, and each setting that differs from its default."""
     how, ours, python = "resumed" if resumed else "begun", __version__, platform.python_version()
     fields = {"resumed": resumed, "directory": directory, "version": ours, "python": python}
+    # `platform.platform()` would run a program to find out more.
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
     text = "%s in %s: onceover %s, Python %s, %s"
-    log.info(text, how, directory, ours, python, platform.platform(), extra={"fields": fields})
+    log.info(text, how, directory, ours, python, system, extra={"fields": fields})
     for setting in non_defaults(config):
         log.info("set: %s", setting)
 

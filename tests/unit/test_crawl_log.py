@@ -35,6 +35,8 @@ def test_a_crawl_begins_with_its_version_and_what_was_set(caplog: pytest.LogCapt
     log_beginning(load(None, overrides=overrides, environ={}).config, "crawls/a", resumed=True)
     begun, *settings = caplog.messages
     assert begun.startswith("resumed in crawls/a: onceover ")
+    system = os.uname()
+    assert begun.endswith(f", {system.sysname} {system.release} {system.machine}")  # not what a program says of it
     assert 'set: crawl.seeds = ["https://a.test/"]' in settings
     assert "set: politeness.min_delay_s = 2.5" in settings
     assert not any("timeout_s" in line for line in settings)  # that is the default
