@@ -213,7 +213,9 @@ def _why_not(text: str, problem: BadUrl, *, max_length: int) -> str:
 
 def join(base: str, href: str, /) -> str | None:
     """The absolute http or https URL of an href, with its fragment, as a browser reads it; None if there is none."""
-    if found := join_plain(href, base_of(base)):
+    # An absolute href needs no base, and most canonical links are absolute.
+    known = None if href.startswith(("http://", "https://")) else base_of(base)
+    if found := join_plain(href, known):
         origin, path, _ = found
         return f"{origin.text}{path}"
     try:
