@@ -246,7 +246,9 @@ def domain_of(url: str, /) -> str:
 
 def origin_of(url: str, /) -> str:
     """Scheme, host and port of a serialised http or https URL, as `https://example.org:8443`."""
-    return f"{url[: url.index(':')]}://{_authority(url)}"
+    slash = url.find("/", 8)  # the third: `https://` has eight characters, and so has `http://` with a short host
+    origin = url if slash < 0 else url[:slash]
+    return origin if "@" not in origin else f"{url.partition(':')[0]}://{origin.rpartition('@')[2]}"
 
 
 def site_of(url: str, /) -> str:

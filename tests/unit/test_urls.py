@@ -491,6 +491,7 @@ def test_host_and_origin_of_a_serialised_url() -> None:
     # A visited set is given any text.
     assert [host_of(text) for text in ("", "a", "/b/c", "http:")] == [""] * 4
     assert origin_of("https://user:pw@www.example.org:8443/a") == "https://www.example.org:8443"
+    assert origin_of("http://user:p@a/b@c/") == origin_of("http://a") == "http://a"
 
 
 def test_joining_keeps_the_fragment_and_refuses_other_schemes() -> None:
