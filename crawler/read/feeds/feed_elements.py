@@ -1,6 +1,5 @@
 """Reads the elements of RSS and Atom feeds."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import lxml.etree
@@ -12,49 +11,49 @@ from crawler.read.feeds.xml_elements import local_name, text_of
 _RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 
 
-def feed_links(element: lxml.etree._Element, name: str, /) -> Iterator[Link]:
-    """Links of a complete element of a feed. `name` is its local name."""
+def feed_link(element: lxml.etree._Element, name: str, /) -> Link | None:
+    """The link of a complete element of a feed. `name` is its local name."""
     match name:
         case "link":
             href = element.get("href")
             if href is None:
-                yield from link_to(text_of(element), LinkKind.FEED)
-                return
+                return link_to(text_of(element), LinkKind.FEED)
             rel = (element.get("rel") or "alternate").lower()
             if rel in ("hub", "edit", "edit-media", "replies-edit", "search"):
-                return
-            yield from link_to(href, LinkKind.EMBED if rel == "enclosure" else LinkKind.FEED, rel=rel)
+                return None
+            return link_to(href, LinkKind.EMBED if rel == "enclosure" else LinkKind.FEED, rel=rel)
         case "enclosure" | "content" | "thumbnail" if (url := element.get("url")) is not None:
-            yield from link_to(url, LinkKind.EMBED)
+            return link_to(url, LinkKind.EMBED)
         case "image" if (href := element.get("href") or _of_rdf(element, "resource")) is not None:
-            yield from link_to(href, LinkKind.EMBED)
+            return link_to(href, LinkKind.EMBED)
         case "icon" | "logo":
-            yield from link_to(text_of(element), LinkKind.EMBED)
+            return link_to(text_of(element), LinkKind.EMBED)
         case "player" if (url := element.get("url")) is not None:
-            yield from link_to(url, LinkKind.FRAME)
+            return link_to(url, LinkKind.FRAME)
         case "source" if (url := element.get("url")) is not None:
-            yield from link_to(url, LinkKind.FEED)
+            return link_to(url, LinkKind.FEED)
         case "uri" if (parent := element.getparent()) is not None and local_name(parent) in ("author", "contributor"):
-            yield from link_to(text_of(element), LinkKind.FEED)
+            return link_to(text_of(element), LinkKind.FEED)
         case "content" if (src := element.get("src")) is not None:
-            yield from link_to(src, LinkKind.FEED)
+            return link_to(src, LinkKind.FEED)
         case "url" if (parent := element.getparent()) is not None and local_name(parent) == "image":
-            yield from link_to(text_of(element), LinkKind.EMBED)
+            return link_to(text_of(element), LinkKind.EMBED)
         case "guid" if _is_link(element):
-            yield from _guid_link(element)
+            return _guid_link(element)
         case "item":
             # Without a link, the identifier is all there is, even if it claims not to be a link.
             children = {local_name(child): child for child in element}
             if "link" in children:
-                return
-            if (guid := children.get("guid")) is not None and not _is_link(guid):
-                yield from _guid_link(guid)
-            elif guid is None:
-                yield from link_to(_of_rdf(element, "about"), LinkKind.FEED)
+                return None
+            guid = children.get("guid")
+            if guid is None:
+                return link_to(_of_rdf(element, "about"), LinkKind.FEED)
+            return None if _is_link(guid) else _guid_link(guid)
         case "li":
-            yield from link_to(_of_rdf(element, "resource"), LinkKind.FEED)
+            return link_to(_of_rdf(element, "resource"), LinkKind.FEED)
         case "comments" | "commentrss":
-            yield from link_to(text_of(element), LinkKind.FEED)
+            return link_to(text_of(element), LinkKind.FEED)
+    return None
 
 
 def _of_rdf(element: lxml.etree._Element, name: str) -> str | None:
@@ -66,7 +65,6 @@ def _is_link(guid: lxml.etree._Element) -> bool:
     return (guid.get("isPermaLink") or "true").lower() == "true"
 
 
-def _guid_link(guid: lxml.etree._Element) -> Iterator[Link]:
+def _guid_link(guid: lxml.etree._Element) -> Link | None:
     text = (guid.text or "").strip()
-    if text.startswith(("http://", "https://")):
-        yield from link_to(text, LinkKind.FEED)
+    return link_to(text, LinkKind.FEED) if text.startswith(("http://", "https://")) else None

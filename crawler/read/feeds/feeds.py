@@ -6,6 +6,7 @@ The parser loads nothing from elsewhere.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Final, cast
 
@@ -13,9 +14,9 @@ import lxml.etree
 import msgspec
 
 from crawler.page import CHANGE_FREQUENCIES, Link, LinkKind
-from crawler.read.feeds.feed_elements import feed_links
+from crawler.read.feeds.feed_elements import feed_link
 from crawler.read.feeds.json_feed import ReadHtml
-from crawler.read.feeds.sitemap_elements import sitemap_links
+from crawler.read.feeds.sitemap_elements import sitemap_link
 from crawler.read.feeds.sitemaps import (
     MAX_DATE_CHARACTERS,
     MAX_LINKS,
@@ -47,8 +48,8 @@ _DATES: Final = ("lastmod", "updated", "modified", "pubdate", "published", "issu
 _HINTS: Final = frozenset({"changefreq", *_DATES})
 _HTML: Final = frozenset({"encoded", "description", "content", "summary"})
 
-Reader = Callable[[lxml.etree._Element, str], Iterator[Link]]
-"""Finds the links of a complete element with that local name."""
+Reader = Callable[[lxml.etree._Element, str], Link | None]
+"""Finds the link of a complete element with that local name."""
 
 
 def xml_links(pieces: Iterable[bytes], /, *, url: str = "", read_html: ReadHtml | None = None) -> Listing:
@@ -159,7 +160,8 @@ class _XmlReader:
             if self._entry_depth is None:
                 self._entry_depth = self._depth
             self._held_before[self._depth] = self._held - own
-        self._bases.begin(element)
+        if own > 1:
+            self._bases.begin(element)
         return None
 
     def _end(self, element: lxml.etree._Element) -> str | None:
@@ -169,13 +171,15 @@ class _XmlReader:
         name = local_name(element)
         if name == "document" and element.tag == name:
             return None
-        links, read_bytes, found = self.links, self._document.read_bytes, self._reader(element, name)
-        links.extend(self._bases.resolve(found, read_bytes=read_bytes) if self._bases.are_open else found)
+        links, bases, link = self.links, self._bases, self._reader(element, name)
+        if link is not None:
+            links.extend(bases.resolve([link], read_bytes=self._document.read_bytes) if bases.open else [link])
         if name in _FEED_ENTRIES and self._read_html is not None:
-            for html, base in _html_of(element, self._bases):
+            for html, base in _html_of(element, bases):
                 within = self._read_html(html, base or self._url)
-                links.extend(self._bases.resolve(within, read_bytes=read_bytes, base=base))
-        self._bases.end(element)
+                links.extend(bases.resolve(within, read_bytes=self._document.read_bytes, base=base))
+        if bases.open:
+            bases.end(element)
         if len(links) > MAX_LINKS_AND_EXTENSIONS:
             del links[MAX_LINKS_AND_EXTENSIONS:]
             return f"names more than {MAX_LINKS_AND_EXTENSIONS} URLs; the rest is not read"
@@ -269,10 +273,5 @@ def _free(entry: lxml.etree._Element) -> None:
 
 def _readers(url: str) -> dict[str, Reader]:
     """Readers by the local name of the root. Name spaces do not count, because many documents get them wrong."""
-    add_scheme = scheme_adder(url)
-
-    def read_sitemap(element: lxml.etree._Element, name: str) -> Iterator[Link]:
-        return sitemap_links(element, name, add_scheme)
-
-    by_root: dict[str, Reader] = dict.fromkeys(_SITEMAP_ROOTS, read_sitemap)
-    return by_root | dict.fromkeys(("rss", "rdf", "feed"), feed_links)
+    by_root: dict[str, Reader] = dict.fromkeys(_SITEMAP_ROOTS, partial(sitemap_link, add_scheme=scheme_adder(url)))
+    return by_root | dict.fromkeys(("rss", "rdf", "feed"), feed_link)

@@ -74,5 +74,5 @@ def _of_authors(source: dict[str, Any]) -> Iterator[Link]:
 
 def _link(source: Any, name: str, kind: LinkKind) -> Iterator[Link]:
     href = source.get(name) if isinstance(source, dict) else None
-    if isinstance(href, str):
-        yield from link_to(href, kind)
+    if isinstance(href, str) and (link := link_to(href, kind)) is not None:
+        yield link

@@ -1,6 +1,6 @@
 """Reads the elements of a sitemap (https://www.sitemaps.org/protocol.html)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 import lxml.etree
@@ -12,9 +12,9 @@ from crawler.read.feeds.xml_elements import local_name, text_of
 _EXTENSIONS: Final = frozenset({"image", "video", "news"})
 
 
-def sitemap_links(element: lxml.etree._Element, name: str, add_scheme: Callable[[str], str], /) -> Iterator[Link]:
-    """Links of a complete element of a sitemap or a sitemap index. `name` is its local name; `add_scheme` completes its
-    URLs."""
+def sitemap_link(element: lxml.etree._Element, name: str, /, *, add_scheme: Callable[[str], str]) -> Link | None:
+    """The link of a complete element of a sitemap or a sitemap index. `name` is its local name; `add_scheme` completes
+    its URL."""
     match name:
         case "loc":
             parent = element.getparent()
@@ -23,13 +23,14 @@ def sitemap_links(element: lxml.etree._Element, name: str, add_scheme: Callable[
                 kind = LinkKind.SITEMAP
             else:
                 kind = LinkKind.EMBED if of in _EXTENSIONS else LinkKind.LISTED
-            yield from link_to(add_scheme(text_of(element)), kind)
+            return link_to(add_scheme(text_of(element)), kind)
         case "url" | "sitemap" if (text := (element.text or "").strip()).startswith(("http://", "https://")):
             # Some sitemaps omit the <loc>.
-            yield from link_to(text, LinkKind.SITEMAP if name == "sitemap" else LinkKind.LISTED)
+            return link_to(text, LinkKind.SITEMAP if name == "sitemap" else LinkKind.LISTED)
         case "content_loc" | "thumbnail_loc":
-            yield from link_to(text_of(element), LinkKind.EMBED)
+            return link_to(text_of(element), LinkKind.EMBED)
         case "player_loc":
-            yield from link_to(text_of(element), LinkKind.FRAME)
+            return link_to(text_of(element), LinkKind.FRAME)
         case "link":
-            yield from link_to(element.get("href"), LinkKind.ALTERNATE, rel=element.get("rel") or "")
+            return link_to(element.get("href"), LinkKind.ALTERNATE, rel=element.get("rel") or "")
+    return None

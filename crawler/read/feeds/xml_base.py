@@ -20,34 +20,30 @@ class Bases:
 
     def __init__(self, url: str, /) -> None:
         """`url` is that of the document; if it is empty, relative bases are ignored."""
+        self.open: list[tuple[lxml.etree._Element, str]] = []
+        """The open elements that name a base, with that; the innermost is the last."""
         self._url = url
-        self._open: list[tuple[lxml.etree._Element, str]] = []
         self._output_characters = 0
-
-    @property
-    def are_open(self) -> bool:
-        """Whether an open element names a base."""
-        return bool(self._open)
 
     def begin(self, element: lxml.etree._Element, /) -> None:
         own = element.get(_BASE)
         if own is None or len(own) > MAX_URL_LENGTH:
             return
-        base = join(self._open[-1][1] if self._open else self._url, own)
+        base = join(self.open[-1][1] if self.open else self._url, own)
         if base is not None and len(base) <= MAX_URL_LENGTH:
-            self._open.append((element, base))
+            self.open.append((element, base))
 
     def end(self, element: lxml.etree._Element, /) -> None:
-        if self._open and self._open[-1][0] is element:
-            self._open.pop()
+        if self.open and self.open[-1][0] is element:
+            self.open.pop()
 
     def forget_elements(self) -> None:
         """The open elements are gone without an end. Only the outermost base still holds."""
-        self._open = [(lxml.etree.Element("document"), base) for _, base in self._open[:1]]
+        self.open = [(lxml.etree.Element("document"), base) for _, base in self.open[:1]]
 
     def of(self, element: lxml.etree._Element, /, *, default: str | None = None) -> str | None:
         """The base for the contents of an element within the open one; `default` if no element names a base."""
-        outer = self._open[-1][1] if self._open else None
+        outer = self.open[-1][1] if self.open else None
         own = element.get(_BASE)
         base = join(outer or self._url, own) if own is not None and len(own) <= MAX_URL_LENGTH else None
         if base or outer or default is None or len(default) > MAX_URL_LENGTH:
@@ -57,7 +53,7 @@ class Bases:
     def resolve(self, links: Iterable[Link], /, *, read_bytes: int, base: str | None = None) -> Iterator[Link]:
         """Make the links of an open element absolute if their base differs from that of the document. `read_bytes`: how
         much of the document was read so far."""
-        base = base or (self._open[-1][1] if self._open else None)
+        base = base or (self.open[-1][1] if self.open else None)
         for link in links:
             if base is None:
                 yield link
