@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from crawler.page import (
     REDIRECTS,
@@ -14,6 +14,7 @@ from crawler.page import (
     Fetched,
     LinkDetail,
     LinkKind,
+    NotModified,
     Page,
     PageRecord,
     Redirect,
@@ -27,6 +28,7 @@ from crawler.record.headers import expires_at, media_type, record_headers, valid
 from frontier import Lease, UrlState
 
 _DONE = UrlState.DONE.name.lower()
+_FAILED = UrlState.FAILED.name.lower()
 _END_OF_AUTHORITY = re.compile("[/?#]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LISTED_IN_SITEMAPS = frozenset({LinkKind.LISTED, LinkKind.SITEMAP, LinkKind.FEED})
@@ -43,6 +45,7 @@ class FoundLinks(msgspec.Struct, frozen=True, gc=False):
 
 
 _NO_LINKS = FoundLinks()
+_UNREAD = Extract(content_type="", base_url="")
 
 
 def fetched_record(
@@ -67,14 +70,12 @@ def fetched_record(
     headers = record_headers(fetched)
     if redirect is None and isinstance(fetched, Redirect):
         redirect = fetched.location
-    return PageRecord(
-        **_fields_of_lease(lease),
-        **_fields_of_body(fetched),
-        **({} if extract is None else _fields_of_extract(extract)),
-        **({} if repeat is None else _fields_of_repeat(repeat)),
-        **({} if content is None else _fields_of_content(content)),
+    with_body = None if isinstance(fetched, NotModified) else fetched
+    page = fetched if isinstance(fetched, Page) else None
+    read = extract or _UNREAD
+    record = replace(
+        _record_of_lease(lease, _DONE),
         resolved_url=resolved_url(fetched.url, fetched.ip, fetched.port),
-        state=_DONE,
         status=fetched.status,
         message="; ".join(filter(None, _messages(lease, fetched, extract, content))) or None,
         fetched_at=rfc3339(fetched.fetched_at),
@@ -82,6 +83,21 @@ def fetched_record(
         attempts=lease.url.attempt + 1,
         ip=fetched.ip,
         redirect=redirect,
+        size_bytes=None if with_body is None else len(with_body.body),
+        received_bytes=None if with_body is None else len(with_body.raw_body),
+        truncated=None if page is None else page.truncated,
+        rendering=None if page is None else page.rendering,
+        content_type=read.content_type or None,
+        charset=read.charset,
+        charset_source=read.charset_source,
+        title=read.title,
+        description=read.description,
+        abstract=read.abstract,
+        author=read.author,
+        language=read.language,
+        canonical=read.canonical,
+        noindex=read.noindex,
+        simhash=None if read.simhash is None else f"{read.simhash:016x}",
         declared_type=media_type(headers.get(b"content-type")),
         digest=None if sha1 is None else digest_text(sha1),
         change=change_since(lease, fetched, sha1),
@@ -93,26 +109,23 @@ def fetched_record(
         refused=dict(links.refused) if links.refused else None,
         refusals=[(url, str(reason)) for url, reason in links.refusals] if links.refusals else None,
     )
+    if repeat is not None:
+        record = _with_repeat(record, repeat)
+    return record if content is None else _with_content(record, content)
 
 
 def unfetched_record(
     lease: Lease, /, *, reason: str, state: UrlState = UrlState.EXCLUDED, message: str | None = None
 ) -> PageRecord:
     """The record of a URL for which no request was sent; robots.txt may have disallowed it, for example."""
-    return PageRecord(
-        **_fields_of_lease(lease),
-        state=state.name.lower(),
-        reason=reason,
-        message=message,
-        attempts=lease.url.attempt,
-    )
+    record = _record_of_lease(lease, state.name.lower())
+    return replace(record, reason=reason, message=message, attempts=lease.url.attempt)
 
 
 def _failure_record(lease: Lease, failure: Failure) -> PageRecord:
-    return PageRecord(
-        **_fields_of_lease(lease),
+    return replace(
+        _record_of_lease(lease, _FAILED),
         resolved_url=resolved_url(failure.url, failure.ip, None),
-        state=UrlState.FAILED.name.lower(),
         reason=failure.kind.value,
         message=failure.message,
         fetched_at=rfc3339(failure.fetched_at),
@@ -122,67 +135,45 @@ def _failure_record(lease: Lease, failure: Failure) -> PageRecord:
     )
 
 
-def _fields_of_lease(lease: Lease) -> dict[str, Any]:
+def _record_of_lease(lease: Lease, state: str) -> PageRecord:
     """What is known before the fetch."""
     url = lease.url
-    return {
-        "number": lease.number,
-        "url": url.url,
-        "depth": url.depth,
-        "via": url.via,
-        "kind": url.kind,
-        "anchor": url.anchor,
-        "hit_count": lease.hit_count,
-        "weight": url.weight,
-        "precedence": url.precedence,
-        "visit": 1 if url.last_visit is None else url.last_visit.visits + 1,
-    }
+    return PageRecord(
+        number=lease.number,
+        url=url.url,
+        state=state,
+        depth=url.depth,
+        via=url.via,
+        kind=url.kind,
+        anchor=url.anchor,
+        hit_count=lease.hit_count,
+        weight=url.weight,
+        precedence=url.precedence,
+        visit=1 if url.last_visit is None else url.last_visit.visits + 1,
+    )
 
 
-def _fields_of_body(fetched: Fetched) -> dict[str, Any]:
-    if not isinstance(fetched, Page | Redirect):
-        return {}
-    sizes = {"size_bytes": len(fetched.body), "received_bytes": len(fetched.raw_body)}
-    if isinstance(fetched, Redirect):
-        return sizes
-    return {**sizes, "truncated": fetched.truncated, "rendering": fetched.rendering}
+def _with_repeat(record: PageRecord, repeat: Repeat) -> PageRecord:
+    return replace(
+        record,
+        duplicate_of=repeat.duplicate_of,
+        near_duplicate_of=repeat.near_duplicate_of,
+        near_distance=repeat.near_distance,
+        not_followed=repeat.refusal,
+        not_archived=None if repeat.is_kept else repeat.refusal,
+    )
 
 
-def _fields_of_extract(extract: Extract) -> dict[str, Any]:
-    return {
-        "content_type": extract.content_type or None,
-        "charset": extract.charset,
-        "charset_source": extract.charset_source,
-        "title": extract.title,
-        "description": extract.description,
-        "abstract": extract.abstract,
-        "author": extract.author,
-        "language": extract.language,
-        "canonical": extract.canonical,
-        "noindex": extract.noindex,
-        "simhash": None if extract.simhash is None else f"{extract.simhash:016x}",
-    }
-
-
-def _fields_of_repeat(repeat: Repeat) -> dict[str, Any]:
-    return {
-        "duplicate_of": repeat.duplicate_of,
-        "near_duplicate_of": repeat.near_duplicate_of,
-        "near_distance": repeat.near_distance,
-        "not_followed": repeat.refusal,
-        "not_archived": None if repeat.is_kept else repeat.refusal,
-    }
-
-
-def _fields_of_content(content: Content) -> dict[str, Any]:
-    return {
-        "main_text": content.text,
-        "markdown": content.markdown,
-        "anchors": content.anchors,
-        "broken_fragments": content.broken_fragments,
-        "json_ld": content.json_ld,
-        "open_graph": content.open_graph,
-    }
+def _with_content(record: PageRecord, content: Content) -> PageRecord:
+    return replace(
+        record,
+        main_text=content.text,
+        markdown=content.markdown,
+        anchors=content.anchors,
+        broken_fragments=content.broken_fragments,
+        json_ld=content.json_ld,
+        open_graph=content.open_graph,
+    )
 
 
 def _messages(lease: Lease, fetched: Fetched, extract: Extract | None, content: Content | None) -> Iterator[str | None]:
