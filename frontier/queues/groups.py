@@ -91,6 +91,14 @@ class Peers:
                 return group
         return None
 
+    @property
+    def are_alone(self) -> bool:
+        """Whether they are one queue, and no other queue belongs to any of their groups."""
+        for group in self.groups:
+            if group.members > 1:
+                return False
+        return self.members == 1
+
 
 class Groups:
     """The groups of active queues, and the groups that rest."""

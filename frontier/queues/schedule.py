@@ -224,18 +224,22 @@ class Schedule:
                 f"queue {queue.key} has {queue.record.size} URLs and {queue.leased} leases: can't settle one"
             )
         check_transition(queue.key, queue.state, plan.state)
-        self._placement.withdraw(queue)
+        peers = self.groups.peers_of.get(queue.key)
+        # Most queues with several leases stay ready, and keep their place.
+        stays = queue.state is READY is plan.state and queue.record.precedence == plan.record.precedence
+        stays = stays and (peers is None or peers.are_alone)
+        if not stays:
+            self._placement.withdraw(queue)
         queue.record = plan.record
         queue.leased -= 1
         queue.session_spent += plan.end.cost
         self._leased -= 1
-        peers = self.groups.peers_of.get(queue.key)
         if peers is not None:
             self.groups.end_lease(peers, plan.end.group_rest_s, asked=plan.end.asked, now=plan.now)
         if plan.spills:
             queue.state = plan.state
             self._placement.drop(queue)
-        else:
+        elif not stays:
             self._placement.place(queue, plan.state)
         if peers is not None:
             for group in peers.groups:

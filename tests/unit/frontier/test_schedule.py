@@ -228,7 +228,6 @@ class ScheduleMachine(RuleBasedStateMachine):
         model = self.models[queue.key]
         # The URL that was fetched may have been the best of its queue.
         model.precedence = max(queue.record.precedence, precedence)
-        amend(queue, precedence=model.precedence)
         removes_url = removes_url and model.size > 0
         was_full = self.schedule.snoozed_count >= 2
         group_cooldown_s = cooldown_s
@@ -248,6 +247,8 @@ class ScheduleMachine(RuleBasedStateMachine):
             ends_prerequisite=ends_prerequisite,
         )
         end = self.schedule.plan_end(queue, ending, now=self.now, others_wait=others_wait)
+        record = msgspec.structs.replace(end.record, precedence=model.precedence)
+        end = msgspec.structs.replace(end, record=record)
         self.schedule.settle(queue, end)
         if asked:
             for group in self.groups(queue.key):

@@ -34,8 +34,9 @@ def test_a_queue_that_has_become_worse_while_it_waited_for_a_group_goes_behind_b
     assert schedule.lease() is worse
     schedule.activate(better, now=0.0)
     assert schedule.lease() is None
-    worse.record = msgspec.structs.replace(worse.record, precedence=1)
-    schedule.settle(worse, schedule.plan_end(worse, LeaseEnd(removes_url=True, cooldown_s=0.0), now=0.0))
+    plan = schedule.plan_end(worse, LeaseEnd(removes_url=True, cooldown_s=0.0), now=0.0)
+    record = msgspec.structs.replace(plan.record, precedence=1)
+    schedule.settle(worse, msgspec.structs.replace(plan, record=record))
     assert schedule.lease() is better
 
 
