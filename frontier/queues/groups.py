@@ -240,6 +240,11 @@ class Groups:
         self.elsewhere -= group.is_elsewhere
         group.is_elsewhere = False
 
+    def begin_lease(self, peers: Peers) -> None:
+        """Begin a lease of one of the peers."""
+        for group in peers.groups:
+            group.leased += 1
+
     def end_lease(self, peers: Peers, cooldown_s: float, *, asked: bool, now: float) -> None:
         """End a lease of one of the peers. If a server was asked, their groups rest."""
         for group in peers.groups:

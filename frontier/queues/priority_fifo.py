@@ -40,3 +40,7 @@ class PriorityFifo(Generic[_Item]):
     def pop(self, precedence: int) -> None:
         """Remove the first item of that precedence."""
         self._fifos[precedence].popleft()
+
+    def send_back(self, precedence: int) -> None:
+        """Move the first item of that precedence to the end of its FIFO."""
+        self._fifos[precedence].rotate(-1)

@@ -14,6 +14,9 @@ from frontier.queues.lifecycle import READY
 from frontier.queues.priority_fifo import PriorityFifo
 from frontier.queues.queue import Queue
 
+First = tuple[int, Queue, Peers | None]
+"""The first entry of the common FIFO: its precedence, its queue, and the peers whose entry it is."""
+
 
 class ReadyQueues:
     """The ready queues, in order."""
@@ -77,7 +80,7 @@ class ReadyQueues:
 
     def best_precedence(self) -> int | None:
         """The precedence of the next queue."""
-        first = self._first()
+        first = self.first()
         return None if first is None else first[0]
 
     def first_keys(self, limit: int) -> list[str]:
@@ -88,50 +91,10 @@ class ReadyQueues:
             keys += [queue.key for queue in queues if queue.state is READY]
         return keys
 
-    def take(self) -> Queue | None:
-        """Remove and return the next queue: of the best precedence, the one that has been ready longest. Each of its
-        groups has one more lease."""
-        first = self._first()
-        if first is None:
-            return None
-        precedence, queue, peers = first
-        self.ready -= 1
-        if peers is None:
-            _leave(self._fifo, precedence, queue)
-            self.offered -= 1
-            return queue
-        self._fifo.pop(precedence)
-        peers.entries.discard(precedence)
-        _leave(peers.fifo, queue.record.precedence, queue)
-        peers.ready -= 1
-        self._withdraw(peers)
-        for group in peers.groups:
-            group.leased += 1
-        self._offer(peers)
-        self._admit_parked(peers)
-        return queue
-
-    def admit_parked(self, group: Group) -> None:
-        """If the group is open, let the first peers that wait for it enter the common FIFO."""
-        while group.parked and group.is_open:
-            precedence = min(group.parked)
-            peers = next(iter(group.parked[precedence]))
-            self._unpark(peers)
-            best = _first_of(peers)
-            if best is not None and best[0] > precedence and group.parked and best[0] > min(group.parked):
-                # The queue that gave them this precedence has become worse, and other peers go first now.
-                group.park(peers, best[0])
-                self.held_back += peers.ready
-                continue
-            self._offer(peers)
-            if peers.offered:
-                return
-
-    def _first(self) -> tuple[int, Queue, Peers | None] | None:
-        """The next entry of the common FIFO, after gaps have been removed: its precedence, its queue, and the peers
-        whose entry it is."""
-        while (first := self._fifo.first()) is not None:
-            precedence, item = first
+    def first(self) -> First | None:
+        """The next entry of the common FIFO: of the best precedence, the one that has been ready longest."""
+        while (entry := self._fifo.first()) is not None:
+            precedence, item = entry
             if isinstance(item, Queue):
                 if _is_valid(self._fifo, precedence, item):
                     return precedence, item, None
@@ -148,6 +111,47 @@ class ReadyQueues:
             self._offer(item)
             self._admit_parked(item)
         return None
+
+    def take(self, first: First) -> None:
+        """Remove the `first` queue, of which a lease has begun."""
+        precedence, queue, peers = first
+        self.ready -= 1
+        if peers is None:
+            _leave(self._fifo, precedence, queue)
+            self.offered -= 1
+            return
+        self._fifo.pop(precedence)
+        peers.entries.discard(precedence)
+        _leave(peers.fifo, queue.record.precedence, queue)
+        peers.ready -= 1
+        self._withdraw(peers)
+        self._offer(peers)
+        self._admit_parked(peers)
+
+    def send_back(self, first: First) -> None:
+        """Send the `first` queue to the end of the line: a lease of it has begun, and it stays ready."""
+        precedence, queue, peers = first
+        if peers is None or (peers.are_alone and precedence == queue.record.precedence and peers.closed_group is None):
+            self._fifo.send_back(precedence)
+        else:
+            self.take(first)
+            self.add(queue)
+
+    def admit_parked(self, group: Group) -> None:
+        """If the group is open, let the first peers that wait for it enter the common FIFO."""
+        while group.parked and group.is_open:
+            precedence = min(group.parked)
+            peers = next(iter(group.parked[precedence]))
+            self._unpark(peers)
+            best = _first_of(peers)
+            if best is not None and best[0] > precedence and group.parked and best[0] > min(group.parked):
+                # The queue that gave them this precedence has become worse, and other peers go first now.
+                group.park(peers, best[0])
+                self.held_back += peers.ready
+                continue
+            self._offer(peers)
+            if peers.offered:
+                return
 
     def _offer(self, peers: Peers) -> None:
         """Let peers enter the common FIFO, or park them with the group that holds them back."""

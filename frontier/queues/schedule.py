@@ -190,15 +190,19 @@ class Schedule:
     def lease(self) -> Queue | None:
         """Take a lease of the next queue: of the best precedence, the one that has been ready longest. Returns None if
         none is ready."""
-        queue = self._ready.take()
-        if queue is None:
+        first = self._ready.first()
+        if first is None:
             return None
+        _, queue, peers = first
+        if peers is not None:
+            self.groups.begin_lease(peers)
         queue.leased += 1
         queue.rest_reason = None
         self._leased += 1
         if queue.leased < queue.per_queue and queue.leased < queue.record.size:
-            self._placement.place(queue, READY)
+            self._ready.send_back(first)
         else:
+            self._ready.take(first)
             queue.state = IN_PROCESS
         return queue
 
