@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 from rich.console import Console
@@ -19,13 +21,19 @@ from crawler.compare.measure.folder import Folder
 from crawler.compare.measure.journal import Journal
 from crawler.compare.measure.preparing import WorkRefused
 from crawler.compare.measure.running import Progress as Step
-from crawler.compare.measure.running import run_trials
-from crawler.compare.measure.trial import Done
+from crawler.compare.measure.running import run_in_process, run_trials, schedule
+from crawler.compare.measure.trial import Done, Effort, Outcome, ReportProgress, Trial
 from crawler.compare.measure.work import Work
+from crawler.compare.report.expecting import Expectation
+from crawler.compare.report.recommending import Requirements
 from crawler.compare.report.value import Circumstances, Report, report_of
 from crawler.wiring.comparing.competitors import competitors
-from crawler.wiring.comparing.trials import expectations, requirements, run_trial, trials_of
 from crawler.wiring.comparing.works import file_name, prepare_work
+
+# -P: the process must not import modules from the current directory.
+_PROGRAM: Final = (sys.executable, "-P", "-m")
+_WORKER: Final = (*_PROGRAM, "crawler.wiring.comparing.worker")
+_LIVE_WORKER: Final = (*_PROGRAM, "crawler.cli.compare.live")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +46,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
     """Run all trials that are not in the journal yet. After a signal, the report has what was measured so far."""
-    config = plan.loaded.config
+    config, compare = plan.loaded.config, plan.loaded.config.compare
     entered = competitors(plan.sets)
     works: list[Work] = []
     refused: list[tuple[str, str]] = []
@@ -53,9 +61,17 @@ async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
             except WorkRefused as refusal:
                 refused.append((work.name, str(refusal)))
             bar.remove_task(task)
-        trials = trials_of(config, works, entered)
+        effort = Effort(
+            probes=compare.probes,
+            past_capacity=compare.past_capacity,
+            memory_bytes=compare.memory_bytes,
+            seed=compare.seed,
+        )
+        trials = list(
+            schedule(works, entered, rounds=compare.rounds, effort=effort, version=version("onceover-crawler"))
+        )
         with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder.works) as scratch:
-            run = partial(run_trial, config, Path(scratch))
+            run = partial(_run_trial, Path(scratch), compare.trial_timeout_s)
             await run_trials(trials, Journal(folder.journal), done, run=run, progress=_progress(bar, config))
         complete = True
     return report_of(
@@ -63,14 +79,20 @@ async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
         refused,
         entered,
         done,
-        requirements=requirements(config),
-        expected=expectations(config),
+        requirements=Requirements(max_loss=compare.max_loss, max_memory_bytes=compare.max_memory_bytes),
+        expected=[Expectation(**msgspec.structs.asdict(each)) for each in compare.expect],
         circumstances=Circumstances(
-            seed=config.compare.seed,
+            seed=compare.seed,
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
             complete=complete,
         ),
     )
+
+
+async def _run_trial(scratch: Path, timeout_s: float, trial: Trial, report: ReportProgress) -> Outcome:
+    """Run one trial in its own process."""
+    command = _LIVE_WORKER if trial.kind == "crawl" else _WORKER
+    return await run_in_process(trial, report, command=command, scratch=scratch, timeout_s=timeout_s)
 
 
 def _progress(bar: Progress, config: Config) -> Callable[[Step], None]:
