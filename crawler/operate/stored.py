@@ -22,7 +22,7 @@ from crawler.protocols import Discovery
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering
 from crawler.wiring.plugins.catalog import find
-from crawler.wiring.plugins.checked_frontier import check_frontier
+from crawler.wiring.plugins.guarded_frontier import check_frontier
 from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.sites import Sites
 from crawler.wiring.storage import reaching_server, visited_set

@@ -19,7 +19,7 @@ from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate
 from crawler.protocols import Discovery
 from crawler.wiring.plugins.catalog import find
-from crawler.wiring.plugins.guarded_reads import guarded_ledger, guarded_queues
+from crawler.wiring.plugins.guarded_frontier import guarded_ledger, guarded_queues
 from crawler.wiring.plugins.kinds import FRONTIER
 from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Recrawling, Serving, Syncing
 from frontier.state import FrontierState

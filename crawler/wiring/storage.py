@@ -22,7 +22,7 @@ from crawler.wiring.components.discovering import canonical_rules, queue_identit
 from crawler.wiring.components.visited_servers import connect_redis
 from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.plugins.catalog import descriptor, find
-from crawler.wiring.plugins.checked_frontier import check_state
+from crawler.wiring.plugins.guarded_frontier import check_state
 from crawler.wiring.plugins.kinds import FRONTIER, VISITED
 from crawler.wiring.queue_settings import queue_settings
 from crawler.wiring.sharing import meeting_place

@@ -1,7 +1,8 @@
-"""Locks and opens all directories that hold state of a crawl."""
+"""Locks and opens all directories that hold state of a crawl, and joins the ledgers in them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from heapq import merge
 from pathlib import Path
 
 import msgspec
@@ -15,13 +16,12 @@ from crawler.parts.ownership import Ownership
 from crawler.wiring.backends import lacks
 from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.plugins.catalog import find
-from crawler.wiring.plugins.guarded_reads import guarded_ledger
+from crawler.wiring.plugins.guarded_frontier import guarded_ledger
 from crawler.wiring.plugins.kinds import FRONTIER
-from crawler.wiring.recovery.ledgers import JoinedLedgers
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import Reconciliation
 from crawler.wiring.storage import open_state
-from frontier import LedgerReads, StoreFailed, StoreRefused
+from frontier import Damaged, KnownUrl, LedgerReads, NumberReads, StoreFailed, StoreRefused
 from frontier.state import FrontierState
 
 
@@ -191,3 +191,27 @@ def joined_ledger(places: Places, states: Sequence[FrontierState]) -> LedgerRead
     if len(ledgers) < len(states):
         raise lacks(places.loaded.config, "list its ledger to be compared with the output; use --no-output")
     return ledgers[0] if len(ledgers) == 1 else JoinedLedgers(ledgers)
+
+
+class JoinedLedgers:
+    """The `LedgerReads` of several states. A URL is in one of them."""
+
+    def __init__(self, ledgers: Sequence[LedgerReads]) -> None:
+        self._ledgers = ledgers
+
+    @property
+    def numbers_given(self) -> int:
+        return sum(ledger.numbers_given for ledger in self._ledgers)
+
+    def was_forgotten(self, number: int, /) -> bool:
+        return any(isinstance(ledger, NumberReads) and ledger.was_forgotten(number) for ledger in self._ledgers)
+
+    def known(self, canonical: str, /) -> KnownUrl | None:
+        return next((known for ledger in self._ledgers if (known := ledger.known(canonical)) is not None), None)
+
+    def all_known(self, after: str = "", /) -> Iterator[KnownUrl | Damaged]:
+        return merge(*(ledger.all_known(after) for ledger in self._ledgers), key=_canonical)
+
+
+def _canonical(known: KnownUrl | Damaged) -> str:
+    return "" if isinstance(known, Damaged) else known.entry.canonical

@@ -15,7 +15,7 @@ from crawler.wiring.additions import Additions
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.components.visited_servers import wait_for_server
 from crawler.wiring.plugins.catalog import find
-from crawler.wiring.plugins.checked_frontier import check_frontier
+from crawler.wiring.plugins.guarded_frontier import check_frontier
 from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
 from crawler.wiring.sharing import LeaseSource

@@ -13,7 +13,7 @@ The modules:
     methods     whether a component has the methods of its protocol
     catalog     puts these together, and tells the configuration which options and needs a backend has
     guarded     keeps what a plug-in raises for one page from ending the crawl
-    guarded_set, checked_frontier, guarded_frontier, guarded_reads, guarded_sink
+    guarded_set, guarded_frontier, guarded_sink
                 check what a visited set, a frontier and a sink of others return
     blame       names the package when a plug-in fails while it is used (`failures`)
     listing     describes all of them, for `onceover plugins`

@@ -7,12 +7,12 @@
     indexes          compares the indexes of archives with these
     setting_aside    moves damaged bytes out of the output
     facts            what they tell about each number, side by side
-    bodies           what revisit records refer to, for `recover`; `earlier_bodies` for the comparisons
+    bodies           what revisit records refer to
     machines         what other machines have, so that nobody calls it missing
     sources          where `recover` reads
 
-They share `record_urls` (the URLs of records, as the frontier names them), `entries` (ledger entries from records and
-archived pages), `ledgers` (those of all parts, as one) and `depths`.
+They share `record_urls` (the URLs of records, as the frontier names them) and `entries` (ledger entries from records
+and archived pages).
 
 Only the rest of `wiring`, `operate` and the command line import this room.
 """

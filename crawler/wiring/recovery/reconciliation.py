@@ -24,8 +24,7 @@ from crawler.page.number_set import NumberSet
 from crawler.record import FILTER_REASONS
 from crawler.status import number_of
 from crawler.wiring.components import discovering
-from crawler.wiring.recovery.depths import Depths
-from crawler.wiring.recovery.earlier_bodies import add_earlier_bodies, referred_by
+from crawler.wiring.recovery.bodies import add_earlier_bodies, referred_by
 from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.record_urls import RecordUrls
@@ -256,3 +255,26 @@ def is_archived(record: PageRecord) -> bool:
     if record.kind == LinkKind.EXTERNAL or record.not_archived is not None:
         return False
     return record.status is not None and not (record.ip is None and record.status == 307 and record.duration_s == 0)
+
+
+_PAGE_BITS = 16
+_DEEPEST = 255
+
+
+class Depths:
+    """Depths from 0 to 255; deeper ones count as 255. It is small if the numbers are mostly consecutive."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, bytearray] = {}
+        """By the upper bits of the numbers, which name the part of the crawl that gave them."""
+
+    def __setitem__(self, number: int, depth: int) -> None:
+        page = self._pages.get(number >> _PAGE_BITS)
+        if page is None:
+            page = self._pages[number >> _PAGE_BITS] = bytearray(1 << _PAGE_BITS)
+        page[number & ((1 << _PAGE_BITS) - 1)] = min(depth, _DEEPEST)
+
+    def __getitem__(self, number: int) -> int:
+        """0 if none was set."""
+        page = self._pages.get(number >> _PAGE_BITS)
+        return 0 if page is None else page[number & ((1 << _PAGE_BITS) - 1)]

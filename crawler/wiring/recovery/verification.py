@@ -16,7 +16,7 @@ from crawler.page.number_set import NumberSet
 from crawler.seams import Sink
 from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
-from crawler.wiring.recovery.earlier_bodies import add_earlier_bodies, referred_by
+from crawler.wiring.recovery.bodies import add_earlier_bodies, referred_by
 from crawler.wiring.recovery.facts import Fact, Facts, Source, Told
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import OtherMachines
