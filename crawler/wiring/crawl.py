@@ -37,7 +37,6 @@ from crawler.wiring.components import (
     rendering,
     repeating,
     signing,
-    usage,
 )
 from crawler.wiring.components.disk_space import disk_space
 from crawler.wiring.live.live import Adjustable, LiveSettings, own_seeds, pipeline_options, run_limits
@@ -189,7 +188,7 @@ async def _make_components(
         full_disk,
         before=additions.sinks,
         after=fingerprints,
-        keeps_loads_of=usage.keeps_loads_of(config),
+        keeps_loads_of=content.keeps_loads_of(config),
     )
     stack.push_async_callback(sinks.sink.aclose)
     space = disk_space(
@@ -214,7 +213,7 @@ async def _make_components(
     planning, visiting = revisits(loaded, directory, kept.state, frontier, scope=latest.scope)
     read_pdf = content.pdf_reading(config, stack)
     components = Components(
-        preferences=usage.preferences(config),
+        preferences=content.preferences(config),
         frontier=leasing.frontier,
         fetcher=fetchers.outermost,
         extractor=additions.extractor(processing.extractor(loaded, read_pdf)),

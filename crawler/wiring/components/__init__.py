@@ -5,9 +5,8 @@
     signing          what signs requests
     rendering        which pages are rendered in browsers
     processing       the extractor and the sinks
-    content          what reads texts and documents, and which pages the archive gets
+    content          what reads texts and documents, and what of them is kept
     repeating        what finds pages that repeat others
-    usage            what is kept, by what sites say about its use
     disk_space       what keeps the crawl within its disk space
     exchanging       what carries links between parts
     part_limits      what the parts of a crawl do together to keep its limits

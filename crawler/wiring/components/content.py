@@ -1,11 +1,14 @@
-"""Makes what reads the content of pages and documents, and says which pages the archive gets."""
+"""Makes what reads the content of pages and documents, and says what of them is kept."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from importlib import import_module
 from typing import Final
 
 from config import Config
-from crawler.page import Content, Extract, Page, Wanted
+from crawler.fetch.robots.rules import product_token
+from crawler.page import Content, Extract, Page, PageRecord, Wanted
+from crawler.preferences.judging import Preferences
 from crawler.protocols import ContentReading
 from crawler.read.options import ReadPdf
 from crawler.read.pdf.once import PdfReadOnce
@@ -53,3 +56,20 @@ def wanted_content(config: Config) -> Wanted:
         anchors=output.check_fragments,
         max_bytes=output.text_max_bytes,
     )
+
+
+def preferences(config: Config) -> Preferences:
+    return Preferences(
+        config.crawl.purpose,
+        are_respected=config.crawl.respect_preferences,
+        robots_names={"robots", product_token(config.fetch.user_agent)},
+    )
+
+
+def keeps_loads_of(config: Config) -> Callable[[PageRecord], bool] | None:
+    """Says of a rendered page whether what it loaded, and its screenshots, are archived with it. None if no page has
+    any."""
+    if not (config.render.patterns and (config.render.archive or config.render.screenshot)):
+        return None
+    judge = preferences(config)
+    return lambda record: not judge.usage(record.preferences or ()).refuses_embeds

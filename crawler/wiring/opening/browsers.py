@@ -15,7 +15,7 @@ from crawler.render.limits import Limits
 from crawler.render.loads import Keeps, Loads
 from crawler.render.responses import ResponseCache
 from crawler.seams import Fetcher, Robots
-from crawler.wiring.components import usage
+from crawler.wiring.components.content import preferences
 from crawler.wiring.components.rendering import detected_type, matcher, reads_as_html
 
 
@@ -64,10 +64,10 @@ async def fetcher_in_browsers(
 
 
 def _keeps(loaded: Loaded, chosen: Callable[[], ArchiveFilter | None]) -> Keeps:
-    preferences = usage.preferences(loaded.config)
+    usage = preferences(loaded.config)
 
     def keeps(response: Page | Redirect, /, *, of_origin: Sequence[Preference]) -> bool:
-        if preferences.judge(response, of_origin=of_origin).is_refused:
+        if usage.judge(response, of_origin=of_origin).is_refused:
             return False
         archive_filter = chosen()
         if archive_filter is None or not isinstance(response, Page) or response.status >= 300:

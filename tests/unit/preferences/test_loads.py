@@ -4,7 +4,7 @@ import pytest
 
 from config import load
 from crawler.page import PageRecord, Preference
-from crawler.wiring.components.usage import keeps_loads_of
+from crawler.wiring.components.content import keeps_loads_of
 
 CONTACT = 'fetch.user_agent="test/1.0 (+http://a.test/)"'
 
