@@ -32,7 +32,7 @@ _OF_CLICK = ("No such command", "Got unexpected extra argument", "Missing comman
 _GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Crawl": {
         "crawl": "crawl",
-        "try": "trial.command",
+        "try": "trial",
         "demo": "demo",
         "config": "configure",
     },
@@ -58,9 +58,9 @@ _GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "budget": "operate.hosts",
     },
     "Keep, copy and divide a crawl": {
-        "checkpoint": "operate.checkpoint",
-        "backup": "operate.backup",
-        "restore": "operate.restore",
+        "checkpoint": "operate.pausing",
+        "backup": "operate.copies",
+        "restore": "operate.copies",
         "prune": "operate.prune",
         "parts": "parts",
         "frontier": "frontier",
@@ -75,7 +75,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Other commands": {
         "compare": "compare.command",
         "plugins": "plugins",
-        "identity": "identity.command",
+        "identity": "identity",
         "simweb": "simulate",
     },
 }

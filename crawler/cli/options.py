@@ -1,13 +1,34 @@
-"""Options that several commands have."""
+"""Options that several commands have, and the completion of their values."""
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
+from config import presets, settings
 from config.units import parse_duration, parse_size
-from crawler.cli.completion import complete_preset, complete_setting
+
+_BOOLEAN: Final = ("true", "false")
+
+
+def complete_preset(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in presets() if name.startswith(begun)]
+
+
+def complete_setting(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Keys with an equals sign; after it, the values, for settings with few of them."""
+    key, equals, value = begun.partition("=")
+    if not equals:
+        found = (setting for setting in settings().values() if setting.key.startswith(begun))
+        return [CompletionItem(f"{setting.key}=", help=setting.meaning) for setting in found]
+    setting = settings().get(key)
+    if setting is None:
+        return []
+    choices = _BOOLEAN if setting.kind == "bool" else setting.choices
+    return [CompletionItem(f"{key}={choice}") for choice in choices if choice.startswith(value)]
+
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 

@@ -1,6 +1,6 @@
 """onceover cluster
 
-command   the group
+command   the group, with status, stop and adopt
+making    init
 server    how they name the server
-making, showing, stopping, adopting   its commands
 """

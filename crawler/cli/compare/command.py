@@ -3,16 +3,17 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
+from click.shell_completion import CompletionItem
 from rich.console import Console
 
-from config import CompareSet, CompareWork, Loaded
+from config import COMPARE_BACKENDS, CompareSet, CompareWork, Loaded
 from crawler.cli.compare.advice import advise_on
-from crawler.cli.compare.backend_names import check_backends, complete_backend
 from crawler.cli.compare.measuring import Plan, compare_sets
 from crawler.cli.options import NumberRange, preset_option, settings_option, size_of
 from crawler.cli.run.streams import say_result, while_read
@@ -26,9 +27,33 @@ from crawler.compare.report.value import Report
 from crawler.wiring.comparing.competitors import DEFAULT_SETS, check_comparison, unique_names
 from crawler.wiring.comparing.works import file_name
 from crawler.wiring.configuration import load
+from crawler.wiring.plugins.catalog import Catalog
 
 _MIN_COLUMNS = 150
 """Width of a table that is not shown on a terminal."""
+
+
+def check_backends(context: click.Context, option: click.Parameter, names: Sequence[str]) -> Sequence[str]:
+    """The names, if each is that of a visited set that can be compared, or the name or the path of a plug-in."""
+    for name in names:
+        try:
+            is_known = Catalog().is_plugin("visited", name) or name in COMPARE_BACKENDS
+        except ValueError as error:
+            raise click.BadParameter(str(error), context, option) from error
+        if not is_known:
+            known = _known()
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+            raise click.BadParameter(f'expected a visited set, found "{name}"; {hint}', context, option)
+    return names
+
+
+def complete_backend(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in _known() if name.startswith(begun)]
+
+
+def _known() -> Sequence[str]:
+    return (*COMPARE_BACKENDS, *Catalog().plugins("visited"))
 
 
 class _Asked(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""onceover status, pause, resume, stop"""
+"""onceover status, pause, resume, stop, checkpoint"""
 
 from pathlib import Path
 
@@ -19,14 +19,14 @@ from crawler.cli.operate.options import (
     show,
 )
 from crawler.control.replies import CrawlStatus, PartStatus, Stopping
-from crawler.control.requests import GetStatus, Pause, Resume, Stop, checked_reason
+from crawler.control.requests import GetStatus, Pause, Resume, Stop, TakeCheckpoint, checked_reason
 from crawler.course.text import course_rows, left_text
 from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.course import course_of
 from crawler.operate.opening import is_of_daemon
 from crawler.operate.reach import CrawlEnded
 from crawler.progress import frontier_rows, rows_of, visit_rows
-from crawler.status import number_of, rate, row_lines
+from crawler.status import number_of, rate, row_lines, size
 
 
 @click.command()
@@ -190,3 +190,24 @@ def stop(directory: Path, now: bool, no_wait: bool, daemon: Daemon | None, as_js
 
 def _in_flight(count: int) -> str:
     return number_of(count, "URL in flight is", "URLs in flight are")
+
+
+@click.command()
+@directory
+@part
+@of_daemon
+@as_json
+def checkpoint(directory: Path, part: int | None, daemon: Daemon | None, as_json: bool) -> None:
+    """Bring all that the crawl in DIR has done onto the disk. It then survives a power failure, and so does the output.
+
+    A running crawl goes on meanwhile.
+    """
+    directory = place(directory, part, daemon)
+    with crawl_at(directory, daemon, to_change=True) as crawl:
+        taken = crawl.ask(TakeCheckpoint())
+    settled = number_of(taken.settled, "settled URL")
+    lines = [f"{directory} does not run, and all of it is on the disk: {settled}, {taken.queued:,} queued"]
+    if taken.running:
+        lines = [f"{directory}: what was done by {taken.at} is on the disk: {settled}, with all output"]
+    lines += [f"    {each.file}: {size(each.bytes)} ({number_of(each.bytes, 'byte')})" for each in taken.files]
+    show(taken, lines, as_json=as_json)

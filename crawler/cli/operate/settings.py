@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from crawler.cli.completion import complete_setting
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, go_on_command, named, of_daemon, show
+from crawler.cli.options import complete_setting
 from crawler.control.client import connect
 from crawler.control.requests import MAX_SETTINGS, Reload, Set
 from crawler.disk.going_on import how_to_start_again

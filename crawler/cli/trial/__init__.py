@@ -1,1 +1,0 @@
-"""onceover try, and what it prints."""
