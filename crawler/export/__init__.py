@@ -5,8 +5,8 @@
     pages       the table of pages: the columns of Common Crawl's columnar index, then ours
     links       the table of links
     archives    the WARC files of a crawl, and their records
-    captures    where the archive has a page, by the CDXJ index beside each WARC file, or by that file
-    revisited   the bodies of revisit records; `archived_pages` and `archived_text` make pages and texts of records
+    captures    where the archive has a page, by the CDXJ index beside each WARC file, or by that file; the bodies of
+                revisit records. `archived_pages` and `archived_text` make pages and texts of records
     partitions  divides rows among folders by the values of columns
     writers     writes rows as JSON Lines, CSV or Parquet
     manifest    what an export has done until now, in the folder that it writes to

@@ -6,8 +6,7 @@ from typing import Final
 import msgspec
 
 from crawler.export.archived_pages import page_of_capture
-from crawler.export.captures import Captures
-from crawler.export.revisited import MAX_RECORD_BYTES, RevisitedCaptures
+from crawler.export.captures import MAX_RECORD_BYTES, Captures, RevisitedCaptures
 from crawler.page import WITH_DOCUMENT, Page, PageRecord, Wanted
 from crawler.protocols import ContentReading
 from crawler.read.html.lexbor import lexbor_extractor

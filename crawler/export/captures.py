@@ -1,4 +1,4 @@
-"""Where the archive has a page."""
+"""Where the archive has a page, and the body of one that it has as a revisit record."""
 
 import logging
 import sqlite3
@@ -13,7 +13,8 @@ from crawler.export.archives import Archive, members_of
 from crawler.export.aside import with_databases
 from crawler.export.wacz.heads import read_head, timestamp
 from crawler.page.digests import key_of
-from crawler.write.cdxj.making import index_of
+from crawler.write.cdxj.making import OPEN, index_of
+from crawler.write.warc_reader import Capture, captures_at
 
 _FOUND: Final = ("response", "revisit", "resource")
 _MOST_BYTES: Final = (1 << 63) - 1
@@ -106,3 +107,41 @@ def _captures(archive: Archive, number: int, say: Callable[[str], None]) -> Iter
         head = read_head(member.content)
         if head is not None and head.kind in _FOUND:
             yield key_of(f"{head.timestamp} {head.url}"), number, member.start, member.end - member.start
+
+
+MAX_RECORD_BYTES: Final = 64_000_000
+"""The largest WARC record that is read."""
+_END: Final = b"\r\n\r\n"
+
+
+class RevisitedCaptures:
+    """Reads captures where the index of an archive says that they are."""
+
+    def __init__(self, directory: Path, captures: Captures) -> None:
+        """`directory` is that of the `captures`."""
+        self._directory = directory
+        self._captures = captures
+
+    def with_payload(self, revisit: Capture, /) -> Capture | None:
+        """A revisit record with the payload that it refers to: URL and headers are its own."""
+        locations = () if revisit.refers_to is None else self._captures.find_all(*revisit.refers_to)
+        found = (self.read(each) for each in locations)
+        # The URL may have been fetched twice within a second, and then this may be a revisit record itself, or have
+        # another body.
+        same = (each for each in found if each is not None and each.payload_digest == revisit.payload_digest)
+        original = next((each for each in same if each.kind != "revisit"), None)
+        if original is None:
+            return None
+        head, end, _ = revisit.block.partition(_END)
+        block = b"".join((head, end, original.block.partition(_END)[2]))
+        return msgspec.structs.replace(revisit, kind=original.kind, block=block, truncated=original.truncated)
+
+    def read(self, location: Location, *, is_wanted: Callable[[Capture], bool] = lambda _: True) -> Capture | None:
+        """The first wanted record of a page."""
+        path = self._directory / location.filename
+        for place in (path, path.with_name(path.name + OPEN), path):  # the crawl may finish it meanwhile
+            try:
+                return next(filter(is_wanted, captures_at(place, location.offset, max_bytes=MAX_RECORD_BYTES)), None)
+            except FileNotFoundError:
+                continue
+        return None

@@ -14,8 +14,7 @@ program:
     page           a page as a program gets it
     configuration  the settings, from the arguments of a program
     running        the engine, in a task of its own
-    handout        a sink that gives each page to a consumer, and waits until its turn is over
-    consumer       one loop over the pages
+    handout        a sink that gives each page to a consumer, a loop over the pages, and waits until its turn is over
 
 The room `trial` crawls single URLs, and leaves nothing behind.
 

@@ -13,9 +13,8 @@ from typing import Self
 from config import Config
 from crawler.control.requests import checked_reason
 from crawler.library.configuration import read_configuration
-from crawler.library.consumer import Consumer
 from crawler.library.crawl_log import log_rebuild
-from crawler.library.handout import Handout, Turn
+from crawler.library.handout import Consumer, Handout, Turn
 from crawler.library.opening import changed_settings, lock_crawl_in_loop, open_run
 from crawler.library.page import CrawledPage
 from crawler.library.result import CrawlResult

@@ -11,9 +11,8 @@ import msgspec
 from crawler.export.archives import Archive, archives_in, archives_of, members_of, nothing_to
 from crawler.export.aside import ensure_writable, with_databases, written_aside
 from crawler.export.snapshot import BEGINNING, OnDamage, RecordFile, Snapshot, take_snapshot
-from crawler.export.wacz.compressed_index import write_index
 from crawler.export.wacz.heads import read_head
-from crawler.export.wacz.index import Index
+from crawler.export.wacz.index import Index, write_index
 from crawler.export.wacz.package import Member, Package
 from crawler.export.wacz.unpacking import is_wacz
 from crawler.export.writers import ExportRefused

@@ -9,8 +9,7 @@ from config import Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_places
 from crawler.export.archives import Archive, archives_in
-from crawler.export.captures import Captures
-from crawler.export.revisited import RevisitedCaptures
+from crawler.export.captures import Captures, RevisitedCaptures
 from crawler.export.wacz.packing import earlier_archives
 from crawler.page.digests import digest_text
 from crawler.wiring.recovery.facts import Facts

@@ -19,8 +19,8 @@ from crawler.compare.measure.trial import (
     Outcome,
 )
 from crawler.compare.measure.work import Live, Survey, Work
+from crawler.compare.report.drawing import label_points
 from crawler.compare.report.expecting import Expectation
-from crawler.compare.report.labels import label_points
 from crawler.compare.report.page import page
 from crawler.compare.report.plots import Plot, plots
 from crawler.compare.report.recommending import Requirements

@@ -21,7 +21,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawler.disk.layout import Layout, write_layout
 from crawler.export import tables
-from crawler.export.wacz import compressed_index, packing
+from crawler.export.wacz import index, packing
 from crawler.export.wacz.package import Package
 from crawler.export.writers import ExportRefused
 from crawler.page import NotModified, Page, PageRecord
@@ -155,7 +155,7 @@ async def test_pages_that_the_archive_does_not_have_are_not_listed(tmp_path: Pat
 async def test_a_wacz_holds_the_archive_as_it_is_with_index_pages_and_digests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compressed_index, "_LINES", 2)
+    monkeypatch.setattr(index, "_LINES", 2)
     missing = page(3, status=404, reason="Not Found")
     crawl = await archived_crawl(tmp_path / "crawl", page(2), page(1), missing, max_bytes=1)
     result = run(crawl, "wacz", tmp_path / "a.wacz")

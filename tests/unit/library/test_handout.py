@@ -8,8 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from crawler.library.consumer import Consumer
-from crawler.library.handout import Handout
+from crawler.library.handout import Consumer, Handout
 from crawler.library.page import CrawledPage
 from crawler.page import Extract, Link, LinkKind, Page, PageRecord
 from crawler.seams import NotTaken
