@@ -10,14 +10,7 @@ import msgspec
 
 from crawler.export.aside import ensure_writable, locked_folder, written_aside
 from crawler.export.columns import Row, Table
-from crawler.export.manifest import (
-    ExportedFile,
-    Manifest,
-    Options,
-    manifest_path,
-    read_manifest,
-    write_manifest,
-)
+from crawler.export.manifest import ExportedFile, Manifest, Options, manifest_path, read_manifest, write_manifest
 from crawler.export.partitions import Partitions
 from crawler.export.snapshot import BEGINNING, Line, OnDamage, Position, Snapshot, record_file_gone, take_snapshot
 from crawler.export.writers import ExportRefused, Format, RowWriter, make_writer
@@ -120,13 +113,7 @@ class _Folder:
     """Exports to a folder, and goes on where an export ended."""
 
     def __init__(
-        self,
-        export: TableExport,
-        folder: Path,
-        partitions: Partitions,
-        make: MakeWriter,
-        say: Say,
-        on_damage: OnDamage,
+        self, export: TableExport, folder: Path, partitions: Partitions, make: MakeWriter, say: Say, on_damage: OnDamage
     ) -> None:
         self._export = export
         self._partitions = partitions

@@ -9,17 +9,7 @@ from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.control import requests
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
-from crawler.operate.actions import (
-    changing,
-    copying,
-    hosts,
-    queues,
-    refusals,
-    robots,
-    selecting,
-    settings,
-    urls,
-)
+from crawler.operate.actions import changing, copying, hosts, queues, refusals, robots, selecting, settings, urls
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, adding
 from frontier import StoreFailed

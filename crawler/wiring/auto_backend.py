@@ -114,12 +114,7 @@ def advised_sets() -> list[Descriptor]:
 
 
 def best_option(
-    count: int,
-    error_rate: float,
-    *,
-    memory_bytes: int,
-    on_disk: bool = True,
-    among: Sequence[Descriptor],
+    count: int, error_rate: float, *, memory_bytes: int, on_disk: bool = True, among: Sequence[Descriptor]
 ) -> Option | None:
     """The first set that fits; None if none does. A set that needs a directory is only chosen if no other fits, and if
     `on_disk` allows it."""

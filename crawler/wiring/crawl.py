@@ -122,9 +122,7 @@ async def open_crawl(
         links = _part_links(frontier, directory)
         new_seeds = await _add_seeds(own_seeds(frontier, values), leasing.frontier, kept.visited)
         live = LiveSettings(
-            loaded,
-            made,
-            make_values=lambda changed: make_values(changed, discovering.url_reader(changed)),
+            loaded, made, make_values=lambda changed: make_values(changed, discovering.url_reader(changed))
         )
         gauge = Gauge(made.engine.counters, leasing.frontier.describe, kept.visited.describe)
         gauge.connections = made.http.connections
@@ -199,14 +197,7 @@ async def _make_components(
         forget_before=sinks.forget_before,
     )
     fetchers = await open_fetchers(
-        loaded,
-        directory,
-        frontier,
-        notes,
-        latest,
-        archive=sinks.archive,
-        before_request=additions.check,
-        stack=stack,
+        loaded, directory, frontier, notes, latest, archive=sinks.archive, before_request=additions.check, stack=stack
     )
     http = fetchers.http
     refusals = RefusalCounts(notes)

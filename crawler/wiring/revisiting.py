@@ -86,12 +86,7 @@ class Plan:
 
 
 def revisits(
-    loaded: Loaded,
-    directory: CrawlDirectory,
-    state: FrontierState,
-    frontier: Frontier,
-    *,
-    scope: Callable[[], Scope],
+    loaded: Loaded, directory: CrawlDirectory, state: FrontierState, frontier: Frontier, *, scope: Callable[[], Scope]
 ) -> tuple[VisitPlanning | None, Callable[[], Coroutine[object, object, None]] | None]:
     """The configured schedule, and what queues pages again when they are due. `scope` gives the scope that holds now.
     Raises `ConfigError`."""

@@ -26,12 +26,7 @@ from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.descriptor import FILES, Descriptor, Parameters
 from crawler.write.warc_info import WarcInfo
 from crawler.write.warc_opening import finish_open_file, next_serial
-from crawler.write.warc_records import (
-    Group,
-    Original,
-    exchange_group,
-    page_group,
-)
+from crawler.write.warc_records import Group, Original, exchange_group, page_group
 
 _PREFIX = re.compile(r"[A-Za-z0-9._-]+")
 _THREAD_BYTES = 256 * 1024

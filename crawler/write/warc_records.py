@@ -96,13 +96,7 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def page_group(
-    fetched: Answer | Failure,
-    record: PageRecord,
-    *,
-    level: int,
-    find: FindOriginal,
-    with_text: bool,
-    warcinfo_id: str,
+    fetched: Answer | Failure, record: PageRecord, *, level: int, find: FindOriginal, with_text: bool, warcinfo_id: str
 ) -> Group:
     """The records of a page: response or revisit, then request, metadata, and as conversions the document of a rendered
     page and, `with_text`, its main text, and as resources its screenshots. Of a failure without an answer: the metadata
@@ -119,12 +113,7 @@ def page_group(
 
 
 def exchange_group(
-    fetched: Answer | Failure,
-    purpose: str,
-    *,
-    level: int,
-    find: FindOriginal,
-    warcinfo_id: str,
+    fetched: Answer | Failure, purpose: str, *, level: int, find: FindOriginal, warcinfo_id: str
 ) -> Group:
     """The records of what was asked for another purpose than a page."""
     facts = joined([f"purpose: {purpose}", *facts_of_fetch(fetched)])

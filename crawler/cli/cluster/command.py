@@ -53,12 +53,7 @@ def _text(stopping: ClusterStopping) -> str:
 @click.option("--yes", is_flag=True, help="Do it. Without this, the command only says what it would lose.")
 @as_json
 def adopt(
-    parts: tuple[int, ...],
-    url: str | None,
-    settings: tuple[str, ...],
-    directory: Path | None,
-    yes: bool,
-    as_json: bool,
+    parts: tuple[int, ...], url: str | None, settings: tuple[str, ...], directory: Path | None, yes: bool, as_json: bool
 ) -> None:
     """Give up the lost directory of each PART of the crawl. The part begins anew, or goes on from an older copy."""
     loaded = settings_of_server(directory, url, settings)
@@ -95,12 +90,7 @@ _ENDINGS = {
 @server
 @settings_option("exchange.prefix=news")
 @as_json
-def status(
-    directory: Path | None,
-    url: str | None,
-    settings: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def status(directory: Path | None, url: str | None, settings: tuple[str, ...], as_json: bool) -> None:
     """Show who runs the parts of a crawl on many machines. Also show what to do.
 
     DIR is the directory of any machine of the crawl; instead, --url names the server.

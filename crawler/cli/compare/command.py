@@ -130,11 +130,7 @@ def compare(**given: Any) -> int:
     if asked.urls_expected is None:
         raise click.UsageError("--advise needs the expected number of URLs: --urls-expected 2e8, for example")
     return advise_on(
-        asked.urls_expected,
-        loss=asked.loss,
-        memory_bytes=asked.memory,
-        backends=asked.backends,
-        as_json=asked.as_json,
+        asked.urls_expected, loss=asked.loss, memory_bytes=asked.memory, backends=asked.backends, as_json=asked.as_json
     )
 
 

@@ -18,12 +18,7 @@ from crawler.cli.simulated import page_urls
 from crawler.codes.exit_codes import COMPLETE
 from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.process import end_with_parent
-from crawler.compare.measure.trial import (
-    Crawled,
-    Failed,
-    Outcome,
-    Trial,
-)
+from crawler.compare.measure.trial import Crawled, Failed, Outcome, Trial
 from crawler.compare.measure.work import Live
 from crawler.library.result import CrawlResult
 from crawler.simweb.params import WorldParams

@@ -82,9 +82,7 @@ async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
         requirements=Requirements(max_loss=compare.max_loss, max_memory_bytes=compare.max_memory_bytes),
         expected=[Expectation(**msgspec.structs.asdict(each)) for each in compare.expect],
         circumstances=Circumstances(
-            seed=compare.seed,
-            measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            complete=complete,
+            seed=compare.seed, measured_at=datetime.now(UTC).isoformat(timespec="seconds"), complete=complete
         ),
     )
 

@@ -31,8 +31,7 @@ def warn_of_address_space() -> None:
 def rebuild_printer(console: Diagnostics) -> RebuildProgress:
     """A function that prints the progress of a rebuild, at most once in each interval."""
     return at_most_every(
-        REBUILD_INTERVAL_S,
-        lambda what, urls: console.tell(f"Rebuilding {what}: {number_of(urls, 'URL')} so far."),
+        REBUILD_INTERVAL_S, lambda what, urls: console.tell(f"Rebuilding {what}: {number_of(urls, 'URL')} so far.")
     )
 
 

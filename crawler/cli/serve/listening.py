@@ -21,9 +21,7 @@ def listen_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that a command gets as one value, `listen`."""
 
     @click.option(
-        "--listen",
-        metavar="HOST:PORT",
-        help="Also serve the API there, as 127.0.0.1:8040. The token is in DIR/token.",
+        "--listen", metavar="HOST:PORT", help="Also serve the API there, as 127.0.0.1:8040. The token is in DIR/token."
     )
     @click.option("--tls-certificate", type=_file, metavar="FILE", help="Serve the port by TLS, with this certificate.")
     @click.option("--tls-key", type=_file, metavar="FILE", help="The key of the certificate.")

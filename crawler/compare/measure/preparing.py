@@ -13,13 +13,7 @@ from typing import IO, cast
 from backports import zstd
 
 from crawler.compare.measure.synthetic import Synthetic
-from crawler.compare.measure.work import (
-    BATCH,
-    Spooled,
-    Survey,
-    Work,
-    batches,
-)
+from crawler.compare.measure.work import BATCH, Spooled, Survey, Work, batches
 from crawler.status import number_of
 from crawler.url.urls import host_of
 from visited import LocalSet
@@ -48,13 +42,7 @@ class Unreadable:
 
 
 async def spool(
-    name: str,
-    links: Iterable[str],
-    unreadable: Unreadable,
-    *,
-    path: Path,
-    exact: LocalSet,
-    batch: int = BATCH,
+    name: str, links: Iterable[str], unreadable: Unreadable, *, path: Path, exact: LocalSet, batch: int = BATCH
 ) -> Work:
     """Write canonical URLs to files next to `path`, as a work. An empty text ends a page.
 

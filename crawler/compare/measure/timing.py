@@ -23,12 +23,7 @@ from crawler.compare.measure.process import (
     settle,
 )
 from crawler.compare.measure.trial import ReportProgress, Timing, Trial
-from crawler.compare.measure.work import (
-    Work,
-    batches,
-    chunks,
-    new_batches,
-)
+from crawler.compare.measure.work import Work, batches, chunks, new_batches
 from crawler.compare.statistics import percentile
 from visited import CannotForget, LocalSet, SharedSet, Unsaved
 

@@ -32,11 +32,7 @@ async def change_settings(
                 message = f"nothing was changed: {directory.configuration} can't be written: {error.strerror or error}"
                 raise Refused(message, FAILED) from error
     return Reconfigured(
-        running=is_running,
-        dry_run=request.dry_run,
-        file=file,
-        changes=prepared.plan.changes,
-        new_seeds=new_seeds,
+        running=is_running, dry_run=request.dry_run, file=file, changes=prepared.plan.changes, new_seeds=new_seeds
     )
 
 

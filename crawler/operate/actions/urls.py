@@ -23,14 +23,7 @@ from crawler.status import host_of
 from crawler.url.urls import Target
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering
-from frontier import (
-    CrawlUrl,
-    Frontier,
-    KnownUrl,
-    LedgerEntry,
-    QueueStatus,
-    UrlState,
-)
+from frontier import CrawlUrl, Frontier, KnownUrl, LedgerEntry, QueueStatus, UrlState
 from visited import CannotForget
 
 _ADDED_TOGETHER: Final = 50
@@ -175,9 +168,7 @@ async def forget(crawl: OperatedCrawl, texts: Sequence[str]) -> Judged:
         await frontier.forget(settled)
     except CannotForget as error:
         raise Refused(f"nothing was forgotten: {error}") from error
-    return Judged(
-        urls=[_judge_forgotten(target, entry) for target, entry in zip(targets, before, strict=True)],
-    )
+    return Judged(urls=[_judge_forgotten(target, entry) for target, entry in zip(targets, before, strict=True)])
 
 
 def _judge_forgotten(target: Target, before: LedgerEntry | None) -> JudgedUrl:

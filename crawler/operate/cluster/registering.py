@@ -142,8 +142,7 @@ def _mark(path: Path, layout: Layout, loaded: Loaded, identity: Identity) -> Non
     exchange = loaded.config.exchange
     cluster = place_in_cluster(identity, url=exchange.url, prefix=exchange.prefix)
     write_layout(
-        path,
-        msgspec.structs.replace(layout, cluster=cluster, retired=None, next_lineage=identity.next_lineage),
+        path, msgspec.structs.replace(layout, cluster=cluster, retired=None, next_lineage=identity.next_lineage)
     )
 
 

@@ -7,17 +7,7 @@ import msgspec
 Kind = Literal["new", "gone", "changed", "answer"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 Field = Literal[
-    "status",
-    "reason",
-    "redirect",
-    "type",
-    "title",
-    "description",
-    "canonical",
-    "language",
-    "noindex",
-    "body",
-    "text",
+    "status", "reason", "redirect", "type", "title", "description", "canonical", "language", "noindex", "body", "text"
 ]
 FIELDS: Final[tuple[Field, ...]] = get_args(Field)
 

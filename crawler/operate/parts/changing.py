@@ -75,10 +75,7 @@ async def _change(crawl: CrawlInParts, request: Pause | Resume, numbers: set[int
 async def stop(crawl: CrawlInParts, request: Stop) -> Stopping:
     """Stop all parts that run. One that ends before it has answered has stopped."""
     stopping, _ = divide_replies(await crawl.parts.each(request, wait_s=0.0))
-    return Stopping(
-        was_running=crawl.parts.is_running,
-        in_flight=sum(each.in_flight for each in stopping.values()),
-    )
+    return Stopping(was_running=crawl.parts.is_running, in_flight=sum(each.in_flight for each in stopping.values()))
 
 
 async def take_checkpoint(crawl: CrawlInParts) -> Checkpoint:

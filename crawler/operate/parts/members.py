@@ -134,11 +134,7 @@ class Parts:
         return reply_or_raise(await self.try_one(number, request))
 
     async def each(
-        self,
-        request: Request[_Reply],
-        *,
-        of: Iterable[int] | None = None,
-        wait_s: float = WAIT_S,
+        self, request: Request[_Reply], *, of: Iterable[int] | None = None, wait_s: float = WAIT_S
     ) -> dict[int, _Reply | Refusal]:
         """The replies of all parts, or of some, which are asked at the same time."""
         numbers = self.numbers if of is None else list(of)

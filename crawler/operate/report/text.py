@@ -30,11 +30,7 @@ from crawler.status import duration, number_of, read_in_part_text, row_lines, si
 NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
 _JOINERS: Final = "\u00ad\u200c\u200d"
 """Soft hyphens and joiners, which words of some languages have, and emoji."""
-_SAME: Final = {
-    "body": "same body as",
-    "canonical": "canonical URL is",
-    "text": "almost the same text as",
-}
+_SAME: Final = {"body": "same body as", "canonical": "canonical URL is", "text": "almost the same text as"}
 _ROBOTS: Final = {
     "allowed": "robots.txt allows everything",
     "partly": "robots.txt disallows a part",

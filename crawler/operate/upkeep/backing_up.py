@@ -214,10 +214,7 @@ def _explained(folder: Folder, writer: CopyWriter, last: CopyList | None) -> Ite
             raise
         kept = "" if last is None else "; a whole one from before is still there"
         advice = ". Free some space on its disk, then try again" if error.errno in DISK_FULL else ""
-        raise OSError(
-            error.errno,
-            f"{error.strerror}: the copy in {folder.path} was not made{kept}{advice}",
-        ) from error
+        raise OSError(error.errno, f"{error.strerror}: the copy in {folder.path} was not made{kept}{advice}") from error
     except BaseException:
         writer.give_up()
         raise

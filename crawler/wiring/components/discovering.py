@@ -28,13 +28,7 @@ from crawler.url.components import NamedRule
 from crawler.url.descriptor import Descriptor as RuleDescriptor
 from crawler.url.ports import Ports, port_of
 from crawler.url.seeds import read_seed
-from crawler.url.urls import (
-    BadUrl,
-    QueueBy,
-    Target,
-    UrlReader,
-    site_of,
-)
+from crawler.url.urls import BadUrl, QueueBy, Target, UrlReader, site_of
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import guarded_rule
 from crawler.wiring.plugins.kinds import CANONICAL_RULE

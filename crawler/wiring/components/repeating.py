@@ -25,10 +25,7 @@ def fingerprints(
         return url if isinstance(target, BadUrl) else target.canonical
 
     known = StoredFingerprints(
-        directory,
-        only_archived=duplicates.near == "no-keep",
-        name_of=name_of,
-        distance=duplicates.near_distance,
+        directory, only_archived=duplicates.near == "no-keep", name_of=name_of, distance=duplicates.near_distance
     )
     stack.push_async_callback(known.aclose)
     return (known,)

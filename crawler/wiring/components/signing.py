@@ -41,11 +41,7 @@ def signing(loaded: Loaded, notes: Notes) -> Callable[[IsPublic], SignsRequests]
 
     def make(is_public: IsPublic) -> SignsRequests:
         made: SignsRequests = import_module("crawler.fetch.signing.signing").Signing(
-            signer,
-            challenges,
-            when_asked=identity.sign == "challenged",
-            hosts=identity.hosts,
-            is_public=is_public,
+            signer, challenges, when_asked=identity.sign == "challenged", hosts=identity.hosts, is_public=is_public
         )
         return made
 

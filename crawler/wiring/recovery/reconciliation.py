@@ -9,13 +9,7 @@ from pathlib import Path
 import msgspec
 
 from config import Loaded
-from crawler.discover.marks import (
-    is_after_redirect,
-    is_check,
-    name_of_page,
-    names_after_redirects,
-    names_of_checks,
-)
+from crawler.discover.marks import is_after_redirect, is_check, name_of_page, names_after_redirects, names_of_checks
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.page import REPEAT_REASONS, LinkKind, PageRecord
@@ -61,12 +55,7 @@ class Reconciliation:
     """
 
     def __init__(
-        self,
-        loaded: Loaded,
-        outputs: Sequence[CrawlDirectory],
-        ledger: LedgerReads,
-        *,
-        others: OtherMachines,
+        self, loaded: Loaded, outputs: Sequence[CrawlDirectory], ledger: LedgerReads, *, others: OtherMachines
     ) -> None:
         """`outputs` are the directories with output of the crawl, the oldest first."""
         self._others = others

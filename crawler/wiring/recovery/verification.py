@@ -43,12 +43,7 @@ class Verification:
     """
 
     def __init__(
-        self,
-        loaded: Loaded,
-        outputs: Sequence[CrawlDirectory],
-        ledger: LedgerReads,
-        *,
-        others: OtherMachines,
+        self, loaded: Loaded, outputs: Sequence[CrawlDirectory], ledger: LedgerReads, *, others: OtherMachines
     ) -> None:
         """The same as for `Reconciliation`."""
         self.others = others

@@ -43,10 +43,7 @@ def sections(report: Lists) -> Iterator[Section]:
     if report.refused is not None:
         rows = table(("Rule", "Links", "Examples"), map(_refused, report.refused)) if report.refused else ""
         yield "refused", "Refused links", rows, "No link was refused."
-    for name, title, fetched in (
-        ("slowest", "Slowest", report.slowest),
-        ("largest", "Largest", report.largest),
-    ):
+    for name, title, fetched in (("slowest", "Slowest", report.slowest), ("largest", "Largest", report.largest)):
         if fetched is not None:
             heads = ("URL", "Status", "Time", "Received", "Decoded")
             yield name, title, table(heads, map(_fetched, fetched)) if fetched else "", "Nothing was fetched."

@@ -140,12 +140,7 @@ def figures(report: Report) -> Iterator[str]:
 def _over_time(title: str, lines: Sequence[Line], *, counts: bool) -> Iterator[str]:
     moments = [at for line in lines for at, _ in line.points]
     span = max(moments, default=0.0) - min(moments, default=0.0)
-    plot = line_plot(
-        lines,
-        label_x=lambda at: _label(at, span),
-        label_y=_count if counts else size,
-        name=title,
-    )
+    plot = line_plot(lines, label_x=lambda at: _label(at, span), label_y=_count if counts else size, name=title)
     if plot is not None:
         keys = f'<p class="keys">{legend(lines)}</p>' if len(lines) > 1 else ""
         yield f'<figure class="card"><figcaption>{text(title)}</figcaption>{plot}{keys}</figure>'
