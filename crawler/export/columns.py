@@ -19,6 +19,12 @@ class Column(msgspec.Struct, frozen=True):
     kind: Kind = "string"
 
 
+def columns(words: str) -> tuple[Column, ...]:
+    """Columns that are written as `name`, for texts, or as `name:kind`."""
+    pairs = (word.partition(":") for word in words.split())
+    return tuple(Column(name, msgspec.convert(kind or "string", Kind)) for name, _, kind in pairs)
+
+
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of rows that an export writes."""
 

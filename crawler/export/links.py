@@ -4,21 +4,12 @@ from typing import Final
 
 import msgspec
 
-from crawler.export.columns import Column, Row, Table
+from crawler.export.columns import Row, Table, columns
 from crawler.page import LinkDetail
 
 VERSION: Final = 1
-COLUMNS: Final = (
-    Column("source"),
-    Column("target"),
-    Column("anchor"),
-    Column("rel"),
-    Column("kind"),
-    Column("canonical"),
-    Column("fragment"),
-    Column("refused"),
-    Column("source_number", "integer"),
-    Column("position", "integer"),
+COLUMNS: Final = columns(
+    "source target anchor rel kind canonical fragment refused source_number:integer position:integer"
 )
 
 

@@ -9,45 +9,19 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from crawler.export.captures import Location
-from crawler.export.columns import Column, Kind, Row, Table, Value
+from crawler.export.columns import Column, Kind, Row, Table, Value, columns
 from crawler.page import LinkKind, PageRecord
 from crawler.url.hosts import Suffixes, public_suffixes, split_port, surt_host
 from crawler.url.urls import path_of
 
 VERSION: Final = 1
-COMMON_COLUMNS: Final = (
-    Column("url_surtkey"),
-    Column("url"),
-    Column("url_host_name"),
-    Column("url_host_tld"),
-    Column("url_host_2nd_last_part"),
-    Column("url_host_3rd_last_part"),
-    Column("url_host_4th_last_part"),
-    Column("url_host_5th_last_part"),
-    Column("url_host_registry_suffix"),
-    Column("url_host_registered_domain"),
-    Column("url_host_private_suffix"),
-    Column("url_host_private_domain"),
-    Column("url_host_name_reversed"),
-    Column("url_protocol"),
-    Column("url_port", "integer"),
-    Column("url_path"),
-    Column("url_query"),
-    Column("fetch_time", "time"),
-    Column("fetch_status", "integer"),
-    Column("fetch_redirect"),
-    Column("content_digest"),
-    Column("content_mime_type"),
-    Column("content_mime_detected"),
-    Column("content_charset"),
-    Column("content_languages"),
-    Column("content_truncated"),
-    Column("warc_filename"),
-    Column("warc_record_offset", "integer"),
-    Column("warc_record_length", "integer"),
-    Column("warc_segment"),
-    Column("crawl"),
-    Column("subset"),
+COMMON_COLUMNS: Final = columns(
+    "url_surtkey url url_host_name url_host_tld url_host_2nd_last_part url_host_3rd_last_part "
+    "url_host_4th_last_part url_host_5th_last_part url_host_registry_suffix url_host_registered_domain "
+    "url_host_private_suffix url_host_private_domain url_host_name_reversed url_protocol url_port:integer "
+    "url_path url_query fetch_time:time fetch_status:integer fetch_redirect content_digest content_mime_type "
+    "content_mime_detected content_charset content_languages content_truncated warc_filename "
+    "warc_record_offset:integer warc_record_length:integer warc_segment crawl subset"
 )
 """As in `cc-index-schema-flat.json` of Common Crawl's cc-index-table."""
 

@@ -18,6 +18,13 @@ _OF_ONE_PART: Final = "next_"
 """Fields of `FrontierStats` that begin with this tell what wakes next: they are those of the part where that is."""
 
 
+_ADDED_UP: Final = (
+    *("pages", "pages_per_s", "recent_pages_per_s", "bytes_received", "read_in_part", "redirects", "retries"),
+    *("failed", "links", "admitted", "robots_asked"),
+)
+"""Fields of `Status`."""
+
+
 def sum_frontiers(parts: Mapping[int, FrontierStats]) -> FrontierStats:
     """The frontiers of the parts, by number, as one: counts are added."""
     first = next(iter(parts.values()))
@@ -86,27 +93,17 @@ def sum_statuses(parts: Mapping[int, Status]) -> Status:
     """The runs of the parts, by number, as one: counts and rates are added."""
     runs = list(parts.values())
     return Status(
+        **{name: sum(getattr(each, name) for each in runs) for name in _ADDED_UP},
         elapsed_s=max(each.elapsed_s for each in runs),
-        pages=sum(each.pages for each in runs),
-        pages_per_s=sum(each.pages_per_s for each in runs),
-        recent_pages_per_s=sum(each.recent_pages_per_s for each in runs),
-        bytes_received=sum(each.bytes_received for each in runs),
-        redirects=sum(each.redirects for each in runs),
-        responses=dict(sorted(_sum_counts(each.responses for each in runs).items())),
         failures=_sum_counts(each.failures for each in runs),
-        retries=sum(each.retries for each in runs),
-        failed=sum(each.failed for each in runs),
         excluded=_sum_counts(each.excluded for each in runs),
-        links=sum(each.links for each in runs),
-        admitted=sum(each.admitted for each in runs),
         refused=_sum_counts(each.refused for each in runs),
-        robots_asked=sum(each.robots_asked for each in runs),
+        responses=dict(sorted(_sum_counts(each.responses for each in runs).items())),
         frontier=sum_frontiers({number: each.frontier for number, each in parts.items()}),
         visited=sum_visited([each.visited for each in runs]),
         waiting=_why_waiting(parts),
         links_wait=_why_links_wait(parts),
         connections=_sum_connections([each.connections for each in runs]),
-        read_in_part=sum(each.read_in_part for each in runs),
     )
 
 

@@ -12,15 +12,8 @@ from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.plugins.loading import load
 from visited.descriptor import checked_options
 
-DEFAULT_SETS = (
-    CompareSet(backend="exact"),
-    CompareSet(backend="dsbf"),
-    CompareSet(backend="bloom"),
-    CompareSet(backend="blocked"),
-    CompareSet(backend="counting"),
-    CompareSet(backend="python-set"),
-    CompareSet(backend="rbloom"),
-    CompareSet(backend="fastbloom-rs"),
+DEFAULT_SETS = tuple(
+    CompareSet(backend=each) for each in "exact dsbf bloom blocked counting python-set rbloom fastbloom-rs".split()
 )
 """The sets that are compared by default."""
 

@@ -37,11 +37,8 @@ class GuardedExtractor:
             if not isinstance(extract, Extract):
                 raise TypeError(f"expected an Extract, found {type(extract).__name__}")
             return _checked(extract, Extract)
-        except (
-            Exception,
-            SystemExit,
-            asyncio.CancelledError,
-        ) as error:  # nothing awaits, so nobody can have cancelled it
+        # Nothing awaits, so nobody can have cancelled it.
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
             log.warning("%s failed: %s (%s)", self._title, in_one_line(error), page.url)
             log.info("the traceback", exc_info=error)
             return Extract(

@@ -1,8 +1,7 @@
 """Makes the lists of a report from the records of a crawl."""
 
-import sqlite3
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar, get_args
@@ -63,9 +62,10 @@ def make_lists(
         if endings is not None and linking is not None:
             dead = linking.want(endings.dead()) if "dead-links" in sections else None
             redirecting = linking.want(endings.redirects()) if "redirects" in sections else None
-            with _one_transaction(database):
-                for listed in filter(last_visits.is_current, _read(extents)):
-                    linking.add(listed)
+            database.execute("BEGIN")
+            for listed in filter(last_visits.is_current, _read(extents)):
+                linking.add(listed)
+            database.execute("COMMIT")
 
         more: dict[str, int] = {}
 
@@ -101,13 +101,6 @@ def make_lists(
             largest=None if largest is None else first(largest.rows(), "largest"),
             more=more,
         )
-
-
-@contextmanager
-def _one_transaction(database: sqlite3.Connection) -> Iterator[None]:
-    database.execute("BEGIN")
-    yield
-    database.execute("COMMIT")
 
 
 def _read(extents: Extents) -> Iterator[Listed]:
