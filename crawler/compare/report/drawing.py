@@ -12,10 +12,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import Bbox
 
 from crawler.compare.measure.trial import Check, Look, Timing
-from crawler.compare.report.colours import colour_of
 from crawler.compare.report.recommending import frontier
 from crawler.compare.report.summary import Row
-from crawler.compare.report.value import Report
+from crawler.compare.report.value import Report, colour_of
 from crawler.compare.statistics import Spread
 from crawler.status import size
 

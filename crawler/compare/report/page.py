@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
-from crawler.compare.report.colours import colour_of
 from crawler.compare.report.summary import Row
 from crawler.compare.report.table import cpu_of, number, rate_of, share
-from crawler.compare.report.value import Report, ReportedWork
+from crawler.compare.report.value import Report, ReportedWork, colour_of
 from crawler.compare.statistics import Spread
 from crawler.html_document import html_document
 from crawler.status import size

@@ -9,6 +9,11 @@ from crawler.compare.measure.trial import Check, Crawled, Done, Failed, Look, Ti
 from crawler.compare.measure.work import Work
 from crawler.compare.statistics import SIGMA, Spread, deviation, spread, upper_bound
 
+_SPREADS = (
+    *("links_per_s", "new_per_s", "known_per_s", "p50_s", "p99_s", "p999_s", "slowest_s"),
+    *("dump_s", "load_s", "forgotten_per_s", "server_cpu_s"),
+)
+"""Figures that differ between the rounds of a competitor."""
 MEMORY_SHARE = 0.1
 """The growth of a process may differ by this share from the memory that its set reports."""
 
@@ -150,20 +155,7 @@ def _row(work: Work, competitor: Competitor, trials: Sequence[Done]) -> Row:
 
 def _timing_fields(work: Work, timings: Sequence[Timing]) -> dict[str, object]:
     spreads = {
-        name: spread([value for each in timings if (value := getattr(each, name)) is not None])
-        for name in (
-            "links_per_s",
-            "new_per_s",
-            "known_per_s",
-            "p50_s",
-            "p99_s",
-            "p999_s",
-            "slowest_s",
-            "dump_s",
-            "load_s",
-            "forgotten_per_s",
-            "server_cpu_s",
-        )
+        name: spread([value for each in timings if (value := getattr(each, name)) is not None]) for name in _SPREADS
     }
     steady, peak = _median(timings, "steady_bytes"), _median(timings, "peak_bytes")
     reported, disk = _median(timings, "reported_bytes"), _median(timings, "disk_bytes")

@@ -19,6 +19,10 @@ from crawler.status import number_of
 _PACKAGES = ("onceover", "numpy", "mmh3", "plyvel", "rbloom", "fastbloom-rs", "pybloom-live", "redis")
 _DISTRIBUTIONS = {"onceover": "onceover-crawler"}
 """Packages whose distribution has another name."""
+_COLOURS = (
+    *("#0b6e99", "#d1495b", "#2e8b57", "#edae49", "#6f4e9c", "#3d405b"),
+    *("#e07a1f", "#5f9ea0", "#a05195", "#7a6a53", "#1b998b", "#c06c84"),
+)
 
 
 class ReportedWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +87,12 @@ def report_of(
         findings=tuple(judge(expected, found, surveys)),
         trials=tuple(done),
     )
+
+
+def colour_of(report: Report, competitor: str) -> str:
+    """The colour of a competitor in all plots and tables."""
+    names = [each.name for each in report.competitors]
+    return _COLOURS[names.index(competitor) % len(_COLOURS)]
 
 
 def machine() -> dict[str, str]:
