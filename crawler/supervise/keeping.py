@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from crawler.codes.exit_codes import FAILED, REFUSED
+from crawler.codes.full_disk import DISK_FULL
 from crawler.disk.directory import DirectoryRefused
 from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
 from crawler.status import number_of
@@ -99,11 +100,17 @@ class PartKeeper:
             self._process.kill()
 
     async def _run_process(self, begin: Begin) -> str:
-        """Returns how it has ended. Raises `DirectoryRefused` if its directory is gone."""
+        """Returns how it has ended. Raises `DirectoryRefused` if its directory is gone, and `OSError` if its disk is
+        full."""
         number, self._last = self._number, None
         try:
             check_still_there(begin)
-            process = self._process = await start(self._log_file, inherit=self._inherit)
+            try:
+                process = self._process = await start(self._log_file, inherit=self._inherit)
+            except OSError as error:
+                if error.errno in DISK_FULL:
+                    raise
+                return f"because its process can't be started: {error.strerror or error}"  # as while there are too many
             self._watch.begin(number, process)
             fields: dict[str, object] = {"of_part": number, "pid": process.pid}
             log.info("part %d runs in process %d", number, process.pid, extra={"fields": fields})

@@ -1,0 +1,70 @@
+"""The processes of a part, one after the other."""
+
+import asyncio
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from crawler.parts.line.messages import Begin, FromPart
+from crawler.supervise import keeping
+from crawler.supervise.keeping import PartFailed, PartKeeper
+from crawler.supervise.process import PartProcess
+from crawler.supervise.restarts import FIRST_S, MAX_DEATHS
+from crawler.testing.loops import in_virtual_time
+
+
+class Watch:
+    """Prepares the part, and hears nothing of it."""
+
+    def __init__(self) -> None:
+        self.ended = 0
+
+    async def prepare(self, number: int, /) -> Begin | None:
+        return Begin(version="1", number=number, lineage=0, directories=["part-0"], configuration="{}", rebuild=False)
+
+    def begin(self, number: int, process: PartProcess, /) -> None:
+        raise AssertionError
+
+    def take(self, number: int, message: FromPart, /) -> None:
+        raise AssertionError
+
+    def end(self, number: int, /) -> None:
+        self.ended += 1
+
+    def is_replaced(self, _number: int, /) -> bool:
+        return False
+
+
+def keeper(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, told: list[str], watch: Watch | None = None
+) -> PartKeeper:
+    async def start(*_: object, **__: object) -> PartProcess:
+        raise error
+
+    monkeypatch.setattr(keeping, "start", start)
+    return PartKeeper(0, folder / "log", watch or Watch(), tell=told.append)
+
+
+@in_virtual_time
+async def test_a_process_that_the_system_can_not_start_now_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    error = OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    watch = Watch()
+    failure = await keeper(tmp_path, monkeypatch, error, told, watch).keep(asyncio.Event())
+    why = "because its process can't be started: Resource temporarily unavailable"
+    assert told[0] == f"part 0 has died ({why}); it starts again in {FIRST_S:g} s."
+    assert len(told) == MAX_DEATHS
+    assert watch.ended == MAX_DEATHS + 1
+    assert isinstance(failure, PartFailed)
+    assert why in str(failure)
+
+
+@in_virtual_time
+async def test_a_full_disk_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left"):
+        await keeper(tmp_path, monkeypatch, error, []).keep(asyncio.Event())
