@@ -68,12 +68,13 @@ class CoordinatorServer:
         """The lines that have said hello, and who they are."""
         self._lines: dict[int, Line] = {}
         """The line of each attached part."""
-        self._changes: set[asyncio.Task[None]] = set()
+        self._group: asyncio.TaskGroup | None = None
         self.coordinator.go_on(run)
 
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
+            self._group = group
             group.create_task(self.coordinator.run())
             group.create_task(self._end_at_limit())
             group.create_task(self._keep_telling())
@@ -119,9 +120,8 @@ class CoordinatorServer:
                     del self._lines[part]
                     self.coordinator.end(part)
                 case Change():
-                    task = asyncio.create_task(self._change(line, message))
-                    self._changes.add(task)
-                    task.add_done_callback(self._changes.discard)
+                    assert self._group is not None
+                    self._group.create_task(self._change(line, message))
 
     def _attach(self, line: Line, agent: str, message: Attached) -> None:
         part = message.part
