@@ -122,13 +122,15 @@ class Actions:
         if path.exists() or path.is_symlink():
             if not path.is_file() or path.read_bytes() != text:
                 raise Refused(HTTPStatus.CONFLICT, _ANOTHER.format(name=name))
-            return
-        problems = await asyncio.to_thread(problems_of_new, self._daemon.home, name, text)
-        if problems:
-            detail = "the configuration can't be used; nothing was created"
-            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail, problems)
-        await asyncio.to_thread(_write_new, path, text)
-        audit(request, f"created {name}")
+            if (keeper := self.keepers.get(name)) is not None and not keeper.facts.is_removed:
+                return
+        else:
+            problems = await asyncio.to_thread(problems_of_new, self._daemon.home, name, text)
+            if problems:
+                detail = "the configuration can't be used; nothing was created"
+                raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail, problems)
+            await asyncio.to_thread(_write_new, path, text)
+            audit(request, f"created {name}")
         await self._daemon.reload()
 
     async def start(self, request: web.Request) -> CrawlDetails:

@@ -15,6 +15,7 @@ from crawler.serve.api import actions
 from crawler.serve.folder import Found, read_folder
 from crawler.serve.life.facts import Wish
 from crawler.testing.loops import in_event_loop
+from tests.full_disk import no_space
 from tests.unit.serve.api.serving import Api, served
 
 LATER = b'crawl.seeds = ["http://a.test/"]\n[daemon]\nschedule = "0 3 1 1 *"\n'
@@ -142,6 +143,20 @@ async def test_of_two_requests_that_delete_a_crawl_none_fails(tmp_path: Path, mo
         assert (await reload).status == 200
         assert {each.status for each in await asyncio.gather(*deleting)} <= {204, 404}
         assert await names(api) == []
+
+
+@in_event_loop
+async def test_a_request_to_create_a_crawl_that_failed_when_the_folder_was_read_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path / "home") as api:
+        assert await names(api) == []
+        with monkeypatch.context() as system:
+            system.setattr(daemon_module, "read_folder", no_space)
+            assert (await api.ask("PUT", "/crawls/new", LATER, headers=TOML)).status == 503
+        assert await names(api) == []
+        assert (await api.ask("PUT", "/crawls/new", LATER, headers=TOML)).status == 200
+        assert await names(api) == ["new"]
 
 
 @in_event_loop
