@@ -76,7 +76,7 @@ async def _change(actions: Actions, keeper: Keeper, edited: Edited, wanted: Set 
     await actions.replace(keeper, edited.write)
     try:
         changed = await _ask(actions, keeper, edited, wanted)
-    except (Refused, asyncio.CancelledError):
+    except (Refused, OSError, asyncio.CancelledError):
         await actions.replace(keeper, edited.undo)
         raise
     await actions.read_folder()

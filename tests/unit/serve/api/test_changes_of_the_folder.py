@@ -12,6 +12,7 @@ import pytest
 
 from crawler.serve import daemon as daemon_module
 from crawler.serve.api import actions
+from crawler.serve.api.data import settings
 from crawler.serve.folder import Found, read_folder
 from crawler.serve.life.facts import Wish
 from crawler.testing.loops import in_event_loop
@@ -157,6 +158,19 @@ async def test_a_request_to_create_a_crawl_that_failed_when_the_folder_was_read_
         assert await names(api) == []
         assert (await api.ask("PUT", "/crawls/new", LATER, headers=TOML)).status == 200
         assert await names(api) == ["new"]
+
+
+@in_event_loop
+async def test_settings_of_which_the_crawl_can_not_be_told_now_are_not_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    async with running(home) as api:
+        assert (await api.ask("PUT", "/crawls/a", LATER, headers=TOML)).status == 200
+        monkeypatch.setattr(settings, "_ask", no_space)
+        body = msgspec.json.encode({"settings": ["fetch.concurrency=7"]})
+        assert (await api.ask("POST", "/crawls/a/configuration", body)).status == 503
+        assert (home / "a.toml").read_bytes() == LATER
 
 
 @in_event_loop
