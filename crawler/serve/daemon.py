@@ -12,7 +12,7 @@ import msgspec
 
 from config import Loaded
 from crawler.background import in_background
-from crawler.serve.folder import Found, clear_remains, read_folder, set_aside
+from crawler.serve.folder import SUFFIX, Found, clear_remains, read_folder, set_aside
 from crawler.serve.inspection import Commands, reload_settings
 from crawler.serve.keeper import Keeper
 from crawler.serve.life import changes as life
@@ -186,8 +186,9 @@ class Daemon:
     async def _finish_deletions(self) -> None:
         for name, aside in (await asyncio.to_thread(clear_remains, self.home)).items():
             with telling(log, f"the deletion of {name} can't be finished now"):
-                await self.recorder.forget(name)
-                self._home.forget(name)
+                if not (self.home / f"{name}{SUFFIX}").exists():  # else somebody has created it again
+                    await self.recorder.forget(name)
+                    self._home.forget(name)
                 aside.unlink()
 
     def _tell_watchers(self, name: str) -> None:

@@ -110,6 +110,22 @@ async def test_a_daemon_that_is_killed_while_it_deletes_a_crawl_lets_the_next_on
     assert sorted(path.name for path in daemon.home.iterdir()) == ["b.toml", "daemon"]
 
 
+async def test_a_crawl_that_was_created_again_after_a_deletion_that_failed_keeps_what_it_was_told(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.toml").write_text(TEXT)
+    (tmp_path / ".a.toml.deleted").write_text(TEXT)
+    with Home(tmp_path) as home:
+        home.save("a", Record(wish=Wish.STOP))
+        found = Daemon(home, Options(), Supervisor({}))
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(found.run())
+            await found.knows_crawls.wait()
+            found.close("tests")
+        assert home.recall("a")[0].wish is Wish.STOP
+    assert not (tmp_path / ".a.toml.deleted").exists()
+
+
 async def test_a_crawl_whose_memory_cannot_be_read_is_shown_and_does_nothing_until_it_can(tmp_path: Path) -> None:
     with Home(tmp_path) as home:
         for name in ("a", "b"):
