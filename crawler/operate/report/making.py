@@ -29,6 +29,7 @@ from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import ledger_visits
 from crawler.operate.report.waiting import robots_of, who_waits, with_facts
 from crawler.page import rfc3339
+from crawler.politeness.response_policy import UNREACHABLE
 from crawler.status import number_of
 from crawler.url.seeds import read_seed
 from crawler.wiring.components.discovering import url_reader
@@ -76,16 +77,26 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
         course=course_of(directory, status),
         activity=counted.activity.found(),
         hosts=with_facts(hosts, waiting, robots),
-        notes=notes_of_missing(directory) + (_notes_of_pruned(summary, counted) if lists else []),
+        notes=notes_of_missing(directory) + (_notes_of_lists(summary, counted) if lists else []),
         **msgspec.structs.asdict(made),
     )
 
 
-def _notes_of_pruned(summary: Summary, counted: Counted) -> list[str]:
-    """What lists can't tell because old records were deleted. Of a URL that was fetched again, a newer one tells."""
-    if not summary.pruned or (unknown := summary.settled - counted.told) <= 0:
-        return []
-    return [f"old records of {number_of(unknown, 'URL')} were deleted, so the lists lack what these would tell"]
+def _notes_of_lists(summary: Summary, counted: Counted) -> list[str]:
+    """What lists can't tell: of URLs whose old records were deleted, unless they were fetched again and a newer record
+    tells; of URLs that nobody may ask for as long as robots.txt can't be fetched; and of a site without a page."""
+    notes = []
+    if summary.pruned and (unknown := summary.settled - counted.told) > 0:
+        notes.append(
+            f"old records of {number_of(unknown, 'URL')} were deleted, so the lists lack what these would tell"
+        )
+    if barred := summary.exclusions.get(UNREACHABLE):
+        notes.append(
+            f"robots.txt could not be fetched for {number_of(barred, 'URL')}, so the lists lack what they tell"
+        )
+    if not summary.pages:
+        notes.append("the crawl has no page, so the lists can't tell how the site is")
+    return notes
 
 
 def names_of(directory: Path) -> Canonical:

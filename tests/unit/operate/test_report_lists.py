@@ -517,6 +517,30 @@ def test_the_exit_code_is_1_if_records_that_would_tell_were_pruned(tmp_path: Pat
     assert msgspec.json.decode(crawl.do("report", "dead-links", "--json").out).get("notes", []) == notes
 
 
+@pytest.mark.parametrize(
+    ("path", "how", "note"),
+    [
+        (
+            "/a",
+            {"state": "excluded", "status": None, "reason": "unreachable"},
+            "robots.txt could not be fetched for 1 URL",
+        ),
+        ("/", {"state": "excluded", "status": None, "reason": "robots"}, "the crawl has no page"),
+    ],
+)
+def test_the_exit_code_is_1_if_the_site_was_not_looked_at(
+    tmp_path: Path, path: str, how: dict[str, object], note: str
+) -> None:
+    crawl = make(tmp_path / "one")
+    shutil.rmtree(crawl.directory / "records")
+    records = {"/": record(1, "/", kind="seed", link_details=[])} | {path: record(2, path, **how)}
+    written(crawl.directory / "records", *records.values())
+    told = crawl.do("report", "dead-links", "--exit-code")
+    assert told.code == 1
+    assert f"note: {note}" in told.err
+    assert crawl.do("report", "summary").err == ""
+
+
 def test_the_exit_code_is_of_lists_that_may_be_empty(tmp_path: Path) -> None:
     told = make(tmp_path / "one").do("report", "hosts", "slowest", "--exit-code")
     assert told.code == 2
