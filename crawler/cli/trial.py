@@ -4,7 +4,7 @@ import asyncio
 import os
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any, Final
 
 import click
@@ -105,9 +105,9 @@ def lines(tried: Tried, config: Config, *, all_links: bool) -> Iterator[str]:
 
 
 def _lines(tried: Tried, config: Config, *, all_links: bool) -> Iterator[str]:
-    for hop in tried.hops:
+    for number, hop in enumerate(tried.hops, 1):
         yield hop.url
-        yield from _laid_out(_hop_rows(hop))
+        yield from _laid_out(_hop_rows(hop, before={each.url for each in tried.hops[:number]}))
     yield from _laid_out(_page_rows(tried, config))
     yield from _links(tried.links, all_links=all_links)
 
@@ -117,7 +117,8 @@ def _laid_out(rows: _Rows) -> Iterator[str]:
         yield f"{name:>17}  {value}"
 
 
-def _hop_rows(hop: Hop) -> _Rows:
+def _hop_rows(hop: Hop, *, before: Container[str]) -> _Rows:
+    """`before` are the URLs of the chain up to this one."""
     delay = "" if hop.crawl_delay_s is None else f", with a Crawl-delay of {duration(hop.crawl_delay_s)}"
     yield "robots", _ROBOTS.get(hop.robots, f"robots.txt can't be fetched: {hop.robots}") + delay
     record = hop.record
@@ -134,7 +135,8 @@ def _hop_rows(hop: Hop) -> _Rows:
         yield "message", record.message
     if record.redirect is not None:
         refused = "".join(f", which is not followed: {reason}" for reason in record.refused or ())
-        yield "redirects to", record.redirect + refused
+        circle = ", which closes a circle" if record.redirect in before else ""
+        yield "redirects to", record.redirect + refused + circle
         return
     yield from _body_rows(record)
     for name, value in msgspec.to_builtins(record).items():

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from config import load, toml_value
+from crawler.cli.trial.text import lines
 from crawler.disk.directory import CrawlDirectory
 from crawler.library.trial.forms import Tried
 from crawler.library.trial.trying import try_urls
@@ -224,6 +225,11 @@ async def test_what_a_crawl_would_not_have_is_asked_once_and_told_with_its_reaso
     assert gone.record
     assert (gone.record.state, gone.record.status) == ("done", 404)
     assert (len(found[3].hops), circle.url) == (2, "http://a.test/trip")
+    rows = [row.strip() for row in lines(found[3], load(file).config, all_links=False)]
+    assert [row for row in rows if row.startswith("redirects")] == [
+        "redirects to  http://a.test/trip",
+        "redirects to  http://a.test/round, which closes a circle",
+    ]
     assert out.record
     assert (out.record.redirect, out.record.refused) == ("http://b.test/x.iso", {"excluded": 1})
     assert (down.robots, down.record and down.record.reason) == ("unreachable", "unreachable")
