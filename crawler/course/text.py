@@ -21,8 +21,8 @@ def left_text(remaining: Remaining) -> str:
 
 
 def course_rows(course: Sequence[CoursePoint]) -> list[tuple[str, str]]:
-    """A few points, evenly spread, the last one included."""
-    shown = thin(course, _SHOWN)
+    """A few points, evenly spread, the last one included. Points that look the same, as parts have, are shown once."""
+    shown = thin([*{(each.at[:19], each.finished, each.discovered): each for each in course}.values()], _SHOWN)
     if len(shown) < 2:
         return []
     width = len(f"{shown[-1].finished:,}")

@@ -116,3 +116,12 @@ def test_people_see_a_few_points_evenly_spread() -> None:
     assert rows[-1] == ("", "2026-11-23T00:00:40Z  40 of 80 finished")
     assert course_rows(course[:1]) == []
     assert thin([1, 2, 3], 2) == [1, 3]
+
+
+def test_moments_that_look_the_same_are_shown_once() -> None:
+    told = [("2026-11-29T19:18:23.1Z", 1, 0), *((f"2026-11-29T19:18:25.{each}Z", 237, 21) for each in (1, 4, 7))]
+    course = [CoursePoint(at=at, discovered=discovered, finished=finished) for at, discovered, finished in told]
+    assert [text for _, text in course_rows(course)] == [
+        "2026-11-29T19:18:23Z   0 of 1 finished",
+        "2026-11-29T19:18:25Z  21 of 237 finished",
+    ]
