@@ -125,7 +125,8 @@ class ReadyQueues:
         _leave(peers.fifo, queue.record.precedence, queue)
         peers.ready -= 1
         self._withdraw(peers)
-        self._offer(peers)
+        if peers.ready:
+            self._offer(peers)
         self._admit_parked(peers)
 
     def send_back(self, first: First) -> None:
