@@ -177,7 +177,9 @@ class PageReader:
         self, reader: ElementReader[Any], base_url: str, *, growth: _Growth, encoding: Encoding, depth: int = 1
     ) -> list[Link]:
         """Links of a document in that encoding and of the documents within it, in document order."""
-        own = reader.links if encoding.name == "utf-8" else list(_encode_queries(reader.links, encoding))
+        own = reader.links
+        if encoding.name != "utf-8":
+            own = [link if link.href.isascii() else _encode_query(link, encoding) for link in own]
         if not reader.nested_documents or depth > _MAX_DEPTH:
             return own
         links: list[Link] = []
@@ -269,13 +271,9 @@ def _preferences(reader: ElementReader[Any]) -> list[Preference]:
     return [*found, *(read_value(name, META, reader.meta[name]) for name in reserved)]
 
 
-def _encode_queries(links: list[Link], encoding: Encoding) -> Iterator[Link]:
-    """Links of a page in that encoding, with their queries in it, as browsers send them."""
-    for link in links:
-        if link.href.isascii():
-            yield link
-        else:
-            yield msgspec.structs.replace(link, href=percent_encode_query(link.href, encoding))
+def _encode_query(link: Link, encoding: Encoding) -> Link:
+    """A link of a page in that encoding, with its query in it, as browsers send it."""
+    return msgspec.structs.replace(link, href=percent_encode_query(link.href, encoding))
 
 
 def _cut(language: str | None) -> str | None:
