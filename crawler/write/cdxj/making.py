@@ -4,7 +4,8 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from itertools import compress
+from itertools import accumulate, compress
+from operator import lt
 from pathlib import Path
 from typing import Final
 
@@ -58,12 +59,9 @@ def write_index(archive: Path, lines: Iterable[bytes]) -> None:
     """Write the index of an archive with these lines, in bounded memory."""
     index = index_of(archive)
     aside = index.with_name(index.name + _ASIDE)
-    size = archive.stat().st_size
     try:
         with aside.open("wb") as file:
-            # The last lines may be of records that were taken back, with none after them.
-            kept = (line for line in lines if offset_of(line) < size)
-            file.writelines(line + b"\n" for line in sorted_lines(kept, index.parent))
+            file.writelines(line + b"\n" for line in sorted_lines(lines, index.parent))
             file.flush()
             os.fsync(file.fileno())
         aside.rename(index)
@@ -72,15 +70,14 @@ def write_index(archive: Path, lines: Iterable[bytes]) -> None:
         raise
 
 
-def still_true(read: Callable[[], Iterable[bytes]]) -> Iterator[bytes]:
+def still_true(read: Callable[[], Iterable[bytes]], *, size: int) -> Iterator[bytes]:
     """Lines in the order in which they were written, without those of records that were taken back: what came later
-    lies in their place. Reads them twice, and takes nine bytes of memory for each."""
+    lies in their place, or the archive, which has that `size`, ends before it. Reads them twice, and takes nine bytes
+    of memory for each."""
     offsets = array("Q", map(offset_of, read()))
-    is_true = bytearray(len(offsets))
-    least = 1 << 64
-    for at in range(len(offsets) - 1, -1, -1):
-        is_true[at] = offsets[at] < least
-        least = min(least, offsets[at])
+    offsets.reverse()
+    is_true = bytearray(map(lt, offsets, accumulate(offsets, min, initial=size)))
+    is_true.reverse()
     return compress(read(), is_true)
 
 

@@ -48,8 +48,9 @@ class OpenIndex:
             if not self._is_whole:
                 make_index(self.archive)
             elif self._path.exists():
+                size = self.archive.stat().st_size
                 with self._path.open("rb") as file:
-                    write_index(self.archive, still_true(lambda: _lines_of(file)))
+                    write_index(self.archive, still_true(lambda: _lines_of(file), size=size))
             self._path.unlink(missing_ok=True)
         except OSError as error:
             _tell_failure(self.archive, error)

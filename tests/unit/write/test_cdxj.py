@@ -282,7 +282,8 @@ def test_lines_of_records_that_were_taken_back_go(tmp_path: Path) -> None:
 
     kept = [line("http://a.test/1", 0), line("http://a.test/4", 7), line("http://a.test/5", 9)]
     taken_back = [line("http://a.test/2", 8), line("http://a.test/3", 20)]
-    assert list(still_true(lambda: [kept[0], *taken_back, *kept[1:]])) == kept
+    beyond = line("http://a.test/6", 10)
+    assert list(still_true(lambda: [kept[0], *taken_back, *kept[1:], beyond], size=10)) == kept
 
 
 def test_lines_of_the_last_records_go_too_if_they_were_taken_back(
