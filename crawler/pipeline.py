@@ -160,8 +160,9 @@ class Pipeline:
             rest_s = components.policy_for(asked_url).after_robots_s(
                 verdict, crawl_delay_s=components.robots.crawl_delay(asked_url)
             )
-        if self._options.sitemaps and lease.url.kind != LinkKind.EXTERNAL:
-            await self._admit_sitemaps(lease)
+        wants_sitemaps = self._options.sitemaps and lease.url.kind != LinkKind.EXTERNAL
+        if wants_sitemaps and (sitemaps := components.robots.new_sitemaps(url)):
+            await self._admit_sitemaps(sitemaps, lease)
         if not verdict.known or (verdict.allowed and (verdict.asked or prerequisite is not None)):
             # A host has just had a request, or this lease holds the turn of another host than it now needs.
             own_rest_s = rest_s if prerequisite is None else 0.0
@@ -190,13 +191,11 @@ class Pipeline:
             return None
         return redirect
 
-    async def _admit_sitemaps(self, lease: Lease) -> None:
+    async def _admit_sitemaps(self, sitemaps: Sequence[str], lease: Lease) -> None:
         """Admit the sitemaps that the robots.txt of the URL's host names."""
-        sitemaps = self._components.robots.new_sitemaps(lease.url.url)
-        if sitemaps:
-            discovered = await run_steps(self._components.discovery.sitemaps(sitemaps, parent=lease.url))
-            self._count_links(discovered)
-            await self._settlement.admit(discovered.urls)
+        discovered = await run_steps(self._components.discovery.sitemaps(sitemaps, parent=lease.url))
+        self._count_links(discovered)
+        await self._settlement.admit(discovered.urls)
 
     async def _settle_disallowed(
         self, lease: Lease, policy: ResponsePolicy, verdict: Verdict, *, own: bool, rest_s: float

@@ -62,6 +62,10 @@ class RobotsCache:
         self._size_bytes = 0
         self._delays = CrawlDelays(notes, max_hosts=max_origins)
 
+    def __contains__(self, origin: str, /) -> bool:
+        """Whether it is in memory."""
+        return origin in self._cached
+
     def find(self, origin: str, /) -> CachedRobots | None:
         """What we know about an origin; it may have expired."""
         cached = self._cached.get(origin)

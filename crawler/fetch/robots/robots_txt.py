@@ -88,7 +88,8 @@ class RobotsTxt:
         """Held while a long file is parsed."""
         self._hops: OrderedDict[str, Hop] = OrderedDict()
         """By origin, for each robots.txt that redirects, until we have reached the file."""
-        self._reported: dict[str, float] = {}
+        self._reported: set[str] = set()
+        """The origins whose sitemaps `new_sitemaps` has returned since their robots.txt was last fetched."""
 
     def prerequisite(self, url: str, /) -> str | None:
         if not self._hops or not self._is_obeyed(url) or (hop := self._hops.get(origin_of(url))) is None:
@@ -99,7 +100,8 @@ class RobotsTxt:
         if not self._is_obeyed(url):
             return NONE
         origin = origin_of(url)
-        await self._recall(origin)
+        if origin not in self._cache:
+            await self._recall(origin)
         known = self._fresh(origin)
         if known is not None:
             return judge_url(known.status, known.rules, url, self._clock())
@@ -130,14 +132,14 @@ class RobotsTxt:
 
     def new_sitemaps(self, url: str, /) -> Sequence[str]:
         origin = origin_of(url)
-        known = self._cache.find(origin) if self._is_obeyed(url) else None
-        if known is None or self._reported.get(origin) == known.status.expires_at:
+        if origin in self._reported:
             return ()
-        if known.status.failures or known.status.refused is not None:
+        known = self._cache.find(origin) if self._is_obeyed(url) else None
+        if known is None or known.status.failures or known.status.refused is not None:
             return ()
         if len(self._reported) >= MAX_ORIGINS:
             self._reported.clear()
-        self._reported[origin] = known.status.expires_at
+        self._reported.add(origin)
         return (known.rules.sitemaps if known.rules is not None else ()) or self.sitemap_paths
 
     async def _recall(self, origin: str) -> None:
@@ -191,6 +193,7 @@ class RobotsTxt:
                 rules = await asyncio.to_thread(self._cache.parse, status)
         # Not before: who finds a note parses it.
         self._cache.note(origin, status)
+        self._reported.discard(origin)
         reached, duration_s = has_reached(response), response.duration_s
         return self._cache.put(origin, status, rules=rules, reached=reached, duration_s=duration_s, pause_s=pause_s)
 
