@@ -146,7 +146,8 @@ class QueueFrontier:
 
     async def _admit(self, admission: Awaitable[int]) -> int:
         admitted = await admission
-        await self._snapshotting.save_if_due()
+        if admitted:  # most pages have no new link
+            await self._snapshotting.save_if_due()
         return admitted
 
     # leases go out
