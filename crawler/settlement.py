@@ -20,6 +20,7 @@ from crawler.page import (
     PageRecord,
     Redirect,
     Usage,
+    WithBody,
 )
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import Quota
@@ -178,10 +179,12 @@ class Settlement:
         After a crash only some of them may be admitted. Then their page is not done: it is fetched again, and its links
         are added again, which changes nothing for those that are known.
         """
+        are_many = len(urls) > LINKS_AT_ONCE
         for start in range(0, len(urls), LINKS_AT_ONCE):
-            admitted = await self._components.frontier.add(urls[start : start + LINKS_AT_ONCE])
+            piece = urls[start : start + LINKS_AT_ONCE] if are_many else urls
+            admitted = await self._components.frontier.add(piece)
             self._counters.admitted += admitted  # an await in this statement would overwrite the counts of others
-            if len(urls) > LINKS_AT_ONCE:
+            if are_many:
                 await asyncio.sleep(0)  # `add` need not wait for anything
 
     async def _readmit_due(self, urls: Sequence[CrawlUrl], *, read_at: float) -> None:
@@ -227,7 +230,7 @@ class Settlement:
         # A page that is excluded by what it says was fetched as any other. A 300 has links, and could be a trap.
         has_choices = isinstance(fetched, Page) and fetched.status == MULTIPLE_CHOICES
         if has_choices or is_page(lease, fetched, decision) or lease.url.kind == LinkKind.SITEMAP:
-            quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, Page | Redirect) else 0)
+            quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, WithBody) else 0)
 
     def _remaining_s(self, cooldown_s: float, answered_at: float | None) -> float:
         """The rest of a cooldown that began with the answer.
