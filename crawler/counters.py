@@ -4,7 +4,7 @@ from collections import Counter
 
 import msgspec
 
-from crawler.page import READ_IN_PART, Extract, Failure, Fetched, Page, Redirect
+from crawler.page import READ_IN_PART, Extract, Failure, Fetched, WithBody
 
 
 class InFlight(msgspec.Struct):
@@ -80,5 +80,5 @@ class Counters:
         """Count what came of a request. A failure is none."""
         if not isinstance(fetched, Failure):
             self.responses[fetched.status] += 1
-        if isinstance(fetched, Page | Redirect):
+        if isinstance(fetched, WithBody):
             self.bytes_received += len(fetched.raw_body)

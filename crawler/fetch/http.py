@@ -26,7 +26,7 @@ from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.request_limits import RequestLimits
 from crawler.fetch.response_reader import SentRequest, answer_before_failure, interpret, read_body
 from crawler.fetch.signing.values import Signed, SignsRequests
-from crawler.page import ConnectionCounts, Failure, FailureKind, Fetched, Page, Redirect, Request
+from crawler.page import ConnectionCounts, Failure, FailureKind, Fetched, Page, Redirect, Request, WithBody
 
 _log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class HttpFetcher:
             if response is not None and not response.closed:
                 response.close()
             holder = fetched.response if isinstance(fetched, Failure) else fetched
-            claim.release(holder if isinstance(holder, Page | Redirect) else None)
+            claim.release(holder if isinstance(holder, WithBody) else None)
 
     def _make_failure(
         self,

@@ -44,6 +44,7 @@ from crawler.page.responses import (
     Request,
     Response,
     Screenshot,
+    WithBody,
 )
 from crawler.page.verdict import Verdict
 
@@ -85,6 +86,7 @@ __all__ = [
     "Usage",
     "Verdict",
     "Wanted",
+    "WithBody",
     "body_digest",
     "body_sha1",
     "counts_as_page",

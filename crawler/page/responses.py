@@ -216,4 +216,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the server has closed a kept connection, perhaps before the request arrived."""
 
 
-Fetched = Page | Redirect | NotModified | Failure
+WithBody = Page | Redirect
+"""Responses that may have a body."""
+
+Fetched = WithBody | NotModified | Failure

@@ -38,6 +38,7 @@ from crawler.page import (
     Page,
     Redirect,
     Verdict,
+    WithBody,
 )
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import (
@@ -107,7 +108,7 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         """What follows from the response to a lease's URL."""
         cause = cause_of(fetched)
         answer = fetched.response if isinstance(fetched, Failure) else fetched
-        received_bytes = len(answer.raw_body) if isinstance(answer, Page | Redirect) else 0
+        received_bytes = len(answer.raw_body) if isinstance(answer, WithBody) else 0
         usual_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
         # Where a connection was tried, the server rests.
         is_answered_here = isinstance(fetched, Redirect) and not fetched.asked and fetched.message is None

@@ -19,6 +19,7 @@ from crawler.page import (
     PageRecord,
     Redirect,
     Repeat,
+    WithBody,
     digest_text,
     rfc3339,
 )
@@ -178,7 +179,7 @@ def _with_content(record: PageRecord, content: Content) -> PageRecord:
 
 def _messages(lease: Lease, fetched: Fetched, extract: Extract | None, content: Content | None) -> Iterator[str | None]:
     """What people should know about a page that was fetched."""
-    if isinstance(fetched, Page | Redirect):
+    if isinstance(fetched, WithBody):
         yield fetched.message
     if isinstance(fetched, Page) and fetched.status in REDIRECTS:
         yield "a redirect that leads nowhere: its Location is missing or empty"

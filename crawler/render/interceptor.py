@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from crawler.page import LoadAnswer, Page, Redirect, Rendering
+from crawler.page import LoadAnswer, Rendering, WithBody
 from crawler.render.devtools import Devtools
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads, SubRequest, preflight_response
@@ -38,7 +38,7 @@ class Interceptor:
         """How long servers were busy with these requests."""
         self.troubles: set[LoadAnswer] = set()
         """The answers of the page's host that were errors or had Retry-After."""
-        self._for_archive: list[Page | Redirect] = []
+        self._for_archive: list[WithBody] = []
         self.tasks: set[asyncio.Task[None]] = set()
         """One for each response under way."""
         self._devtools = devtools
@@ -73,7 +73,7 @@ class Interceptor:
     def note_shortage(self, limit: Rendering) -> None:
         self.shortage = self.shortage or limit
 
-    def take_for_archive(self) -> tuple[Page | Redirect, ...]:
+    def take_for_archive(self) -> tuple[WithBody, ...]:
         """What the archive gets of what the browser was given. It is not held here any more: what is left of a visit
         may stay in memory for a while, because its parts refer to each other."""
         taken, self._for_archive = tuple(self._for_archive), []

@@ -6,7 +6,18 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from crawler.page import Failure, Fetched, LoadAnswer, NotModified, Page, Preference, Redirect, Request, Verdict
+from crawler.page import (
+    Failure,
+    Fetched,
+    LoadAnswer,
+    NotModified,
+    Page,
+    Preference,
+    Redirect,
+    Request,
+    Verdict,
+    WithBody,
+)
 from crawler.render.responses import ResponseCache, SubResponse
 from crawler.seams import Fetches
 
@@ -49,7 +60,7 @@ _DROPPED_HEADERS = frozenset(
 class Keeps(Protocol):
     """Says whether the archive gets a response. `of_origin`: what its origin says about its use."""
 
-    def __call__(self, response: Page | Redirect, /, *, of_origin: Sequence[Preference]) -> bool: ...
+    def __call__(self, response: WithBody, /, *, of_origin: Sequence[Preference]) -> bool: ...
 
 
 class Allows(Protocol):
@@ -166,7 +177,7 @@ class Loads:
         return Loaded(response, fetched.duration_s, _trouble(fetched))
 
     def _is_archived(self, fetched: Fetched, said: Sequence[Preference]) -> bool:
-        if self._keeps is None or not isinstance(fetched, Page | Redirect):
+        if self._keeps is None or not isinstance(fetched, WithBody):
             return False
         return self._keeps(fetched, of_origin=said)
 
@@ -197,7 +208,7 @@ def to_response(fetched: Fetched) -> SubResponse | None:
     return SubResponse(fetched.status, response_headers(fetched), fetched.body)
 
 
-def response_headers(response: Page | Redirect) -> list[tuple[str, str]]:
+def response_headers(response: WithBody) -> list[tuple[str, str]]:
     return [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in response.headers

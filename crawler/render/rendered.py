@@ -2,7 +2,7 @@
 
 import msgspec
 
-from crawler.page import Link, LoadAnswer, Page, Redirect, Rendering, Screenshot
+from crawler.page import Link, LoadAnswer, Rendering, Screenshot, WithBody
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,7 +17,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     """How long servers were busy with the page's own requests."""
     troubled_loads: frozenset[LoadAnswer] = frozenset()
     """For this and the following, see `Page`."""
-    loads: tuple[Page | Redirect, ...] = ()
+    loads: tuple[WithBody, ...] = ()
     screenshots: tuple[Screenshot, ...] = ()
     why_unfinished: str | None = None
     """Why it could not be scrolled or clicked any further, if that failed."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from crawler.page import Page, Redirect
+from crawler.page import WithBody
 
 DEFAULT_LIFE_S: Final = 600.0
 """For responses without an age."""
@@ -25,7 +25,7 @@ class SubResponse(msgspec.Struct, frozen=True):
     status: int
     headers: list[tuple[str, str]]
     body: bytes = b""
-    for_archive: Page | Redirect | None = None
+    for_archive: WithBody | None = None
     """What the archive gets of it; None for nothing."""
 
     def params(self, request_id: str) -> dict[str, Any]:

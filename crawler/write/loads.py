@@ -6,7 +6,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from crawler.page import Fetched, Page, PageRecord, Redirect
+from crawler.page import Fetched, Page, PageRecord, WithBody
 from crawler.seams import Sink, TakesExchanges
 
 LOAD: Final = "load"
@@ -26,7 +26,7 @@ class WithLoads:
     def __init__(self, archive: _Archive, *, keeps_loads_of: Callable[[PageRecord], bool]) -> None:
         self._archive = archive
         self._keeps_loads_of = keeps_loads_of
-        self._written: WeakValueDictionary[int, Page | Redirect] = WeakValueDictionary()
+        self._written: WeakValueDictionary[int, WithBody] = WeakValueDictionary()
         """By identity, because two pages may get equal responses."""
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
@@ -34,7 +34,7 @@ class WithLoads:
             if not self._keeps_loads_of(record):
                 page = msgspec.structs.replace(page, loads=(), screenshots=())
             for each in page.loads:
-                if isinstance(each, Page | Redirect) and self._written.get(id(each)) is not each:
+                if isinstance(each, WithBody) and self._written.get(id(each)) is not each:
                     await self._archive.write_exchange(each, LOAD)
                     self._written[id(each)] = each
         await self._archive.write(page, record)

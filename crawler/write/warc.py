@@ -16,7 +16,7 @@ from typing import Annotated, Final, Protocol
 import msgspec
 from msgspec import Meta
 
-from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect
+from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect, WithBody
 from crawler.page.duplicates import forget_oldest
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
@@ -265,7 +265,7 @@ def _was_asked(fetched: Fetched) -> bool:
 
 def _size(fetched: Fetched) -> int:
     answer = fetched.response if isinstance(fetched, Failure) else fetched
-    if not isinstance(answer, Page | Redirect):
+    if not isinstance(answer, WithBody):
         return 0
     size = max(len(answer.raw_body), len(answer.body))
     if isinstance(answer, Page):
@@ -276,7 +276,7 @@ def _size(fetched: Fetched) -> int:
 
 def _received(fetched: Fetched) -> int:
     answer = fetched.response if isinstance(fetched, Failure) else fetched
-    return len(answer.raw_body) if isinstance(answer, Page | Redirect) else 0
+    return len(answer.raw_body) if isinstance(answer, WithBody) else 0
 
 
 def _make(parameters: Parameters, options: WarcOptions) -> WarcSink:

@@ -17,6 +17,7 @@ from crawler.page import (
     Redirect,
     Rendering,
     Screenshot,
+    WithBody,
     body_digest,
     rfc3339,
 )
@@ -200,9 +201,7 @@ def warcinfo(file_name: str, facts: Sequence[str], *, now: float, level: int, ur
     return b"".join(member("warcinfo", lines, block, level=level, urn=urn or new_urns(1)[0]))
 
 
-def _response(
-    fetched: Page | Redirect, subject: _Subject, urn: str, common: str, digest: str, *, level: int
-) -> list[bytes]:
+def _response(fetched: WithBody, subject: _Subject, urn: str, common: str, digest: str, *, level: int) -> list[bytes]:
     fields = [f"WARC-Payload-Digest: {digest}", _RESPONSE_TYPE, *_truncation(fetched)]
     if subject.content_type:
         fields.append(f"WARC-Identified-Payload-Type: {subject.content_type}")
@@ -211,14 +210,14 @@ def _response(
     return member("response", common + joined(fields), head, body, level=level, urn=urn)
 
 
-def _truncation(fetched: Page | Redirect) -> list[str]:
+def _truncation(fetched: WithBody) -> list[str]:
     if fetched.truncated in _TRUNCATIONS:
         return [f"WARC-Truncated: {fetched.truncated}"]
     return []
 
 
 def _identical_payload(
-    fetched: Page | Redirect, original: Original, urn: str, common: str, digest: str, *, level: int
+    fetched: WithBody, original: Original, urn: str, common: str, digest: str, *, level: int
 ) -> list[bytes]:
     fields = [
         f"WARC-Payload-Digest: {digest}",
@@ -253,7 +252,7 @@ def _screenshot(screenshot: Screenshot, capture: CaptureFacts, common: str, *, l
     return member("resource", common + joined(fields), screenshot.image, level=level, urn=urn)
 
 
-def _payload_digest(fetched: Page | Redirect, subject: _Subject) -> str:
+def _payload_digest(fetched: WithBody, subject: _Subject) -> str:
     # The digest of the page record is that of the decoded body. The payload of a WARC record has its content coding.
     if subject.digest and fetched.raw_body is fetched.body:
         return subject.digest

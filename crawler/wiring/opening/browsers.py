@@ -6,7 +6,7 @@ from functools import partial
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory
 from crawler.fetch.robots.robots_txt import RobotsAtOnce
-from crawler.page import Page, Preference, Redirect
+from crawler.page import Page, Preference, WithBody
 from crawler.record import ArchiveFilter
 from crawler.render.browser import Browser, find_browser
 from crawler.render.browsers import Browsers
@@ -66,7 +66,7 @@ async def fetcher_in_browsers(
 def _keeps(loaded: Loaded, chosen: Callable[[], ArchiveFilter | None]) -> Keeps:
     usage = preferences(loaded.config)
 
-    def keeps(response: Page | Redirect, /, *, of_origin: Sequence[Preference]) -> bool:
+    def keeps(response: WithBody, /, *, of_origin: Sequence[Preference]) -> bool:
         if usage.judge(response, of_origin=of_origin).is_refused:
             return False
         archive_filter = chosen()
