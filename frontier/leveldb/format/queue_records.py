@@ -11,10 +11,8 @@ from frontier.values import Health
 
 _QUEUE = struct.Struct(">BBBQdIdQqQ")
 _POSITION = struct.Struct(">BQQ")
-_QUEUE_IN_PLACE = struct.Struct(">BBBQdIdQqQBQQ")
-"""Both, as most records are."""
 _NEW_QUEUE = struct.Struct(">BBBQ36sQBQQ")
-"""The same for a new queue, of which 36 bytes are always equal."""
+"""Both for a new queue, of which 36 bytes are always equal."""
 _NEVER_ASKED = struct.pack(">dIdQq", 0.0, 0, 0.0, 0, -1)
 _QUEUE_FORM = 1
 _RETIRED = 1
@@ -45,7 +43,7 @@ def encode_queue(queue: QueueRecord) -> bytes:
     if in_trouble or health.pressure or queue.address is not None:
         more = _More(health.trouble, health.pressure, health.probe_at, queue.address, health.answered)
     flags = _RETIRED * queue.retired | _HAS_POSITION * (position is not None) | _HAS_MORE * (more is not None)
-    fixed = (
+    value = _QUEUE.pack(
         _QUEUE_FORM,
         flags,
         queue.precedence,
@@ -57,10 +55,8 @@ def encode_queue(queue: QueueRecord) -> bytes:
         -1 if queue.budget is None else queue.budget,
         queue.drained_to + 1,
     )
-    if position is None:
-        value = _QUEUE.pack(*fixed)
-    else:
-        value = _QUEUE_IN_PLACE.pack(*fixed, position.state, position.rank, position.turn)
+    if position is not None:
+        value += _POSITION.pack(position.state, position.rank, position.turn)
     return value if more is None else value + encode_record(more)
 
 
