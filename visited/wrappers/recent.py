@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from visited.batch import check_batch
+from visited.batch import check_batch, check_sequence
 from visited.protocol import VisitedSet, VisitedStats, is_prompt, list_urls
 from visited.url_cache import UrlCache
 
@@ -29,11 +29,12 @@ class RecentUrls:
         return is_prompt(self._inner)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        check_batch(urls)
+        check_sequence(urls)
         due = self._recent.due(urls)
         if not due:
             self._hits += len(urls)
             return [False] * len(urls)
+        check_batch(urls)  # only now: the cache has no URL that is not a str
         batch = dict.fromkeys(due)
         asked = self._recent.absent(batch)
         # The cache changes only after the inner set has answered: that may fail, or be cancelled.
