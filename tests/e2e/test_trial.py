@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from config import load, toml_value
-from crawler.cli.trial.text import lines
+from crawler.cli.trial import lines
 from crawler.disk.directory import CrawlDirectory
 from crawler.library.trial.forms import Tried
 from crawler.library.trial.trying import try_urls
