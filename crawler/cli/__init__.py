@@ -51,7 +51,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "set": "operate.settings",
         "reload": "operate.settings",
         "add": "operate.urls",
-        "recrawl": "operate.selecting",
+        "recrawl": "operate.urls",
         "forget": "operate.urls",
         "retire": "operate.hosts",
         "unretire": "operate.hosts",
@@ -107,7 +107,6 @@ class Commands(Mapping[str, click.Command]):
 
 class _Onceover(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by what they are for."""
         longest = max(map(len, _MODULES))
         limit = formatter.width - 6 - longest
         for title, names in _GROUPS.items():
