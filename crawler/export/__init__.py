@@ -4,14 +4,13 @@
     columns     what a column is
     pages       the table of pages: the columns of Common Crawl's columnar index, then ours
     links       the table of links
-    archives    the WARC files of a crawl, and their records
+    archives    the WARC files of a crawl, and their records; writes their indexes as one
     captures    where the archive has a page, by the CDXJ index beside each WARC file, or by that file; the bodies of
                 revisit records. `archived_pages` and `archived_text` make pages and texts of records
     partitions  divides rows among folders by the values of columns
     writers     writes rows as JSON Lines, CSV or Parquet
     manifest    what an export has done until now, in the folder that it writes to
     tables      exports a table
-    index       writes the indexes of all archives as one
     wacz        packs the archive into one file that replays
 
 An export takes a snapshot of the records: which files there are, and how large they are. It reads no further, so a

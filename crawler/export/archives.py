@@ -1,6 +1,7 @@
-"""The WARC files of a crawl, as they are when an export begins."""
+"""The WARC files of a crawl, as they are when an export begins; writes their indexes as one."""
 
 from collections.abc import Callable, Iterator
+from itertools import filterfalse
 from pathlib import Path
 from typing import BinaryIO
 
@@ -9,9 +10,12 @@ import msgspec
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import output_directories, record_directories
 from crawler.disk.pruned import read_pruned
+from crawler.export.aside import ensure_writable, written_aside
 from crawler.export.writers import ExportRefused
 from crawler.status import number_of
+from crawler.write.cdxj.lines import is_unchanged
 from crawler.write.cdxj.making import archives, final_path
+from crawler.write.cdxj.merging import merged_index
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
 from crawler.write.warc_opening import is_ours
 
@@ -85,3 +89,19 @@ def _output(directory: Path, part: int | None) -> list[Path]:
     if part is None:
         return output_directories(directory)
     return [records.parent for records in record_directories(directory, part)]
+
+
+def export_index(directory: Path, part: int | None, to: Path, *, overwrite: bool) -> int:
+    """Returns the number of its lines, which are sorted. Visits at which the server said that nothing had changed are
+    left out: a replay would show an empty page for them. Raises `ExportRefused`, `DirectoryRefused` and `OSError`."""
+    ensure_writable(to, may_replace=overwrite)
+    folders = dict.fromkeys(archive.path.parent for archive in archives_of(directory, part))
+    if not folders:
+        raise nothing_to("list", directory, part)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    lines = 0
+    with written_aside(to, may_replace=overwrite) as file:
+        for line in filterfalse(is_unchanged, merged_index(*folders)):
+            file.write(line + b"\n")
+            lines += 1
+    return lines

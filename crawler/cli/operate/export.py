@@ -16,9 +16,8 @@ from crawler.cli.run.streams import say_result
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import read_file
 from crawler.export.archived_text import ArchivedText
-from crawler.export.archives import Archive, archives_of
+from crawler.export.archives import Archive, archives_of, export_index
 from crawler.export.captures import Captures, Location
-from crawler.export.index import export_index
 from crawler.export.links import links_table
 from crawler.export.pages import pages_table
 from crawler.export.tables import Exported, TableExport, export_table, is_file

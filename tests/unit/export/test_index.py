@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from crawler.export.index import export_index
+from crawler.export.archives import export_index
 from crawler.write.cdxj.lines import parse
 from tests.unit.prune.written import unchanged, whole, write
 
