@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from crawler.cluster.notes import read_note
-from crawler.compare.measure.journal import Journal
+from crawler.compare.measure.folder import Journal
 from crawler.copies.content import Folder
 from crawler.course.history import History
 from crawler.disk.directory import CrawlDirectory

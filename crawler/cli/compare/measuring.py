@@ -17,8 +17,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from config import CompareSet, CompareWork, Config, Loaded
 from crawler.cli.run.interrupts import ending_signals
-from crawler.compare.measure.folder import Folder
-from crawler.compare.measure.journal import Journal
+from crawler.compare.measure.folder import Folder, Journal
 from crawler.compare.measure.preparing import WorkRefused
 from crawler.compare.measure.running import Progress as Step
 from crawler.compare.measure.running import run_in_process, run_trials, schedule

@@ -3,5 +3,5 @@
 `work` and `synthetic` are the links that a trial reads, and `preparing` brings links into that form. `trial` has the
 request to a process and its answer. `competitor` defines the set that it measures. `timing` measures speed and, with
 `meter`, memory, `checking` what a set loses, and `process` measures and limits the process itself. `running` schedules
-trials, `journal` stores their outcomes, and `folder` is their directory.
+trials, and `folder` is their directory, with the journal of their outcomes.
 """

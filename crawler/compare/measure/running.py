@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from crawler.compare.measure.competitor import Competitor
-from crawler.compare.measure.journal import Journal
+from crawler.compare.measure.folder import Journal
 from crawler.compare.measure.trial import Done, Effort, Failed, Kind, Outcome, ReportProgress, Trial
 from crawler.compare.measure.work import Live, Work
 

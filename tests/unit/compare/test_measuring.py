@@ -12,7 +12,7 @@ import pytest
 from config import CompareSet
 from crawler.compare.measure.checking import check
 from crawler.compare.measure.competitor import Competitor
-from crawler.compare.measure.journal import Journal
+from crawler.compare.measure.folder import Journal
 from crawler.compare.measure.running import (
     Progress,
     run_in_process,
