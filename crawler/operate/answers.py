@@ -9,7 +9,7 @@ from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.control import requests
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
-from crawler.operate.actions import changing, copying, hosts, queues, refusals, robots, selecting, settings, urls
+from crawler.operate.actions import changing, copying, hosts, queues, selecting, settings, urls
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, adding
 from frontier import StoreFailed
@@ -70,9 +70,9 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
         case requests.InspectVisited():
             return await crawl.visited()
         case requests.InspectRefused():
-            return await refusals.list_refused(crawl, request)
+            return await hosts.list_refused(crawl, request)
         case requests.InspectRobots():
-            return await robots.list_robots(crawl, request)
+            return await hosts.list_robots(crawl, request)
         case requests.Top():
             return await hosts.list_hosts(crawl, request)
         case requests.Export():

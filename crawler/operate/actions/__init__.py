@@ -5,9 +5,7 @@
     settings   set, reload
     urls       add, forget; what is known about a URL, and by `visits` of its visits
     selecting  recrawl, and forget by host or pattern
-    hosts      which hosts are served, and why each waits
-    refusals   what traps and quotas have refused
-    robots     what robots.txt files said
+    hosts      which hosts are served, and why each waits; what was refused on them, and what robots.txt files said
     copying    pieces of an export, and their import; `exported` has the form of a line
     forms      values of the frontier in the forms of replies
     slices     long reads in slices that do not hold the event loop

@@ -35,9 +35,7 @@ from crawler.control.requests import (
 )
 from crawler.course.remaining import of_parts, share_done
 from crawler.discover.refusal_counts import EXAMPLES
-from crawler.operate.actions.hosts import host_order, place_behind
-from crawler.operate.actions.refusals import refusal_order
-from crawler.operate.actions.robots import newest_robots
+from crawler.operate.actions.hosts import host_order, newest_robots, place_behind, refusal_order
 from crawler.operate.parts.crawl import CrawlInParts, ask_of_host
 from crawler.operate.parts.exporting import merge_exports
 from crawler.operate.parts.members import divide_replies
