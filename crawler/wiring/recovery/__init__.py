@@ -11,8 +11,7 @@
     machines         what other machines have, so that nobody calls it missing
     sources          where `recover` reads
 
-They share `record_urls` (the URLs of records, as the frontier names them) and `entries` (ledger entries from records
-and archived pages).
+They share `entries`: URLs, as the frontier names them, and ledger entries from records and archived pages.
 
 Only the rest of `wiring`, `operate` and the command line import this room.
 """

@@ -1,4 +1,4 @@
-"""Ledger entries from records and archived pages."""
+"""URLs and ledger entries from records and archived pages."""
 
 import base64
 from collections.abc import Iterable, Iterator
@@ -6,9 +6,48 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from crawler.page import PageRecord
+from config import Config
+from crawler.discover.marks import EXTERNAL, after_redirect
+from crawler.discover.precedence import parallel_key
+from crawler.page import LinkKind, PageRecord
 from crawler.record import has_copy
+from crawler.url.urls import UrlReader
+from crawler.wiring.components import discovering
 from frontier import CrawlUrl, LedgerEntry, UrlState
+
+
+class RecordUrls:
+    """Makes the URL to crawl again from what was written about it."""
+
+    def __init__(self, config: Config, urls: UrlReader) -> None:
+        self._urls = urls
+        self._parallel = discovering.parallel_queues(config, urls)
+
+    def of_record(self, record: PageRecord) -> CrawlUrl | None:
+        """The URL of a record; None if the current rules do not accept it."""
+        return self.of_url(record.url, depth=record.depth, kind=record.kind, via=record.via)
+
+    def of_url(self, url: str, *, depth: int, kind: str, via: str | None) -> CrawlUrl | None:
+        """The URL as one to crawl; None if the current rules do not accept it."""
+        try:
+            target = self._urls.seed(url)
+        except ValueError:
+            return None
+        canonical = target.canonical
+        if kind == LinkKind.REDIRECT and via is not None and self._urls.canonical_of(via) == canonical:
+            canonical = after_redirect(canonical, 1)  # see `ScopedDiscovery.redirect`
+        if kind == LinkKind.EXTERNAL:
+            canonical += EXTERNAL
+        return CrawlUrl(
+            url=target.url,
+            canonical=canonical,
+            queue_key=parallel_key(target.queue_key, canonical, self._parallel),
+            depth=depth,
+            via=via,
+            kind=kind,
+            precedence=min(255, depth),
+        )
+
 
 BATCH_SIZE = 1000
 _Item = TypeVar("_Item")
@@ -40,17 +79,13 @@ def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
     )
 
 
-def entry_of_capture(url: CrawlUrl, number: int, *, status: int) -> LedgerEntry:
-    """The ledger entry of a page that is in the archive and has no record."""
+def entry_of_capture(
+    url: CrawlUrl, number: int, *, status: int | None = None, failure: str | None = None
+) -> LedgerEntry:
+    """The ledger entry of a URL that is in the archive and has no record: of a page, or of a `failure`."""
+    state = UrlState.DONE if failure is None else UrlState.FAILED
     return LedgerEntry(
-        canonical=url.canonical, state=UrlState.DONE, number=number, found_at=0, via=url.via, status=status
-    )
-
-
-def entry_of_failure(url: CrawlUrl, number: int, *, reason: str) -> LedgerEntry:
-    """The ledger entry of a URL that failed, according to the archive."""
-    return LedgerEntry(
-        canonical=url.canonical, state=UrlState.FAILED, number=number, found_at=0, via=url.via, reason=reason
+        canonical=url.canonical, state=state, number=number, found_at=0, via=url.via, status=status, reason=failure
     )
 
 

@@ -9,7 +9,7 @@ from crawler.disk.layout import replaced_directories
 from crawler.page import PageRecord, counts_as_page
 from crawler.status import number_of
 from crawler.url.urls import UrlReader
-from crawler.wiring.recovery.record_urls import RecordUrls
+from crawler.wiring.recovery.entries import RecordUrls
 from crawler.write.records import newest_records
 from frontier import Frontier, LedgerEntry, NumberReads, UrlState
 

@@ -19,9 +19,9 @@ from crawler.record import FILTER_REASONS
 from crawler.status import number_of
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.bodies import add_earlier_bodies, referred_by
+from crawler.wiring.recovery.entries import RecordUrls
 from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.machines import OtherMachines
-from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures, whole_number
 from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, NumberReads, UrlState

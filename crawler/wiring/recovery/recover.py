@@ -26,8 +26,7 @@ from crawler.wiring import seeding, storage
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering, processing
 from crawler.wiring.recovery.bodies import Bodies
-from crawler.wiring.recovery.entries import batches, entry_of_capture, entry_of_failure, entry_of_record
-from crawler.wiring.recovery.record_urls import RecordUrls
+from crawler.wiring.recovery.entries import RecordUrls, batches, entry_of_capture, entry_of_record
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
@@ -187,7 +186,7 @@ class _Output:
             self.records += 1
             url = self._own(self._urls.of_url(main.url, depth=0, kind=LinkKind.LINK, via=facts.get("via")))
             if url is not None and FAILURE in facts:
-                yield entry_of_failure(url, number, reason=facts[FAILURE])
+                yield entry_of_capture(url, number, failure=facts[FAILURE])
             elif url is not None:
                 with suppress(ValueError):
                     yield entry_of_capture(url, number, status=main.http()[0])
