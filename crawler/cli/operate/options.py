@@ -86,7 +86,6 @@ def named(directory: Path, daemon: Daemon | None) -> str:
 
 
 def go_on_command(directory: Path, daemon: Daemon | None) -> str:
-    """The command with which the crawl goes on."""
     return how_to_go_on(directory) if daemon is None else f"onceover start {named(directory, daemon)}"
 
 

@@ -87,7 +87,6 @@ def _watch(
 
 
 def screen(status: CrawlStatus, hosts: HostList, directory: Path) -> Group:
-    """The picture of a crawl for people."""
     lines = [_heading(status, directory)]
     lines += [f"{name:>5}  {value}" for name, value in frontier_rows(status.frontier)]
     lines += [f"{name}  {value}" for name, value in part_rows(status)]

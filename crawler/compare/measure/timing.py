@@ -119,7 +119,6 @@ class _Run(msgspec.Struct, frozen=True):
 
     @property
     def per_s(self) -> float:
-        """URLs per second."""
         return self.links / max(1, sum(self.durations_ns)) * 1e9
 
 

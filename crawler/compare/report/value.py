@@ -100,7 +100,6 @@ def machine() -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and the libraries."""
     found = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:

@@ -40,8 +40,6 @@ def robots_of(crawl: ReachedCrawl, hosts: list[str]) -> Mapping[str, RobotsForm]
 
 
 def with_facts(table: HostTable, waiting: Mapping[str, HostForm], robots: Mapping[str, RobotsForm]) -> HostTable:
-    """The table with what is known of its hosts."""
-
     def known(rows: Iterable[HostRow]) -> list[HostRow]:
         return [_with_facts(row, waiting.get(row.host), robots.get(row.host)) for row in rows]
 

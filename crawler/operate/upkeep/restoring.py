@@ -175,7 +175,6 @@ def _renumber_part(whole: Path, layout: Layout, part: CopiedPart) -> None:
 
 
 def _check_whole(whole: Path, copy: CopyList, found: CopiedPart) -> Layout:
-    """The layout of the crawl that a part is restored into."""
     layout = read_layout(whole)
     if layout is None:
         raise CopyRefused(

@@ -111,7 +111,6 @@ _DAY_S: Final = 86_400
 
 
 def figures(report: Report) -> Iterator[str]:
-    """The plots for which there is anything."""
     course = [(_moment(each.at), each) for each in report.course]
     lines = [
         Line("discovered", [(at, each.discovered) for at, each in course]),
