@@ -53,19 +53,21 @@ class StoredConfiguration:
         """`version` is that of the configuration with which this coordinator begins."""
         self.version = version
         self._register = register
-        self._is_unsure = False
-        """Whether Redis may have stored a change of which it has said nothing."""
+        self._unsure: set[str] = set()
+        """What Redis may have stored, of which it has said nothing."""
 
     async def replace(self, text: str) -> None:
         """Store the next version. Raises `Refused`."""
         try:
             is_stored = await self._register.replace_configuration(text, self.version + 1)
-            if not is_stored and self._is_unsure:
-                # Redis had stored what nobody knew of. This takes its place.
-                self.version = (await self._register.read()).identity.configuration_version
-                is_stored = await self._register.replace_configuration(text, self.version + 1)
+            if not is_stored and self._unsure:
+                known = (await self._register.read()).identity
+                if known.configuration in self._unsure:
+                    # Redis had stored what nobody knew of. This takes its place.
+                    self.version = known.configuration_version
+                    is_stored = await self._register.replace_configuration(text, self.version + 1)
         except (*FAILURES, Forgotten, RegisterDamaged) as error:
-            self._is_unsure = True
+            self._unsure.add(text)
             raise Refused(
                 f"it is not known whether Redis has stored the settings ({reason_of(error)}): repeat the command",
                 FAILED,
@@ -77,4 +79,4 @@ class StoredConfiguration:
                 FAILED,
             )
         self.version += 1
-        self._is_unsure = False
+        self._unsure.clear()

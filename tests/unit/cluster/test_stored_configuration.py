@@ -57,6 +57,21 @@ async def test_a_change_whose_answer_was_lost_gives_way_to_the_next() -> None:
 
 
 @in_event_loop
+async def test_a_change_whose_answer_was_lost_does_not_replace_that_of_another_machine_later() -> None:
+    async with opened() as register:
+        first = IDENTITY.configuration_version
+        stored = StoredConfiguration(register, first)
+        register.loses = True
+        with pytest.raises(Refused, match="it is not known whether Redis has stored"):
+            await stored.replace("a = 1")
+        register.loses = False
+        await StoredConfiguration(register, first + 1).replace("a = 1\nb = 1")
+        with pytest.raises(Refused, match="of another machine that decides"):
+            await stored.replace("a = 2")
+        assert await held(register) == ("a = 1\nb = 1", first + 2)
+
+
+@in_event_loop
 async def test_the_change_of_another_machine_that_decides_by_now_stands() -> None:
     async with opened() as register:
         first = IDENTITY.configuration_version
