@@ -1,5 +1,6 @@
 """What one machine has of a crawl: a directory with the layout of all parts, and the parts that are here."""
 
+import hashlib
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
@@ -45,8 +46,13 @@ def place_in_cluster(identity: Identity, *, url: str, prefix: str) -> ClusterPla
         prefix=prefix,
         lease_s=identity.lease_s,
         configuration_version=identity.configuration_version,
+        configuration_digest=_digest(identity.configuration),
         replaces=identity.replaces,
     )
+
+
+def _digest(configuration: str) -> str:
+    return hashlib.blake2b(configuration.encode(), digest_size=16).hexdigest()
 
 
 def _begin(
@@ -155,6 +161,11 @@ class MachineDirectory:
             replaces=self._place.replaces,
             last_lineage=last_lineage(self._directory.path),
         )
+
+    @property
+    def has_edits(self) -> bool:
+        """Whether somebody has changed the configuration that came from Redis, as far as that is known."""
+        return self._place.configuration_digest not in (None, _digest(self._configuration))
 
     def epochs(self) -> Mapping[int, int]:
         """A directory that was replaced by adopting its part elsewhere does not count, nor does one that was made and
@@ -265,7 +276,11 @@ class MachineDirectory:
         if is_newer or (is_same and identity.configuration != self._configuration):
             self._directory.write_configuration(identity.configuration)
             self._configuration = identity.configuration
-            place = msgspec.structs.replace(place, configuration_version=identity.configuration_version)
+        if is_newer or is_same:
+            digest = _digest(identity.configuration)
+            place = msgspec.structs.replace(
+                place, configuration_version=identity.configuration_version, configuration_digest=digest
+            )
         parts = tuple(
             msgspec.structs.replace(each, lineage=max(each.lineage, lineage))
             for each, lineage in zip(self._layout.parts, identity.lineages, strict=True)

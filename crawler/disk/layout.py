@@ -49,6 +49,8 @@ class ClusterPlace(msgspec.Struct, frozen=True, kw_only=True):
     """What the names of its keys begin with."""
     lease_s: float
     configuration_version: int
+    configuration_digest: str | None = None
+    """Of the configuration as Redis had it in that version; None in directories of earlier versions of onceover."""
     replaces: tuple[str, ...] = ()
     """Earlier generations of the crawl on many machines. Their directories must not be run any more."""
 

@@ -42,7 +42,7 @@ async def change_stopped(path: Path, request: Set | Reload) -> Reconfigured:
             cluster: Cluster = await there.register.read()
             home = MachineDirectory(directory)
             _check(path, home, cluster)
-            _check_file(directory, home.identity(), cluster.identity, request)
+            _check_file(directory, home, cluster.identity, request)
             if isinstance(request, Set):
                 home.learn(cluster)
             stored = _RegisteredSettings(directory, request, register=there.register, home=home, cluster=cluster)
@@ -69,17 +69,19 @@ def _check(path: Path, home: MachineDirectory, cluster: Cluster) -> None:
         )
 
 
-def _check_file(directory: CrawlDirectory, here: Identity, known: Identity, request: Set | Reload) -> None:
+def _check_file(directory: CrawlDirectory, home: MachineDirectory, known: Identity, request: Set | Reload) -> None:
     """Raise `Refused` if what somebody has written into the file would be lost."""
-    file = directory.configuration
-    if isinstance(request, Reload) and here.configuration_version < known.configuration_version:
+    file, here = directory.configuration, home.identity()
+    differs = here.configuration != known.configuration
+    is_older = here.configuration_version < known.configuration_version
+    if is_older and (isinstance(request, Reload) or (home.has_edits and differs)):
         raise Refused(
             f"nothing was changed: Redis has newer settings than {file} was made from. Keep your changes elsewhere: "
             "when this machine starts, it writes the newer settings there, which you can change then",
             FAILED,
         )
     is_same = here.configuration_version == known.configuration_version
-    if isinstance(request, Set) and is_same and here.configuration != known.configuration:
+    if isinstance(request, Set) and is_same and differs:
         raise Refused(
             f"nothing was changed: {file} has other settings than Redis, which would be lost: `onceover reload "
             f"{directory.path}` puts them into Redis",

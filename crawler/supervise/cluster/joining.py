@@ -45,10 +45,11 @@ class Joined:
         self._directory = directory
         self._program = version
         self.home = MachineDirectory(directory)
-        here = self.home.identity()
+        here, known, has_edits = self.home.identity(), cluster.identity, self.home.has_edits
         self.home.learn(cluster)
-        is_same = here.configuration_version == cluster.identity.configuration_version
-        self.has_replaced = is_same and here.configuration != cluster.identity.configuration
+        is_same = here.configuration_version == known.configuration_version
+        is_older = here.configuration_version < known.configuration_version
+        self.has_replaced = here.configuration != known.configuration and (is_same or (is_older and has_edits))
         """Whether other settings stood here than the crawl has, and those of the crawl do now."""
         self.version = 0
         """Of the configuration that this machine has taken over."""

@@ -440,3 +440,11 @@ def test_a_change_on_a_machine_with_older_settings_keeps_the_newer_ones(site: Si
     assert_told(command_here("set", str(place), "limits.pages=9"), COMPLETE)
     assert "concurrency = 7" in site.identity().configuration
     assert "pages = 9" in site.identity().configuration
+
+    file = place / "crawl.toml"
+    assert site.ask(lambda register: register.replace_configuration(f"{file.read_text()}\n", 4))
+    file.write_text(f"{file.read_text()}# of mine\n")
+    refused = command_here("set", str(place), "limits.pages=8")
+    assert_told(refused, FAILED, "nothing was changed", "Redis has newer settings than", "Keep your changes elsewhere")
+    assert file.read_text().endswith("# of mine\n")
+    assert site.identity().configuration_version == 4

@@ -27,15 +27,29 @@ def _configured(configuration: str, version: int) -> Cluster:
     return cluster_of(identity)
 
 
-@pytest.fixture
-def joined(tmp_path: Path) -> Iterator[Joined]:
+def _join(directory: CrawlDirectory, cluster: Cluster) -> Joined:
     options = {"exchange.url": ("a test", "redis://127.0.0.1:1"), "exchange.backend": ("a test", "redis")}
     reached = load(None, options=options, environ={}, require_seeds=False)
-    cluster = _configured(GOOD, 1)
+    begin_machine(directory, cluster.identity, url="redis://127.0.0.1:1", prefix="onceover")
+    register = Register(None, prefix="onceover", generation=IDENTITY.generation)
+    return Joined(reached, register, cluster, directory, "1")
+
+
+@pytest.fixture
+def joined(tmp_path: Path) -> Iterator[Joined]:
     with CrawlDirectory(tmp_path / "crawl") as directory:
-        begin_machine(directory, cluster.identity, url="redis://127.0.0.1:1", prefix="onceover")
-        register = Register(None, prefix="onceover", generation=IDENTITY.generation)
-        yield Joined(reached, register, cluster, directory, "1")
+        yield _join(directory, _configured(GOOD, 1))
+
+
+def test_a_machine_tells_when_it_replaces_what_somebody_has_written_and_not_when_it_takes_newer_settings(
+    tmp_path: Path,
+) -> None:
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        assert not _join(directory, _configured(GOOD, 1)).has_replaced
+        assert not _join(directory, _configured(f"{GOOD}# newer\n", 2)).has_replaced
+        directory.configuration.write_text(f"{GOOD}# of mine\n")
+        assert _join(directory, _configured(f"{GOOD}# newest\n", 3)).has_replaced
+        assert not _join(directory, _configured(f"{GOOD}# newest\n", 3)).has_replaced
 
 
 def _read(joined: Joined, configuration: str, version: int) -> None:
