@@ -112,9 +112,8 @@ class Carrier:
         if fullest is None:
             return
         if fullest.waiting >= self._max_waiting:
-            self._pauses.pause(
-                f"part {fullest.receiver} has not taken {fullest.waiting} parcels of links yet", by=_PAUSES
-            )
+            parcels = number_of(fullest.waiting, "parcel")
+            self._pauses.pause(f"part {fullest.receiver} has not taken {parcels} of links yet", by=_PAUSES)
         elif 2 * fullest.waiting <= self._max_waiting:
             self._pauses.resume(by=_PAUSES)
 

@@ -115,6 +115,14 @@ async def test_a_full_outbox_pauses_the_part_until_the_other_has_taken_half_of_i
 
 
 @in_event_loop
+async def test_one_parcel_that_was_not_taken_is_told_as_one(crawl: Crawl) -> None:
+    crawl.max_waiting = 1
+    async with crawl.running(0, crawls=False) as first:
+        await first.frontier.add([page_of(foreign_page(crawl.world, 1, -1))])
+        assert first.frontier.pauses.reason == "part 1 has not taken 1 parcel of links yet"
+
+
+@in_event_loop
 async def test_a_part_goes_on_once_half_of_its_outbox_is_safe_and_not_before(crawl: Crawl) -> None:
     crawl.max_waiting = 4
     receiving = await crawl.exchange(1)

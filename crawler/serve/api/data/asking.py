@@ -105,7 +105,7 @@ async def forget_selected(actions: Actions, request: web.Request) -> Selected:
     body = await body_of(request, ForgetBody)
     keeper = actions.keeper(request)
     done = await actions.ask_crawl(keeper, ForgetSelected(which=body.which, after=body.after))
-    audit(request, f"{keeper.name}: forgot {done.taken} of {done.looked_at} URLs")
+    audit(request, f"{keeper.name}: forgot {done.taken:,} of {number_of(done.looked_at, 'URL')}")
     return done
 
 
@@ -113,7 +113,7 @@ async def recrawl(actions: Actions, request: web.Request) -> Selected:
     body = await body_of(request, RecrawlBody)
     keeper = actions.keeper(request)
     done = await actions.ask_crawl(keeper, Recrawl(which=body.which, after=body.after, whole=body.whole))
-    audit(request, f"{keeper.name}: queued {done.taken} of {done.looked_at} URLs again")
+    audit(request, f"{keeper.name}: queued {done.taken:,} of {number_of(done.looked_at, 'URL')} again")
     # A complete crawl starts when it has something to fetch.
     keeper.change(changes.touched)
     return done
