@@ -10,8 +10,8 @@ from crawler.url.urls import join
 _MAIN_ELEMENTS: Final = ("article", "main", "body")
 _MOST_ELEMENTS: Final = 100
 """That are compared: they may be within each other, so that each has nearly all of the text."""
-_NAMED: Final = 'main, [role="main" i]'
-"""What a page itself calls its main part."""
+_AROUND: Final = 'main, [role="main" i], body'
+"""What a page itself calls its main part, or else all of it."""
 _PARAGRAPHS: Final = ":is(p, pre):not(p *, pre *)"
 _MAX_LINK_CHARACTERS: Final = 4_000_000
 """Of all absolute links together: twice as many as the largest page that is read. A long base would multiply the
@@ -22,24 +22,26 @@ _MARKDOWN: Final = Markdown()
 
 
 def main_element(tree: turbohtml.Document) -> turbohtml.Element | None:
-    """The element with the main part of a page. turbohtml finds it by the density of text and links. In a long manual
-    that may be the entry of one function: if the <main> around it has more than twice as much in paragraphs, it is that
-    one. Where turbohtml finds nothing, as in a page of links, it is the longest <article>, or <main>, or all of
-    <body>."""
+    """The element with the main part of a page. turbohtml finds it by the density of text and links. That may be the
+    entry of one function in a long manual, or a note about cookies. So it is the <main> around that, if this has more
+    than twice as much in paragraphs; in a page without <main> it is <body>, if this has more than twenty times as much,
+    because it has other texts, too. Where turbohtml finds nothing, as in a page of links, it is the longest <article>,
+    or <main>, or all of <body>."""
     found = tree.main_content()
     if found is not None:
-        named = found.closest(_NAMED)
-        return named if named is not None and _is_small_part(found, named) else found
+        around = found.closest(_AROUND)
+        is_part = around is not None and _is_part(found, around, times=20 if around.tag == "body" else 2)
+        return around if is_part else found
     for name in _MAIN_ELEMENTS:
         if elements := tree.select(name)[:_MOST_ELEMENTS]:
             return max(elements, key=lambda each: len(each.text))
     return None
 
 
-def _is_small_part(part: turbohtml.Element, whole: turbohtml.Element) -> bool:
-    """Whether it has less than half of what stands in paragraphs. All text says less: what surrounds an article are
-    lists of links."""
-    return 2 * len(part.text) < len(whole.text) and 2 * _in_paragraphs(part) < _in_paragraphs(whole)
+def _is_part(part: turbohtml.Element, whole: turbohtml.Element, *, times: int) -> bool:
+    """Whether the whole has more than so many times as much in paragraphs. All text would say less: what surrounds an
+    article are lists of links."""
+    return len(whole.text) > times * len(part.text) and _in_paragraphs(whole) > times * _in_paragraphs(part)
 
 
 def _in_paragraphs(element: turbohtml.Element) -> int:

@@ -51,6 +51,18 @@ def test_a_manual_is_read_whole_and_not_one_entry_of_it(tag: str) -> None:
     assert "Imprint" not in found.text
 
 
+def test_a_note_beside_the_text_is_not_taken_for_it() -> None:
+    """Where no <main> says what is the main part, only a very small one is not believed."""
+    note = f"<div><p>{SENTENCES}<p>{SENTENCES}</div>"
+    chapters = "".join(f"<div><div><h2>Chapter {number}</h2><p>{SENTENCES[:200]}</div></div>" for number in range(70))
+    found = read(f"<body>{note}{chapters}")
+    assert found.text is not None
+    assert [number for number in range(70) if f"Chapter {number}\n" not in found.text] == []
+    beside = read(f"<body><h1>Title</h1>{note}<div><div>{chapters[:3000]}</div></div>")
+    assert beside.text is not None
+    assert "Chapter 2" not in beside.text
+
+
 def test_lists_of_links_around_an_article_are_left_out_although_the_page_calls_them_main() -> None:
     links = "".join(f"<li><a href=/{number}>Another piece of news, number {number}</a>" for number in range(200))
     found = read(f"<main><article><p>{SENTENCES}<p>{SENTENCES}<p>{SENTENCES}</article><ul>{links}</ul></main>")
