@@ -23,7 +23,7 @@ from crawler.read.feeds.sitemaps import (
     Listing,
 )
 from crawler.read.feeds.xml_base import Bases
-from crawler.read.feeds.xml_elements import local_name, text_of
+from crawler.read.feeds.xml_elements import local_name, name_of, text_of
 from crawler.read.feeds.xml_fixups import RepairedXml
 from crawler.url.seeds import scheme_adder
 
@@ -147,7 +147,7 @@ class _XmlReader:
         # The parser itself stops at 2048. Unclosed tags of an entry don't keep the next one from being read.
         if self._depth > MAX_DEPTH and (self._entry_depth is None or self._entry_names is not _FEED_ENTRIES):
             return f"is nested deeper than {MAX_DEPTH} elements; the rest is not read"
-        name = local_name(element)
+        name = name_of(element.tag)
         own = 1 + len(element.attrib)
         self._elements += own
         if name in self._readers and (self._reader is None or (self._depth == 1 and name not in _ENTRIES)):
@@ -168,7 +168,7 @@ class _XmlReader:
         self._depth -= 1
         if self._reader is None:
             return None
-        name = local_name(element)
+        name = name_of(element.tag)
         if name == "document" and element.tag == name:
             return None
         links, bases, link = self.links, self._bases, self._reader(element, name)

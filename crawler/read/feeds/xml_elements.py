@@ -12,8 +12,11 @@ _LONGEST_REMEMBERED: Final = 200
 def local_name(element: lxml.etree._Element, /) -> str:
     """The name in lower case, without its name space or an undeclared prefix."""
     tag: object = element.tag
-    if not isinstance(tag, str):
-        return ""
+    return name_of(tag) if isinstance(tag, str) else ""
+
+
+def name_of(tag: str, /) -> str:
+    """The local name by the tag of an element. Only what is no element, such as a reference, has no text as its tag."""
     return _known_local_name(tag) if len(tag) <= _LONGEST_REMEMBERED else _local_name(tag)
 
 
