@@ -1,5 +1,5 @@
-"""The bodies that earlier crawls have archived: an ordered tree on the disk, of which a few megabytes are in memory. Also
-those that this crawl has archived last, from the indexes of its archives."""
+"""The bodies that earlier crawls have archived: an ordered tree on the disk, of which a few megabytes are in memory;
+and those that this crawl has archived last, from the indexes of its archives."""
 
 import fcntl
 import logging
