@@ -20,10 +20,9 @@ from crawler.operate.settings.changing import StoredSettings
 from crawler.parts.ending import Gate
 from crawler.protocols import Discovery
 from crawler.wiring import seeding
+from crawler.wiring.backends import named_frontier
 from crawler.wiring.components import discovering
-from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded_frontier import check_frontier
-from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.sites import Sites
 from crawler.wiring.storage import reaching_server, visited_set
 from frontier import Frontier, Pausing
@@ -61,7 +60,7 @@ class StoredCrawl:
         if self._frontier is None:
             with reaching_server(self.loaded.config):
                 opened = await self.state.open_frontier(self._make_visited())
-            self._frontier = check_frontier(opened, find(FRONTIER, self.loaded.config.frontier.backend))
+            self._frontier = check_frontier(opened, named_frontier(self.loaded.config))
             self._stack.push_async_callback(self._frontier.aclose)
         return self._frontier
 

@@ -18,9 +18,8 @@ from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate
 from crawler.protocols import Discovery
-from crawler.wiring.plugins.catalog import find
+from crawler.wiring.backends import named_frontier
 from crawler.wiring.plugins.guarded_frontier import guarded_ledger, guarded_queues
-from crawler.wiring.plugins.kinds import FRONTIER
 from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Recrawling, Serving, Syncing
 from frontier.state import FrontierState
 from visited import VisitedStats
@@ -117,13 +116,13 @@ def queue_control(crawl: OperatedCrawl) -> QueueControl:
 def queue_reads(crawl: OperatedCrawl) -> QueueReads:
     if not isinstance(state := crawl.state, QueueReads):
         raise _lacks("tell about its queues")
-    return guarded_queues(state, find(FRONTIER, crawl.loaded.config.frontier.backend))
+    return guarded_queues(state, named_frontier(crawl.loaded.config))
 
 
 def ledger_reads(crawl: OperatedCrawl) -> LedgerReads:
     if not isinstance(state := crawl.state, LedgerReads):
         raise _lacks("tell about its URLs")
-    return guarded_ledger(state, find(FRONTIER, crawl.loaded.config.frontier.backend))
+    return guarded_ledger(state, named_frontier(crawl.loaded.config))
 
 
 async def recovering(crawl: OperatedCrawl) -> Recovering:

@@ -6,8 +6,9 @@ from pathlib import Path
 from config import Config, ConfigError, Problem
 from config.schema.exchange import Exchange
 from crawler.redis.server import Server, password_in
-from crawler.wiring.plugins.catalog import descriptor
+from crawler.wiring.plugins.catalog import descriptor, find
 from crawler.wiring.plugins.kinds import FRONTIER
+from crawler.wiring.plugins.loading import NamedBackend
 from frontier.descriptor import Descriptor
 from visited.redis.server import ServerOptions
 
@@ -15,6 +16,11 @@ from visited.redis.server import ServerOptions
 def frontier_backend(config: Config) -> Descriptor:
     found: Descriptor = descriptor(FRONTIER, config.frontier.backend)
     return found
+
+
+def named_frontier(config: Config) -> NamedBackend:
+    """The same, as it is named in messages. Only those of other packages are checked."""
+    return find(FRONTIER, config.frontier.backend)
 
 
 def lacks(config: Config, what: str) -> ConfigError:

@@ -27,7 +27,7 @@ from crawler.url.hosts import registered_domain
 from crawler.url.urls import UrlReader
 from crawler.wiring import seeding, storage
 from crawler.wiring.additions import NO_ADDITIONS, Additions
-from crawler.wiring.backends import frontier_backend
+from crawler.wiring.backends import frontier_backend, named_frontier
 from crawler.wiring.components import (
     content,
     discovering,
@@ -45,10 +45,8 @@ from crawler.wiring.opening.fetchers import open_fetchers
 from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept
 from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import blaming, plugins_of
-from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.failures import PluginFailed
 from crawler.wiring.plugins.guarded_frontier import guarded_frontier
-from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
@@ -109,7 +107,7 @@ async def open_crawl(
         kept = await open_kept(loaded.config, directory, recanonicalizer, on_rebuild, additions, stack)
         frontier, latest = kept.frontier, Latest(values)
         pace = os.environ.get(PACE_VARIABLE)
-        guarded = guarded_frontier(frontier, find(FRONTIER, loaded.config.frontier.backend))
+        guarded = guarded_frontier(frontier, named_frontier(loaded.config))
         paced = share_pace(loaded.config, guarded, pace, stack)
         with storage.reaching_server(loaded.config):
             # Without a usable file, this crawl keeps the pace of its hosts alone.

@@ -17,13 +17,13 @@ from crawler.status import number_of
 from crawler.url.canonical import identity_of
 from crawler.url.urls import domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
-from crawler.wiring.backends import frontier_backend, lacks
+from crawler.wiring.backends import frontier_backend, lacks, named_frontier
 from crawler.wiring.components.discovering import canonical_rules, queue_identity
 from crawler.wiring.components.visited_servers import connect_redis
 from crawler.wiring.parts import use_suffixes_of
-from crawler.wiring.plugins.catalog import descriptor, find
+from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.guarded_frontier import check_state
-from crawler.wiring.plugins.kinds import FRONTIER, VISITED
+from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.queue_settings import queue_settings
 from crawler.wiring.sharing import meeting_place
 from frontier import StoreFailed
@@ -64,7 +64,7 @@ def open_state(
         )
     except ValueError as error:
         raise ConfigError([Problem(str(error), key="frontier")]) from error
-    return check_state(opened, find(FRONTIER, config.frontier.backend))
+    return check_state(opened, named_frontier(config))
 
 
 async def rename(

@@ -13,11 +13,9 @@ from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefu
 from crawler.disk.layout import output_directories, part_at, read_layout, whole_crawl
 from crawler.operate.opening import lock_directory, lock_stored
 from crawler.parts.ownership import Ownership
-from crawler.wiring.backends import lacks
+from crawler.wiring.backends import lacks, named_frontier
 from crawler.wiring.parts import use_suffixes_of
-from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded_frontier import guarded_ledger
-from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import Reconciliation
 from crawler.wiring.storage import open_state
@@ -186,7 +184,7 @@ def reconciliation(places: Places, states: Sequence[FrontierState], others: Othe
 
 def joined_ledger(places: Places, states: Sequence[FrontierState]) -> LedgerReads:
     """The ledgers of all parts as one. Raises `ConfigError` for a frontier that can't list its ledger."""
-    backend = find(FRONTIER, places.loaded.config.frontier.backend)
+    backend = named_frontier(places.loaded.config)
     ledgers = [guarded_ledger(state, backend) for state in states if isinstance(state, LedgerReads)]
     if len(ledgers) < len(states):
         raise lacks(places.loaded.config, "list its ledger to be compared with the output; use --no-output")

@@ -12,11 +12,9 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.url.urls import UrlReader
 from crawler.wiring import storage
 from crawler.wiring.additions import Additions
-from crawler.wiring.backends import frontier_backend
+from crawler.wiring.backends import frontier_backend, named_frontier
 from crawler.wiring.components.visited_servers import wait_for_server
-from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded_frontier import check_frontier
-from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
 from crawler.wiring.sharing import LeaseSource
 from frontier import Frontier, NumberReads
@@ -58,7 +56,7 @@ async def open_kept(
     has_begun = state.describe().admitted > 0
     with storage.reaching_server(config):
         opened = await (wait_for_server(open_frontier) if has_begun else open_frontier())
-    frontier = additions.frontier(check_frontier(opened, find(FRONTIER, config.frontier.backend)))
+    frontier = additions.frontier(check_frontier(opened, named_frontier(config)))
     stack.push_async_callback(frontier.aclose)
     return Kept(state=state, frontier=frontier, visited=visited)
 
