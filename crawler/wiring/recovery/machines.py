@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from crawler.page.number_set import NumberSet
+from crawler.status import number_of
 from frontier import LedgerEntry
 
 _NUMBERS: Final = 1 << 64
@@ -46,7 +47,7 @@ class OtherMachines:
     def told(self) -> list[str]:
         """Say to people what is on other machines."""
         return [
-            f"{len(missed):,} {'record is' if len(missed) == 1 else 'records are'} in the output of lineage {lineage}, "
+            f"{number_of(len(missed), 'record is', 'records are')} in the output of lineage {lineage}, "
             "from before the crawl was divided, on another machine"
             for lineage, missed in sorted(self._missed.items())
         ]
