@@ -13,6 +13,9 @@ from config.units import parse_duration, parse_size
 _BOOLEAN: Final = ("true", "false")
 
 
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
 def complete_preset(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in presets() if name.startswith(begun)]
 
@@ -29,8 +32,6 @@ def complete_setting(_context: click.Context, _option: click.Parameter, begun: s
     choices = _BOOLEAN if setting.kind == "bool" else setting.choices
     return [CompletionItem(f"{key}={choice}") for choice in choices if choice.startswith(value)]
 
-
-_Command = TypeVar("_Command", bound=Callable[..., object])
 
 preset_option = click.option(
     "--preset", metavar="NAME", shell_complete=complete_preset, help="A preset to use instead of the defaults."

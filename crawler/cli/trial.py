@@ -27,6 +27,30 @@ from crawler.status import duration, size
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
 
+_ENQUEUED: Final = "enqueued"
+_CHECKED: Final = "only checked"
+"""With `scope.check_external`."""
+_EXAMPLES: Final = 3
+_WIDEST: Final = 300
+"""Characters of a value. `--json` has all of it."""
+_NOT_SHOWN: Final = frozenset(
+    {
+        *("number", "url", "resolved_url", "state", "status", "reason", "message", "depth", "kind", "hit_count"),
+        *("precedence", "weight", "fetched_at", "duration_s", "attempts", "ip", "redirect", "content_type"),
+        *("declared_type", "charset", "charset_source", "size_bytes", "received_bytes", "truncated", "rendering"),
+        *("noindex", "visit", "references", "link_details", "refused", "refusals", "anchors"),
+    }
+)
+"""Fields of a record that other lines tell, or that say nothing of a trial."""
+_ROBOTS: Final = {
+    "allowed": "robots.txt allows it",
+    "disallowed": "robots.txt disallows it",
+    "none": "there is no robots.txt",
+    "ignored": "robots.txt is not asked: politeness.robots is false",
+    None: "robots.txt was not asked",
+}
+_Rows = Iterator[tuple[str, str]]
+
 
 @click.command("try")
 @click.argument("configuration", type=click.Path())
@@ -71,32 +95,6 @@ async def _try(loaded: Loaded, urls: tuple[str, ...]) -> list[Tried]:
     with interrupts() as acting:
         acting.act = this.cancel
         return await try_urls(loaded, urls, show=show)
-
-
-_ENQUEUED: Final = "enqueued"
-_CHECKED: Final = "only checked"
-"""With `scope.check_external`."""
-_EXAMPLES: Final = 3
-_WIDEST: Final = 300
-"""Characters of a value. `--json` has all of it."""
-_NOT_SHOWN: Final = frozenset(
-    {
-        *("number", "url", "resolved_url", "state", "status", "reason", "message", "depth", "kind", "hit_count"),
-        *("precedence", "weight", "fetched_at", "duration_s", "attempts", "ip", "redirect", "content_type"),
-        *("declared_type", "charset", "charset_source", "size_bytes", "received_bytes", "truncated", "rendering"),
-        *("noindex", "visit", "references", "link_details", "refused", "refusals", "anchors"),
-    }
-)
-"""Fields of a record that other lines tell, or that say nothing of a trial."""
-_ROBOTS: Final = {
-    "allowed": "robots.txt allows it",
-    "disallowed": "robots.txt disallows it",
-    "none": "there is no robots.txt",
-    "ignored": "robots.txt is not asked: politeness.robots is false",
-    None: "robots.txt was not asked",
-}
-
-_Rows = Iterator[tuple[str, str]]
 
 
 def lines(tried: Tried, config: Config, *, all_links: bool) -> Iterator[str]:

@@ -21,6 +21,11 @@ _MOST_BYTES: Final = (1 << 63) - 1
 _log = logging.getLogger(__name__)
 
 
+MAX_RECORD_BYTES: Final = 64_000_000
+"""The largest WARC record that is read."""
+_END: Final = b"\r\n\r\n"
+
+
 class Location(msgspec.Struct, frozen=True, gc=False):
     filename: str
     """From the directory of the crawl on; absolute for a file elsewhere."""
@@ -107,11 +112,6 @@ def _captures(archive: Archive, number: int, say: Callable[[str], None]) -> Iter
         head = read_head(member.content)
         if head is not None and head.kind in _FOUND:
             yield key_of(f"{head.timestamp} {head.url}"), number, member.start, member.end - member.start
-
-
-MAX_RECORD_BYTES: Final = 64_000_000
-"""The largest WARC record that is read."""
-_END: Final = b"\r\n\r\n"
 
 
 class RevisitedCaptures:

@@ -23,6 +23,12 @@ from crawler.page import rfc3339
 from crawler.status import host_of
 from frontier import FrontierStats, QueueReads, QueueStatus
 
+log = logging.getLogger(__name__)
+FIRST_S: Final = 1.0
+INTERVAL_S: Final = 10.0
+_SHARE_OF_TIME: Final = 0.01
+"""How much of the time goes into looks for the longest queue, of which there may be millions."""
+
 
 def read_history(path: Path) -> History:
     """The history in a file; an empty one if that is missing or damaged, because a crawl can do without."""
@@ -42,14 +48,6 @@ def write_history(path: Path, history: History) -> None:
             new.replace(path)
         except OSError:
             new.unlink(missing_ok=True)
-
-
-log = logging.getLogger(__name__)
-
-FIRST_S: Final = 1.0
-INTERVAL_S: Final = 10.0
-_SHARE_OF_TIME: Final = 0.01
-"""How much of the time goes into looks for the longest queue, of which there may be millions."""
 
 
 class CourseKeeper:

@@ -15,6 +15,22 @@ from crawler.operate.cluster.status import read_status
 from crawler.operate.cluster.stopping import stop_cluster
 from crawler.status import name_parts, number_of, row_lines
 
+_WIDTH = 100
+_STATES = {
+    "held": "run by {holder}",
+    "opening": "claimed by {holder}, which waits until any earlier lease has ended",
+    "free": "run by nobody",
+    "unmade": "not made yet",
+    "to be made": "adopted; not made yet",
+}
+_ENDINGS = {
+    "complete": "nothing was left to fetch",
+    "incomplete": "nothing was left to fetch, but URLs or links to them are lost",
+    "limit": "by a limit",
+    "signal": "it was stopped",
+    "stopped": "it was stopped",
+}
+
 
 @click.command()
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
@@ -65,24 +81,6 @@ def adopt(
     if directory is None:
         then = "A machine that has room makes them: `onceover cluster status` shows when."
     show(adopted, f"Adopted. {then}", as_json=as_json)
-
-
-_WIDTH = 100
-_STATES = {
-    "held": "run by {holder}",
-    "opening": "claimed by {holder}, which waits until any earlier lease has ended",
-    "free": "run by nobody",
-    "unmade": "not made yet",
-    "to be made": "adopted; not made yet",
-}
-
-_ENDINGS = {
-    "complete": "nothing was left to fetch",
-    "incomplete": "nothing was left to fetch, but URLs or links to them are lost",
-    "limit": "by a limit",
-    "signal": "it was stopped",
-    "stopped": "it was stopped",
-}
 
 
 @click.command()

@@ -39,6 +39,9 @@ _from_file = click.option(
 )
 
 
+_TOLD_EACH: Final = 100_000
+
+
 @click.command()
 @directory
 @_urls
@@ -155,9 +158,6 @@ def _send(
 def _line(judged: JudgedUrl) -> str:
     reason = "" if judged.reason is None else f" ({judged.reason})"
     return f"{judged.outcome:>9}  {judged.url}{reason}"
-
-
-_TOLD_EACH: Final = 100_000
 
 
 @click.command()

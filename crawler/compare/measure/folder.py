@@ -19,6 +19,8 @@ import msgspec
 from crawler.compare.measure.trial import Done
 from crawler.disk.permissions import lock_now
 
+_LOG = logging.getLogger(__name__)
+
 
 class FolderRefused(Exception):
     """The directory can't be used. Nothing was changed."""
@@ -84,9 +86,6 @@ class Folder:
         self.journal.write_bytes(b"")
         for path in (self.path / "report.json", self.path / "report.html", *self.path.glob("*.png")):
             path.unlink(missing_ok=True)
-
-
-_LOG = logging.getLogger(__name__)
 
 
 class Journal:

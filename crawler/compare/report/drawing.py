@@ -38,6 +38,9 @@ the point."""
 Point = tuple[float, float]
 
 
+INK, SOFT, LINE, PAPER = "#1d2733", "#5b6877", "#dfe4ea", "#ffffff"
+
+
 def label_points(axes: Axes, named: Sequence[tuple[Point, str]]) -> list[Annotation]:
     """Write the name of each point next to it, so that no name covers another name, a point or the legend. If there is
     no space next to a point, its name is farther away, with a line to the point. The axes must be complete."""
@@ -71,9 +74,6 @@ def label_points(axes: Axes, named: Sequence[tuple[Point, str]]) -> list[Annotat
         taken.append(Text.get_window_extent(text, renderer))
         labels.append(text)
     return labels
-
-
-INK, SOFT, LINE, PAPER = "#1d2733", "#5b6877", "#dfe4ea", "#ffffff"
 
 
 def draw_memory(axes: Axes, report: Report, work: str) -> bool:

@@ -23,6 +23,11 @@ _REVISIT: Final = "warc/revisit"
 _LOOKED_UP: Final = "(NOT has_failed OR key IN (SELECT key FROM revisit))"
 
 
+_LINES: Final = 1024
+"""The number of lines in a block."""
+_NAME: Final = "index.cdx.gz"
+
+
 class Index:
     """Collects captures in a temporary file, so that an archive of any size takes little memory. As a context it
     removes that."""
@@ -122,11 +127,6 @@ def _wanted_key(head: Head) -> int:
 
 def _key(*parts: str) -> int:
     return key_of("\n".join(parts))
-
-
-_LINES: Final = 1024
-"""The number of lines in a block."""
-_NAME: Final = "index.cdx.gz"
 
 
 class _Block(msgspec.Struct, frozen=True):

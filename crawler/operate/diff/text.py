@@ -16,6 +16,10 @@ _SHOWN: Final = 200
 _FINGERPRINT_BITS: Final = 64
 
 
+_SIDES: Final = ("before", "after")
+_OF_ANSWER: Final = Answer.__struct_fields__
+
+
 def diff_lines(diff: Diff) -> Iterator[str]:
     """The summary, then the URLs by kind."""
     yield f"{_side(diff.before.directory, diff.before.until)} -> {_side(diff.after.directory, None)}"
@@ -86,10 +90,6 @@ def _shown(value: str | int | bool | None) -> str:
     if isinstance(value, str):
         return f'"{value}"' if len(value) <= _SHOWN else f'"{value[:_SHOWN]}…"'
     return "none" if value is None else str(value)
-
-
-_SIDES: Final = ("before", "after")
-_OF_ANSWER: Final = Answer.__struct_fields__
 
 
 def write_csv(diff: Diff, stream: TextIO) -> None:

@@ -17,6 +17,8 @@ from crawler.status import name_parts
 from crawler.url.hosts import split_port, surt_host
 from crawler.wiring.components import discovering
 
+_Reply = TypeVar("_Reply", bound=msgspec.Struct)
+
 
 class CrawlInParts:
     """All parts of a crawl. `pid` is the process that runs all of them, if any does. Of a crawl on many machines, these
@@ -50,9 +52,6 @@ class CrawlInParts:
             return range(self._ownership.parts)
         name, port = split_port(host.lower())
         return [self._ownership.owner((name if "," in name else surt_host(name)) + port)]
-
-
-_Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
 
 async def ask_of_host(crawl: CrawlInParts, host: str, request: Request[_Reply]) -> dict[int, _Reply]:

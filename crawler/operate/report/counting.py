@@ -22,6 +22,9 @@ OTHERS: Final = "others"
 UNKNOWN: Final = "unknown"
 
 
+MAX_BINS: Final = 240
+
+
 def has_failed(visit: Settled) -> bool:
     """Whether there is no answer but an error. Who checks an empty file by its first byte is told that it has none."""
     if visit.kind == LinkKind.EXTERNAL and visit.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -221,9 +224,6 @@ def _row(host: str, count: HostCount, *, has_bytes: bool) -> HostRow:
         mean_s=count.clock.mean_s,
         last_at=count.clock.last_at,
     )
-
-
-MAX_BINS: Final = 240
 
 
 class ActivityCount:

@@ -15,6 +15,9 @@ from crawler.url.urls import UrlReader
 from crawler.wiring.components import discovering
 from frontier import CrawlUrl, LedgerEntry, UrlState
 
+BATCH_SIZE = 1000
+_Item = TypeVar("_Item")
+
 
 class RecordUrls:
     """Makes the URL to crawl again from what was written about it."""
@@ -47,10 +50,6 @@ class RecordUrls:
             kind=kind,
             precedence=min(255, depth),
         )
-
-
-BATCH_SIZE = 1000
-_Item = TypeVar("_Item")
 
 
 def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:

@@ -39,6 +39,10 @@ UNARCHIVED_REASONS = REPEAT_REASONS | FILTER_REASONS
 """Of pages that the archive may lack. The ledger does not say whether a page that repeats another was left out."""
 
 
+_PAGE_BITS = 16
+_DEEPEST = 255
+
+
 class Difference(msgspec.Struct, frozen=True):
     """A disagreement between ledger and output, and the URL to fetch again for it; None if that would not help."""
 
@@ -244,10 +248,6 @@ def is_archived(record: PageRecord) -> bool:
     if record.kind == LinkKind.EXTERNAL or record.not_archived is not None:
         return False
     return record.status is not None and not (record.ip is None and record.status == 307 and record.duration_s == 0)
-
-
-_PAGE_BITS = 16
-_DEEPEST = 255
 
 
 class Depths:

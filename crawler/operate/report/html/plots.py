@@ -22,6 +22,10 @@ _COLOURS: Final = ("one", "two")
 Points = Sequence[tuple[float, float]]
 
 
+_BARS: Final = 12
+_DAY_S: Final = 86_400
+
+
 class Line(msgspec.Struct, frozen=True):
     """A line of a plot, or an area below it."""
 
@@ -104,10 +108,6 @@ def _ticks(most: float) -> list[float]:
     power = 10.0 ** floor(log10(rough))
     step = next(power * each for each in (1, 2, 5, 10) if power * each >= rough)
     return [step * number for number in range(ceil(most / step - 1e-9) + 1)]
-
-
-_BARS: Final = 12
-_DAY_S: Final = 86_400
 
 
 def figures(report: Report) -> Iterator[str]:
