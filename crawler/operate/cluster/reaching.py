@@ -89,12 +89,12 @@ async def server_of(loaded: Loaded, *, also_full: bool = False) -> AsyncIterator
     async with checked_redis(loaded, also_full=also_full) as client:
         from redis.exceptions import RedisClusterException, RedisError  # noqa: PLC0415 - as above
 
+        from crawler.redis.client import reason_of  # noqa: PLC0415 - as above
+
         try:
             yield client
         except (RedisError, RedisClusterException, ConnectionError, TimeoutError) as error:
-            raise Refused(
-                f"Redis at {loaded.config.exchange.url} has failed: {str(error) or 'no answer'}", FAILED
-            ) from error
+            raise Refused(f"Redis at {loaded.config.exchange.url} has failed: {reason_of(error)}", FAILED) from error
 
 
 async def generation_at(client: Any, loaded: Loaded) -> str | None:

@@ -112,6 +112,17 @@ def test_a_crawl_can_be_stopped_and_its_status_read_while_the_memory_of_redis_is
         assert "it was stopped" in command_here("cluster", "status", "--url", server.url).out
 
 
+def test_who_stops_a_crawl_at_a_replica_is_told_what_to_do(tmp_path: Path) -> None:
+    site = tmp_path / "site.toml"
+    site.write_text('[crawl]\nseeds = ["http://a.test/"]\n')
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        assert_told(command_here("cluster", "init", str(site), "--parts", "2", "--url", server.url), COMPLETE)
+        client.replicaof("127.0.0.1", "1")
+        refused = command_here("cluster", "stop", "--url", server.url)
+        assert_told(refused, FAILED, "let it be the master, or name Sentinels")
+        assert "script" not in refused.err
+
+
 def test_a_machine_goes_on_with_the_server_and_the_prefix_of_its_crawl(tmp_path: Path) -> None:
     directory = made(tmp_path)
     go_on = f"onceover crawl --cluster redis://127.0.0.1/0 --set exchange.prefix=test --dir {directory}"
