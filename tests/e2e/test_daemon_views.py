@@ -102,13 +102,15 @@ def assert_shows_what_a_report_lacks(page: Page) -> None:
     def lack(route: Route) -> None:
         answer = route.fetch()
         told = answer.json()
-        told["notes"], told["summary"]["read_in_part"] = ["a disk is away"], 3
+        told["notes"] = ["a disk is away"]
+        told["summary"] |= {"read_in_part": 3, "pruned": 4, "external": {"checked": 9, "dead": 5}}
         route.fulfill(response=answer, json=told)
 
     page.route("**/crawls/a/report*", lack)
     page.get_by_role("button", name="Make it anew").click()
     expect(page.get_by_text("Note: a disk is away.")).to_be_visible()
-    expect(page.get_by_text("documents with too much to parse")).to_be_visible()
+    for text in ("documents with too much to parse", "old records, which are not counted", "of 9 URLs checked"):
+        expect(page.get_by_text(text)).to_be_visible()
     page.unroute("**/crawls/a/report*", lack)
 
 

@@ -123,7 +123,7 @@ function list(found, key) {
   ];
 }
 
-function figures({ urls, settled, share_done: share, pages, failed, excluded, bytes_received: received, bytes_decoded: decoded, hosts: known, times, remaining, read_in_part: cut }) {
+function figures({ urls, settled, share_done: share, pages, failed, excluded, bytes_received: received, bytes_decoded: decoded, hosts: known, times, remaining, read_in_part: cut, pruned, external }) {
   return h("dl", { class: "tiles" },
     tile("Pages", count(pages), `of ${count(urls)} known URLs`),
     tile("Done", percent(share), `${count(settled)} URLs`),
@@ -131,6 +131,8 @@ function figures({ urls, settled, share_done: share, pages, failed, excluded, by
       remaining.why ?? (remaining.host === null ? "if no more are found" : `decided by the pace of ${remaining.host}`)),
     tile("Failed", count(failed)), tile("Excluded", count(excluded)), tile("Hosts", count(known)),
     cut > 0 && tile("Read in part", count(cut), "documents with too much to parse"),
+    pruned > 0 && tile("Pruned", count(pruned), "old records, which are not counted"),
+    external && tile("Other sites", `${count(external.dead)} dead`, `of ${count(external.checked)} URLs checked`),
     tile("Received", size(received), decoded === null ? null : `${size(decoded)} decoded`),
     tile("Mean time", took(times.mean_s), "of a fetch"),
     tile("First page", moment(times.first_at)), tile("Last page", moment(times.last_at)));
