@@ -526,6 +526,21 @@ def check_mail(block: Block, folder: Path, _: Shell) -> None:
     assert "\nbad luck\nline\n/srv/crawls/docs" in said.decode()
 
 
+def check_nightly_mail(block: Block, folder: Path, shell: Shell) -> None:
+    """With a program in place of `mail`, for a crawl in which a dead link is added."""
+    for name, text in (("nightly", block.text), ("mail", '#!/bin/sh\n(echo "$@"; cat) > mailed\n')):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    lost = {"number": 99, "url": f"{SEED}lost", "via": SEED, "state": "done", "status": 404, "depth": 1, "kind": "link"}
+    with (folder / "crawls" / "site" / "records" / "records-00000.jsonl").open("ab") as records:
+        records.write(msgspec.json.encode(lost) + b"\n")
+    for state, is_mailed in (("held", False), ("complete", True)):
+        event = json.dumps({"state": state, "directory": "crawls/site"})
+        assert shell.run(f"echo '{event}' | PATH=.:$PATH ./nightly") == ("", COMPLETE)
+        assert (folder / "mailed").exists() == is_mailed
+    assert f"404  {SEED}lost\n" in (folder / "mailed").read_text()
+
+
 def check_problems(block: Block, folder: Path, shell: Shell) -> None:
     shown = f'[crawl]\nseeds = ["{SEED}"]\n\n[fetch]\ntimout_s = 5\nconcurrency = "many"\n'
     (folder / "crawl.toml").write_text(shown)
@@ -771,6 +786,7 @@ SHOWN_ELSEWHERE = {
     ("docs/databases.md", "SELECT host"): check_postgres_queries,
     ("docs/extending.md", "[build-system]"): check_project,
     ("docs/metrics.md", "scrape_configs:"): check_scrape_configuration,
+    ("docs/output.md", "#!/bin/sh"): check_nightly_mail,
     ("docs/output.md", "SELECT url_host"): check_query_of_tables,
     ("docs/output.md", "SELECT title"): check_query_of_tables,
     ("docs/output.md", "FROM read_parquet"): check_query_of_partitions,
