@@ -94,7 +94,7 @@ def _notes_of_lists(summary: Summary, counted: Counted) -> list[str]:
         notes.append(
             f"robots.txt could not be fetched for {number_of(barred, 'URL')}, so the lists lack what they tell"
         )
-    if not summary.pages:
+    if summary.urls and not summary.pages:  # a part may have no URL
         notes.append("the crawl has no page, so the lists can't tell how the site is")
     return notes
 

@@ -19,8 +19,9 @@ from crawler.operate.report.lists.making import MOST, SECTIONS, make_lists
 from crawler.operate.report.lists.most import Most
 from crawler.operate.report.text import list_lines
 from crawler.page.anchors import packed
+from crawler.parts.ownership import Ownership
 from crawler.write.records import record_files
-from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, make, url_of
+from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, make, queue_of, url_of
 
 ALL = (*SECTIONS,)
 
@@ -539,6 +540,14 @@ def test_the_exit_code_is_1_if_the_site_was_not_looked_at(
     assert told.code == 1
     assert f"note: {note}" in told.err
     assert crawl.do("report", "summary").err == ""
+
+
+def test_the_exit_code_of_a_part_without_urls_is_0(tmp_path: Path) -> None:
+    parts = len(HOSTS) + 1
+    crawl = make(tmp_path / "many", parts=parts)
+    (without, *_) = {*range(parts)} - {Ownership(parts).owner(queue_of(host)) for host in HOSTS}
+    told = crawl.do("report", "--part", str(without), "dead-links", "--exit-code")
+    assert (told.code, told.err) == (0, "")
 
 
 def test_the_exit_code_is_of_lists_that_may_be_empty(tmp_path: Path) -> None:
