@@ -25,6 +25,9 @@ MAX_BYTES: Final = 4096
 """Of name and value, by RFC 6265bis, section 5.7; the attributes may take as much again."""
 MAX_PER_SITE: Final = 180
 """As in Chromium. Which ones make way: RFC 6265bis, section 5.7."""
+MAX_SENT_BYTES: Final = 8190 - len("Cookie: ")
+"""Apache and nginx take no longer header, and curl sends none. Otherwise one page could set so many cookies that its
+server refuses every other page of the site."""
 NOTES: Final = NoteKind(word="cookies", host_of=str)
 """By registered domain, or address."""
 _REMEMBERED: Final = 10_000
@@ -109,9 +112,16 @@ class Cookies:
         self._size_bytes = 0
 
     def header(self, url: URL, /) -> str | None:
-        """The value of the header Cookie for a request; None if there are no cookies."""
-        found = self._site(url).matching(url, self._clock())
-        return "; ".join(cookie.sent for cookie in found) or None
+        """The value of the header Cookie for a request; None if there are no cookies. Those that do not fit beside the
+        ones before them are left out."""
+        sent: list[str] = []
+        left = MAX_SENT_BYTES
+        for cookie in self._site(url).matching(url, self._clock()):
+            size = len(cookie.sent.encode()) + (2 if sent else 0)
+            if size <= left:
+                sent.append(cookie.sent)
+                left -= size
+        return "; ".join(sent) or None
 
     def learn(self, url: URL, set_cookies: Sequence[str], /) -> None:
         """Store the cookies that a response from the URL sets."""

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from yarl import URL
 
-from crawler.fetch.cookies import MAX_BYTES, MAX_PER_SITE, Cookies
+from crawler.fetch.cookies import MAX_BYTES, MAX_PER_SITE, MAX_SENT_BYTES, Cookies
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Page, Redirect, Request
 from crawler.testing.fetch.raw_server import RawServer, Script, Seen, page, raw_server
@@ -208,6 +208,17 @@ async def test_all_cookies_of_a_response_are_kept_up_to_what_a_site_may_have() -
     assert cookies.header(URL("http://a.test/")) == sent
 
 
+async def test_no_more_is_sent_than_servers_take_in_one_header() -> None:
+    cookies, url = Cookies(MemoryNotes()), "http://a.test/"
+    await told(cookies, url, "session=1", *(f"c{number}={'x' * 4000}" for number in range(10)), "ä=2")
+    sent = cookies.header(URL(url)) or ""
+    assert [each.partition("=")[0] for each in sent.split("; ")] == ["session", "c0", "c1", "ä"]
+    await told(cookies, url, f"fills={'x' * (MAX_SENT_BYTES - len(sent.encode()) - len('; fills='))}")
+    sent = cookies.header(URL(url)) or ""
+    assert sent.partition("; fills=")[1]
+    assert len(f"Cookie: {sent}".encode()) == 8190
+
+
 async def test_the_oldest_cookie_of_a_full_jar_makes_way_and_secure_ones_last() -> None:
     cookies = Cookies(MemoryNotes())
     await told(cookies, "https://a.test/", "safe=1; Secure; Path=/")
@@ -321,4 +332,4 @@ async def test_the_cookies_in_memory_are_bounded_in_bytes_and_the_others_are_rea
     assert most // 2 < len(cookies._sites) < most
     assert cookies._size_bytes == sum(site.size_bytes for site in cookies._sites.values())
     assert "site0.test" not in " ".join(cookies._sites)
-    assert "c49=" in (cookies.header(URL("http://site0.test/")) or "")
+    assert "c0=" in (cookies.header(URL("http://site0.test/")) or "")
