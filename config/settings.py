@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from functools import cache, reduce
 from inspect import getdoc
-from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import inspect
 
 from config.schema import Config
 from config.units import duration_text, size_text
@@ -170,19 +170,17 @@ def meaning_of(struct: type) -> str:
 
 def settings_of(struct: type, section: str) -> list[Setting]:
     """The settings that are fields of a struct of the schema."""
-    hints = get_type_hints(struct, include_extras=True)
     return [
-        _setting(section, field, hints[field.name])
-        for field in cast(inspect.StructType, inspect.type_info(struct)).fields
-        if block_struct(hints[field.name]) is None and not holds_overrides(hints[field.name])
+        _setting(section, field)
+        for field in msgspec.structs.fields(struct)
+        if block_struct(field.type) is None and not holds_overrides(field.type)
     ]
 
 
 def block_struct(hint: object) -> type | None:
     """The struct of the blocks that a field of that type holds; None if the field does not hold blocks."""
     arguments = get_args(hint)
-    is_array = get_origin(hint) is tuple and len(arguments) == 2 and arguments[1] is Ellipsis
-    return arguments[0] if is_array and isinstance(arguments[0], type(msgspec.Struct)) else None
+    return arguments[0] if _is_array(hint) and isinstance(arguments[0], type(msgspec.Struct)) else None
 
 
 def holds_overrides(hint: object) -> bool:
@@ -190,85 +188,84 @@ def holds_overrides(hint: object) -> bool:
     return any("overrides" in (note.extra or ()) for note in getattr(hint, "__metadata__", ()))
 
 
-def _choices(hint: Any, notes: dict[str, Any]) -> tuple[str, ...]:
-    # `msgspec.inspect` sorts them, but the order of the schema is better for people.
-    plain = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
-    return get_args(plain) if get_origin(plain) is Literal else notes.get("choices", ())
-
-
-def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
+def _setting(section: str, field: msgspec.structs.FieldInfo) -> Setting:
     type_, notes = _unwrap(field.type)
-    optional = False
-    words: tuple[str, ...] = ()
-    if isinstance(type_, inspect.UnionType):
-        optional = any(isinstance(each, inspect.NoneType) for each in type_.types)
-        literals = [each for each in type_.types if isinstance(each, inspect.LiteralType)]
-        words = tuple(str(word) for each in literals for word in each.values)
-        others = (each for each in type_.types if not isinstance(each, inspect.NoneType | inspect.LiteralType))
-        type_, more = _unwrap(next(others, literals[0] if literals else type_))
-        words = () if isinstance(type_, inspect.LiteralType) else words
+    parts = get_args(type_) if get_origin(type_) in (Union, UnionType) else ()
+    literals = [each for each in parts if get_origin(each) is Literal]
+    others = [each for each in parts if each is not NoneType and each not in literals]
+    if parts:
+        type_, more = _unwrap((others or literals)[0])
         notes |= more
-    key_type: inspect.Type | None = None
-    item: inspect.Type = type_
-    if isinstance(type_, inspect.VarTupleType):
-        item, more = _unwrap(type_.item_type)
-        notes |= more
-    elif isinstance(type_, inspect.DictType):
-        key_type, _ = _unwrap(type_.key_type)
-        item, more = _unwrap(type_.value_type)
-        notes |= more
+    items = get_args(type_)
+    key_notes: dict[str, Any] = {}
+    if _is_array(type_):
+        notes |= _unwrap(items[0])[1]
+    elif _is_table(type_) and items:
+        key_notes = _unwrap(items[0])[1]
+        notes |= _unwrap(items[1])[1]
     return Setting(
         section=section,
         name=field.name,
         kind=_kind(type_, notes, f"{section}.{field.name}"),
         default=_default(field),
         required=field.required,
-        optional=optional,
-        words=words,
-        meaning=notes.get("description", ""),
+        optional=NoneType in parts,
+        words=tuple(str(word) for each in literals for word in get_args(each)) if others else (),
+        meaning=notes.get("description") or "",
         unit=notes.get("unit"),
-        minimum=getattr(item, "ge", None),
-        maximum=getattr(item, "le", None),
-        multiple=getattr(item, "multiple_of", None),
-        choices=_choices(hint, notes),
+        minimum=notes.get("ge"),
+        maximum=notes.get("le"),
+        multiple=notes.get("multiple_of"),
+        choices=items if get_origin(type_) is Literal else notes.get("choices", ()),
         backends=notes.get("backends"),
         options_of=notes.get("options_of"),
         form=notes.get("form"),
-        pattern=getattr(item, "pattern", None),
-        key_pattern=getattr(key_type, "pattern", None),
+        pattern=notes.get("pattern"),
+        key_pattern=key_notes.get("pattern"),
         per_site=notes.get("per_site", False),
         is_secret=notes.get("is_secret", False),
-        type=hint,
+        type=field.type,
     )
 
 
-def _default(field: inspect.Field) -> Any:
+def _default(field: msgspec.structs.FieldInfo) -> Any:
     if field.required:
         return None
     return field.default if field.default is not msgspec.NODEFAULT else cast(Callable[[], Any], field.default_factory)()
 
 
-def _unwrap(type_: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
-    if isinstance(type_, inspect.Metadata):
-        return type_.type, {**(type_.extra_json_schema or {}), **(type_.extra or {})}
-    return type_, {}
+def _unwrap(hint: Any) -> tuple[Any, dict[str, Any]]:
+    """A type without its notes, and what these say."""
+    notes: dict[str, Any] = {}
+    for note in getattr(hint, "__metadata__", ()):
+        given = ((name, getattr(note, name)) for name in ("description", "ge", "le", "multiple_of", "pattern"))
+        notes |= {name: value for name, value in given if value is not None}
+        notes |= note.extra or {}
+    return hint.__origin__ if hasattr(hint, "__metadata__") else hint, notes
 
 
-def _kind(type_: inspect.Type, notes: dict[str, Any], key: str) -> Kind:
+def _is_array(type_: Any) -> bool:
+    return get_origin(type_) is tuple and get_args(type_)[1:] == (...,)
+
+
+def _is_table(type_: Any) -> bool:
+    return (get_origin(type_) or type_) in (dict, Mapping)
+
+
+def _kind(type_: Any, notes: dict[str, Any], key: str) -> Kind:
     unit = notes.get("unit")
-    match type_:
-        case inspect.BoolType():
-            return "bool"
-        case inspect.IntType():
-            return "bytes" if unit == "bytes" else "int"
-        case inspect.FloatType():
-            return "seconds" if unit == "seconds" else "float"
-        case inspect.StrType():
-            return "choice" if "choices" in notes else "text"
-        case inspect.LiteralType():
-            return "choice"
-        case inspect.VarTupleType():
-            return "ints" if isinstance(_unwrap(type_.item_type)[0], inspect.IntType) else "texts"
-        case inspect.DictType():
-            return "options" if "options_of" in notes else "table"
-    raise TypeError(f"{key} can't be a {type(type_).__name__.removesuffix('Type')}")
+    if type_ is bool:
+        return "bool"
+    if type_ is int:
+        return "bytes" if unit == "bytes" else "int"
+    if type_ is float:
+        return "seconds" if unit == "seconds" else "float"
+    if type_ is str:
+        return "choice" if "choices" in notes else "text"
+    if get_origin(type_) is Literal:
+        return "choice"
+    if _is_array(type_):
+        return "ints" if _unwrap(get_args(type_)[0])[0] is int else "texts"
+    if _is_table(type_):
+        return "options" if "options_of" in notes else "table"
+    raise TypeError(f"{key} can't be a {getattr(type_, '__name__', type_)}")
