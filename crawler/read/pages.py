@@ -259,8 +259,11 @@ def _with_nofollow(links: list[Link]) -> list[Link]:
 
 def _author(meta: Mapping[str, str]) -> str | None:
     """The first name of an author. Open Graph has the URL of a profile in place of one, mostly of the publisher's."""
-    names = (meta.get(key, "") for key in ("author", "article:author", "dc.creator"))
-    return next((name for name in names if name and not name.lower().startswith(_WEB)), None)
+    for key in ("author", "article:author", "dc.creator"):
+        name = meta.get(key)
+        if name and not name.lower().startswith(_WEB):
+            return name
+    return None
 
 
 def _preferences(reader: ElementReader[Any]) -> list[Preference]:
