@@ -213,9 +213,7 @@ def _why_not(text: str, problem: BadUrl, *, max_length: int) -> str:
 
 def join(base: str, href: str, /) -> str | None:
     """The absolute http or https URL of an href, with its fragment, as a browser reads it; None if there is none."""
-    # An absolute href needs no base, and most canonical links are absolute.
-    known = None if href.startswith(("http://", "https://")) else base_of(base)
-    if found := join_plain(href, known):
+    if found := join_plain(href, base_of(base)):
         origin, path, _ = found
         return f"{origin.text}{path}"
     try:
@@ -246,9 +244,8 @@ def domain_of(url: str, /) -> str:
 
 def origin_of(url: str, /) -> str:
     """Scheme, host and port of a serialised http or https URL, as `https://example.org:8443`."""
-    slash = url.find("/", 8)  # the third: `https://` has eight characters, and so has `http://` with a short host
-    origin = url if slash < 0 else url[:slash]
-    return origin if "@" not in origin else f"{url.partition(':')[0]}://{origin.rpartition('@')[2]}"
+    scheme, _, authority, *_ = url.split("/", 3)
+    return f"{scheme}//{authority.rpartition('@')[2]}"
 
 
 def site_of(url: str, /) -> str:
