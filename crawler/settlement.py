@@ -253,7 +253,7 @@ def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:
     return (
         not decision.failed
         and lease.url.kind not in (LinkKind.SITEMAP, LinkKind.EXTERNAL)
-        and (isinstance(fetched, NotModified) or (isinstance(fetched, Page) and fetched.status < 300))
+        and (fetched.status < 300 if isinstance(fetched, Page) else isinstance(fetched, NotModified))
     )
 
 
@@ -284,7 +284,7 @@ def _last_modified(lease: Lease, fetched: Fetched) -> str | None:
 def _digest(lease: Lease, fetched: Fetched, sha1: bytes | None) -> bytes | None:
     """The digest of the crawl's copy."""
     last_visit = lease.url.last_visit
-    return last_visit.digest if isinstance(fetched, NotModified) and last_visit is not None else sha1
+    return last_visit.digest if last_visit is not None and isinstance(fetched, NotModified) else sha1
 
 
 def _note_of(record: PageRecord) -> str | None:

@@ -107,7 +107,7 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, fetched: Fetched, /, *, lease: Lease, crawl_delay_s: float | None) -> Decision:
         """What follows from the response to a lease's URL."""
         cause = cause_of(fetched)
-        answer = fetched.response if isinstance(fetched, Failure) else fetched
+        failure, answer = (fetched, fetched.response) if isinstance(fetched, Failure) else (None, fetched)
         received_bytes = len(answer.raw_body) if isinstance(answer, WithBody) else 0
         usual_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
         # Where a connection was tried, the server rests.
@@ -115,10 +115,10 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         asked = cause not in NO_REQUEST_SENT and not is_answered_here
         if not asked:
             usual_s = 0.0
-        if isinstance(fetched, Failure) and self._is_of_host(fetched, lease):
-            return self._after_host_failure(fetched, usual_s, lease)
+        if failure is not None and self._is_of_host(failure, lease):
+            return self._after_host_failure(failure, usual_s, lease)
         # Once, however few attempts there are: the request may not have arrived.
-        if isinstance(fetched, Failure) and fetched.kept_closed and lease.url.attempt == 0:
+        if failure is not None and failure.kept_closed and lease.url.attempt == 0:
             rest_s = self._backoff_s(usual_s, lease.pressure, lease)
             return Decision(
                 cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=_reason(cause), pressure=lease.pressure
@@ -145,8 +145,8 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             )
         return Decision(
             cooldown_s=self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s) if asked else 0.0,
-            failed=isinstance(fetched, Failure),
-            reason=_reason(cause) if isinstance(fetched, Failure) else None,
+            failed=failure is not None,
+            reason=None if failure is None else failure.kind.value,
             asked=asked,
             pressure=pressure,
         )

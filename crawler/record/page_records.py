@@ -1,7 +1,7 @@
 """The record of a URL, once it is settled."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -14,7 +14,6 @@ from crawler.page import (
     Fetched,
     LinkDetail,
     LinkKind,
-    NotModified,
     Page,
     PageRecord,
     Redirect,
@@ -71,14 +70,14 @@ def fetched_record(
     headers = record_headers(fetched)
     if redirect is None and isinstance(fetched, Redirect):
         redirect = fetched.location
-    with_body = None if isinstance(fetched, NotModified) else fetched
+    with_body = fetched if isinstance(fetched, WithBody) else None
     page = fetched if isinstance(fetched, Page) else None
     read = extract or _UNREAD
     record = replace(
         _record_of_lease(lease, _DONE),
         resolved_url=resolved_url(fetched.url, fetched.ip, fetched.port),
         status=fetched.status,
-        message="; ".join(filter(None, _messages(lease, fetched, extract, content))) or None,
+        message=_message(lease, fetched, extract, content),
         fetched_at=rfc3339(fetched.fetched_at),
         duration_s=round(fetched.duration_s, 6),
         attempts=lease.url.attempt + 1,
@@ -177,20 +176,21 @@ def _with_content(record: PageRecord, content: Content) -> PageRecord:
     )
 
 
-def _messages(lease: Lease, fetched: Fetched, extract: Extract | None, content: Content | None) -> Iterator[str | None]:
+def _message(lease: Lease, fetched: Fetched, extract: Extract | None, content: Content | None) -> str | None:
     """What people should know about a page that was fetched."""
+    found: list[str | None] = []
     if isinstance(fetched, WithBody):
-        yield fetched.message
+        found.append(fetched.message)
     if isinstance(fetched, Page) and fetched.status in REDIRECTS:
-        yield "a redirect that leads nowhere: its Location is missing or empty"
-    if extract is None:
-        return
-    yield extract.error
-    if content is not None:
-        yield from content.troubles
-    is_sitemap = lease.url.kind == LinkKind.SITEMAP
-    if is_sitemap and extract.error is None and not any(link.kind in _LISTED_IN_SITEMAPS for link in extract.links):
-        yield f"no URL is listed in this sitemap, read as {extract.content_type}"
+        found.append("a redirect that leads nowhere: its Location is missing or empty")
+    if extract is not None:
+        found.append(extract.error)
+        if content is not None:
+            found += content.troubles
+        is_sitemap = lease.url.kind == LinkKind.SITEMAP
+        if is_sitemap and extract.error is None and not any(link.kind in _LISTED_IN_SITEMAPS for link in extract.links):
+            found.append(f"no URL is listed in this sitemap, read as {extract.content_type}")
+    return "; ".join(filter(None, found)) or None
 
 
 def resolved_url(url: str, ip: str | None, port: int | None, /) -> str | None:
