@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import aiohttp
 import msgspec
+from msgspec.structs import replace
 
 from crawler.fetch.body_budget import Claim
 from crawler.fetch.coding import codings, decode
@@ -165,30 +166,31 @@ async def interpret(
         decoded = await _decode_body(response, raw, limits=limits, claim=claim)
         if truncated in ("time", "disconnect") and _has_length_of_decoded(response, decoded):
             truncated = None
-    common = _common_fields(request, response)
+    page = _page(request, response, decoded.raw, truncated, body=decoded.body)
     if decoded.error is not None and not decoded.body and status in _SUCCESSES:
         return Failure(
             url=request.url,
             kind=FailureKind.ENCODING,
             message=f"the body can't be decompressed: {decoded.error}",
-            ip=response.peer[0] if response.peer else None,
-            fetched_at=request.sent_at,
-            duration_s=monotonic() - request.started_s,
+            ip=page.ip,
+            fetched_at=page.fetched_at,
+            duration_s=page.duration_s,
             answered=True,
-            response=Page(body=b"", raw_body=decoded.raw, truncated=truncated, **common),
+            response=page,
         )
     if status in _REDIRECTS and (location := response.headers.first(b"location")):
         return Redirect(
             location=escape_octets(location),
-            body=decoded.body,
-            raw_body=decoded.raw,
+            body=page.body,
+            raw_body=page.raw_body,
             truncated=truncated,
             keeps_cookies=limits.cookies,
-            **common,
+            **_common_fields(page),
         )
     if status == 304:
-        return NotModified(**common)
-    return Page(body=decoded.body, raw_body=decoded.raw, **_truncation(response, decoded, truncated, limits), **common)
+        return NotModified(**_common_fields(page))
+    cut = _truncation(response, decoded, truncated, limits)
+    return replace(page, **cut) if cut else page
 
 
 def answer_before_failure(
@@ -198,24 +200,34 @@ def answer_before_failure(
     read."""
     if response.status < _FINAL:
         return None
-    return Page(body=b"", raw_body=raw or b"", truncated=truncated, **_common_fields(request, response))
+    return _page(request, response, raw or b"", truncated)
 
 
-def _common_fields(request: SentRequest, response: Response) -> dict[str, Any]:
-    """The fields that pages, redirects and "not modified" share."""
+def _page(
+    request: SentRequest, response: Response, raw_body: bytes, truncated: str | None, *, body: bytes = b""
+) -> Page:
+    """The response as a page, whether it is one or not."""
     version = response.version
-    return {
-        "url": request.url,
-        "status": response.status,
-        "reason": response.reason.encode("utf-8", "surrogateescape").decode("latin-1"),
-        "http_version": "1.1" if version == (1, 1) else f"{version.major}.{version.minor}",
-        "headers": list(response.headers.lines),
-        "request_headers": recorded_headers(response.request_headers),
-        "ip": response.peer[0] if response.peer else None,
-        "port": response.peer[1] if response.peer else None,
-        "fetched_at": request.sent_at,
-        "duration_s": monotonic() - request.started_s,
-    }
+    return Page(
+        url=request.url,
+        status=response.status,
+        reason=response.reason.encode("utf-8", "surrogateescape").decode("latin-1"),
+        http_version="1.1" if version == (1, 1) else f"{version.major}.{version.minor}",
+        headers=list(response.headers.lines),
+        request_headers=recorded_headers(response.request_headers),
+        ip=response.peer[0] if response.peer else None,
+        port=response.peer[1] if response.peer else None,
+        fetched_at=request.sent_at,
+        duration_s=monotonic() - request.started_s,
+        body=body,
+        raw_body=raw_body,
+        truncated=truncated,
+    )
+
+
+def _common_fields(page: Page) -> dict[str, Any]:
+    """The fields that pages, redirects and "not modified" share."""
+    return {name: getattr(page, name) for name in NotModified.__struct_fields__}
 
 
 def _truncation(
