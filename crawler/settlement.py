@@ -69,28 +69,31 @@ class Settlement:
         await self.admit(links)
         if lease.url.kind == LinkKind.SITEMAP:
             await self._readmit_due(links, read_at=fetched.fetched_at)
+        outcome = Outcome(
+            state=UrlState[record.state.upper()],
+            status=record.status,
+            reason=record.reason or _note_of(record),
+            fetched_at=fetched.fetched_at,
+            digest=_digest(lease, fetched, sha1),
+            server_ok=decision.server_ok,
+            answered=decision.answered,
+            asked=decision.asked,
+            pressure=decision.pressure,
+            dead_for_s=decision.dead_for_s,
+            self_links=self_links,
+            is_page=counts,
+            revisit_after_s=self._revisit_after_s(lease, record),
+            changed=None if record.change is None else record.change == Change.CHANGED,
+        )
+        if has_copy(record):
+            outcome = msgspec.structs.replace(
+                outcome, etag=_etag(lease, fetched, record), last_modified=_last_modified(lease, fetched)
+            )
         await self._components.frontier.done(
             lease,
             cooldown_s=self._remaining_s(decision.cooldown_s, answered_at),
             group_cooldown_s=self._remaining_host_s(decision, answered_at),
-            outcome=Outcome(
-                state=UrlState[record.state.upper()],
-                status=record.status,
-                reason=record.reason or _note_of(record),
-                fetched_at=fetched.fetched_at,
-                digest=_digest(lease, fetched, sha1),
-                etag=_etag(lease, fetched, record) if has_copy(record) else None,
-                last_modified=_last_modified(lease, fetched) if has_copy(record) else None,
-                server_ok=decision.server_ok,
-                answered=decision.answered,
-                asked=decision.asked,
-                pressure=decision.pressure,
-                dead_for_s=decision.dead_for_s,
-                self_links=self_links,
-                is_page=counts,
-                revisit_after_s=self._revisit_after_s(lease, record),
-                changed=None if record.change is None else record.change == Change.CHANGED,
-            ),
+            outcome=outcome,
         )
         self._counters.settled += 1
         if is_excluded:
