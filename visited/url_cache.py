@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from itertools import islice, repeat
+from itertools import islice
 
 from visited.bits.memory import ALLOCATION_UNIT_BYTES
 
@@ -10,26 +10,23 @@ _STR_BYTES = sys.getsizeof("")
 _SPARE = 16
 """Drop a sixteenth of the size at once, because finding a dictionary's first key means skipping all deleted ones before
 it. This is twice as fast as an `OrderedDict`, which allocates a node for each entry."""
-_STAMPS = 8
-"""About as many objects say when the freshest URLs moved."""
 
 
 class UrlCache:
     """Knows at least the last `size` URLs.
 
-    A URL moves to the end of the line when it is seen, but not again before a sixteenth of the size has moved there:
-    the links of menus would move with each page. So a page whose links are all fresh changes nothing.
+    A URL moves to the end of the line when it is seen, but not if it is *fresh*: the links of menus would move with
+    each page. So a page whose links are all fresh changes nothing. When more than a sixteenth of the size is fresh,
+    nothing is any more.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._lag = size // _SPARE
-        self._urls: dict[str, int] = {}
-        """By URL, the number of moves when it moved last, rounded down. Those that moved first come first."""
-        self._moves = self._lag
-        """Begins there, so that it is never below the lag."""
-        self._stamp = 0
-        """The number of moves, rounded down: URLs share these objects."""
+        self._urls: dict[str, None] = {}
+        """Those that moved first come first."""
+        self._fresh: set[str] = set()
+        """The last ones of these, at most `lag`."""
         self._url_bytes = 0
 
     def __len__(self) -> int:
@@ -37,14 +34,14 @@ class UrlCache:
 
     @property
     def memory_bytes(self) -> int:
-        return sys.getsizeof(self._urls) + self._url_bytes
+        return sys.getsizeof(self._urls) + sys.getsizeof(self._fresh) + self._url_bytes
 
     def due(self, urls: Sequence[str]) -> list[str]:
-        """Those that are to be noted by `see`: absent ones, and those that have not moved for a while."""
-        get, fresh_after = self._urls.get, self._moves - self._lag
-        if min(map(get, urls, repeat(-1)), default=self._moves) > fresh_after:
+        """Those that are to be noted by `see`: absent ones, and those that are not fresh."""
+        fresh = self._fresh
+        if fresh.issuperset(urls):
             return []
-        return [url for url in urls if get(url, -1) <= fresh_after]
+        return [url for url in urls if url not in fresh]
 
     def absent(self, urls: Iterable[str]) -> list[str]:
         recent = self._urls
@@ -57,12 +54,12 @@ class UrlCache:
         if len(absent) < len(due):
             for url in due:
                 recent.pop(url, None)
-        if self._moves - self._stamp > self._lag // _STAMPS:
-            self._stamp = self._moves
-        recent.update(dict.fromkeys(due, self._stamp))
-        self._moves += len(due)
+        recent.update(dict.fromkeys(due))
+        self._fresh.update(due)
+        if len(self._fresh) > self._lag:
+            self._fresh.clear()
         self._url_bytes += _size_bytes(absent)
-        # Behind a URL that was seen and has not moved are those that moved before it was seen, and those seen since.
+        # Behind a URL that was seen and has not moved are fresh ones, and those seen since.
         kept = self._size + self._lag
         if len(recent) > kept + self._size // _SPARE:
             dropped = list(islice(recent, len(recent) - kept))
@@ -74,10 +71,12 @@ class UrlCache:
         known = [url for url in dict.fromkeys(urls) if url in self._urls]
         for url in known:
             del self._urls[url]
+        self._fresh.difference_update(known)
         self._url_bytes -= _size_bytes(known)
 
     def clear(self) -> None:
         self._urls.clear()
+        self._fresh.clear()
         self._url_bytes = 0
 
 
