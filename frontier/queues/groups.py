@@ -208,16 +208,18 @@ class Groups:
         The wake time of a queue that is alone on its host also says how long the host rests. That is not so for a queue
         `in_trouble`: perhaps only one port of its host does not answer. Then the host's group gets a rest of its own.
         """
-        rests: tuple[tuple[str, float], ...] = ()
+        rests: list[tuple[str, float]] = []
         peers = self.peers_of.get(queue.key)
-        if peers is not None:
-            ends = ((group, now + group.limit.rest_after_s(cooldown_s)) for group in peers.groups)
-            rests = tuple((group.name, max(until, group.wake_at)) for group, until in ends if until > now)
+        for group in peers.groups if peers else ():
+            until = now + group.limit.rest_after_s(cooldown_s)
+            if until > now:
+                rests.append((group.name, max(until, group.wake_at)))
         if in_trouble and (lone_group := self.lone_group(queue)) is not None:
             before = 0.0 if queue.record.health.error_streak else queue.record.wake_at
             until = max(now + cooldown_s, before)
-            rests += ((lone_group, until),) if until > now else ()
-        return rests
+            if until > now:
+                rests.append((lone_group, until))
+        return tuple(rests)
 
     def close(self, name: str, *, until: float | None, now: float) -> None:
         """Close a group whose requests other parts of the crawl do not allow now: `until` then, or until `open`."""
