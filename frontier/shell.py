@@ -167,7 +167,6 @@ class QueueFrontier:
         self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
     ) -> None:
         self._commit.check()
-        self._leases.get(lease)
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, dead_for_s=outcome.dead_for_s)
         if outcome.state is UrlState.PENDING:
             raise ValueError(f"{lease.url.url} can't be settled as pending; `retry` or `release` it")
@@ -186,7 +185,6 @@ class QueueFrontier:
         answered: bool = False,
     ) -> None:
         self._commit.check()
-        self._leases.get(lease)
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, after_s=after_s)
         outcome = Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure)
         await self._change(
@@ -203,7 +201,6 @@ class QueueFrontier:
         asked: bool = False,
         reason: str | None = None,
     ) -> None:
-        self._leases.get(lease)
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s)
         self._settling.release(lease, cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason)
 

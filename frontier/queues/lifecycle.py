@@ -45,7 +45,7 @@ SUCCESSORS: dict[QueueState, frozenset[QueueState]] = {
 
 
 class IllegalTransition(ValueError):
-    """The state of the queue does not allow the request. Nothing has changed."""
+    """The state of the queue or of the lease does not allow the request. Nothing has changed."""
 
 
 def next_state(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from frontier.queues.lease_end import LeaseEnd
+from frontier.queues.lifecycle import IllegalTransition
 from frontier.queues.queue import Queue
 from frontier.records import PendingUrl, PostponedUrl, order_of
 from frontier.store import Store
@@ -66,11 +67,11 @@ class Leases:
         return lease
 
     def get(self, lease: Lease) -> OpenLease:
-        """Raises ValueError if the lease is not open."""
+        """Raises `IllegalTransition` if the lease is not open."""
         found = self._open.get(lease.number)
         # The URL may have been leased again since, to another worker.
         if found is None or found.lease is not lease:
-            raise ValueError(f"the lease of {lease.url.url} (number {lease.number}) is not out")
+            raise IllegalTransition(f"the lease of {lease.url.url} (number {lease.number}) is not out")
         return found
 
     def end(self, held: OpenLease) -> None:
