@@ -22,7 +22,7 @@ from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
 from crawler.write.cdxj.making import OPEN, final_path
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
-from crawler.write.dedupe.originals import bodies_archived_last
+from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.descriptor import FILES, Descriptor, Parameters
 from crawler.write.warc_info import WarcInfo
 from crawler.write.warc_opening import finish_open_file, next_serial

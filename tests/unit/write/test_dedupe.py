@@ -17,7 +17,8 @@ from crawler.page import Page, body_digest
 from crawler.page.digests import digest_text
 from crawler.write.cdxj.lines import REVISIT, CaptureFacts, line_of, offset_of
 from crawler.write.cdxj.making import archives, index_of
-from crawler.write.dedupe.originals import Originals, bodies_archived_last, open_originals
+from crawler.write.dedupe.originals import Originals, open_originals
+from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.dedupe.sources import check_beginnings, response_of, responses_in, sha1_of, sources_in
 from crawler.write.warc import WarcOptions, WarcSink
 from crawler.write.warc_reader import captures_at
