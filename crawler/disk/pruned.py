@@ -8,7 +8,7 @@ leaves a file that the next pass deletes. After many more, it is only counted (`
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 
@@ -25,7 +25,7 @@ _MOST_LISTED: Final = 1000
 class PrunedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that was deleted, or is about to be."""
 
-    name: str
+    name: Annotated[str, msgspec.Meta(pattern=rf"^(?:{'|'.join(get_args(Output))})/[^/]+$")]
     """From the directory on, such as `records/records-00000.jsonl`."""
     bytes: int
     records: int

@@ -415,6 +415,12 @@ def test_a_list_that_somebody_has_deleted_is_missed_and_not_one_that_was_never_w
 def test_a_damaged_list_is_refused_with_what_to_do(tmp_path: Path) -> None:
     crawl = write(tmp_path, [whole(number) for number in range(3)])
     prune(crawl, Keep(seconds=1))
+    for damaged in (b"Records/", b"records", b"records/../"):
+        found = crawl.pruned.read_bytes()
+        crawl.pruned.write_bytes(found.replace(b"records/", damaged))
+        with pytest.raises(DirectoryRefused, match="restore a copy"):
+            PrunedNumbers([crawl])
+        crawl.pruned.write_bytes(found)
     next(crawl.pruned_numbers.iterdir()).write_bytes(b"x")
     with pytest.raises(DirectoryRefused, match="restore a copy"):
         PrunedNumbers([crawl])
