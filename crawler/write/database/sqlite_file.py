@@ -9,6 +9,8 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from crawler.write.appending import Durability
 from crawler.write.database.rows import COLUMNS, Kind, Row
 from crawler.write.descriptor import OutputDamaged, Written
@@ -210,6 +212,8 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 
 _READ_AT_ONCE: Final = 1000
+_WrittenRows = list[tuple[int, str, str, int | None, str | None]]
+"""The fields of `Written`. SQLite takes any value for any column, and returns what it finds in a damaged file."""
 
 
 def read_written(path: Path) -> Iterator[list[Written]]:
@@ -217,7 +221,9 @@ def read_written(path: Path) -> Iterator[list[Written]]:
     _check_files(path, os.R_OK)
     try:
         for rows in read_rows(path, *Written.__struct_fields__, is_alone=True) if path.exists() else ():
-            yield [Written(*row) for row in rows]
+            yield [Written(*row) for row in msgspec.convert(rows, _WrittenRows)]
+    except msgspec.ValidationError as error:
+        raise OSError(errno.EIO, f"a row of it is damaged: {error}", str(path)) from error
     except sqlite3.DatabaseError as error:
         raise as_os_error(error, path) from error
 

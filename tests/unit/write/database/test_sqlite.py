@@ -195,6 +195,19 @@ async def test_damage_that_a_write_meets_is_told_with_what_to_do_and_not_waited_
     assert known_error(ExceptionGroup("of a crawl", [raised.value])) == KnownError(str(raised.value), 1, True)
 
 
+@pytest.mark.parametrize("damage", ["url = NULL", "state = x'ff'", "status = 'many'", "digest = x'00'"])
+async def test_a_damaged_row_is_told_as_such_when_it_is_read_back(tmp_path: Path, damage: str) -> None:
+    sink = open_sink(tmp_path)
+    for number in range(3):
+        await write(sink, number)
+    await sink.aclose()
+    assert [each.number for batch in read_written(tmp_path / FILE_NAME) for each in batch] == [0, 1, 2]
+    with database(tmp_path) as opened:
+        opened.execute(f"UPDATE pages SET {damage} WHERE number = 1")
+    with pytest.raises(OSError, match=r"a row of it is damaged: .*pages\.sqlite"):
+        list(read_written(tmp_path / FILE_NAME))
+
+
 def make_folder(path: Path) -> None:
     path.mkdir()
 
