@@ -109,8 +109,9 @@ class PageReader:
     def _extract_html(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
         is_xhtml = content_type == XHTML
         encoding = encoding_of(page.body, http_charset=headers.charset, is_xhtml=is_xhtml)
-        whole = to_utf8(page.body, encoding)
-        html = whole[: readable_bytes(whole) if is_xhtml else MAX_READ_BYTES]
+        html = to_utf8(page.body, encoding)
+        size = len(html)
+        html = html[: readable_bytes(html) if is_xhtml else MAX_READ_BYTES]
         simhash = self._simhash(html, is_markup=True)
         document = self._document(xhtml_to_html(html) if is_xhtml else html)
         reader, unread = self._read(document, is_cut=is_xhtml)
@@ -123,8 +124,7 @@ class PageReader:
         growth = _Growth()
         links.extend(self._all_links(reader, base_url, growth=growth, encoding=encoding))
         links = lead_beyond_web(links, beyond)
-        if "nofollow" in robots:
-            links = _with_nofollow(links)
+        links = _with_nofollow(links) if "nofollow" in robots else links
         if canonical is None and reader.canonical_href is not None and len(reader.canonical_href) <= MAX_URL_LENGTH:
             canonical = join(beyond or base_url, percent_encode_query(reader.canonical_href, encoding))
         meta, description = reader.meta, reader.description
@@ -143,7 +143,7 @@ class PageReader:
             nofollow="nofollow" in robots,
             noindex="noindex" in robots,
             preferences=_preferences(reader) if reader.robots or TDM_RESERVATION.name in meta else (),
-            error=f"{READ_IN_PART}: read the first {readable} bytes" if readable < len(whole) else growth.trouble,
+            error=f"{READ_IN_PART}: read the first {readable} bytes" if readable < size else growth.trouble,
         )
         # Apart, because Python makes a dictionary for a call with more than 15 keywords: three times as slow.
         return extract if simhash is None else msgspec.structs.replace(extract, simhash=simhash)
