@@ -8,6 +8,7 @@ from ssl import SSLError
 from typing import Any, Final
 
 import aiohttp
+import msgspec
 
 _HELD_BYTES: Final = 512 * 1024
 """So much of a body may wait to be read before we stop receiving it."""
@@ -40,29 +41,24 @@ _SOUND_TRAILER = re.compile(rb"(?:[-!#$%&'*+.^_`|~0-9A-Za-z]++:[^\r\n\0]*+)?\r\n
 """The empty line, too."""
 
 
-class BodyEnd:
+class BodyEnd(msgspec.Struct):
     """How the body of one response ended, as its connection saw it."""
 
-    __slots__ = ("alert", "broken", "by_close", "lacks_close_notify")
-
-    def __init__(self) -> None:
-        self.broken: aiohttp.ClientPayloadError | None = None
-        """Why the body ended early; None while there is no sign of that."""
-        self.alert: SSLError | None = None
-        """The TLS alert that ended the connection. With TLS 1.3, a server refuses a client only after the handshake."""
-        self.by_close = False
-        """Only the end of the connection marks the end of the body."""
-        self.lacks_close_notify = False
-        """The connection ended without the close_notify of TLS, so anybody may have ended it."""
+    broken: aiohttp.ClientPayloadError | None = None
+    """Why the body ended early; None while there is no sign of that."""
+    alert: SSLError | None = None
+    """The TLS alert that ended the connection. With TLS 1.3, a server refuses a client only after the handshake."""
+    by_close: bool = False
+    """Only the end of the connection marks the end of the body."""
+    lacks_close_notify: bool = False
+    """The connection ended without the close_notify of TLS, so anybody may have ended it."""
 
 
-class Overhead:
+class Overhead(msgspec.Struct):
     """What one response has beside its body."""
 
-    __slots__ = ("_heads", "_received_bytes")
-
-    def __init__(self) -> None:
-        self._received_bytes = self._heads = 0
+    _received_bytes: int = 0
+    _heads: int = 0
 
     @property
     def is_empty(self) -> bool:
