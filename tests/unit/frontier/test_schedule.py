@@ -369,6 +369,20 @@ def test_ready_queues_are_served_in_the_order_they_became_ready() -> None:
     assert served == list("abcabcabc")
 
 
+@pytest.mark.parametrize("port", ["", ":1"])
+def test_a_queue_with_more_leases_to_give_goes_to_the_end_of_the_line_with_each_and_stays_there_when_one_ends(
+    port: str,
+) -> None:
+    """A queue of a port is alone in the group of its host."""
+    grouping = Grouping(host_of_key=lambda key: key[0], per_host=lambda _: 3)
+    schedule = Schedule(per_queue=3, grouping=grouping)
+    one, two = (activate(schedule, f"{host}{port}", 9) for host in "ab")
+    assert [schedule.lease() for _ in range(3)] == [one, two, one]
+    schedule.settle(two, schedule.plan_end(two, LeaseEnd(removes_url=True), now=0))
+    assert [schedule.lease() for _ in range(4)] == [two, one, two, two]
+    assert schedule.lease() is None
+
+
 def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
     schedule = Schedule()
     queue = activate(schedule, "a", 2)
