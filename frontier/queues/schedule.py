@@ -229,7 +229,7 @@ class Schedule:
             )
         check_transition(queue.key, queue.state, plan.state)
         peers = self.groups.peers_of.get(queue.key)
-        # Most queues with several leases stay ready, and keep their place.
+        # Most queues with several leases stay ready, and keep their place unless their groups close.
         stays = queue.state is READY is plan.state and queue.record.precedence == plan.record.precedence
         stays = stays and (peers is None or peers.are_alone)
         if not stays:
@@ -240,6 +240,9 @@ class Schedule:
         self._leased -= 1
         if peers is not None:
             self.groups.end_lease(peers, plan.end.group_rest_s, asked=plan.end.asked, now=plan.now)
+            if stays and peers.closed_group is not None:
+                stays = False
+                self._placement.withdraw(queue)
         if plan.spills:
             queue.state = plan.state
             self._placement.drop(queue)
