@@ -45,7 +45,6 @@ class FoundLinks(msgspec.Struct, frozen=True, gc=False):
 
 
 _NO_LINKS = FoundLinks()
-_UNREAD = Extract(content_type="", base_url="")
 
 
 def fetched_record(
@@ -70,9 +69,7 @@ def fetched_record(
     headers = record_headers(fetched)
     if redirect is None and isinstance(fetched, Redirect):
         redirect = fetched.location
-    with_body = fetched if isinstance(fetched, WithBody) else None
-    page = fetched if isinstance(fetched, Page) else None
-    read = extract or _UNREAD
+    # In pieces: Python makes a dictionary for a call with more than 15 keywords, which is slow.
     record = replace(
         _record_of_lease(lease, _DONE),
         resolved_url=resolved_url(fetched.url, fetched.ip, fetched.port),
@@ -83,32 +80,19 @@ def fetched_record(
         attempts=lease.url.attempt + 1,
         ip=fetched.ip,
         redirect=redirect,
-        size_bytes=None if with_body is None else len(with_body.body),
-        received_bytes=None if with_body is None else len(with_body.raw_body),
-        truncated=None if page is None else page.truncated,
-        rendering=None if page is None else page.rendering,
-        content_type=read.content_type or None,
-        charset=read.charset,
-        charset_source=read.charset_source,
-        title=read.title,
-        description=read.description,
-        abstract=read.abstract,
-        author=read.author,
-        language=read.language,
-        canonical=read.canonical,
-        noindex=read.noindex,
-        simhash=None if read.simhash is None else f"{read.simhash:016x}",
         declared_type=media_type(headers.get(b"content-type")),
         digest=None if sha1 is None else digest_text(sha1),
         change=change_since(lease, fetched, sha1),
         last_modified=header_time(headers.get(b"last-modified")) or w3c_time(lease.url.last_modified),
         etag=validator(headers.get(b"etag")),
         expires_at=expires_at(headers, fetched.fetched_at),
-        references=None if links.references is None else list(links.references),
-        link_details=None if links.details is None else list(links.details),
-        refused=dict(links.refused) if links.refused else None,
-        refusals=[(url, str(reason)) for url, reason in links.refusals] if links.refusals else None,
     )
+    if isinstance(fetched, WithBody):
+        record = _with_body(record, fetched)
+    if extract is not None:
+        record = _with_extract(record, extract)
+    if links is not _NO_LINKS:
+        record = _with_links(record, links)
     if repeat is not None:
         record = _with_repeat(record, repeat)
     return record if content is None else _with_content(record, content)
@@ -150,6 +134,41 @@ def _record_of_lease(lease: Lease, state: str) -> PageRecord:
         weight=url.weight,
         precedence=url.precedence,
         visit=1 if url.last_visit is None else url.last_visit.visits + 1,
+    )
+
+
+def _with_body(record: PageRecord, fetched: WithBody) -> PageRecord:
+    size, received = len(fetched.body), len(fetched.raw_body)
+    if isinstance(fetched, Redirect):
+        return replace(record, size_bytes=size, received_bytes=received)
+    truncated, rendering = fetched.truncated, fetched.rendering
+    return replace(record, size_bytes=size, received_bytes=received, truncated=truncated, rendering=rendering)
+
+
+def _with_extract(record: PageRecord, extract: Extract) -> PageRecord:
+    return replace(
+        record,
+        content_type=extract.content_type or None,
+        charset=extract.charset,
+        charset_source=extract.charset_source,
+        title=extract.title,
+        description=extract.description,
+        abstract=extract.abstract,
+        author=extract.author,
+        language=extract.language,
+        canonical=extract.canonical,
+        noindex=extract.noindex,
+        simhash=None if extract.simhash is None else f"{extract.simhash:016x}",
+    )
+
+
+def _with_links(record: PageRecord, links: FoundLinks) -> PageRecord:
+    return replace(
+        record,
+        references=None if links.references is None else list(links.references),
+        link_details=None if links.details is None else list(links.details),
+        refused=dict(links.refused) if links.refused else None,
+        refusals=[(url, str(reason)) for url, reason in links.refusals] if links.refusals else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 import logging
 
-import msgspec
+from msgspec.structs import replace
 
 from frontier.queues.health import next_health
 from frontier.queues.lease_end import EndPlan, LeaseEnd
@@ -17,7 +17,7 @@ from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.reserving import Reserving
 from frontier.values import CrawlUrl, Health, Lease, LedgerEntry, Outcome, StoreFull, UrlState, number_of
-from frontier.visits import History, add_visit
+from frontier.visits import LastVisit, add_visit
 
 log = logging.getLogger(__name__)
 
@@ -81,11 +81,9 @@ class Settling:
 
     def _entry(self, held: OpenLease, outcome: Outcome) -> LedgerEntry:
         pending, url = held.pending, held.pending.url
-        last_visit, fetched_at, after_s = url.last_visit, outcome.fetched_at, outcome.revisit_after_s
-        history: History = () if last_visit is None else last_visit.history
-        if last_visit is not None and outcome.changed is not None and fetched_at is not None:
-            history = add_visit(last_visit, fetched_at=fetched_at, changed=outcome.changed)
-        return LedgerEntry(
+        # Apart from visits and plans, which few URLs have: Python makes a dictionary for a call with more than 15
+        # keywords, which is slow.
+        entry = LedgerEntry(
             canonical=url.canonical,
             state=outcome.state,
             number=pending.number,
@@ -93,7 +91,7 @@ class Settling:
             via=url.via,
             status=outcome.status,
             reason=outcome.reason,
-            fetched_at=fetched_at,
+            fetched_at=outcome.fetched_at,
             digest=outcome.digest,
             etag=outcome.etag,
             last_modified=outcome.last_modified,
@@ -101,12 +99,15 @@ class Settling:
             url=None if url.url == url.canonical else url.url,
             kind=url.kind,
             depth=url.depth,
-            visits=1 if last_visit is None else last_visit.visits + 1,
-            history=history,
-            interval_s=None if after_s is None else round(after_s),
-            due_ms=None if after_s is None else int((self._active.now() + after_s) * 1000),
-            change_frequency=url.change_frequency,
         )
+        if url.last_visit is not None:
+            entry = _visited_again(entry, url.last_visit, changed=outcome.changed)
+        if (after_s := outcome.revisit_after_s) is not None:
+            due_ms = int((self._active.now() + after_s) * 1000)
+            entry = replace(entry, interval_s=round(after_s), due_ms=due_ms)
+        if url.change_frequency is not None:
+            entry = replace(entry, change_frequency=url.change_frequency)
+        return entry
 
     def retry(
         self,
@@ -119,8 +120,8 @@ class Settling:
     ) -> None:
         held = self._leases.get(lease)
         pending = held.pending
-        url = msgspec.structs.replace(pending.url, attempt=pending.url.attempt + 1)
-        again = msgspec.structs.replace(pending, url=url)
+        url = replace(pending.url, attempt=pending.url.attempt + 1)
+        again = replace(pending, url=url)
         counters, plan, update = self._plan_end(
             held,
             LeaseEnd(
@@ -186,8 +187,8 @@ class Settling:
         """The same end of a lease, but the queue stays in memory and keeps its position."""
         queue = held.queue
         staying = self._active.schedule.plan_end(queue, plan.end, now=plan.now)
-        record = msgspec.structs.replace(update.record, position=queue.record.position)
-        plan = msgspec.structs.replace(plan, record=record, state=staying.state, spills=False)
+        record = replace(update.record, position=queue.record.position)
+        plan = replace(plan, record=record, state=staying.state, spills=False)
         return plan, QueueUpdate(record, queue.record.position, update.group_rests)
 
     def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
@@ -254,7 +255,7 @@ class Settling:
         drained_to, precedence = (
             self._drain(before) if end.removes_url and is_last else (before.drained_to, before.precedence)
         )
-        record = msgspec.structs.replace(
+        record = replace(
             plan.record,
             health=health,
             pace_s=before.pace_s if pace_s is None else pace_s,
@@ -270,7 +271,7 @@ class Settling:
             rests = schedule.groups.plan_rests(queue, end.group_rest_s, now=now, in_trouble=in_trouble)
         send_to = state if spills or state is INACTIVE else None
         update = plan_update(before, record, counters, settings.budgets, send_to=send_to, group_rests=rests)
-        return counters, msgspec.structs.replace(plan, record=update.record, state=state, spills=spills), update
+        return counters, replace(plan, record=update.record, state=state, spills=spills), update
 
     def _drain(self, record: QueueRecord) -> tuple[int, int]:
         """How far a queue is drained when it has no lease, and the precedence of its next URL."""
@@ -288,6 +289,13 @@ class Settling:
         self._reserving.end(held, update)
         self._active.apply_end(held.queue, plan, update)
         _log_health(before, after)
+
+
+def _visited_again(entry: LedgerEntry, last_visit: LastVisit, *, changed: bool | None) -> LedgerEntry:
+    history = last_visit.history
+    if changed is not None and entry.fetched_at is not None:
+        history = add_visit(last_visit, fetched_at=entry.fetched_at, changed=changed)
+    return replace(entry, visits=last_visit.visits + 1, history=history)
 
 
 def _log_health(before: QueueRecord, after: QueueRecord) -> None:

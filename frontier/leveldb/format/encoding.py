@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from frontier.records import PendingUrl, PostponedUrl, precedence_of
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
@@ -127,7 +128,7 @@ def _without_surrogates(value: object) -> object:
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, msgspec.Struct):
         fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
-        return msgspec.structs.replace(value, **{name: _without_surrogates(field) for name, field in fields})
+        return replace(value, **{name: _without_surrogates(field) for name, field in fields})
     return value
 
 
@@ -250,6 +251,7 @@ def _to_record(pending: PendingUrl) -> _Pending:
 
 
 def _from_record(record: _Pending, *, queue_key: str, order: int) -> PendingUrl:
+    # Few URLs have a visit behind them. Python makes a dictionary for a call with more than 15 keywords, which is slow.
     url = CrawlUrl(
         url=record.url,
         canonical=record.url if record.canonical is None else record.canonical,
@@ -264,10 +266,10 @@ def _from_record(record: _Pending, *, queue_key: str, order: int) -> PendingUrl:
         attempt=record.attempt,
         last_modified=record.last_modified,
         cost=record.cost,
-        had_etag=record.had_etag,
-        had_last_modified=record.had_last_modified,
         link_count=record.link_count,
-        last_visit=record.last_visit,
         change_frequency=record.change_frequency,
     )
+    etag, last_modified, last_visit = record.had_etag, record.had_last_modified, record.last_visit
+    if etag is not None or last_modified is not None or last_visit is not None:
+        url = replace(url, had_etag=etag, had_last_modified=last_modified, last_visit=last_visit)
     return PendingUrl(url=url, number=record.number, order=order, found_at=record.found_at)
