@@ -229,7 +229,7 @@ class Schedule:
             )
         check_transition(queue.key, queue.state, plan.state)
         peers = self.groups.peers_of.get(queue.key)
-        # Most queues with several leases stay ready, and keep their place unless their groups close.
+        # Most queues with several leases stay ready, and keep their place.
         stays = queue.state is READY is plan.state and queue.record.precedence == plan.record.precedence
         stays = stays and (peers is None or peers.are_alone)
         if not stays:
@@ -240,14 +240,13 @@ class Schedule:
         self._leased -= 1
         if peers is not None:
             self.groups.end_lease(peers, plan.end.group_rest_s, asked=plan.end.asked, now=plan.now)
-            if stays and peers.closed_group is not None:
-                stays = False
-                self._placement.withdraw(queue)
         if plan.spills:
             queue.state = plan.state
             self._placement.drop(queue)
         elif not stays:
             self._placement.place(queue, plan.state)
+        elif peers is not None and peers.closed_group is not None:
+            self._placement.move(queue, plan.state)  # a group of the queue rests now
         if peers is not None:
             for group in peers.groups:
                 self._ready.admit_parked(group)

@@ -40,13 +40,16 @@ def test_a_queue_that_has_become_worse_while_it_waited_for_a_group_goes_behind_b
     assert schedule.lease() is better
 
 
-def test_a_queue_with_more_leases_to_give_is_held_back_as_soon_as_its_address_rests() -> None:
-    schedule = Schedule(per_queue=2, grouping=Grouping(limits={"ip": GroupLimit(rest_s=1.0)}))
-    queue = Queue(QueueRecord(key="a", size=5, address=ONE))
+def test_a_queue_with_a_lease_left_is_held_back_as_soon_as_its_group_rests() -> None:
+    limits = {"ip": GroupLimit(rest_s=1.0)}
+    schedule = Schedule(per_queue=2, grouping=Grouping(limits=limits))
+    queue = Queue(QueueRecord(key="a", size=2, address=ONE))
     schedule.activate(queue, now=0.0)
     assert schedule.lease() is queue
-    schedule.settle(queue, schedule.plan_end(queue, LeaseEnd(removes_url=True), now=0.0))
+    schedule.settle(queue, schedule.plan_end(queue, LeaseEnd(removes_url=False, cooldown_s=0.0), now=0.0))
     assert (schedule.ready_count, schedule.held_back_count, schedule.leasable_count) == (0, 1, 0)
+    schedule.wake(1.0)
+    assert (schedule.ready_count, schedule.held_back_count, schedule.leasable_count) == (1, 0, 1)
 
 
 def calls_of_leases(hosts: int) -> int:
