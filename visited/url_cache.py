@@ -26,7 +26,7 @@ class UrlCache:
         self._urls: dict[str, None] = {}
         """Those that moved first come first."""
         self._fresh: set[str] = set()
-        """The last ones of these, at most `lag`."""
+        """The last ones of these, at most `lag`. One whose answer came late may not be among them any more."""
         self._url_bytes = 0
 
     def __len__(self) -> int:
@@ -67,11 +67,11 @@ class UrlCache:
                 del recent[url]
             self._url_bytes -= _size_bytes(dropped)
 
-    def drop(self, urls: Iterable[str]) -> None:
+    def drop(self, urls: Collection[str]) -> None:
         known = [url for url in dict.fromkeys(urls) if url in self._urls]
         for url in known:
             del self._urls[url]
-        self._fresh.difference_update(known)
+        self._fresh.difference_update(urls)
         self._url_bytes -= _size_bytes(known)
 
     def clear(self) -> None:

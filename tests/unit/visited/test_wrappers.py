@@ -1,5 +1,6 @@
 """What stands around a visited set: recent URLs, verification, white list, shards."""
 
+import asyncio
 import io
 import random
 from collections.abc import Sequence
@@ -22,18 +23,23 @@ from visited.wrappers.whitelist import WhiteListSet
 
 
 class Asked:
-    """An exact set that keeps what it was asked, and fails when it is told to."""
+    """An exact set that keeps what it was asked, and fails or waits when it is told to."""
 
     def __init__(self) -> None:
         self._inner = ExactSet()
         self.batches: list[list[str]] = []
         self.fails = False
+        self.waits: list[asyncio.Event] = []
+        """What the answers of the next requests wait for."""
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         self.batches.append(list(urls))
         if self.fails:
             raise OSError("no space left on device")
-        return await self._inner.add_many(urls)
+        verdicts = await self._inner.add_many(urls)
+        if self.waits:
+            await self.waits.pop(0).wait()
+        return verdicts
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         return await self._inner.forget_many(urls)
@@ -137,6 +143,25 @@ async def test_what_the_inner_set_did_not_take_is_not_remembered() -> None:
         await visited.add_many(["a"])
     inner.fails = False
     assert await visited.add_many(["a"]) == [True]
+
+
+async def test_a_forgotten_url_is_new_again_however_late_an_answer_about_it_was() -> None:
+    inner, url = Asked(), "https://example.org/"
+    visited = RecentUrls(inner, size=160)
+    soon, late = asyncio.Event(), asyncio.Event()
+    inner.waits += [soon, late]
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(visited.add_many([url]))
+        tasks.create_task(visited.add_many([url]))
+        await asyncio.sleep(0)
+        soon.set()
+        await first
+        for other in urls_of(0, 175):
+            await visited.add_many([other])
+        late.set()
+    await visited.add_many(urls_of(175, 182))
+    await visited.forget_many([url])
+    assert await visited.add_many([url]) == [True]
 
 
 def test_a_cache_of_nothing_is_refused() -> None:
