@@ -185,17 +185,20 @@ def block_struct(hint: object) -> type | None:
 
 def holds_overrides(hint: object) -> bool:
     """Whether a field of that type holds other values of settings, and is no setting itself."""
-    return any("overrides" in (note.extra or ()) for note in getattr(hint, "__metadata__", ()))
+    return any("overrides" in (note.extra or ()) for note in _notes_of(hint))
 
 
 def _setting(section: str, field: msgspec.structs.FieldInfo) -> Setting:
     type_, notes = _unwrap(field.type)
     parts = get_args(type_) if get_origin(type_) in (Union, UnionType) else ()
     literals = [each for each in parts if get_origin(each) is Literal]
+    words = tuple(word for each in literals for word in get_args(each))
     others = [each for each in parts if each is not NoneType and each not in literals]
     if parts:
         type_, more = _unwrap((others or literals)[0])
         notes |= more
+    if type_ is tuple:
+        type_ = tuple[Any, ...]
     items = get_args(type_)
     key_notes: dict[str, Any] = {}
     if _is_array(type_):
@@ -210,13 +213,13 @@ def _setting(section: str, field: msgspec.structs.FieldInfo) -> Setting:
         default=_default(field),
         required=field.required,
         optional=NoneType in parts,
-        words=tuple(str(word) for each in literals for word in get_args(each)) if others else (),
+        words=tuple(map(str, words)) if others else (),
         meaning=notes.get("description") or "",
         unit=notes.get("unit"),
         minimum=notes.get("ge"),
         maximum=notes.get("le"),
         multiple=notes.get("multiple_of"),
-        choices=items if get_origin(type_) is Literal else notes.get("choices", ()),
+        choices=words or items if get_origin(type_) is Literal else notes.get("choices", ()),
         backends=notes.get("backends"),
         options_of=notes.get("options_of"),
         form=notes.get("form"),
@@ -235,13 +238,19 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 
 
 def _unwrap(hint: Any) -> tuple[Any, dict[str, Any]]:
-    """A type without its notes, and what these say."""
+    """A type without its notes and without the name of a `NewType`, and what the notes say."""
     notes: dict[str, Any] = {}
-    for note in getattr(hint, "__metadata__", ()):
+    for note in _notes_of(hint):
         given = ((name, getattr(note, name)) for name in ("description", "ge", "le", "multiple_of", "pattern"))
         notes |= {name: value for name, value in given if value is not None}
         notes |= note.extra or {}
-    return hint.__origin__ if hasattr(hint, "__metadata__") else hint, notes
+    plain = hint.__origin__ if hasattr(hint, "__metadata__") else hint
+    return getattr(plain, "__supertype__", plain), notes
+
+
+def _notes_of(hint: object) -> list[msgspec.Meta]:
+    """Those for msgspec. A plug-in may have notes for others there."""
+    return [note for note in getattr(hint, "__metadata__", ()) if isinstance(note, msgspec.Meta)]
 
 
 def _is_array(type_: Any) -> bool:

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated, Any, Literal, NewType
 
+import msgspec
 import pytest
 
-from config import COMPARE_BACKENDS, load, render_show, render_toml, settings
+from config import COMPARE_BACKENDS, load, render_show, render_toml, settings, settings_of
 from config.backends import OwnBackends
 from config.loading.options import options_of
 from crawler.wiring.comparing.competitors import competitors
@@ -166,3 +168,25 @@ def test_set_with_dir_alone_changes_an_option_of_the_backend_of_that_crawl(tmp_p
 def test_an_empty_text_is_refused_with_what_was_expected() -> None:
     [problem] = problems_of(None, overrides=[SEED, "visited.backend=redis-exact", "visited.options.url="])
     assert problem.endswith('visited.options.url: expected text, not empty, found ""')
+
+
+Metres = NewType("Metres", int)
+First = Literal["first"]
+
+
+@pytest.mark.parametrize(
+    ("hint", "kind", "choices"),
+    [
+        (First | Literal["second"], "choice", ("first", "second")),
+        (Annotated[int, "a note for another library", msgspec.Meta(ge=1)], "int", ()),
+        (tuple, "texts", ()),
+        (Metres, "int", ()),
+        (tuple[Metres, ...], "ints", ()),
+    ],
+)
+def test_an_option_of_a_plug_in_has_any_type_that_a_setting_can_have(
+    hint: Any, kind: str, choices: tuple[str, ...]
+) -> None:
+    options = msgspec.defstruct("Options", [("option", hint)])
+    [setting] = settings_of(options, "visited.options")
+    assert (setting.kind, setting.choices) == (kind, choices)
