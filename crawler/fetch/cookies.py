@@ -111,11 +111,11 @@ class Cookies:
         self._sites: OrderedDict[str, _Site] = OrderedDict()
         self._size_bytes = 0
 
-    def header(self, url: URL, /) -> str | None:
-        """The value of the header Cookie for a request; None if there are no cookies. Those that do not fit beside the
-        ones before them are left out."""
-        sent: list[str] = []
-        left = MAX_SENT_BYTES
+    def header(self, url: URL, /, *, own: str | None = None) -> str | None:
+        """The value of the header Cookie for a request; None if there are no cookies. The `own` ones of the crawl come
+        first. Those that do not fit beside the ones before them are left out."""
+        sent = [] if own is None else [own]
+        left = MAX_SENT_BYTES - (0 if own is None else len(own.encode()))
         for cookie in self._site(url).matching(url, self._clock()):
             size = len(cookie.sent.encode()) + (2 if sent else 0)
             if size <= left:

@@ -172,8 +172,10 @@ class HttpFetcher:
 
     def _headers(self, url: SentUrl, limits: RequestLimits, request: Request) -> dict[str, str]:
         headers = request_headers(limits.headers, request)
-        if limits.cookies and self._cookies is not None and (cookie := self._cookies.header(url.whole)) is not None:
-            headers["Cookie"] = f"{headers['Cookie']}; {cookie}" if "Cookie" in headers else cookie
+        if limits.cookies and self._cookies is not None:
+            cookies = self._cookies.header(url.whole, own=headers.get("Cookie"))
+            if cookies is not None:
+                headers["Cookie"] = cookies
         return headers
 
     def _learn(self, url: SentUrl, limits: RequestLimits, response: Response) -> None:

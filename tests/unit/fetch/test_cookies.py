@@ -219,6 +219,22 @@ async def test_no_more_is_sent_than_servers_take_in_one_header() -> None:
     assert len(f"Cookie: {sent}".encode()) == 8190
 
 
+async def test_cookies_of_a_site_fit_beside_those_of_the_configuration() -> None:
+    set_cookies = [f"Set-Cookie: c{number}={'x' * 2000}".encode() for number in range(4)]
+    async with raw_server({"/": [page(b"x", *set_cookies)]}) as server:
+        fetcher = http_fetcher(
+            hosts={"a.test": f"127.0.0.1:{server.port}"},
+            headers={"Cookie": f"k={'x' * 4000}"},
+            cookies=True,
+            cookie_jar=Cookies(MemoryNotes()),
+        )
+        for _ in range(2):
+            await fetcher.fetch(Request(url="http://a.test/"))
+        await fetcher.aclose()
+        sent = server.seen[1].header("Cookie") or ""
+        assert [each.partition("=")[0] for each in sent.split("; ")] == ["k", "c0", "c1"]
+
+
 async def test_the_oldest_cookie_of_a_full_jar_makes_way_and_secure_ones_last() -> None:
     cookies = Cookies(MemoryNotes())
     await told(cookies, "https://a.test/", "safe=1; Secure; Path=/")
