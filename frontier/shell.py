@@ -146,7 +146,8 @@ class QueueFrontier:
 
     async def _admit(self, admission: Awaitable[int]) -> int:
         admitted = await admission
-        if admitted:  # most pages have no new link
+        # Most pages have no new link. A part may have got URLs from others meanwhile.
+        if admitted or self.part_links is not None:
             await self._snapshotting.save_if_due()
         return admitted
 

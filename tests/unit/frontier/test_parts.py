@@ -28,7 +28,7 @@ from frontier.upkeep.fsck import fsck
 from frontier.upkeep.part_checks import check_parts
 from frontier.upkeep.positions import take_positions
 from frontier.upkeep.repair import repair
-from tests.unit.frontier.crawls import IDENTITY
+from tests.unit.frontier.crawls import IDENTITY, snapshots
 from tests.unit.frontier.disk import Disk
 from visited.digests.exact import ExactSet
 
@@ -172,6 +172,20 @@ async def test_parcels_are_admitted_with_their_position_and_twice_changes_nothin
         entry = await own.frontier.status_of("http://a.test/1")
         assert entry is not None
         assert entry.hit_count == 2
+
+
+@in_virtual_time
+async def test_the_journal_of_a_part_stays_short_although_all_its_new_urls_come_from_others(tmp_path: Path) -> None:
+    store = leveldb(tmp_path, part())
+    frontier = await QueueFrontier.open(
+        store, ExactSet(), snapshots=snapshots(tmp_path, every=10), now=now, owner=owner
+    )
+    links = Opened(frontier, store).links
+    for number in range(1, 30):
+        await links.admit(1, Place(9, number), encode_parcels([page("a", f"{number}")]))
+        await frontier.add([page("a", "1"), page("b", f"{number}")])
+        assert store.counters.journal_end - (store.journal.snapshot_at or 0) <= 10
+    await frontier.aclose()
 
 
 @in_virtual_time
