@@ -46,7 +46,7 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
         self._replace(self.before)
 
     def _replace(self, text: bytes) -> None:
-        aside = self.path.with_name(f".{self.path.name}.made")
+        aside = self.path.with_name(f"..{self.path.name}.made")
         try:
             replace_file(aside, text, mode=self.path.stat().st_mode & 0o777)
             aside.replace(self.path)

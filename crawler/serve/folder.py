@@ -41,9 +41,9 @@ _SECRET_OPTIONS: Final = ("password_file", "password_env", "tls_ca", "tls_cert",
 """The same in the options of backends."""
 _UNNAMABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and bytes that are no UTF-8: what the API and logs can't show."""
-_REMAIN: Final = re.compile(r"\..+\.toml\.(made|new)|\.\..+\.toml")
-"""Hidden files that a daemon writes for a moment."""
-_DELETED: Final = re.compile(r"\.(.+)\.toml\.deleted")
+_REMAIN: Final = re.compile(r"\.\..+\.toml(\.made|\.new)?")
+"""Files that a daemon writes for a moment. Their names begin with two dots, because people hide theirs with one."""
+_DELETED: Final = re.compile(r"\.\.(.+)\.toml\.deleted")
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ def set_aside(home: Path, name: str) -> Path:
     """Take the configuration of a crawl that is being deleted out of the folder, also for who looks after a power
     failure. Returns where it is, until the daemon has forgotten the crawl. Raises `OSError`, and nothing has changed
     then."""
-    path, aside = home / f"{name}{SUFFIX}", home / f".{name}{SUFFIX}.deleted"
+    path, aside = home / f"{name}{SUFFIX}", home / f"..{name}{SUFFIX}.deleted"
     if path.is_dir() and not path.is_symlink():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     with suppress(FileNotFoundError):
@@ -110,7 +110,7 @@ def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
 def read_as(home: Path, name: str, text: bytes, *, stays_in: str | None = None) -> Found:
     """The crawl of that name, if this were its configuration, and what is wrong with that. One that there is already
     `stays_in` its directory."""
-    # A hidden file is no crawl, and its name gives the crawl the same name. People hide configurations as .NAME.toml.
+    # A hidden file is no crawl, and its name gives the crawl the same name.
     aside = home / f"..{name}{SUFFIX}"
     aside.unlink(missing_ok=True)
     try:

@@ -253,7 +253,7 @@ def _answering(refused_as: HTTPStatus) -> Iterator[None]:
 
 def _write_new(path: Path, text: bytes) -> None:
     """Write a file that must not exist, in one step that a power failure does not undo."""
-    aside = path.with_name(f".{path.name}.made")
+    aside = path.with_name(f"..{path.name}.made")
     replace_file(aside, text)
     try:
         os.link(aside, path)

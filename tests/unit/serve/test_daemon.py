@@ -114,7 +114,7 @@ async def test_a_crawl_that_was_created_again_after_a_deletion_that_failed_keeps
     tmp_path: Path,
 ) -> None:
     (tmp_path / "a.toml").write_text(TEXT)
-    (tmp_path / ".a.toml.deleted").write_text(TEXT)
+    (tmp_path / "..a.toml.deleted").write_text(TEXT)
     with Home(tmp_path) as home:
         home.save("a", Record(wish=Wish.STOP))
         found = Daemon(home, Options(), Supervisor({}))
@@ -123,7 +123,7 @@ async def test_a_crawl_that_was_created_again_after_a_deletion_that_failed_keeps
             await found.knows_crawls.wait()
             found.close("tests")
         assert home.recall("a")[0].wish is Wish.STOP
-    assert not (tmp_path / ".a.toml.deleted").exists()
+    assert not (tmp_path / "..a.toml.deleted").exists()
 
 
 async def test_a_crawl_whose_memory_cannot_be_read_is_shown_and_does_nothing_until_it_can(tmp_path: Path) -> None:

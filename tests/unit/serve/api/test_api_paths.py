@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.serve.api.actions import _write_new
 from crawler.serve.folder import problems_of_new
 from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.serve.api.serving import BASE, Api, served
@@ -132,10 +133,11 @@ async def test_a_configuration_that_leaves_the_folder_is_refused_and_reads_nothi
 
 async def test_a_link_at_the_place_of_a_new_crawl_is_not_followed(home: Path, tmp_path: Path) -> None:
     (home / "new.toml").symlink_to(tmp_path / "made.toml")
-    (home / ".other.toml").symlink_to(tmp_path / "made.toml")
-    (home / ".other.toml.new").symlink_to(tmp_path / "made.toml")
     async with served(home) as api:
         status, _ = await asked(api, "PUT", f"{BASE}/crawls/new", GOOD)
         assert status in {409, 503}
-        problems_of_new(home, "other", GOOD)
-        assert not (tmp_path / "made.toml").exists()
+    for name in ("..other.toml", "..other.toml.made", "..other.toml.new"):
+        (home / name).symlink_to(tmp_path / "made.toml")
+    problems_of_new(home, "other", GOOD)
+    _write_new(home / "other.toml", GOOD)
+    assert not (tmp_path / "made.toml").exists()
