@@ -15,7 +15,7 @@ from crawler.control.replies import CrawlStatus, RobotsForm
 from crawler.control.requests import GetStatus
 from crawler.course.remaining import no_estimate
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import record_directories
+from crawler.disk.layout import part_at, record_directories
 from crawler.disk.pruned import read_pruned
 from crawler.operate.course import course_of
 from crawler.operate.missing import notes_of_missing
@@ -77,12 +77,12 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
         course=course_of(directory, status),
         activity=counted.activity.found(),
         hosts=with_facts(hosts, waiting, robots),
-        notes=notes_of_missing(directory) + (_notes_of_lists(summary, counted) if lists else []),
+        notes=notes_of_missing(directory) + (_notes_of_lists(directory, summary, counted) if lists else []),
         **msgspec.structs.asdict(made),
     )
 
 
-def _notes_of_lists(summary: Summary, counted: Counted) -> list[str]:
+def _notes_of_lists(directory: Path, summary: Summary, counted: Counted) -> list[str]:
     """What lists can't tell: of URLs whose old records were deleted, unless they were fetched again and a newer record
     tells; of URLs that nobody may ask for as long as robots.txt can't be fetched; and of a site without a page."""
     notes = []
@@ -94,7 +94,7 @@ def _notes_of_lists(summary: Summary, counted: Counted) -> list[str]:
         notes.append(
             f"robots.txt could not be fetched for {number_of(barred, 'URL')}, so the lists lack what they tell"
         )
-    if summary.urls and not summary.pages:  # a part may have no URL
+    if not summary.pages and part_at(directory) is None:  # a part may have none
         notes.append("the crawl has no page, so the lists can't tell how the site is")
     return notes
 

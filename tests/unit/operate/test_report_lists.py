@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import part_directory
 from crawler.disk.pruned import Counted as PrunedCount
 from crawler.disk.pruned import Pruned, PrunedFile, write_pruned
 from crawler.operate.report.counted import Counted
@@ -547,6 +548,15 @@ def test_the_exit_code_of_a_part_without_urls_is_0(tmp_path: Path) -> None:
     crawl = make(tmp_path / "many", parts=parts)
     (without, *_) = {*range(parts)} - {Ownership(parts).owner(queue_of(host)) for host in HOSTS}
     told = crawl.do("report", "--part", str(without), "dead-links", "--exit-code")
+    assert (told.code, told.err) == (0, "")
+
+
+def test_the_exit_code_of_a_part_with_urls_and_no_page_is_0(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "many", parts=PARTS)
+    part = Ownership(PARTS).owner(queue_of(HOSTS[0]))
+    shutil.rmtree(records := part_directory(crawl.directory, part) / "records")
+    written(records, record(1, "/", status=301, redirect="http://b.test/", kind="seed"))
+    told = crawl.do("report", "--part", str(part), "dead-links", "--exit-code")
     assert (told.code, told.err) == (0, "")
 
 
