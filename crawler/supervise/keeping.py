@@ -1,6 +1,7 @@
 """Runs the processes of one part, one after the other."""
 
 import asyncio
+import errno
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from crawler.codes.exit_codes import FAILED, REFUSED
-from crawler.codes.full_disk import DISK_FULL
 from crawler.disk.directory import DirectoryRefused
 from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
 from crawler.status import number_of
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 KILL_AFTER_S: Final = 30.0
 """How long a part may take to drop what is in flight."""
+_PASSING: Final = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""Errors while there are too many processes or open files, or too little memory."""
 
 
 class PartFailed(Exception):
@@ -100,17 +102,17 @@ class PartKeeper:
             self._process.kill()
 
     async def _run_process(self, begin: Begin) -> str:
-        """Returns how it has ended. Raises `DirectoryRefused` if its directory is gone, and `OSError` if its disk is
-        full."""
+        """Returns how it has ended. Raises `DirectoryRefused` if its directory is gone, and `OSError` if it can't be
+        started, as on a full disk, and no time mends that."""
         number, self._last = self._number, None
         try:
             check_still_there(begin)
             try:
                 process = self._process = await start(self._log_file, inherit=self._inherit)
             except OSError as error:
-                if error.errno in DISK_FULL:
+                if error.errno not in _PASSING:
                     raise
-                return f"because its process can't be started: {error.strerror or error}"  # as while there are too many
+                return f"because its process can't be started: {error.strerror}"
             self._watch.begin(number, process)
             fields: dict[str, object] = {"of_part": number, "pid": process.pid}
             log.info("part %d runs in process %d", number, process.pid, extra={"fields": fields})

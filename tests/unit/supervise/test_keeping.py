@@ -64,7 +64,11 @@ async def test_a_process_that_the_system_can_not_start_now_is_tried_again(
 
 
 @in_virtual_time
-async def test_a_full_disk_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    with pytest.raises(OSError, match="No space left"):
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EISDIR, errno.EACCES])
+async def test_an_error_that_no_time_mends_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    error = OSError(number, os.strerror(number), "log")
+    with pytest.raises(OSError, match="log") as raised:
         await keeper(tmp_path, monkeypatch, error, []).keep(asyncio.Event())
+    assert raised.value is error
