@@ -24,7 +24,7 @@ _MARKDOWN: Final = Markdown()
 def main_element(tree: turbohtml.Document) -> turbohtml.Element | None:
     """The element with the main part of a page. turbohtml finds it by the density of text and links. That may be the
     entry of one function in a long manual, or a note about cookies. So it is the <main> around that, if this has more
-    than twice as much in paragraphs; in a page without <main> it is <body>, if this has more than twenty times as much,
+    than twice as much in paragraphs. Where none is around it, it is <body>, if this has more than twenty times as much,
     because it has other texts, too. Where turbohtml finds nothing, as in a page of links, it is the longest <article>,
     or <main>, or all of <body>."""
     found = tree.main_content()
