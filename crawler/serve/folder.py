@@ -43,7 +43,7 @@ _UNNAMABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and bytes that are no UTF-8: what the API and logs can't show."""
 _REMAIN: Final = re.compile(r"\.\..+\.toml(\.made|\.new)?")
 """Files that a daemon writes for a moment. Their names begin with two dots, because people hide theirs with one."""
-_DELETED: Final = re.compile(r"\.\.(.+)\.toml\.deleted")
+_DELETED: Final = re.compile(r"\.\.([^.].*)\.toml\.deleted")  # no crawl has a hidden name
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
