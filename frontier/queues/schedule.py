@@ -230,8 +230,12 @@ class Schedule:
         check_transition(queue.key, queue.state, plan.state)
         peers = self.groups.peers_of.get(queue.key)
         # Most queues with several leases stay ready, and keep their place.
-        stays = queue.state is READY is plan.state and queue.record.precedence == plan.record.precedence
-        stays = stays and (peers is None or peers.are_alone)
+        stays = (
+            queue.state is READY
+            and plan.state is READY
+            and queue.record.precedence == plan.record.precedence
+            and (peers is None or peers.are_alone)
+        )
         if not stays:
             self._placement.withdraw(queue)
         queue.record = plan.record
