@@ -17,7 +17,7 @@ from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.reserving import Reserving
 from frontier.values import CrawlUrl, Health, Lease, LedgerEntry, Outcome, StoreFull, UrlState, number_of
-from frontier.visits import LastVisit, add_visit
+from frontier.visits import add_visit
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +81,7 @@ class Settling:
 
     def _entry(self, held: OpenLease, outcome: Outcome) -> LedgerEntry:
         pending, url = held.pending, held.pending.url
-        # Apart from visits and plans, which few URLs have: Python makes a dictionary for a call with more than 15
-        # keywords, which is slow.
+        # In pieces: Python makes a dictionary for a call with more than 15 keywords, which is slow.
         entry = LedgerEntry(
             canonical=url.canonical,
             state=outcome.state,
@@ -100,11 +99,13 @@ class Settling:
             kind=url.kind,
             depth=url.depth,
         )
-        if url.last_visit is not None:
-            entry = _visited_again(entry, url.last_visit, changed=outcome.changed)
+        if (last_visit := url.last_visit) is not None:
+            history = last_visit.history
+            if outcome.changed is not None and outcome.fetched_at is not None:
+                history = add_visit(last_visit, fetched_at=outcome.fetched_at, changed=outcome.changed)
+            entry = replace(entry, visits=last_visit.visits + 1, history=history)
         if (after_s := outcome.revisit_after_s) is not None:
-            due_ms = int((self._active.now() + after_s) * 1000)
-            entry = replace(entry, interval_s=round(after_s), due_ms=due_ms)
+            entry = replace(entry, interval_s=round(after_s), due_ms=int((self._active.now() + after_s) * 1000))
         if url.change_frequency is not None:
             entry = replace(entry, change_frequency=url.change_frequency)
         return entry
@@ -119,16 +120,14 @@ class Settling:
         group_cooldown_s: float | None,
     ) -> None:
         held = self._leases.get(lease)
-        pending = held.pending
-        url = replace(pending.url, attempt=pending.url.attempt + 1)
-        again = replace(pending, url=url)
+        again = replace(held.pending, url=replace(held.pending.url, attempt=held.pending.url.attempt + 1))
         counters, plan, update = self._plan_end(
             held,
             LeaseEnd(
                 removes_url=after_s is not None and not held.superseded,
                 cooldown_s=cooldown_s,
                 group_cooldown_s=group_cooldown_s,
-                cost=self._cost(url, server_ok=False),
+                cost=self._cost(again.url, server_ok=False),
                 ends_prerequisite=held.for_prerequisite,
             ),
             health=next_health(held.queue.record.health, outcome, now=self._active.now()),
@@ -141,8 +140,8 @@ class Settling:
         else:
             due_ms = int((self._active.now() + after_s) * 1000)
             counters.retrying += 1
-            postponed = PostponedUrl(pending=again, due_ms=due_ms, reason=outcome.reason)
-            self._store.postpone(pending, postponed, update, counters)
+            later = PostponedUrl(pending=again, due_ms=due_ms, reason=outcome.reason)
+            self._store.postpone(held.pending, later, update, counters)
             if self._active.next_due_ms is None or due_ms < self._active.next_due_ms:
                 self._active.next_due_ms = due_ms
         self._end(held, plan, update)
@@ -289,13 +288,6 @@ class Settling:
         self._reserving.end(held, update)
         self._active.apply_end(held.queue, plan, update)
         _log_health(before, after)
-
-
-def _visited_again(entry: LedgerEntry, last_visit: LastVisit, *, changed: bool | None) -> LedgerEntry:
-    history = last_visit.history
-    if changed is not None and entry.fetched_at is not None:
-        history = add_visit(last_visit, fetched_at=entry.fetched_at, changed=changed)
-    return replace(entry, visits=last_visit.visits + 1, history=history)
 
 
 def _log_health(before: QueueRecord, after: QueueRecord) -> None:
