@@ -75,7 +75,7 @@ def test_a_wrong_configuration_is_one_although_nobody_reads_of_those_before_it(
 def test_a_list_with_rows_fails_a_build_although_nobody_reads_them(tmp_path: Path, options: tuple[str, ...]) -> None:
     crawl = make(tmp_path / "crawl")
     shutil.rmtree(crawl.directory / "records")
-    written(crawl.directory / "records", record(1, "/gone", status=404))
+    written(crawl.directory / "records", record(1, "/"), record(2, "/gone", status=404))
     assert unread("report", crawl.directory, "dead-links", *options) == (COMPLETE, "")
     assert unread("report", crawl.directory, "dead-links", "--exit-code", *options) == (FAILED, "")
 
