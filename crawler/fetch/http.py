@@ -86,8 +86,7 @@ class HttpFetcher:
         fetched: Fetched | None = None
         raw: bytes | None = None
         truncated: str | None = None
-        is_conditional = request.etag is not None or request.last_modified is not None
-        sent = SentRequest(request.url, fetched_at, monotonic(), is_conditional)
+        sent = SentRequest(request.url, fetched_at, monotonic())
         claim = Claim(self._budget)
         limits = self._limits_of(request)
         signed: Signed | None = None

@@ -29,6 +29,7 @@ _CUT: Final = {
     "length": "cut at fetch.max_body_bytes (of a sitemap fetch.max_sitemap_bytes, if that is more)",
     "time": "cut because it came too slowly: see fetch.timeout_s, and fetch.min_window_bytes in fetch.window_s",
 }
+_CONDITIONS: Final = frozenset({"If-None-Match", "If-Modified-Since"})
 _SUCCESSES = range(200, 300)
 """An answer with one of these statuses is of no use without its body. All other statuses say enough by themselves."""
 _FINAL: Final = 200
@@ -47,8 +48,6 @@ class SentRequest(msgspec.Struct, frozen=True):
     """Seconds since 1970."""
     started_s: float
     """By the monotonic clock."""
-    is_conditional: bool
-    """Whether the request names a copy that the crawl has."""
 
 
 async def read_body(
@@ -159,7 +158,7 @@ async def interpret(
     status = response.status
     if status < _FINAL:  # aiohttp skips the other informational responses, but not 101
         raise NoResponse(f"a status of {status}")
-    if status == 304 and not request.is_conditional:
+    if status == 304 and _CONDITIONS.isdisjoint(response.request_headers):
         raise NoResponse("a 304 to a request that set no condition")
     decoded = _DecodedBody(raw, raw)
     if raw and (b"content-encoding" in response.headers or b"transfer-encoding" in response.headers):

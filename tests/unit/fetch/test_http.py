@@ -179,9 +179,10 @@ async def test_what_is_still_current_is_not_modified(fetchers: Fetchers) -> None
         assert server.seen[0].header("If-Modified-Since") == "Sat, 01 Jan 2022 00:00:00 GMT"
 
 
-async def test_a_304_that_nobody_asked_for_is_no_answer(fetchers: Fetchers) -> None:
+@pytest.mark.parametrize("etag", [None, '"\x01"'], ids=["no validator", "one that can't be sent"])
+async def test_a_304_that_nobody_asked_for_is_no_answer(fetchers: Fetchers, etag: str | None) -> None:
     async with raw_server({"/": [head(b'ETag: "1"', status=b"304 Not Modified")]}) as server:
-        answered = await fetch(fetchers(), server.url())
+        answered = await fetch(fetchers(), server.url(), etag=etag)
         assert isinstance(answered, Failure)
         assert (answered.kind, answered.reached) == (FailureKind.PROTOCOL, True)
         assert answered.message == "not HTTP: a 304 to a request that set no condition"
