@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import Final
 
 from crawler.fetch.robots.patterns import Pattern, read_patterns
@@ -36,22 +37,20 @@ class Group:
     """What all groups of one name say."""
 
     def __init__(self) -> None:
-        self.patterns: list[Pattern] = []
+        self.allowed: dict[str, None] = {}
+        """The values of Allow, each once, but for empty ones."""
+        self.disallowed: dict[str, None] = {}
         self.crawl_delay_s: float | None = None
         self.usage: dict[str, list[str]] = {}
         """The values of each usage preference, by its name."""
 
-    @property
-    def forbids(self) -> bool:
-        """Whether it disallows anything."""
-        return any(not each.allows for each in self.patterns)
+    def patterns(self) -> list[Pattern]:
+        return read_patterns(self.disallowed, allows=False) + read_patterns(self.allowed, allows=True)
 
     @property
     def forbids_all(self) -> bool:
         """Whether it disallows every path."""
-        return not any(each.allows for each in self.patterns) and any(
-            each.start in ("", "/") and not any(each.pieces) and not each.to_end for each in self.patterns
-        )
+        return not self.allowed and any(each.rstrip("*") in ("", "/") for each in self.disallowed)
 
 
 class Groups:
@@ -87,10 +86,9 @@ class Groups:
             elif key in _RULES:
                 # Rules for other crawlers end the list of names too.
                 has_rules, names_follow = True, False
-                if for_rules:
-                    found = list(read_patterns(value, allows=key == "allow"))
+                if value:
                     for group in for_rules:
-                        group.patterns += found
+                        (group.allowed if key == "allow" else group.disallowed)[value] = None
             else:
                 names_follow = False
                 if key != "crawl-delay":
@@ -130,11 +128,15 @@ def _directives(text: str) -> Iterator[tuple[str, str]]:
             if len(words) != 2:
                 continue
             key, value = words
-        key = key.strip(_WHITE_SPACE).lower()
-        for spelling, name in _KEYS:
-            if key.startswith(spelling):
-                yield name, value.strip(_WHITE_SPACE)
-                break
+        if (name := _name_of(key)) is not None:
+            yield name, value.strip(_WHITE_SPACE)
+
+
+@lru_cache(maxsize=64)
+def _name_of(key: str) -> str | None:
+    """The standard name of a key; None if it is unknown."""
+    key = key.strip(_WHITE_SPACE).lower()
+    return next((name for spelling, name in _KEYS if key.startswith(spelling)), None)
 
 
 def _delay(value: str) -> float | None:

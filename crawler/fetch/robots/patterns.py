@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from operator import itemgetter
+from collections.abc import Iterable
+from itertools import chain
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -51,40 +52,43 @@ class PatternIndex:
     whichever the fewest patterns share."""
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        ranked = sorted(dict.fromkeys(patterns), key=lambda each: (-each.length, not each.allows))
-        self._by_start: dict[str, list[tuple[int, Pattern]]] = {}
-        self._by_piece: dict[str, list[tuple[int, Pattern]]] = {}
-        starts = Counter(pattern.start for pattern in ranked)
-        pieces = Counter(piece for pattern in ranked for piece in set(pattern.pieces) if piece)
-        for rank, pattern in enumerate(ranked):
-            piece = min(filter(None, pattern.pieces), key=lambda piece: (pieces[piece], -len(piece)), default="")
-            if piece and pieces[piece] < starts[pattern.start]:
-                self._by_piece.setdefault(piece, []).append((rank, pattern))
-            else:
-                self._by_start.setdefault(pattern.start, []).append((rank, pattern))
-        self.size_bytes = sum(_PATTERN_BYTES + each.length + _PIECE_BYTES * len(each.pieces) for each in ranked)
+        distinct = dict.fromkeys(patterns)
+        self._by_start: dict[str, list[Pattern]] = {}
+        self._by_piece: dict[str, list[Pattern]] = {}
+        starts = Counter(map(attrgetter("start"), distinct))
+        pieces = Counter(chain.from_iterable(map(attrgetter("pieces"), distinct)))
+        size_bytes = 0
+        for pattern in distinct:
+            rarest, shared_by = "", starts[pattern.start]
+            for piece in pattern.pieces:
+                if piece and pieces[piece] < shared_by:
+                    rarest, shared_by = piece, pieces[piece]
+            filed, literal = (self._by_piece, rarest) if rarest else (self._by_start, pattern.start)
+            filed.setdefault(literal, []).append(pattern)
+            size_bytes += _PATTERN_BYTES + pattern.length + _PIECE_BYTES * len(pattern.pieces)
+        self.size_bytes = size_bytes
         """About what it takes in memory."""
         self._start_lengths = sorted({len(start) for start in self._by_start})
         self._piece_lengths = sorted({len(piece) for piece in self._by_piece})
 
     def candidates(self, path: str) -> list[Pattern]:
-        """The patterns that may match a path, by rank."""
+        """The patterns that may match a path, in the order in which they decide."""
         by_start = self._by_start
-        found = [ranked for length in self._start_lengths for ranked in by_start.get(path[:length], ())]
+        found = [pattern for length in self._start_lengths for pattern in by_start.get(path[:length], ())]
         if self._by_piece:
             self._find_pieces(path, found)
         if len(found) > 1:
-            found.sort(key=itemgetter(0))
-        return [pattern for _, pattern in found]
+            found.sort(key=attrgetter("length", "allows"), reverse=True)
+        return found
 
-    def _find_pieces(self, path: str, found: list[tuple[int, Pattern]]) -> None:
+    def _find_pieces(self, path: str, found: list[Pattern]) -> None:
         # Search either each piece in the path, or each part of the path among the pieces, whichever is less work.
         if len(self._by_piece) <= len(path) * len(self._piece_lengths):
             held = [piece for piece in self._by_piece if piece in path]
         else:
             parts = (path[at : at + length] for length in self._piece_lengths for at in range(len(path) - length + 1))
             held = [part for part in set(parts) if part in self._by_piece]
-        found += (ranked for piece in held for ranked in self._by_piece[piece])
+        found += (pattern for piece in held for pattern in self._by_piece[piece])
 
     def allows(self, path: str) -> bool:
         """What the first that matches says; True if none does."""
@@ -94,15 +98,13 @@ class PatternIndex:
         return True
 
 
-def read_patterns(value: str, /, *, allows: bool) -> Iterator[Pattern]:
-    """The patterns that a line means."""
-    if not value:
-        return
-    escaped = _TO_ESCAPE.sub(_escape, value)
-    yield _pattern(allows, escaped)
-    directory, slash, page = escaped.rpartition("/")
-    if allows and slash and page.startswith("index.htm"):
-        yield _pattern(allows, f"{directory}/$")
+def read_patterns(values: Iterable[str], /, *, allows: bool) -> list[Pattern]:
+    """The patterns that the values of lines mean, which are not empty: one for each, then those of directories."""
+    escaped = [_TO_ESCAPE.sub(_escape, value) for value in values]
+    if allows:
+        paths = [each.rpartition("/") for each in escaped if "/index.htm" in each]
+        escaped += [f"{directory}/$" for directory, _, page in paths if page.startswith("index.htm")]
+    return [_pattern(allows, each) for each in escaped]
 
 
 def _pattern(allows: bool, escaped: str) -> Pattern:

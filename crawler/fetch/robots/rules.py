@@ -84,15 +84,15 @@ class RobotsRules:
         self.sitemaps = tuple(found.sitemaps)
         """The URLs of sitemaps as written, each once."""
         self.crawl_delay_s = ours.crawl_delay_s
-        self.forbids = ours.forbids
+        self.forbids = bool(ours.disallowed)
         """Whether it disallows anything."""
         self.forbids_all = ours.forbids_all
         """Whether it disallows every path."""
-        self._index = PatternIndex(ours.patterns)
+        self._index = PatternIndex(ours.patterns())
         self._usage: list[UsageRules | GroupRules] = [UsageRules(name, values) for name, values in ours.usage.items()]
         for name, group in found.of_purposes.items():
-            if group.patterns:
-                self._usage.append(GroupRules(name, group.patterns, refuses=groups[name]))
+            if group.disallowed:
+                self._usage.append(GroupRules(name, group.patterns(), refuses=groups[name]))
         self.size_bytes = sum(each.size_bytes for each in (self._index, *self._usage)) + sum(
             _URL_BYTES + len(url) for url in self.sitemaps
         )
