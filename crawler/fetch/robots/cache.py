@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from contextlib import suppress
 from typing import Final
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -61,6 +62,8 @@ class RobotsCache:
         self._cached: OrderedDict[str, CachedRobots] = OrderedDict()
         self._size_bytes = 0
         self._delays = CrawlDelays(notes, max_hosts=max_origins)
+        self._rules: WeakValueDictionary[str, RobotsRules] = WeakValueDictionary()
+        """By text, of the origins in memory: any number of hosts may have the same large file, by a wildcard in DNS."""
 
     def __contains__(self, origin: str, /) -> bool:
         """Whether it is in memory."""
@@ -94,7 +97,13 @@ class RobotsCache:
 
     def parse(self, status: RobotsStatus, /) -> RobotsRules | None:
         """Parse the file. `put` does this if its caller has not."""
-        return None if status.text is None else RobotsRules(status.text, agent=self._agent, groups=self._groups)
+        if status.text is None:
+            return None
+        rules = self._rules.get(status.text)
+        if rules is None:
+            rules = RobotsRules(status.text, agent=self._agent, groups=self._groups)
+            self._rules[status.text] = rules
+        return rules
 
     def put(
         self,

@@ -308,6 +308,20 @@ async def test_a_long_file_is_parsed_once_for_all_who_wait(monkeypatch: pytest.M
     assert most == 1
 
 
+def test_hosts_with_the_same_file_share_its_rules() -> None:
+    cache = RobotsCache(MemoryNotes(), agent="onceover", max_origins=2)
+
+    def rules_of(host: str, body: bytes) -> RobotsRules | None:
+        return cache.put(f"http://{host}.test", RobotsStatus(expires_at=2e9, text=read_robots(body))).rules
+
+    first = rules_of("a", RULES)
+    assert first is not None
+    other = rules_of("b", b"User-agent: *\nAllow: /private")
+    assert other is not first
+    for host in ("c", "d", "e"):
+        assert rules_of(host, RULES) is first, "the file of another host was parsed again"
+
+
 async def test_each_origin_has_its_own_file() -> None:
     world = World(page(RULES))
     for url in ("http://a.test/x", "http://a.test:8080/x", "https://a.test/x", "http://b.test/x", "http://u:p@a.test/"):
