@@ -1,10 +1,16 @@
 """The abstract of a page: its first sentences, or its description cut to length."""
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Final, TypeVar
+
+Node = TypeVar("Node")
 
 MAX_ABSTRACT_CHARACTERS: Final = 300
+_MAX_PARAGRAPHS: Final = 20
+_BESIDE: Final = frozenset({"aside", "footer", "header", "nav"})
+"""What these contain stands beside the content of the page."""
 _SENTENCE_END = re.compile(r".*[.!?。！？](?=\s|$)|.*[。！？]", re.DOTALL)
 
 
@@ -17,6 +23,14 @@ def shorten(text: str, /) -> str:
     if sentences is not None and sentences.end() >= MAX_ABSTRACT_CHARACTERS // 2:
         return sentences[0]
     return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
+
+
+def abstract_of(
+    paragraphs: Iterable[Node], text_of: Callable[[Node], str], tags_around: Callable[[Node], Iterable[str]], /
+) -> str | None:
+    """The first sentences of a document, from its elements `<p>` in their order."""
+    first = islice(paragraphs, _MAX_PARAGRAPHS)
+    return summary(text_of(each) for each in first if _BESIDE.isdisjoint(tags_around(each)))
 
 
 def summary(paragraphs: Iterable[str], /) -> str | None:

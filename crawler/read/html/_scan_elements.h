@@ -28,6 +28,7 @@ enum property {
     READ_ALWAYS = 1 << 14, /* or its content may */
     SVG_PARENT = 1 << 15, /* a title within it is not that of the page */
     HEADING = 1 << 16,
+    BESIDE = 1 << 17, /* stands beside the content, so its paragraphs are no abstract */
 };
 
 enum element {
@@ -50,7 +51,7 @@ static const element_kind ELEMENTS[] = {
     {"applet", OTHER, SPECIAL | SCOPED_END | MARKER},
     {"area", OTHER, SPECIAL | VOID | READ},
     {"article", OTHER, CLOSING_BLOCK},
-    {"aside", OTHER, CLOSING_BLOCK},
+    {"aside", OTHER, CLOSING_BLOCK | BESIDE},
     {"audio", OTHER, READ},
     {"b", OTHER, FORMATTING | BREAKS_OUT},
     {"base", BASE, SPECIAL | VOID | HEAD | READ},
@@ -86,7 +87,7 @@ static const element_kind ELEMENTS[] = {
     {"figure", OTHER, CLOSING_BLOCK},
     {"filter", OTHER, SVG_PARENT},
     {"font", OTHER, FORMATTING | BREAKS_OUT},
-    {"footer", OTHER, CLOSING_BLOCK},
+    {"footer", OTHER, CLOSING_BLOCK | BESIDE},
     {"foreignobject", OTHER, BREAKS_OUT},
     {"form", FORM, SPECIAL | BLOCK | READ},
     {"frame", OTHER, VOID | NEEDS_TREE},
@@ -99,7 +100,7 @@ static const element_kind ELEMENTS[] = {
     {"h5", OTHER, CLOSING_BLOCK | HEADING | BREAKS_OUT},
     {"h6", OTHER, CLOSING_BLOCK | HEADING | BREAKS_OUT},
     {"head", HEAD_ELEMENT, SPECIAL | BREAKS_OUT},
-    {"header", OTHER, CLOSING_BLOCK},
+    {"header", OTHER, CLOSING_BLOCK | BESIDE},
     {"hgroup", OTHER, CLOSING_BLOCK},
     {"hr", OTHER, SPECIAL | BLOCK | VOID | BREAKS_OUT},
     {"html", HTML, SPECIAL | READ | READ_ALWAYS},
@@ -121,7 +122,7 @@ static const element_kind ELEMENTS[] = {
     {"math", OTHER, NEEDS_TREE},
     {"menu", OTHER, CLOSING_BLOCK | BREAKS_OUT},
     {"meta", META, SPECIAL | VOID | HEAD | BREAKS_OUT | READ},
-    {"nav", OTHER, CLOSING_BLOCK},
+    {"nav", OTHER, CLOSING_BLOCK | BESIDE},
     {"nobr", NOBR, FORMATTING | BREAKS_OUT},
     {"noembed", OTHER, SPECIAL | RAW},
     {"noframes", OTHER, SPECIAL | RAW | HEAD | NEEDS_TREE | READ},

@@ -16,6 +16,16 @@ top(const scan *self)
     return self->depth ? element_at(self, self->depth - 1) : BODY;
 }
 
+/* Whether an open element stands beside the content of the page. */
+static int
+is_beside(const scan *self)
+{
+    for (int i = 0; i < self->depth; i++)
+        if (self->open[i].kind->properties & BESIDE)
+            return 1;
+    return 0;
+}
+
 static outcome
 push(scan *self, const tag *given)
 {

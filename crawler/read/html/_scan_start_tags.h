@@ -177,8 +177,10 @@ start_in_body(scan *self, const tag *given)
             return GIVES_UP;
         if (self->paragraph_count < MOST_PARAGRAPHS) {
             self->paragraph_count++;
-            self->paragraph = self->depth;
-            self->paragraph_text.length = 0;
+            if (!is_beside(self)) {
+                self->paragraph = self->depth;
+                self->paragraph_text.length = 0;
+            }
         }
     }
     return properties & SPECIAL || in_anchor ? push(self, given) : GOES_ON;

@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from bs4.element import NavigableString, Tag
 
 from crawler.page import LinkKind
-from crawler.read.abstract import summary
+from crawler.read.abstract import abstract_of
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
 from crawler.read.elements.foreign import may_link_formulas, may_style_shapes, read_formulas, read_shapes
@@ -19,7 +19,6 @@ from crawler.read.html.html_fixups import fix_html
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import PageReader
 
-_MAX_PARAGRAPHS: Final = 20
 _HOLDS_URL = re.compile(r"(?:url|image-set)\(", re.IGNORECASE)
 
 
@@ -65,7 +64,7 @@ def _read(document: Document) -> ElementReader[Tag]:
         for node in soup.css.select(f"[{name}]"):
             reader.add(cast(str, node[name]), LinkKind.SPECULATIVE)
     if reader.description is None:
-        reader.abstract = summary(_paragraphs(soup))
+        reader.abstract = abstract_of(soup.find_all("p"), _text_of_paragraph, _tags_around)
     return reader
 
 
@@ -83,8 +82,7 @@ def _tags_around(tag: Tag) -> Iterator[str]:
     return (parent.name for parent in tag.parents)
 
 
-def _paragraphs(soup: BeautifulSoup) -> Iterator[str]:
-    for tag in soup.find_all("p", limit=_MAX_PARAGRAPHS):
-        # In this parser the next paragraph does not end an open one, but lies within it.
-        within = takewhile(lambda node: not isinstance(node, Tag) or node.name != "p", tag.descendants)
-        yield "".join(node for node in within if type(node) is NavigableString)
+def _text_of_paragraph(paragraph: Tag) -> str:
+    # In this parser the next paragraph does not end an open one, but lies within it.
+    within = takewhile(lambda node: not isinstance(node, Tag) or node.name != "p", paragraph.descendants)
+    return "".join(node for node in within if type(node) is NavigableString)

@@ -1,20 +1,17 @@
 """Reads HTML by the trees of lexbor (`selectolax`), which parses as browsers do and is the fastest."""
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.page import LinkKind
-from crawler.read.abstract import summary
+from crawler.read.abstract import abstract_of
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
 from crawler.read.elements.foreign import may_link_formulas, may_style_shapes, read_formulas, read_shapes
 from crawler.read.elements.link_tables import DATA_LINKS, UNSHOWN
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
-
-_MAX_PARAGRAPHS: Final = 20
 
 _SELECTOR: Final = (
     "[href],[src],[srcset],[imagesrcset],[content],[background],[poster],[data],html,style,title"
@@ -85,7 +82,7 @@ class LexborTrees:
                 for node in tree.css(f"[{name}]"):
                     reader.add(node.attributes.get(name), LinkKind.SPECULATIVE)
         if reader.description is None:
-            reader.abstract = summary(text_of(node) for node in islice(tree.tags("p"), _MAX_PARAGRAPHS))
+            reader.abstract = abstract_of(tree.tags("p"), text_of, _tags_around)
         return reader
 
 

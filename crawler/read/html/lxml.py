@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final, cast
 
 import lxml.etree
 
 from crawler.page import LinkKind
-from crawler.read.abstract import summary
+from crawler.read.abstract import abstract_of
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
 from crawler.read.elements.foreign import may_link_formulas, may_style_shapes, read_formulas, read_shapes
@@ -17,7 +16,6 @@ from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import PageReader
 
-_MAX_PARAGRAPHS: Final = 20
 _END_OF_DOCUMENT = re.compile(rb"</(?:html|body)\b[^>]*(?:>|\Z)", re.IGNORECASE)
 """libxml2 ignores what follows; by the standard it belongs to the body."""
 _ENDS_MATTER: Final = frozenset(
@@ -77,7 +75,7 @@ def _read(document: Document) -> ElementReader[lxml.etree._Element]:
             for value in cast(list[str], root.xpath(f"//@{name}")):
                 reader.add(value, LinkKind.SPECULATIVE)
     if reader.description is None:
-        reader.abstract = summary(_paragraphs(root))
+        reader.abstract = abstract_of(root.iter("p"), _text, _tags_around)
     return reader
 
 
@@ -127,8 +125,3 @@ def _text(element: lxml.etree._Element) -> str:
 
 def _tags_around(element: lxml.etree._Element) -> Iterator[str]:
     return (parent.tag for parent in element.iterancestors())
-
-
-def _paragraphs(root: lxml.etree._Element) -> Iterator[str]:
-    for element in islice(root.iter("p"), _MAX_PARAGRAPHS):
-        yield _text(element)

@@ -24,7 +24,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 18  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 19  # False if it was compiled from older code
 
 _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
     rel: kind for rel, kind in KIND_OF_REL.items() if kind is not LinkKind.CANONICAL

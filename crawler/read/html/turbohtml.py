@@ -8,7 +8,7 @@ from turbohtml import Document as Tree
 from turbohtml import Element, Namespace, Text, parse
 
 from crawler.page import LinkKind
-from crawler.read.abstract import summary
+from crawler.read.abstract import abstract_of
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
 from crawler.read.elements.foreign import may_link_formulas, may_style_shapes, read_formulas, read_shapes
@@ -17,7 +17,6 @@ from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import PageReader
 
-_MAX_PARAGRAPHS: Final = 20
 _WITH_BACKGROUND: Final = frozenset({"body", "table", "tbody", "td", "tfoot", "th", "thead", "tr"})
 _ANYWHERE: Final = '[style*="url(" i],[style*="image-set(" i],[data-bg],[background]'
 """Selects elements by attributes that any of them may have, and few have."""
@@ -90,7 +89,7 @@ class TurboHtmlTrees:
                 for element in tree.select(f"[{name}]"):
                     reader.add(element.attr(name), LinkKind.SPECULATIVE)
         if reader.description is None:
-            reader.abstract = summary(text_of(element) for element in tree.find_all("p", limit=_MAX_PARAGRAPHS))
+            reader.abstract = abstract_of(tree.iter_elements(("p",)), text_of, _tags_around)
         return reader
 
 

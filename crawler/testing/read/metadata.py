@@ -40,6 +40,12 @@ class MetadataTests(HtmlExtractorSuite):
         assert extract.abstract.startswith("One is first. Two is second. x x")
         assert len(extract.abstract) <= 301
 
+    @pytest.mark.parametrize("around", ["aside", "footer", "header", "nav"])
+    def test_what_stands_beside_the_content_is_no_abstract(self, around: str) -> None:
+        beside = f"<{around}><div><p>Skip &eacute; <i>it</i>.<p>Menu.</div></p></{around}>"
+        assert self.read(f"{beside}<p>One.</p>{beside}<p>Two.").abstract == "One. Two."
+        assert self.read(beside).abstract is None
+
     def test_scripts_and_style_sheets_are_no_text(self) -> None:
         hidden = "<style>.a{}</style><svg><style>.b{}</style></svg><script>var c = '<'</script>"
         assert self.read(f"<p>One {hidden}two.<p>{hidden}<p>Three.").abstract == "One two. Three."
