@@ -166,6 +166,7 @@ class Settlement:
             reason=decision.reason,
             pressure=decision.pressure,
             answered=decision.answered,
+            server_ok=decision.server_ok and decision.answered,
         )
 
     def _hand_back(self, lease: Lease, decision: Decision, *, asked: bool, answered_at: float | None = None) -> None:

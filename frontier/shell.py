@@ -184,10 +184,13 @@ class QueueFrontier:
         reason: str | None = None,
         pressure: int = 0,
         answered: bool = False,
+        server_ok: bool = False,
     ) -> None:
         self._commit.check()
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, after_s=after_s)
-        outcome = Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure)
+        outcome = Outcome(
+            state=UrlState.PENDING, reason=reason, server_ok=server_ok, answered=answered, pressure=pressure
+        )
         await self._change(
             partial(self._settling.retry, lease, after_s, cooldown_s, outcome, group_cooldown_s=group_cooldown_s)
         )

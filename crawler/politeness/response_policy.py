@@ -244,7 +244,9 @@ def after_head(fetched: Fetched, decision: Decision, /) -> Decision:
         return decision
     if fetched.status < HTTPStatus.BAD_REQUEST and fetched.status not in REDIRECTS:
         return decision
-    return replace(decision, retry_after_s=0.0, stays=True, reason=HEAD_REFUSED, failed=False, answered=True)
+    return replace(
+        decision, retry_after_s=0.0, stays=True, reason=HEAD_REFUSED, failed=False, answered=True, server_ok=True
+    )
 
 
 def _failed_condition(page: Page, lease: Lease) -> bool:

@@ -80,10 +80,11 @@ class Frontier(Protocol):
         reason: str | None = None,
         pressure: int = 0,
         answered: bool = False,
+        server_ok: bool = False,
     ) -> None:
         """Fetch the URL again after `after_s`, behind the URLs that wait by then. With None, it stays first in its
-        queue, which rests for `cooldown_s`. Its `attempt` and the queue's error streak grow by one. `pressure` and
-        `answered` are as in `Outcome`."""
+        queue, which rests for `cooldown_s`. Its `attempt` grows by one. `pressure`, `answered` and `server_ok` are as
+        in `Outcome`."""
         ...
 
     def release(

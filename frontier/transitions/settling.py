@@ -127,7 +127,7 @@ class Settling:
                 removes_url=after_s is not None and not held.superseded,
                 cooldown_s=cooldown_s,
                 group_cooldown_s=group_cooldown_s,
-                cost=self._cost(again.url, server_ok=False),
+                cost=self._cost(again.url, server_ok=outcome.server_ok),
                 ends_prerequisite=held.for_prerequisite,
             ),
             health=next_health(held.queue.record.health, outcome, now=self._active.now()),

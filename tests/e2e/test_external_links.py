@@ -127,6 +127,18 @@ def test_a_host_that_takes_no_connection_is_dead_although_its_robots_txt_was_ask
     assert "timeout  http://silent.test/\n" in report.out
 
 
+def test_a_host_that_only_refuses_head_has_not_failed(tmp_path: Path) -> None:
+    """Failures would use up what the host may spend."""
+
+    async def crawled() -> list[PageRecord]:
+        async with site(tmp_path, answer) as where:
+            budget = {"frontier.total_budget": 50, "frontier.error_penalty": 40, "frontier.max_attempts": 1}
+            return await where.crawl(f"{IN}/", settings={**SETTINGS, **budget})
+
+    checked = {record.url for record in asyncio.run(crawled()) if record.url.startswith(OUT)}
+    assert checked == {f"{OUT}/{name}" for name in ("fine", "nohead", "gone", "moved", "nowhere", "private")}
+
+
 async def test_a_killed_crawl_checks_what_is_left(tmp_path: Path) -> None:
     checked = asyncio.Event()
 

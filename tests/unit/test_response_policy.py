@@ -7,7 +7,7 @@ import pytest
 
 from crawler.page import Failure, FailureKind, LoadAnswer, NotModified, Page, Redirect, Verdict
 from crawler.politeness.pace import Pace
-from crawler.politeness.response_policy import Decision, ResponsePolicy
+from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from frontier import CrawlUrl, Lease
 
 PACE = Pace(min_delay_s=1.0, max_delay_s=30.0, delay_factor=2.0, retry_delay_s=30.0, retry_max_delay_s=3600.0)
@@ -333,6 +333,13 @@ def test_a_page_whose_server_takes_its_condition_amiss_is_asked_for_without_once
     again = msgspec.structs.replace(held, url=msgspec.structs.replace(held.url, attempt=1))
     for settled in (again, lease()):
         assert POLICY.after(page(412), lease=settled, crawl_delay_s=None).retry_after_s is None
+
+
+@pytest.mark.parametrize("status", [405, 404, 503])
+def test_a_host_that_refuses_head_is_asked_by_get_and_has_not_failed(status: int) -> None:
+    decision = after_head(page(status), after(page(status), attempt=3, streak=1))
+    assert (decision.retry_after_s, decision.stays, decision.failed) == (0.0, True, False)
+    assert (decision.reason, decision.server_ok, decision.answered) == ("head-refused", True, True)
 
 
 def test_a_challenged_request_is_repeated_also_if_urls_have_one_attempt_and_never_without_end() -> None:

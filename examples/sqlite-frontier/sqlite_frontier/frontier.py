@@ -184,11 +184,14 @@ class SqliteFrontier:
         reason: str | None = None,
         pressure: int = 0,
         answered: bool = False,
+        server_ok: bool = False,
     ) -> None:
         self._check()
         held = self._open(lease)
         _check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s or 0.0, after_s=after_s or 0.0)
-        outcome = Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure)
+        outcome = Outcome(
+            state=UrlState.PENDING, reason=reason, server_ok=server_ok, answered=answered, pressure=pressure
+        )
         ending = LeaseEnd(
             removes_url=after_s is not None and not held.superseded,
             cooldown_s=cooldown_s,

@@ -112,6 +112,22 @@ class TroubleTests:
         await crawl.check()
 
     @in_virtual_time
+    async def test_a_url_that_is_tried_again_after_a_good_answer_is_no_failure_of_its_server(
+        self, crawl: Crawl
+    ) -> None:
+        async with crawl.opened() as frontier:
+            await frontier.add(pages(1, 2))
+            lease = await next_lease(frontier)
+            await frontier.retry(
+                lease, after_s=None, cooldown_s=1.0, reason="head-refused", answered=True, server_ok=True
+            )
+            assert frontier.describe().next_wake_trouble is None
+            again = await next_lease(frontier)
+            assert (again.url.url, again.url.attempt, again.error_streak) == (lease.url.url, 1, 0)
+            frontier.release(again)
+        await crawl.check()
+
+    @in_virtual_time
     async def test_the_pressure_on_a_server_is_kept_and_comes_with_each_lease(self, crawl: Crawl) -> None:
         async with crawl.opened() as frontier:
             await frontier.add(pages(1, 4))
