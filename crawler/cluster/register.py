@@ -142,10 +142,12 @@ class Register:
             raise Forgotten
         await self.replace_configuration(identity.configuration, identity.configuration_version)
 
-    async def replace_configuration(self, configuration: str, version: int) -> bool:
-        """Let a configuration hold, unless its version is not above that of the register. Returns whether it does."""
+    async def replace_configuration(self, configuration: str, version: int, *, over: int | None = None) -> bool:
+        """Let a configuration hold, unless the register has a later one than `over`; by default, than the one before
+        `version`. Returns whether it does."""
         keys = [self._register, self._large]
-        return bool(await self._eval(scripts.CONFIGURE, keys, version, configuration))
+        latest = version - 1 if over is None else over
+        return bool(await self._eval(scripts.CONFIGURE, keys, version, configuration, latest))
 
     async def read(self) -> Cluster:
         """All of it. Raises `Forgotten` and `RegisterDamaged`."""

@@ -24,7 +24,7 @@ return 1
 """
 CONFIGURE: Final = """
 local version = redis.call('HGET', KEYS[1], 'configuration_version')
-if not version or tonumber(version) >= tonumber(ARGV[1]) then return 0 end
+if not version or tonumber(version) > tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', KEYS[2], 'configuration', ARGV[2])
 redis.call('HSET', KEYS[1], 'configuration_version', ARGV[1])
 return 1

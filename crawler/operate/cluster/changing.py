@@ -135,9 +135,8 @@ class _RegisteredSettings:
     async def commit(self, prepared: Prepared) -> int:
         text = render_run(prepared.plan.recorded.lasting)
         # Redis may have forgotten the last settings. Those of this machine would take the place of older ones.
-        known = (each.configuration_version for each in (self._identity, self._home.identity()))
-        version = max(known) + 1
-        if not await self._register.replace_configuration(text, version):
+        there, here = (each.configuration_version for each in (self._identity, self._home.identity()))
+        if not await self._register.replace_configuration(text, max(there, here) + 1, over=there):
             raise Refused("nothing was changed: others have just changed the settings; repeat the command", FAILED)
         with suppress(OSError):  # Redis has them; this machine learns them when it starts
             self._home.learn(await self._register.read())

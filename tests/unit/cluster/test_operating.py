@@ -430,6 +430,29 @@ def test_settings_that_redis_has_forgotten_and_a_machine_has_not_keep_no_later_c
     assert (place / "crawl.toml").read_text() == found.configuration
 
 
+def test_a_change_on_a_machine_with_newer_settings_does_not_replace_one_that_another_makes_meanwhile(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.init()
+    place, first = site.folder / "crawl", site.identity()
+    ahead = msgspec.structs.replace(first, configuration_version=5)
+    with CrawlDirectory(place) as directory:
+        begin_machine(directory, ahead, url=site.server.url, prefix="onceover")
+    replace = Register.replace_configuration
+
+    async def come_second(register: Register, configuration: str, version: int, **rest: int) -> bool:
+        assert await replace(register, f"{first.configuration}# of another\n", 2)
+        return await replace(register, configuration, version, **rest)
+
+    monkeypatch.setattr(Register, "replace_configuration", come_second)
+    refused = command_here("set", str(place), "limits.pages=9")
+    assert_told(refused, FAILED, "others have just changed the settings; repeat the command")
+    assert site.identity().configuration.endswith("# of another\n")
+    monkeypatch.undo()
+    assert_told(command_here("set", str(place), "limits.pages=9"), COMPLETE)
+    assert site.identity().configuration_version == 6
+
+
 def test_a_change_on_a_machine_with_older_settings_keeps_the_newer_ones(site: Site) -> None:
     site.init()
     place = site.folder / "crawl"
