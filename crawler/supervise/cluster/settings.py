@@ -74,8 +74,10 @@ class StoredConfiguration:
             ) from error
         if not is_stored:
             raise Refused(
-                "nothing was changed: Redis has newer settings, of another machine that decides for the crawl; repeat "
-                "the command",
+                "nothing was changed: Redis has newer settings than the machine that decides for the crawl works with. "
+                "Repeat the command. If that does not help, that machine can't use them, and has said why: stop it "
+                "(`onceover cluster status` says which one it is), so that another decides, or use `onceover cluster "
+                "stop`, and then the same command",
                 FAILED,
             )
         self.version += 1
