@@ -43,6 +43,8 @@ _UNNAMABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and bytes that are no UTF-8: what the API and logs can't show."""
 _REMAIN: Final = re.compile(r"\.\..+\.toml(\.made|\.new)?")
 """Files that a daemon writes for a moment. Their names begin with two dots, because people hide theirs with one."""
+_LONGEST: Final = 255 - len("...deleted")
+"""Of the name of a configuration file, in bytes: it gets a longer one while its crawl is being deleted."""
 _DELETED: Final = re.compile(r"\.\.([^.].*)\.toml\.deleted")  # no crawl has a hidden name
 
 
@@ -62,13 +64,18 @@ def read_folder(home: Path) -> dict[str, Found]:
 
 
 def read_names(home: Path) -> list[str]:
-    """The names of the configuration files in a folder. Files whose names can't be shown are left out, with a warning.
-    Raises `OSError` if it can't be read."""
+    """The names of the configuration files in a folder. Files whose names can't be shown, or are too long, are left
+    out, with a warning. Raises `OSError` if it can't be read."""
     names = sorted(path.name for path in home.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
+    good = []
     for name in names:
         if _UNNAMABLE.search(name):
             log.warning("%a in %s is left out: its name is not UTF-8, or has control characters; rename it", name, home)
-    return [name for name in names if not _UNNAMABLE.search(name)]
+        elif len(os.fsencode(name)) > _LONGEST:
+            log.warning("%a in %s is left out: its name has more than %d bytes; rename it", name, home, _LONGEST)
+        else:
+            good.append(name)
+    return good
 
 
 def set_aside(home: Path, name: str) -> Path:

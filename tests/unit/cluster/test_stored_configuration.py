@@ -20,8 +20,8 @@ class Losing(Register):
 
     loses = False
 
-    async def replace_configuration(self, configuration: str, version: int) -> bool:
-        answer = await super().replace_configuration(configuration, version)
+    async def replace_configuration(self, configuration: str, version: int, *, over: int | None = None) -> bool:
+        answer = await super().replace_configuration(configuration, version, over=over)
         if self.loses:
             raise TimeoutError
         return answer

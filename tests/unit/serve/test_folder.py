@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.serve.folder import clear_remains, overlaps, problems_of_new, read_folder
+from crawler.serve.folder import clear_remains, overlaps, problems_of_new, read_folder, set_aside
 from tests.e2e.crawling import USAGE
 from tests.e2e.operating import command_here
 
@@ -53,14 +53,19 @@ def test_files_that_can_be_no_crawls_hold_nobody_up(tmp_path: Path, caplog: pyte
     (tmp_path / "folder.toml").mkdir()
     (tmp_path / "two\nlines.toml").write_text(good)
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.toml")).write_text(good)
+    longest = "\xfc" * 120
+    (tmp_path / f"{longest}.toml").write_text(good)
+    (tmp_path / f"{longest}x.toml").write_text(good)
     found = read_folder(tmp_path)
-    assert {name for name, each in found.items() if each.plan is not None} == {"good"}
-    assert found.keys() == {"good", "pipe", "device", "loop", "folder"}
+    assert {name for name, each in found.items() if each.plan is not None} == {"good", longest}
+    assert found.keys() == {"good", longest, "pipe", "device", "loop", "folder"}
     assert "expected a file, found something else" in found["pipe"].problems[0]
     assert [record.args[0] for record in caplog.records if isinstance(record.args, tuple)] == [
         "two\nlines.toml",
+        f"{longest}x.toml",
         "\udcff.toml",
     ]
+    assert set_aside(tmp_path, longest).exists()
     checked = command_here("config", "check", str(tmp_path))
     assert (checked.code, checked.err.count("expected a file, found something else")) == (USAGE, 3), checked
 
