@@ -253,7 +253,7 @@ class CrawlAgent:
                     await self._deciding.end()
                 case Lost(part=part, why=why):
                     self._tell(f"part {part} ends, because its lease was lost: {why}.")
-                    await self.here.lose(part)
+                    self.here.lose(part)
                 case Refused(part=part, why=why) if part != COORDINATOR and part in self._joined.parts_here():
                     self._tell(f"part {part} waits: {why}.")
 

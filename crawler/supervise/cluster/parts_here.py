@@ -67,6 +67,8 @@ class PartsHere:
         self._tell = tell
         self._reporter = Reporter(tell)
         self._running: dict[int, _Here] = {}
+        self._lost: dict[int, asyncio.Task[PartFailed | None]] = {}
+        """What ran parts whose leases were lost."""
         self.watched: dict[int, WatchedPart] = {}
         """All that were here in this run."""
         self.versions = Versions()
@@ -99,17 +101,22 @@ class PartsHere:
         if here is not None and not here.task.done():
             here.lease.renew(until)
 
-    async def lose(self, number: int) -> None:
-        """The lease of a part was lost. Return when its process has ended, which stores nothing any more."""
-        here = self._running.get(number)
+    def lose(self, number: int) -> None:
+        """The lease of a part was lost. Its process stores nothing any more, and is killed. It may take long to die, as
+        one that waits for a disk, so nobody waits for that but the next process of the part."""
+        here = self._running.pop(number, None)
         if here is not None:
             here.ends.set()
             if not here.task.done():
                 here.lease.renew(0.0)
             here.keeper.kill()
-            await asyncio.wait({here.task})
-            self._running.pop(number, None)
+            if not self._dies(number):
+                self._lost[number] = here.task
             self._done.put_nowait(None)
+
+    def _dies(self, number: int) -> bool:
+        lost = self._lost.get(number)
+        return lost is not None and not lost.done()
 
     async def next_end(self) -> tuple[int, PartFailed | None] | None:
         """Wait until a part has no process any more, and gets none. Returns also why it can't go on, if it can't. None
@@ -157,8 +164,13 @@ class PartsHere:
 
     async def prepare(self, number: int, /) -> Begin | None:
         here = self._running[number]
-        while self._until(number) <= boottime():
-            # The lease has ended, and the part is about to be lost. Its directory may be on another machine by now.
+        if self._dies(number):
+            self._tell(
+                f"part {number} waits until its process from before has died: it was killed, and hangs in the system."
+            )
+        while self._until(number) <= boottime() or self._dies(number):
+            # The lease has ended, and the part is about to be lost: its directory may be on another machine by now. Or
+            # the lease was lost before, and the process that had it then has not died yet.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_S):
                     await here.ends.wait()
