@@ -70,7 +70,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "daemon": "serve.daemon",
         "start": "serve.crawls",
         "token": "serve.token",
-        "cluster": "cluster.command",
+        "cluster": "operate.cluster",
     },
     "Other commands": {
         "compare": "compare.command",

@@ -1,5 +1,4 @@
-"""What an operator does to a crawl, whether it runs or not: status, pause, resume, stop, add, forget, retire, unretire,
-budget, top.
+"""What an operator does to a crawl, whether it runs or not.
 
-Each command makes a request, asks the crawl (`crawler.operate.reach`) and prints the reply.
+Most commands make a request, ask the crawl (`crawler.operate.reach`) and print the reply.
 """
