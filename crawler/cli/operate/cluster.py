@@ -14,13 +14,11 @@ from crawler.cli.options import settings_option
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.going_on import prefix_option
 from crawler.disk.layout import read_layout
-from crawler.operate.cluster import adopting
+from crawler.operate.cluster import changing
 from crawler.operate.cluster.forms import ClusterMade, ClusterStatus, ClusterStopping, PartOnMachine
-from crawler.operate.cluster.making import make_cluster
+from crawler.operate.cluster.making import make_cluster, register_crawl
 from crawler.operate.cluster.reaching import settings_of_machine
-from crawler.operate.cluster.registering import register_crawl
 from crawler.operate.cluster.status import read_status
-from crawler.operate.cluster.stopping import stop_cluster
 from crawler.status import name_parts, number_of, row_lines
 from crawler.wiring.configuration import load
 
@@ -182,7 +180,7 @@ def stop(directory: Path | None, url: str | None, settings: tuple[str, ...], now
     DIR is the directory of any machine of the crawl; instead, --url names the server. `onceover stop DIR` stops one
     machine alone.
     """
-    stopping = asyncio.run(stop_cluster(_settings_of_server(directory, url, settings), now=now))
+    stopping = asyncio.run(changing.stop_cluster(_settings_of_server(directory, url, settings), now=now))
     show(stopping, _stopping_text(stopping), as_json=as_json)
 
 
@@ -212,9 +210,9 @@ def adopt(
     """Give up the lost directory of each PART of the crawl. The part begins anew, or goes on from an older copy."""
     loaded = _settings_of_server(directory, url, settings)
     if not yes:
-        texts = asyncio.run(adopting.losses(loaded, parts, directory))
+        texts = asyncio.run(changing.losses(loaded, parts, directory))
         raise click.UsageError("; ".join([*texts, "to do that, repeat the command with --yes"]))
-    adopted = asyncio.run(adopting.adopt(loaded, parts, directory))
+    adopted = asyncio.run(changing.adopt(loaded, parts, directory))
     then = f"Start `onceover crawl --cluster` with --dir {directory} to go on."
     if directory is None:
         then = "A machine that has room makes them: `onceover cluster status` shows when."

@@ -53,7 +53,7 @@ def reload(directory: Path, dry_run: bool, daemon: Daemon | None, as_json: bool)
 def _ask(directory: Path, request: Set | Reload, daemon: Daemon | None, *, as_json: bool) -> None:
     if daemon is None and _is_stopped_machine(directory):
         # A crawl on many machines needs redis, which most crawls do without.
-        from crawler.operate.cluster.changing import change_stopped  # noqa: PLC0415 - see above
+        from crawler.operate.cluster.settings import change_stopped  # noqa: PLC0415 - see above
 
         changed = asyncio.run(change_stopped(directory, request))
     else:

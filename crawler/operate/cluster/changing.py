@@ -1,161 +1,112 @@
-"""Changes the settings of a crawl on many machines that none of them runs: in Redis, where machines find them when they
-start.
+"""Stops a crawl on all machines, and lets a part that is lost be made again, or an older directory of it be taken."""
 
-While it runs, one machine changes them in all parts. But settings that no machine can use, because this version refuses
-what an earlier one took, keep each of them from starting; so they can be changed here, too.
-"""
-
-import asyncio
-import tempfile
-import tomllib
-from collections.abc import Set as AbstractSet
-from contextlib import AbstractAsyncContextManager, suppress
+import secrets
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from config import ConfigError, Loaded, Problem, render_run, settings, value_at
-from config.show.render import public_text
-from crawler.cluster.decoding import why_retired
+from config import Loaded
 from crawler.cluster.machine import MachineDirectory
-from crawler.cluster.values import Cluster, Identity
-from crawler.codes.exit_codes import FAILED, REFUSED
-from crawler.control.replies import Reconfigured, SettingChange
-from crawler.control.requests import Reload, Set
+from crawler.cluster.values import Denied, EndingMark
+from crawler.codes.exit_codes import FAILED
 from crawler.disk.directory import CrawlDirectory
-from crawler.operate.actions.settings import change_settings
-from crawler.operate.cluster.reaching import reached, settings_of_machine
-from crawler.operate.opening import lock_directory
+from crawler.disk.layout import read_layout
+from crawler.engine import Ending
+from crawler.operate.cluster.forms import ClusterAdopted, ClusterStatus, ClusterStopping, PartOnMachine
+from crawler.operate.cluster.reaching import reached
+from crawler.operate.cluster.status import read_status
+from crawler.operate.opening import stored_configuration
 from crawler.operate.refused import Refused
-from crawler.operate.settings.changing import DOES_NOT_RUN, Prepared, Read, StoredSettings, reader_of_settings
-from crawler.operate.settings.start import Start
-from crawler.wiring.configuration import load
+from crawler.wiring.backends import frontier_backend
 
 
-async def change_stopped(path: Path, request: Set | Reload) -> Reconfigured:
-    """Change the settings of the crawl that the machine of a directory belongs to. Raises `ConfigError`,
-    `DirectoryRefused` and `Refused`."""
-    with lock_directory(path, to_change=True):
-        directory = CrawlDirectory(path)
-        async with reached(settings_of_machine(path)) as there:
-            cluster: Cluster = await there.register.read()
-            home = MachineDirectory(directory)
-            _check(path, home, cluster)
-            _check_file(directory, home, cluster.identity, request)
-            if isinstance(request, Set):
-                home.learn(cluster)
-            stored = _RegisteredSettings(directory, request, register=there.register, home=home, cluster=cluster)
-            return await change_settings(stored, directory, request, is_running=False)
+async def losses(loaded: Loaded, parts: Sequence[int], directory: Path | None) -> list[str]:
+    """What adopting these parts loses, for people. Raises `Refused` if they can't be adopted, `DirectoryRefused` and
+    `ConfigError`."""
+    status = await read_status(loaded)
+    for part in parts:
+        if part >= len(status.parts):
+            raise Refused(f"expected parts 0 to {len(status.parts) - 1}, found {part}")
+        if (holder := status.parts[part].holder) is not None:
+            raise Refused(f"{holder} holds part {part}: a part that somebody runs is not lost", FAILED)
+    if directory is None:
+        return [_loss(status, status.parts[part]) for part in parts]
+    with CrawlDirectory(directory, to="change") as locked:
+        machine = MachineDirectory(locked)
+        return [_loss_of_older(status.parts[part], machine.check_adoption(part)) for part in parts]
 
 
-def _check(path: Path, home: MachineDirectory, cluster: Cluster) -> None:
-    here, known = home.identity(), cluster.identity
-    if (here.crawl, here.generation) != (known.crawl, known.generation):
-        raise Refused(
-            f"nothing was changed: {path} belongs to another crawl than Redis has, or to another generation of it: "
-            f"expected crawl {known.crawl} (generation {known.generation}), found {here.crawl} ({here.generation})",
-            REFUSED,
+def _loss(status: ClusterStatus, part: PartOnMachine) -> str:
+    if part.state == "unmade":
+        return (
+            f"part {part.part} is made with an empty directory. That loses nothing if it was never made; if some "
+            "machine has a directory of it, that can't be used any more"
         )
-    if cluster.retired is not None:
-        raise Refused(f"nothing was changed: {why_retired(cluster.retired)}", REFUSED)
-    leases = [cluster.coordinator, *(part.lease for part in cluster.parts)]
-    if holders := sorted({lease.holder for lease in leases if lease is not None}):
-        raise Refused(
-            f"nothing was changed: a crawl that runs changes its settings in all parts together, but this machine does "
-            f"not run. These do, or did a moment ago: {', '.join(holders)}. Use the same command there, or after "
-            "`onceover cluster stop`",
-            FAILED,
-        )
+    has_it = [machine.host for machine in status.machines if part.part in machine.parts]
+    where = f" (on {', '.join(has_it)})" if has_it else ""
+    last = "" if part.last_holder is None else f", last by {part.last_holder}"
+    return (
+        f"part {part.part} was opened in epoch {part.epoch}{last}, and begins again with an empty directory. Its "
+        "frontier and its visited set are lost: what it had fetched is fetched again, and URLs to which only pages of "
+        "other parts link are lost until these pages are fetched again. So the crawl does not end as complete. Its "
+        f"records and archives are missing, unless its directory{where} turns up: that can't be opened any more, only "
+        "read"
+    )
 
 
-def _check_file(directory: CrawlDirectory, home: MachineDirectory, known: Identity, request: Set | Reload) -> None:
-    """Raise `Refused` if what somebody has written into the file would be lost."""
-    file, here = directory.configuration, home.identity()
-    differs = here.configuration != known.configuration
-    is_older = here.configuration_version < known.configuration_version
-    if is_older and (isinstance(request, Reload) or (home.has_edits and differs)):
-        raise Refused(
-            f"nothing was changed: Redis has newer settings than {file} was made from. Keep your changes elsewhere: "
-            "when this machine starts, it writes the newer settings there, which you can change then",
-            FAILED,
-        )
-    is_same = here.configuration_version == known.configuration_version
-    if isinstance(request, Set) and is_same and differs:
-        raise Refused(
-            f"nothing was changed: {file} has other settings than Redis, which would be lost: `onceover reload "
-            f"{directory.path}` puts them into Redis",
-            FAILED,
-        )
+def _loss_of_older(part: PartOnMachine, epoch: int) -> str:
+    found = (
+        f"its epoch is {epoch}, and the part is in epoch {part.epoch}"
+        if epoch
+        else "it does not say when it was opened"
+    )
+    return (
+        f"part {part.part} goes on from the directory that is here: {found}. What the part has done since is lost: "
+        "pages are fetched again, and links that other parts have sent since are missing, so the crawl does not end as "
+        "complete. No other directory of it can be opened any more"
+    )
 
 
-class _RegisteredSettings:
-    """A `CrawlSettings`."""
-
-    start: Start | None = Start()
-
-    def __init__(
-        self,
-        directory: CrawlDirectory,
-        request: Set | Reload,
-        *,
-        register: Any,
-        home: MachineDirectory,
-        cluster: Cluster,
-    ) -> None:
-        self.turn: AbstractAsyncContextManager[None] = asyncio.Lock()
-        self._directory = directory
-        self._request = request
-        self._register = register
-        self._home = home
-        self._identity = cluster.identity
-
-    async def prepare(self, read: Read) -> Prepared:
-        refused: list[Problem] = []
-        try:
-            recorded = _load(self._identity.configuration)
-        except ConfigError as error:
-            refused += error.problems
-            recorded = self._mended({each.key for each in refused}, read)
-        prepared = await StoredSettings(recorded, self._directory).prepare(read)
-        changes = [*(_mending(each, prepared.plan.recorded) for each in refused), *prepared.plan.changes]
-        return Prepared(plan=msgspec.structs.replace(prepared.plan, changes=changes))
-
-    def _mended(self, refused: AbstractSet[str | None], read: Read) -> Loaded:
-        """The settings so far, with what the request says instead of those that are refused. With what a file says, it
-        is not known which others it changes."""
-        if isinstance(self._request, Set):
-            given = [each for each in self._request.settings if each.partition("=")[0].strip() in refused]
-            read = reader_of_settings(self._directory, given)
-        directory = tomllib.loads(self._identity.configuration).get("crawl", {}).get("directory", "")
-        options: dict[str, tuple[str, object]] = {"crawl.directory": ("Redis", directory)}
-        mended = read(load(None, options=options, environ={}, require_seeds=False))
-        return msgspec.structs.replace(mended, config=mended.lasting, lasting_limits=None)
-
-    async def commit(self, prepared: Prepared) -> int:
-        text = render_run(prepared.plan.recorded.lasting)
-        # Redis may have forgotten the last settings. Those of this machine would take the place of older ones.
-        there, here = (each.configuration_version for each in (self._identity, self._home.identity()))
-        if not await self._register.replace_configuration(text, max(there, here) + 1, over=there):
-            raise Refused("nothing was changed: others have just changed the settings; repeat the command", FAILED)
-        with suppress(OSError):  # Redis has them; this machine learns them when it starts
-            self._home.learn(await self._register.read())
-        return 0
+async def adopt(loaded: Loaded, parts: Sequence[int], directory: Path | None) -> ClusterAdopted:
+    """Adopt the parts: make them anew where a machine has room, or go on from the directories that a machine has.
+    Raises as `losses` does."""
+    await losses(loaded, parts, directory)
+    async with reached(loaded) as there:
+        if directory is None:
+            for part in parts:
+                _check(part, await there.register.adopt(part, is_made=False))
+            return ClusterAdopted(parts=list(parts))
+        with CrawlDirectory(directory, to="change") as locked:
+            machine = MachineDirectory(locked)
+            for part in parts:
+                adopted = await there.register.adopt(part, is_made=True)
+                _check(part, adopted)
+                _set_lineage(directory, part, adopted.lineage)
+                machine.adopt(part, epoch=adopted.epoch, lineage=adopted.lineage)
+    return ClusterAdopted(parts=list(parts), directory=str(directory))
 
 
-def _load(text: str) -> Loaded:
-    """The settings that the register has. Raises `ConfigError` for what can't be used here."""
-    with tempfile.NamedTemporaryFile(suffix=".toml") as file:
-        file.write(text.encode())
-        file.flush()
-        return load(file.name, environ={}, require_seeds=False)
+def _set_lineage(directory: Path, part: int, lineage: int) -> None:
+    """Let the state that is adopted give numbers that it has not given since. Done first: if the rest is interrupted,
+    the state is refused until it is adopted again."""
+    change = frontier_backend(stored_configuration(directory).config).upkeep.set_lineage
+    layout = read_layout(directory)
+    if change is not None and layout is not None:
+        change(CrawlDirectory(layout.directories(directory)[part]).frontier, lineage)
 
 
-def _mending(problem: Problem, new: Loaded) -> SettingChange:
-    """What takes the place of a value that is refused."""
-    key = problem.key or "the configuration"
-    setting = settings().get(key)
-    now = "mended" if setting is None else public_text(setting, value_at(new.config, key))
-    return SettingChange(
-        key=key, was="refused", now=now, text=f"{key} is {now}; it was refused", holds="restart", reason=DOES_NOT_RUN
+def _check(part: int, answer: object) -> None:
+    if isinstance(answer, Denied):
+        raise Refused(f"part {part}: {answer.why}", FAILED)
+
+
+async def stop_cluster(loaded: Loaded, *, now: bool) -> ClusterStopping:
+    """Let all machines finish what is in flight, or drop it, and end. Each obeys as soon as it reads the register.
+    Raises `ConfigError` and `Refused`."""
+    async with reached(loaded, also_full=True) as found:
+        cluster = await found.register.read()
+        await found.register.end(EndingMark(mark=secrets.token_hex(8), ending=Ending.SIGNAL, now=now))
+    held = [state for state in cluster.parts if state.lease is not None]
+    return ClusterStopping(
+        machines=sorted({state.lease.holder for state in held if state.lease is not None}),
+        parts=[state.number for state in held],
     )
