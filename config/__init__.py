@@ -24,8 +24,8 @@ The name of a setting has its unit (`timeout_s`). Sizes and durations may also b
 value is None.
 
 The room `show` writes a configuration out, and changes values in a written one. `problems` has the errors, `settings`
-the schema as values, `units` and `toml` the texts of values, `presets` the presets; `contact` says whether site owners
-can reach the person who crawls.
+the schema as values, `units` and `toml` the texts of values; `contact` says whether site owners can reach the person
+who crawls.
 
 Only the command line, the library and the wiring import this package; each component gets plain values. Of the rest of
 the project, the package knows the descriptors of visited sets and frontiers. It imports that of a set, and with it
@@ -36,13 +36,11 @@ so call `Loaded.refuse` to make an error with the right place.
 
 from config.backends import Backend, Backends
 from config.contact import has_contact, owned_by_others
-from config.loading.backend_names import named_backends
-from config.loading.blocks import with_overrides
+from config.loading.blocks import named_backends, with_overrides
+from config.loading.files import preset_text, presets
 from config.loading.loader import Loaded, load, setting_values
-from config.loading.parsing import parse_toml
 from config.loading.seeds import Seed, read_seeds
 from config.loading.tables import values_of
-from config.presets import preset_text, presets
 from config.problems import ConfigError, Problem, ServerAway, ServerUnusable
 from config.schema import Config
 from config.schema.compare import COMPARE_BACKENDS, CompareSet, CompareWork
@@ -53,7 +51,7 @@ from config.settings import Setting, settings, settings_of, value_at, with_value
 from config.show.changes import Change, changes, differences, non_defaults
 from config.show.json_schema import json_schema
 from config.show.render import render_run, render_show, render_toml
-from config.toml import toml_value
+from config.toml import parse_toml, toml_value
 
 __all__ = [
     "COMPARE_BACKENDS",

@@ -4,7 +4,7 @@ A kind of block is a field of the schema that holds a tuple of structs. A field 
 field of a section gives `[[compare.set]]`. Only files have blocks. Those of a file follow those of its preset.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -20,6 +20,7 @@ from config.settings import (
     sections,
     settings,
     settings_of,
+    value_at,
     with_values,
 )
 
@@ -88,3 +89,20 @@ def _kind(key: str, struct: type) -> BlockKind:
         overrides=overrides,
         settings={setting.name: setting for setting in own} | others,
     )
+
+
+def named_backends(config: Config) -> Iterator[tuple[str, str]]:
+    """The kind and the name or path of each backend that a configuration names, plug-ins included."""
+    for setting in settings().values():
+        yield from _named(setting, setting.value_in(config))
+    for kind in block_kinds().values():
+        for block in value_at(config, kind.key):
+            for setting in kind.own:
+                yield from _named(setting, getattr(block, setting.name))
+
+
+def _named(setting: Setting, value: object) -> Iterable[tuple[str, str]]:
+    if setting.backends is None or not setting.names_backends or value is None:
+        return []
+    names = value if isinstance(value, tuple) else (value,)
+    return [(setting.backends, str(name)) for name in names]

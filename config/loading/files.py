@@ -1,12 +1,12 @@
 """Reads the sources of a configuration in order: presets, the file, the environment, and `--set`."""
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from config.loading.sources import Entry, Source, environment_source, override_source, toml_source
 from config.loading.suggest import did_you_mean
-from config.presets import preset_text, presets
 from config.problems import Problem
 from config.toml import toml_value
 
@@ -87,3 +87,16 @@ def _preset_source(entry: Entry) -> Source:
     hint = did_you_mean(str(name), presets())
     message = f"expected the name of a preset, one of {', '.join(presets())}, found {toml_value(name)}"
     return Source(problems=[Problem(f"{message}; {hint}" if hint else message, where=entry.origin, key=entry.key)])
+
+
+def presets() -> list[str]:
+    """Names of the presets, sorted."""
+    names = (file.name for file in files("config").iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+
+
+def preset_text(name: str) -> str:
+    """The TOML of a preset, with comments. Raises `KeyError` for an unknown name."""
+    if name not in presets():
+        raise KeyError(name)
+    return files("config").joinpath(f"{name}.toml").read_text(encoding="utf-8")

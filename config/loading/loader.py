@@ -12,11 +12,10 @@ from config.backends import Backends, OwnBackends
 from config.loading.blocks import block_key, block_kinds, with_overrides
 from config.loading.checks import DEFAULT, check_seeds, cross_check
 from config.loading.files import read_sources
-from config.loading.options import check_options
 from config.loading.seeds import Seed, read_seed_file
 from config.loading.sources import Block, Entry, Source, option_source
 from config.loading.tables import program_source
-from config.loading.values import checked_value
+from config.loading.values import check_options, checked_value
 from config.problems import ConfigError, Problem
 from config.schema import Config
 from config.schema.crawl import Limits

@@ -8,10 +8,10 @@ import msgspec
 
 from config.loading.blocks import BlockKind, block_key, block_kinds
 from config.loading.lines import Lines
-from config.loading.parsing import parse_toml
 from config.loading.suggest import did_you_mean, unknown_in_block, unknown_key
 from config.problems import Problem
 from config.settings import Setting, sections, settings
+from config.toml import parse_toml
 
 PREFIX = "ONCEOVER_"
 

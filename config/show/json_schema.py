@@ -5,8 +5,8 @@ from typing import Any
 
 from config.backends import Backends, OwnBackends
 from config.loading.blocks import BlockKind, block_kinds
-from config.loading.options import options_of
-from config.presets import presets
+from config.loading.files import presets
+from config.loading.values import options_of
 from config.settings import Setting, section_meaning, sections, settings
 
 _QUANTITY = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from config.backends import OwnBackends
 from config.loading.blocks import BlockKind, block_kinds
-from config.loading.options import options_of
+from config.loading.values import options_of
 from config.settings import Setting, section_meaning, sections, settings
 from config.show.render import value_text
 from visited.backends import BACKENDS, REMOTE

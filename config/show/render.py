@@ -10,7 +10,7 @@ from config.loading.blocks import BlockKind, block_key, block_kinds
 from config.loading.checks import DEFAULT
 from config.loading.files import RUN_END, RUN_HEAD
 from config.loading.loader import Loaded
-from config.loading.options import options_of
+from config.loading.values import options_of
 from config.schema import Config
 from config.settings import Setting, section_meaning, sections, settings, value_at
 from config.toml import toml_value

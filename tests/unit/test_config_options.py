@@ -10,7 +10,7 @@ import pytest
 
 from config import COMPARE_BACKENDS, load, render_show, render_toml, settings, settings_of
 from config.backends import OwnBackends
-from config.loading.options import options_of
+from config.loading.values import options_of
 from crawler.wiring.comparing.competitors import competitors
 from tests.e2e.crawling import USAGE, assert_told
 from tests.e2e.operating import command_here

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.loading.lines import Lines
-from config.loading.parsing import MAX_PARTS, parse_toml
-from config.toml import toml_value
+from config.toml import MAX_PARTS, parse_toml, toml_value
 
 texts = st.text(st.characters(codec="utf-8"))
 scalars = st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | texts
