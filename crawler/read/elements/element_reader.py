@@ -91,10 +91,7 @@ class ElementReader(Generic[Node]):
         # Where containers of SVG are nested, each is looked through for the <svg> around each element.
         self._container_budget = 2 * len(document.html) + 20_000
         self._robots_names = document.robots_names
-        options = document.options
-        self._scripts = options.scripts
-        self._forms = options.forms
-        self._previews = options.preview_images
+        self._options = document.options
         self._has_svg = has_svg
 
     @property
@@ -231,7 +228,7 @@ class ElementReader(Generic[Node]):
             return
         src = attributes.get("src")
         self.add(src, LinkKind.EMBED)
-        if self._scripts and not src:
+        if self._options.scripts and not src:
             media_type = (attributes.get("type") or "").strip(WHITE_SPACE).lower()
             for url in script_urls(self._text(node), media_type):
                 self.add(url, LinkKind.SPECULATIVE)
@@ -251,7 +248,7 @@ class ElementReader(Generic[Node]):
     def input(self, attributes: Attributes, node: Node) -> None:
         if (attributes.get("type") or "").lower() == "image":
             self.add(attributes.get("src"), LinkKind.EMBED)
-        if self._forms:
+        if self._options.forms:
             self.add(attributes.get("formaction"), LinkKind.FORM)
 
     def link(self, attributes: Attributes, node: Node) -> None:
@@ -285,13 +282,10 @@ class ElementReader(Generic[Node]):
                 self.add(url, LinkKind.REFRESH)
             elif equivalent == "content-language":
                 self.meta.setdefault("content-language", content.strip(WHITE_SPACE)[:MAX_TEXT_CHARACTERS])
-        name = attributes.get("name") or attributes.get("property")
-        if not name:
-            return
-        name = name.strip(WHITE_SPACE).lower()
-        if self._previews and name in PREVIEW_IMAGES:
-            self.add(content, LinkKind.EMBED)
+        name = (attributes.get("name") or attributes.get("property") or "").strip(WHITE_SPACE).lower()
         if name in self._robots_names:
             self.robots.update(robots_words(content))
         elif name in KEPT_META and name not in self.meta and (value := collapse_space(content, MAX_TEXT_CHARACTERS)):
             self.meta[name] = value
+        elif self._options.preview_images and name in PREVIEW_IMAGES:
+            self.add(content, LinkKind.EMBED)

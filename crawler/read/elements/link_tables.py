@@ -93,4 +93,4 @@ KEPT_META: Final = frozenset(
 def kinds_of_rel(rel: str) -> tuple[LinkKind | None, ...]:
     found = [KIND_OF_REL[token] for token in rel.lower().split() if token in KIND_OF_REL]
     # Of `dns-prefetch stylesheet`, browsers load the style sheet.
-    return tuple(kind for kind in found if kind is not None) or (None if found else LinkKind.ALTERNATE,)
+    return tuple(filter(None, found)) or (None if found else LinkKind.ALTERNATE,)

@@ -18,6 +18,7 @@ from crawler.read.encoding.labels import CODE_PAGES, SINGLE_BYTE, encoding_of_la
 Source = Literal["bom", "http", "meta", "xml", "css", "detected", "default"]
 
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
+_MARKS: Final = tuple(mark for mark, _ in _BOMS)
 
 _ASCII_COMPATIBLE: Final = SINGLE_BYTE | frozenset({"gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr"})
 
@@ -39,9 +40,9 @@ def encoding_of(
 ) -> Encoding:
     """The encoding of a body. `is_xml`: XML that is not a page. `is_json`: JSON, which is UTF-8 (RFC 8259). `is_xhtml`:
     a page in XML, where a <meta> counts only if the page can't be UTF-8."""
-    for mark, name in _BOMS:
-        if body.startswith(mark):
-            return Encoding(name, "bom", len(mark))
+    if body.startswith(_MARKS):
+        mark, name = next(each for each in _BOMS if body.startswith(each[0]))
+        return Encoding(name, "bom", len(mark))
     if http_charset and (in_header := encoding_of_label(http_charset)):
         return Encoding(in_header, "http")
     if (is_xml or is_xhtml) and (in_xml := find_xml_encoding(body)):

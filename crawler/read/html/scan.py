@@ -26,6 +26,8 @@ except ImportError:
 else:
     IS_COMPILED = getattr(compiled, "VERSION", 0) == 19  # False if it was compiled from older code
 
+_KINDS: Final = LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS
+"""Of the links that the scan makes."""
 _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
     rel: kind for rel, kind in KIND_OF_REL.items() if kind is not LinkKind.CANONICAL
 }
@@ -39,23 +41,20 @@ def scan(document: Document, /) -> ElementReader[str] | None:
     options = document.options
     if options.data_links or (options.amp_images and b"amp-img" in document.html.lower()):
         return None
-    meta_names = document.robots_names | KEPT_META
-    if options.preview_images:
-        meta_names |= PREVIEW_IMAGES
-    kinds = LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS
-    found = compiled.scan(document.html, html5, Link, *kinds, _PLAIN_RELS, meta_names, options.scripts)
+    readers, meta_names = _wanted(options, document.robots_names)
+    found = compiled.scan(document.html, html5, Link, *_KINDS, _PLAIN_RELS, meta_names, options.scripts)
     if found is None:
         return None
     links, elements, paragraphs, styles = found
     reader: ElementReader[str] = ElementReader(document, text_of=str, tags_around=lambda _: (), has_svg=False)
-    readers = _readers(options)
     added = 0
     for before, tag, attributes, text in elements:
-        reader.links.extend(links[added:before])
-        added = before
+        if added < before:
+            reader.links += links[added:before]
+            added = before
         if read_element := readers.get(tag):
             read_element(reader, attributes, text)
-    reader.links.extend(links[added:])
+    reader.links += links[added:]
     del reader.links[MAX_LINKS:]
     for style in styles:
         reader.inline_style(style)
@@ -65,6 +64,8 @@ def scan(document: Document, /) -> ElementReader[str] | None:
 
 
 @lru_cache(maxsize=8)
-def _readers(options: Options) -> dict[str, ReadElement]:
+def _wanted(options: Options, robots_names: frozenset[str]) -> tuple[dict[str, ReadElement], frozenset[str]]:
+    """Which elements are read, and which names of <meta>."""
     # These occur in SVG only; otherwise the scan has given up.
-    return readers_by_tag(options) | dict.fromkeys(("feimage", "image", "use"), ElementReader.svg_reference)
+    readers = readers_by_tag(options) | dict.fromkeys(("feimage", "image", "use"), ElementReader.svg_reference)
+    return readers, robots_names | KEPT_META | (PREVIEW_IMAGES if options.preview_images else set())
