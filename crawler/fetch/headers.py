@@ -47,20 +47,7 @@ def default_headers(user_agent: str, headers: Mapping[str, str]) -> dict[str, st
 
 def request_headers(defaults: Mapping[str, str], request: Request) -> dict[str, str]:
     """All headers of a request. The defaults win over those that the request adds, except for Accept."""
-    headers = {**defaults, **_headers_by_fields(request)}
-    if not request.headers:
-        return headers
-    known = {name.lower(): name for name in headers}
-    for name, value in request.headers:
-        if name.lower() == "accept":
-            headers[known.get("accept", name)] = value
-        elif name.lower() not in known:
-            headers[name] = value
-    return headers
-
-
-def _headers_by_fields(request: Request) -> dict[str, str]:
-    headers: dict[str, str] = {}
+    headers = {**defaults}
     # RFC 9110, section 10.1.3: do not send the URL of a page read over TLS in clear text.
     if request.referer and not (request.referer.startswith("https:") and request.url.startswith("http:")):
         headers["Referer"] = request.referer
@@ -70,6 +57,13 @@ def _headers_by_fields(request: Request) -> dict[str, str]:
         headers["If-Modified-Since"] = last_modified
     if request.is_check and request.method == "GET":
         headers["Range"] = "bytes=0-0"
+    if request.headers:
+        known = {name.lower(): name for name in headers}
+        for name, value in request.headers:
+            if name.lower() == "accept":
+                headers[known.get("accept", name)] = value
+            elif name.lower() not in known:
+                headers[name] = value
     return headers
 
 

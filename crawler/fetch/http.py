@@ -115,10 +115,11 @@ class HttpFetcher:
             fetched = self._make_failure(error, sent, response, raw, truncated)
             return fetched
         finally:
-            if response is not None and not response.closed:
+            if response is not None:
                 response.close()
-            holder = fetched.response if isinstance(fetched, Failure) else fetched
-            claim.release(holder if isinstance(holder, WithBody) else None)
+            if claim.size_bytes:  # few bodies are that long
+                holder = fetched.response if isinstance(fetched, Failure) else fetched
+                claim.release(holder if isinstance(holder, WithBody) else None)
 
     def _make_failure(
         self,

@@ -4,7 +4,6 @@ import asyncio
 import re
 from contextlib import nullcontext
 from functools import partial
-from http import HTTPStatus
 from io import BytesIO
 from time import monotonic
 from typing import Any, Final
@@ -243,7 +242,7 @@ def _truncation(
         if broken is None:
             return {"truncated": truncated, "message": _CUT.get(truncated)}
         return {"truncated": truncated, "cut_by": broken.kind, "message": broken.message}
-    if response.status == HTTPStatus.PARTIAL_CONTENT and not _is_whole(response):
+    if response.status == 206 and not _is_whole(response):
         return {"truncated": "partial", "message": "the server sent a part of the document, which nobody asked for"}
     if decoded.truncated:
         is_long = max(len(decoded.raw), len(decoded.body)) >= limits.max_body_bytes

@@ -162,7 +162,9 @@ def read_plain_head(received: bytes, /) -> PlainHead | None:
     if found is None:
         return None
     minor, status, reason, fields = found.groups()
-    lines = [(name, value.rstrip(b" \t")) for name, value in _LINE.findall(fields)]
+    lines = _LINE.findall(fields)
+    if b" \r" in fields or b"\t\r" in fields:
+        lines = [(name, value.rstrip(b" \t")) for name, value in lines]
     named = first_by_name(lines)
     has_body = status not in _WITHOUT_BODY
     is_chunked = b"transfer-encoding" in named

@@ -122,11 +122,6 @@ class Response:
         self.peer = None if through_proxy else handler.peer
         content.on_eof(self._release)
 
-    @property
-    def closed(self) -> bool:
-        """Whether it has no connection any more."""
-        return self._connection is None
-
     def close(self) -> None:
         """Close the connection, unless it is back in the pool."""
         connection, self._connection = self._connection, None
