@@ -16,7 +16,7 @@ from typing import Annotated, Final, Protocol
 import msgspec
 from msgspec import Meta
 
-from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect, WithBody
+from crawler.page import REFUSALS, Failure, Fetched, NotModified, Page, PageRecord, Redirect, WithBody
 from crawler.page.duplicates import forget_oldest
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
@@ -258,20 +258,21 @@ class WarcSink:
 
 def _was_asked(fetched: Fetched) -> bool:
     """Whether a request was sent, or would have been if there were a server."""
+    match fetched:
+        case Page() | NotModified():
+            return True
+        case Redirect():
+            return fetched.asked
+        case Failure():
+            return fetched.kind not in REFUSALS
+
+
+def _size(fetched: Fetched | None) -> int:
+    if isinstance(fetched, Page):
+        return max(len(fetched.raw_body), len(fetched.body)) + sum([len(each.image) for each in fetched.screenshots])
     if isinstance(fetched, Redirect):
-        return fetched.asked
-    return not isinstance(fetched, Failure) or fetched.kind not in REFUSALS
-
-
-def _size(fetched: Fetched) -> int:
-    answer = fetched.response if isinstance(fetched, Failure) else fetched
-    if not isinstance(answer, WithBody):
-        return 0
-    size = max(len(answer.raw_body), len(answer.body))
-    if isinstance(answer, Page):
-        for each in answer.screenshots:
-            size += len(each.image)
-    return size
+        return max(len(fetched.raw_body), len(fetched.body))
+    return _size(fetched.response) if isinstance(fetched, Failure) else 0
 
 
 def _received(fetched: Fetched) -> int:

@@ -52,10 +52,10 @@ def _as_sent(reason: str) -> bytes:
 
 def _head(lines: list[bytes]) -> bytes:
     """The lines, each of which is made one line, and an empty one."""
-    head = b"\r\n".join(lines)
-    if head.count(b"\n") >= len(lines) or head.count(b"\r") >= len(lines):
-        head = b"\r\n".join([_LINE_BREAKS.sub(b" ", line) for line in lines])
-    return head + b"\r\n\r\n"
+    together = b"".join(lines)
+    if b"\n" in together or b"\r" in together:
+        lines = [_LINE_BREAKS.sub(b" ", line) for line in lines]
+    return b"\r\n".join([*lines, b"\r\n"])
 
 
 def request_target(url: str) -> str:

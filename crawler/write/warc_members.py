@@ -24,10 +24,10 @@ _VARIANT: Final = {f"{digit:x}": "89ab"[digit & 3] for digit in range(16)}
 
 def joined(lines: Sequence[str]) -> str:
     """The lines `name: value` with their ends. A value must not begin a field of its own, so each is made one line."""
-    text = "\r\n".join(lines) + "\r\n" if lines else ""
-    if not text.count("\n") == len(lines) == text.count("\r"):
-        text = "".join([_LINE_BREAKS.sub(" ", line) + "\r\n" for line in lines])
-    return text
+    together = "".join(lines)
+    if "\n" in together or "\r" in together:
+        lines = [_LINE_BREAKS.sub(" ", line) for line in lines]
+    return "\r\n".join([*lines, ""])
 
 
 def encoded(text: str) -> bytes:

@@ -145,7 +145,7 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
             main = _response(fetched, subject, main_urn, common, digest, level=level)
         else:
             main = _identical_payload(fetched, original, main_urn, common, digest, level=level)
-    is_revisit = isinstance(fetched, NotModified) or original is not None
+    is_revisit = digest is None or original is not None
     capture = CaptureFacts(
         url=fetched.url,
         date=date,
