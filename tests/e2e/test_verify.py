@@ -358,16 +358,19 @@ def test_a_damaged_body_to_which_revisits_refer_is_archived_again(tmp_path: Path
     assert verify(crawl)["problems"] == []
 
 
-def test_revisits_whose_bodies_are_gone_are_archived_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("options", "revisits"), [(["--whole"], 100), ([], 0)], ids=["the same body", "not modified"])
+def test_revisits_whose_bodies_are_gone_are_archived_again(tmp_path: Path, options: list[str], revisits: int) -> None:
+    settings = setting(f"output.warc_revisits={revisits}")
     with running(WORLD) as port:
         web = Web(port, WORLD)
-        ended = onceover("crawl", *web.options, *setting(*SETTINGS), "--dir", "crawl", cwd=tmp_path)
+        ended = onceover("crawl", *web.options, *settings, "--dir", "crawl", cwd=tmp_path)
         assert ended.code == COMPLETE, ended.err
         [first] = (tmp_path / "crawl" / "warc").glob("*.warc.gz")
-        assert onceover("recrawl", "crawl", "--whole", cwd=tmp_path).code == COMPLETE
+        assert onceover("recrawl", "crawl", *options, cwd=tmp_path).code == COMPLETE
         assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
         first.unlink()
         first.with_name(f"{first.name}.cdxj").unlink()
+        assert verify(tmp_path / "crawl")["problems"]
         ended = onceover("inspect", "crawl", "fsck", cwd=tmp_path)
         assert ended.code == FAILED
         assert "done in the ledger, and the archive refers to a body that it does not have" in ended.out

@@ -71,7 +71,8 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
     payload: str | None = None
     """The digest of the body as received, where only an earlier record has that body."""
     referred: str | None = None
-    """The moment and URL of that record, in 14 digits, a space and the URL."""
+    """The moment and URL of that record, in 14 digits, a space and the URL. Without `payload`: the server said that
+    the page has not changed, and the moment is not known."""
     is_archived: bool = False
     """Whether the archive must have the page."""
     is_whole: bool = True
@@ -189,6 +190,15 @@ class Facts:
             AND NOT EXISTS (SELECT 1 FROM elsewhere WHERE digest = told.payload AND record = told.referred)
         """
         return self._rows(query, source)
+
+    def without_copy(self) -> Iterator[tuple[int, str]]:
+        """Numbers at which a server said that a page has not changed (304), although the archive has no body of its
+        URL: number and URL."""
+        query = """
+            SELECT number, url FROM told WHERE source = ? AND payload IS NULL AND referred IS NOT NULL
+            AND url NOT IN (SELECT url FROM told WHERE source = ? AND (payload IS NOT NULL OR referred IS NULL))
+        """
+        return self._rows(query, Source.ARCHIVE, Source.ARCHIVE)
 
     def lacks_payloads(self) -> bool:
         """Whether the archive refers to bodies that no record of it has. Call this before `add_elsewhere`."""

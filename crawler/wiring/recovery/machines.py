@@ -23,6 +23,8 @@ class OtherMachines:
         """The output of these lineages is here. None: all of it is. `has_queue` tells from the key of a queue whether
         other machines have its part."""
         self.has_queue = has_queue
+        self.has_nothing = lineages_here is None
+        """Whether all output is here."""
         self._lineages = None if lineages_here is None else set(lineages_here)
         self._elsewhere: dict[int, NumberSet] = {}
         """Numbers whose output is on another machine, by lineage of that output."""

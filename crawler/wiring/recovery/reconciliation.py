@@ -73,7 +73,7 @@ class Reconciliation:
         """Pages that a server sent, so that the archive must have them."""
         self._archived = NumberSet()
         self._bodiless = NumberSet()
-        """Pages that the archive has as revisits of bodies that nobody has."""
+        """Pages that the archive has as revisits of bodies that are gone."""
         self._sitemaps = NumberSet()
         self._depths = Depths()
         """Depths by number, as far as records or archive tell them, for URLs that are fetched again."""
@@ -134,6 +134,8 @@ class Reconciliation:
             yield from self._read_captures(facts)
             unread = [*add_earlier_bodies(facts, self._output.dedupe_against)]  # `inspect verify` tells
             for number, _ in () if unread else facts.dangling(Source.ARCHIVE):
+                self._bodiless.add(number)
+            for number, _ in facts.without_copy() if self._others.has_nothing else ():
                 self._bodiless.add(number)
 
     def _read_captures(self, facts: Facts) -> Iterator[Difference]:

@@ -169,6 +169,9 @@ class Verification:
         nobody = f"{_ARCHIVE} and the earlier crawls do not have" if earlier else _UNNAMED
         for number, url in self._facts.dangling(Source.ARCHIVE):
             yield Problem("archive", url, f"number {number} refers to a body that {nobody}")
+        for number, url in self._facts.without_copy() if self.others.has_nothing else ():
+            message = f"number {number} says that the page has not changed, and {_ARCHIVE} has no body of it"
+            yield Problem("archive", url, message)
         is_moved = any(is_set_aside(path) for each in directories for path in each.iterdir())
         for _, url in self._facts.dangling(Source.EXCHANGES):
             if is_moved:
