@@ -10,7 +10,8 @@ from typing import Final
 import msgspec
 
 from crawler.operate.diff.forms import Diff, Field, Kind
-from crawler.operate.report.forms import ListName, Report
+from crawler.operate.report.forms import Report
+from crawler.operate.report.lists.forms import ListName
 from crawler.serve.asking import Unanswered, check_begun
 from crawler.serve.inspection import run_command
 

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from crawler.operate.report.forms import DeadLinkList
+from crawler.operate.report.lists.forms import DeadLinkList
 from tests.e2e.crawling import COMPLETE, assert_told, onceover, setting
 from tests.nginx import NGINX, serving
 

@@ -23,8 +23,9 @@ from crawler.operate.opening import stored_configuration
 from crawler.operate.reach import reach
 from crawler.operate.refused import Refused
 from crawler.operate.report.counted import Counted
-from crawler.operate.report.forms import Lists, Report, Summary
+from crawler.operate.report.forms import Report, Summary
 from crawler.operate.report.lists.endings import Canonical
+from crawler.operate.report.lists.forms import Lists
 from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import ledger_visits
 from crawler.operate.report.waiting import robots_of, who_waits, with_facts

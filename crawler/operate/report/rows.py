@@ -6,17 +6,17 @@ from typing import TextIO
 
 import msgspec
 
-from crawler.operate.report.forms import (
+from crawler.operate.report.forms import HostRow, Report
+from crawler.operate.report.lists.forms import (
     BrokenAnchor,
     DeadLink,
     Duplicate,
     FetchedRow,
-    HostRow,
-    Orphan,
+    FoundPage,
     RedirectLink,
     RefusedExample,
-    Report,
 )
+from crawler.operate.report.text import unknown
 
 
 class RefusedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,8 @@ _TABLES: Mapping[str, tuple[type[msgspec.Struct], Callable[[Report], Iterable[ms
         BrokenAnchor,
         lambda report: () if report.broken_anchors is None else report.broken_anchors.links,
     ),
-    "orphans": (Orphan, lambda report: () if report.orphans is None else report.orphans.pages),
+    "orphans": (FoundPage, lambda report: () if report.orphans is None else report.orphans.pages),
+    "unlisted": (FoundPage, lambda report: () if report.unlisted is None else report.unlisted.pages),
     "redirects": (RedirectLink, lambda report: () if report.redirects is None else report.redirects.links),
     "duplicates": (Duplicate, lambda report: report.duplicates or ()),
     "refused": (RefusedLine, _refused_lines),
@@ -65,11 +66,7 @@ def write_csv(report: Report, section: str, stream: TextIO) -> None:
 
 def may_have_rows(report: Report, section: str) -> bool:
     """Whether a section has any rows, or would have if the crawl knew more."""
-    anchors, orphans = report.broken_anchors, report.orphans
-    is_unknown = (section == "broken-anchors" and anchors is not None and not anchors.pages) or (
-        section == "orphans" and orphans is not None and orphans.unread > 0
-    )
-    return is_unknown or bool(report.notes) or any(True for _ in _TABLES[section][1](report))
+    return bool(unknown(report, section) or report.notes) or any(True for _ in _TABLES[section][1](report))
 
 
 def in_a_line(value: object) -> object:

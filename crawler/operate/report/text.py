@@ -9,25 +9,21 @@ from typing import Final
 from rich.table import Table
 
 from crawler.course.text import left_text
-from crawler.operate.report.forms import (
+from crawler.operate.report.forms import HostRow, HostTable, Report, Summary
+from crawler.operate.report.lists.forms import (
     BrokenAnchor,
     DeadLink,
     DeadLinkList,
     FetchedRow,
-    HostRow,
-    HostTable,
+    FoundPage,
     Lists,
-    Orphan,
-    OrphanList,
     RedirectLink,
     RedirectList,
     RefusedRow,
-    Report,
-    Summary,
 )
 from crawler.status import duration, number_of, read_in_part_text, row_lines, size
 
-NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
+_WITHOUT_LINKS: Final = "fetched without output.link_details: set it, and crawl anew."
 _JOINERS: Final = "\u00ad\u200c\u200d"
 """Soft hyphens and joiners, which words of some languages have, and emoji."""
 _SAME: Final = {"body": "same body as", "canonical": "canonical URL is", "text": "almost the same text as"}
@@ -133,14 +129,16 @@ def list_lines(report: Lists) -> Iterator[str]:
         yield from map("  {}".format, _only_first(report.dead_links))
         yield from _more_lines(report, "dead-links", " links")
     if report.broken_anchors is not None:
-        yield from titled("broken anchors", _broken_anchors(report.broken_anchors.links))
-        if not report.broken_anchors.pages:
-            yield f"  {NO_ANCHORS}"
+        yield from titled(
+            "broken anchors", unknown(report, "broken-anchors") or _broken_anchors(report.broken_anchors.links)
+        )
         yield from _more_lines(report, "broken-anchors", " links")
     if report.orphans is not None:
-        unknown = unknown_orphans(report.orphans)
-        yield from titled("orphans", [unknown] if unknown else map(_orphan_line, report.orphans.pages))
+        yield from titled("orphans", unknown(report, "orphans") or map(_found_line, report.orphans.pages))
         yield from _more_lines(report, "orphans")
+    if report.unlisted is not None:
+        yield from titled("unlisted pages", unknown(report, "unlisted") or map(_found_line, report.unlisted.pages))
+        yield from _more_lines(report, "unlisted")
     if report.redirects is not None:
         yield from titled("redirects", _redirects(report.redirects.links))
         yield from map("  {}".format, _only_first(report.redirects))
@@ -160,10 +158,8 @@ def unknown_lines(report: Lists) -> Iterator[str]:
     """What the crawl does not know about its lists, for forms that have the rows alone."""
     if report.dead_links is not None:
         yield from _only_first(report.dead_links)
-    if report.broken_anchors is not None and not report.broken_anchors.pages:
-        yield NO_ANCHORS
-    if report.orphans is not None and (unknown := unknown_orphans(report.orphans)):
-        yield unknown
+    for name in ("broken-anchors", "orphans", "unlisted"):
+        yield from unknown(report, name)
     if report.redirects is not None:
         yield from _only_first(report.redirects)
 
@@ -211,17 +207,23 @@ def _broken_anchors(links: Iterable[BrokenAnchor]) -> Iterator[str]:
         yield f"    {link.url}{anchor}"
 
 
-def unknown_orphans(found: OrphanList) -> str | None:
-    """Why nobody knows which pages are orphans; None if that is known."""
-    if not found.unread:
-        return None
-    pages = number_of(found.unread, "page was", "pages were")
-    return (
-        f"This needs the links of all pages, but {pages} fetched without output.link_details: set it, and crawl anew."
-    )
+def unknown(report: Lists, name: str) -> list[str]:
+    """Why nobody knows the rows of a list; nothing if that is known."""
+    anchors, orphans, unlisted = report.broken_anchors, report.orphans, report.unlisted
+    if name == "broken-anchors" and anchors is not None and not anchors.pages:
+        return ["No page tells its anchors, because the crawl ran without output.check_fragments."]
+    if name == "orphans" and orphans is not None and orphans.unread:
+        pages = number_of(orphans.unread, "page was", "pages were")
+        return [f"This needs the links of all pages, but {pages} {_WITHOUT_LINKS}"]
+    if name == "unlisted" and unlisted is not None and unlisted.unread:
+        sitemaps = number_of(unlisted.unread, "sitemap was", "sitemaps were")
+        return [f"This needs what all sitemaps name, but {sitemaps} {_WITHOUT_LINKS}"]
+    if name == "unlisted" and unlisted is not None and not unlisted.sitemaps:
+        return ["The crawl has read no sitemap that names a page."]
+    return []
 
 
-def _orphan_line(row: Orphan) -> str:
+def _found_line(row: FoundPage) -> str:
     return f"{row.url}  {row.kind}" + ("" if row.via is None else f" in {row.via}")
 
 

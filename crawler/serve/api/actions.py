@@ -19,7 +19,8 @@ from crawler.disk.directory import DirectoryRefused
 from crawler.disk.durable_file import replace_file, sync_directory
 from crawler.disk.layout import part_directory
 from crawler.operate.diff.forms import Diff
-from crawler.operate.report.forms import ListName, Report
+from crawler.operate.report.forms import Report
+from crawler.operate.report.lists.forms import ListName
 from crawler.serve.api.events.hub import Events
 from crawler.serve.api.forms import (
     ChangeForm,

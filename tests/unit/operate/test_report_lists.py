@@ -13,8 +13,9 @@ from crawler.disk.layout import part_directory
 from crawler.disk.pruned import Counted as PrunedCount
 from crawler.disk.pruned import Pruned, PrunedFile, write_pruned
 from crawler.operate.report.counted import Counted
-from crawler.operate.report.forms import DeadLink, Report
+from crawler.operate.report.forms import Report
 from crawler.operate.report.html.lists import sections
+from crawler.operate.report.lists.forms import DeadLink
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.making import MOST, SECTIONS, make_lists
 from crawler.operate.report.lists.most import Most

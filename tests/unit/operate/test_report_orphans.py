@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from crawler.operate.report.forms import Lists, OrphanList
+from crawler.operate.report.lists.forms import Lists, OrphanList
 from crawler.operate.report.lists.making import make_lists
 from crawler.operate.report.text import list_lines
 from crawler.write.records import record_files

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from crawler.operate.report.forms import DeadLink, FetchedRow, HostRow, Lists, RedirectLink, RefusedRow
+from crawler.operate.report.forms import HostRow
 from crawler.operate.report.html.tables import Cell, number, table, text, url
-from crawler.operate.report.text import NO_ANCHORS, robots_text, unknown_orphans
+from crawler.operate.report.lists.forms import DeadLink, FetchedRow, FoundPage, Lists, RedirectLink, RefusedRow
+from crawler.operate.report.text import robots_text, unknown
 from crawler.status import size
 
 _REDIRECT_COLUMNS: Final = ("Status", "URL", "Leads to", "Answer there", "On the page", "Text of the link")
@@ -23,15 +24,15 @@ def sections(report: Lists) -> Iterator[Section]:
     if report.broken_anchors is not None:
         links = report.broken_anchors.links
         broken = ((url(each.page), url(each.url), each.anchor or "–") for each in links)
-        empty = "No link is known to be broken." if report.broken_anchors.pages else NO_ANCHORS
+        empty = "".join(unknown(report, "broken-anchors")) or "No link is known to be broken."
         rows = table(("Page", "Leads to", "Text of the link"), broken) if links else ""
         yield "broken-anchors", "Links to missing parts of pages", rows, empty
     if report.orphans is not None:
-        orphans = (
-            (url(each.url), each.kind, "–" if each.via is None else url(each.via)) for each in report.orphans.pages
-        )
-        rows = table(("URL", "Found as", "In"), orphans) if report.orphans.pages else ""
-        yield "orphans", "Orphan pages", rows, unknown_orphans(report.orphans) or "There are none."
+        empty = "".join(unknown(report, "orphans")) or "There are none."
+        yield "orphans", "Orphan pages", _found(report.orphans.pages), empty
+    if report.unlisted is not None:
+        empty = "".join(unknown(report, "unlisted")) or "There are none."
+        yield "unlisted", "Pages that no sitemap names", _found(report.unlisted.pages), empty
     if report.redirects is not None:
         moved = report.redirects.links
         rows = table(_REDIRECT_COLUMNS, _redirect_rows(moved)) if moved else ""
@@ -47,6 +48,11 @@ def sections(report: Lists) -> Iterator[Section]:
         if fetched is not None:
             heads = ("URL", "Status", "Time", "Received", "Decoded")
             yield name, title, table(heads, map(_fetched, fetched)) if fetched else "", "Nothing was fetched."
+
+
+def _found(pages: Sequence[FoundPage]) -> str:
+    rows = ((url(each.url), each.kind, "–" if each.via is None else url(each.via)) for each in pages)
+    return table(("URL", "Found as", "In"), rows) if pages else ""
 
 
 def host_table(rows: Iterable[HostRow], at: str) -> str:

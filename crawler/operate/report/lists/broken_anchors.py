@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
-from crawler.operate.report.forms import BrokenAnchor
 from crawler.operate.report.lists.endings import Canonical, Endings
+from crawler.operate.report.lists.forms import BrokenAnchor
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.temporary import Rows
 from crawler.page.anchors import Anchors

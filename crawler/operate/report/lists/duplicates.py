@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
-from crawler.operate.report.forms import Duplicate
 from crawler.operate.report.lists.endings import Canonical
+from crawler.operate.report.lists.forms import Duplicate
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.temporary import Rows
 from crawler.page import counts_as_page

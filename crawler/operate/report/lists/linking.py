@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from crawler.operate.report.counting import has_failed
-from crawler.operate.report.forms import DeadLink, RedirectLink
 from crawler.operate.report.lists.endings import Canonical, Endings, Lead
+from crawler.operate.report.lists.forms import DeadLink, RedirectLink
 from crawler.operate.report.lists.listed import Listed
 from crawler.page import LinkKind
 

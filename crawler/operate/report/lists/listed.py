@@ -1,8 +1,12 @@
 """What is read of each record."""
 
+from typing import Final
+
 import msgspec
 
-from crawler.page import LinkDetail
+from crawler.page import LinkDetail, counts_as_page
+
+_HTML: Final = ("text/html", "application/xhtml+xml")
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -19,6 +23,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     anchor: str | None = None
     redirect: str | None = None
     canonical: str | None = None
+    noindex: bool = False
     content_type: str | None = None
     digest: str | None = None
     duplicate_of: str | None = None
@@ -33,3 +38,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     broken_fragments: list[str] | None = None
     refused: dict[str, int] | None = None
     refusals: list[tuple[str, str]] | None = None
+
+
+def is_html_page(listed: Listed) -> bool:
+    return counts_as_page(listed) and listed.content_type in _HTML

@@ -6,10 +6,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar, get_args
 
-from crawler.operate.report.forms import BrokenAnchorList, DeadLinkList, ListName, Lists, OrphanList, RedirectList
 from crawler.operate.report.lists.broken_anchors import BrokenAnchors
 from crawler.operate.report.lists.duplicates import Duplicates
 from crawler.operate.report.lists.endings import Canonical, Endings
+from crawler.operate.report.lists.forms import (
+    BrokenAnchorList,
+    DeadLinkList,
+    ListName,
+    Lists,
+    OrphanList,
+    RedirectList,
+    UnlistedList,
+)
 from crawler.operate.report.lists.last_visits import LastVisits
 from crawler.operate.report.lists.linking import Linking, dead_links, redirects
 from crawler.operate.report.lists.listed import Listed
@@ -17,6 +25,7 @@ from crawler.operate.report.lists.most import Most
 from crawler.operate.report.lists.orphans import Orphans
 from crawler.operate.report.lists.refusals import Refusals
 from crawler.operate.report.lists.temporary import temporary_database
+from crawler.operate.report.lists.unlisted import Unlisted
 from crawler.write.records import Extents, extents_now, read_extents
 
 SECTIONS: Final[tuple[ListName, ...]] = get_args(ListName)
@@ -43,6 +52,7 @@ def make_lists(
         linking = Linking(database, canonical) if _WITH_LINKS & {*sections} else None
         broken = BrokenAnchors(database, canonical, endings) if endings and "broken-anchors" in sections else None
         orphans = Orphans(database, canonical, endings, seeds) if endings and "orphans" in sections else None
+        unlisted = Unlisted(database, canonical) if "unlisted" in sections else None
         duplicates = Duplicates(database, canonical) if "duplicates" in sections else None
         refusals = Refusals() if "refused" in sections else None
         slowest = Most(most, lambda listed: listed.duration_s) if "slowest" in sections else None
@@ -50,7 +60,7 @@ def make_lists(
         last_visits = LastVisits(database, canonical)
         for listed in _read(extents):
             last_visits.add(listed)
-        wanted = (endings, broken, orphans, duplicates, refusals, slowest, largest)
+        wanted = (endings, broken, orphans, unlisted, duplicates, refusals, slowest, largest)
         takers = [each.add for each in wanted if each is not None]
         for listed in _read(extents):
             if last_visits.is_current(listed):
@@ -90,6 +100,11 @@ def make_lists(
             orphans=None
             if orphans is None
             else OrphanList(unread=orphans.unread, pages=first(orphans.rows(), "orphans")),
+            unlisted=None
+            if unlisted is None
+            else UnlistedList(
+                sitemaps=unlisted.sitemaps, unread=unlisted.unread, pages=first(unlisted.rows(), "unlisted")
+            ),
             redirects=None
             if endings is None or linking is None or redirecting is None
             else RedirectList(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from heapq import heappush, heappushpop
 
-from crawler.operate.report.forms import FetchedRow
+from crawler.operate.report.lists.forms import FetchedRow
 from crawler.operate.report.lists.listed import Listed
 from crawler.page import LinkKind
 

@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from crawler.operate.report.forms import Orphan
 from crawler.operate.report.lists.endings import Canonical, Endings
-from crawler.operate.report.lists.listed import Listed
+from crawler.operate.report.lists.forms import FoundPage
+from crawler.operate.report.lists.listed import Listed, is_html_page
 from crawler.operate.report.lists.temporary import Rows
-from crawler.page import LinkKind, counts_as_page
+from crawler.page import LinkKind
 
 _TABLES: Final = """
     CREATE TABLE named (name TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -19,7 +19,6 @@ _LINK: Final = (
     "INSERT INTO linked VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET page = NULL WHERE page IS NOT excluded.page"
 )
 """The page that links there; NULL if several do."""
-_HTML: Final = ("text/html", "application/xhtml+xml")
 _NAMED: Final = (LinkKind.SEED, LinkKind.LISTED)
 _LINKS: Final = (LinkKind.LINK, LinkKind.FRAME, LinkKind.FORM, LinkKind.REFRESH)
 """What leads a visitor to a page: <link> elements, feeds and what a page embeds do not."""
@@ -49,7 +48,7 @@ class Orphans:
             self._named.add(name)
         if _is_home(listed.url):
             self._linked.add(name, None)
-        if counts_as_page(listed) and listed.content_type in _HTML:
+        if is_html_page(listed):
             self.unread += listed.link_details is None
             self._html.add(name, listed.url, listed.kind, listed.via)
         for link in listed.link_details or ():
@@ -58,7 +57,7 @@ class Orphans:
             elif link.kind in _LINKS:
                 self._linked.add(link.canonical or link.url, name)
 
-    def rows(self) -> Iterator[Orphan]:
+    def rows(self) -> Iterator[FoundPage]:
         """In the order of URLs; none if the links of any page are unknown."""
         if self.unread:
             return
@@ -69,7 +68,7 @@ class Orphans:
             "SELECT url, kind, via FROM html JOIN named USING (name) LEFT JOIN linked USING (name) "
             "WHERE linked.name IS NULL OR linked.page = html.name ORDER BY html.name"
         ):
-            yield Orphan(url=url, kind=kind, via=via)
+            yield FoundPage(url=url, kind=kind, via=via)
 
     def _follow_redirects(self) -> None:
         """Where a redirect leads is named and linked as the redirect is."""

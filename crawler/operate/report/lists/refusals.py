@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from crawler.operate.report.counting import CountsByName
-from crawler.operate.report.forms import RefusedExample, RefusedRow
+from crawler.operate.report.lists.forms import RefusedExample, RefusedRow
 from crawler.operate.report.lists.listed import Listed
 
 MAX_EXAMPLES: Final = 5

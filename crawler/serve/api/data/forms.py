@@ -17,7 +17,7 @@ from crawler.control.requests import (
 )
 from crawler.control.selections import Selection
 from crawler.operate.diff.forms import Field, Kind
-from crawler.operate.report.forms import ListName
+from crawler.operate.report.lists.forms import ListName
 from crawler.page import PageRecord
 from frontier import MAX_PARTS
 

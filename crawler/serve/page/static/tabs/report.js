@@ -16,8 +16,8 @@ const LISTS = {
     (each) => [each.url, answer(each.status, each.reason), each.page ?? "–", each.anchor ?? "–"]],
   "broken-anchors": ["Broken anchors", [["Page", "wide"], ["Leads to", "wide"], ["Text of the link", "wide"]],
     (each) => [each.page, each.url, each.anchor ?? "–"]],
-  orphans: ["Orphan pages", [["URL", "wide"], ["Found as"], ["In", "wide"]],
-    (each) => [each.url, each.kind, each.via ?? "–"]],
+  orphans: ["Orphan pages", ...foundPages()],
+  unlisted: ["Pages that no sitemap names", ...foundPages()],
   redirects: ["Redirects", [["URL", "wide"], ["Status"], ["Leads to", "wide"], ["Redirects", "number"], ["Answer there"], ["Page", "wide"], ["Text of the link", "wide"]],
     (each) => [each.url, answer(each.status), each.leads_to, count(each.hops), answer(each.end_status, each.end_reason), each.page ?? "–", each.anchor ?? "–"]],
   duplicates: ["Duplicates", [["URL", "wide"], ["Same as", "wide"], ["By"], ["Bytes", "number"]],
@@ -27,6 +27,10 @@ const LISTS = {
   slowest: ["Slowest URLs", ...fetched()],
   largest: ["Largest URLs", ...fetched()],
 };
+
+function foundPages() {
+  return [[["URL", "wide"], ["Found as"], ["In", "wide"]], (each) => [each.url, each.kind, each.via ?? "–"]];
+}
 
 function fetched() {
   return [[["URL", "wide"], ["Status"], ["Time", "number"], ["Received", "number"], ["Decoded", "number"]],
@@ -57,7 +61,7 @@ export function report(name, search) {
           h("button", { type: "button", onclick: () => savePage(name) }, "Save it as a page with plots"),
           h("p", { class: "sum" }, `As of ${moment(found.at)}, from the ${found.source}`)),
         filters(choice("Show", chosen(), [["", "Summary and hosts"], ...Object.entries(LISTS).map(([key, [title]]) => [key, title])], wish.change("list", again))),
-        key && !found.orphans?.unread && h("p", { class: "actions" }, ["CSV", "JSON"].map((form) =>
+        key && !unknown(found) && h("p", { class: "actions" }, ["CSV", "JSON"].map((form) =>
           h("button", { type: "button", onclick: () => saveList(name, key, form) }, `Download as ${form}`))),
         found.notes?.map((note) => h("p", { class: "hint" }, `Note: ${note}.`)),
         ...(key ? list(found, key) : whole(found)),
@@ -109,13 +113,18 @@ function whole(found) {
   ];
 }
 
+/** Why nobody knows the rows of a list. */
+function unknown({ orphans, unlisted }) {
+  if (orphans?.unread) return `This needs the links of all pages, but ${count(orphans.unread)} were fetched without output.link_details: set it, and crawl anew.`;
+  if (unlisted?.unread) return `This needs what all sitemaps name, but ${count(unlisted.unread)} were fetched without output.link_details: set it, and crawl anew.`;
+  return unlisted?.sitemaps === 0 ? "The crawl has read no sitemap that names a page." : null;
+}
+
 function list(found, key) {
   const [title, columns, cells] = LISTS[key];
   const rows = rowsOf(found, key);
-  if (key === "orphans" && found.orphans.unread > 0) {
-    return [h("p", { class: "hint" }, `This needs the links of all pages, but ${count(found.orphans.unread)} were fetched without output.link_details: set it, and crawl anew.`)];
-  }
-  return [
+  const why = unknown(found);
+  return why ? [h("p", { class: "hint" }, why)] : [
     rows.length === 0 ? h("p", { class: "empty" }, "None.") : scrolling(title, columns, rows.map(cells)),
     rows.length >= ROWS && h("p", { class: "hint" }, `These are the first ${count(ROWS)}; `, h("code", null, `onceover report ${found.directory} ${key} --csv`), " prints all."),
     rows.length > 0 && (found.dead_links ?? found.redirects)?.is_whole === false
