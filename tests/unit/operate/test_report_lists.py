@@ -13,7 +13,7 @@ from crawler.disk.layout import part_directory
 from crawler.disk.pruned import Counted as PrunedCount
 from crawler.disk.pruned import Pruned, PrunedFile, write_pruned
 from crawler.operate.report.counted import Counted
-from crawler.operate.report.forms import Report
+from crawler.operate.report.forms import External, Report
 from crawler.operate.report.html.lists import sections
 from crawler.operate.report.lists.forms import DeadLink
 from crawler.operate.report.lists.listed import Listed
@@ -641,6 +641,34 @@ def test_links_out_of_scope_are_listed_as_such(tmp_path: Path) -> None:
     (link,) = found.dead_links.links
     assert (link.url, link.external, link.page, link.anchor, link.kind) == (out, True, "http://a.test/", "B", "link")
     assert found.slowest == []
+
+
+@pytest.mark.parametrize("is_checked_first", [False, True])
+def test_a_page_that_was_checked_too_because_another_site_redirects_to_it_is_that_page(
+    tmp_path: Path, is_checked_first: bool
+) -> None:
+    out, gone = "http://b.test/", "http://a.test/gone"
+    details = [{"url": out, "kind": "link", "refused": "out-of-scope"}, {"url": gone, "kind": "link", "text": "Gone"}]
+    both = [
+        record(3, "/gone", status=404, via="http://a.test/"),
+        record(4, "/gone", status=404, kind="external", via=out, visit=2),
+    ]
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", kind="seed", link_details=details),
+        {**record(2, "/", kind="external", via="http://a.test/", status=301, redirect=gone), "url": out},
+        *(reversed(both) if is_checked_first else both),
+    )
+    found = make_lists([directory], ["dead-links"], str, None).dead_links
+    assert found is not None
+    assert [(link.url, link.leads_to, link.external, link.page, link.kind) for link in found.links] == [
+        (gone, None, False, "http://a.test/", "link"),
+        (out, gone, True, "http://a.test/", "link"),
+    ]
+    counted = Counted()
+    counted.add_records([directory], str)
+    assert (counted.totals.statuses.counts(), counted.hosts.count) == ({"200": 1, "404": 1}, 1)
+    assert counted.checks.found() == External(checked=2, dead=1, excluded=0)
 
 
 def test_redirects_of_checked_links_are_marked_as_external(tmp_path: Path) -> None:

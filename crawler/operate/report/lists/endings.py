@@ -24,6 +24,11 @@ _TABLES: Final = """
     ) WITHOUT ROWID;
     CREATE TABLE link_texts (name TEXT, via TEXT, anchor TEXT, PRIMARY KEY (name, via)) WITHOUT ROWID;
 """
+_ADD: Final = (
+    "INSERT OR REPLACE INTO endings SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ?7 IS NOT 'external' "
+    "OR NOT EXISTS (SELECT 1 FROM endings WHERE name = ?1 AND kind IS NOT 'external')"
+)
+"""A page counts, however often it was checked, too, because other sites redirect to it."""
 _ANCHOR: Final = (
     "coalesce(anchor, (SELECT anchor FROM link_texts AS first "
     "WHERE first.name = endings.name AND first.via = endings.via))"
@@ -51,7 +56,7 @@ class Endings:
     def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
         self._database = database
         self._canonical = canonical
-        self._rows = Rows(database, "INSERT OR REPLACE INTO endings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        self._rows = Rows(database, _ADD)
         self._link_texts = Rows(database, "INSERT OR IGNORE INTO link_texts VALUES (?, ?, ?)")
         database.executescript(_TABLES)
 

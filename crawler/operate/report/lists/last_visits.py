@@ -4,8 +4,10 @@ import sqlite3
 from http import HTTPStatus
 from typing import Protocol
 
+from crawler.discover.marks import EXTERNAL
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.temporary import Rows
+from crawler.page import LinkKind
 
 
 class AnyVisit(Protocol):
@@ -15,6 +17,8 @@ class AnyVisit(Protocol):
     def number(self) -> int: ...
     @property
     def url(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
     @property
     def visit(self) -> int: ...
     @property
@@ -41,7 +45,7 @@ class LastVisits:
     def add(self, visit: AnyVisit) -> None:
         if visit.visit > 1:
             self._has_any = True
-            self._rows.add(self._canonical(visit.url), visit.number, 0 if _tells_nothing(visit) else visit.number)
+            self._rows.add(self._name(visit), visit.number, 0 if _tells_nothing(visit) else visit.number)
 
     def is_current(self, visit: AnyVisit) -> bool:
         return not _tells_nothing(visit) and self.judge(visit)[1]
@@ -51,11 +55,16 @@ class LastVisits:
             return True, True
         self._rows.write()
         found = self._database.execute(
-            "SELECT last, current FROM visits WHERE name = ?", (self._canonical(visit.url),)
+            "SELECT last, current FROM visits WHERE name = ?", (self._name(visit),)
         ).fetchone()
         if found is None:
             return True, True
         return visit.number >= found[0], not _tells_nothing(visit) and visit.number >= found[1]
+
+    def _name(self, visit: AnyVisit) -> str:
+        """A check of a page, to which another site redirects, is no visit to it."""
+        name = self._canonical(visit.url)
+        return name + EXTERNAL if visit.kind == LinkKind.EXTERNAL else name
 
 
 def _tells_nothing(visit: AnyVisit) -> bool:
