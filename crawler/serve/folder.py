@@ -13,7 +13,8 @@ from typing import Final
 
 import msgspec
 
-from config import ConfigError, Loaded, Problem, parse_toml, render_toml
+from config import ConfigError, Loaded, Problem, parse_toml, settings, value_at
+from config.loading.blocks import block_kinds
 from config.schema.render import Render
 from crawler.disk.durable_file import sync_directory
 from crawler.serve.life.facts import Plan
@@ -222,8 +223,12 @@ def check_kind(path: Path) -> None:
 
 
 def _digest(loaded: Loaded) -> str:
-    text = render_toml(loaded.config) + "\n".join(seed.url for seed in loaded.seeds)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    """Of what differs from the defaults: a version that has other settings or texts changes no configuration."""
+    values = ((key, setting.default, setting.value_in(loaded.config)) for key, setting in settings().items())
+    given = {key: value for key, default, value in values if value != default}
+    blocks = [kind.values(block) for kind in block_kinds().values() for block in value_at(loaded.config, kind.key)]
+    text = msgspec.json.encode([given, blocks, [seed.url for seed in loaded.seeds]], enc_hook=str)
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 def _refuse_shared(home: Path, found: Mapping[str, Found]) -> dict[str, Found]:

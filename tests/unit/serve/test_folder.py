@@ -103,3 +103,26 @@ def test_what_a_daemon_that_was_killed_was_writing_is_deleted_and_what_people_hi
         (tmp_path / name).write_text("mine")
     assert clear_remains(tmp_path) == {}
     assert sorted(path.name for path in tmp_path.iterdir()) == kept
+
+
+def test_the_digest_of_a_configuration_depends_on_what_it_says_and_not_on_the_version(tmp_path: Path) -> None:
+    """Another digest ends the rest of a crawl that is complete or has reached its limit."""
+    text, site = '[crawl]\nseeds = ["http://a.test/"]\n', '[[site]]\nmatch = ["a.test"]\n'
+
+    def digest(text: str) -> str:
+        (tmp_path / "a.toml").write_text(text)
+        plan = read_folder(tmp_path)["a"].plan
+        assert plan is not None
+        return plan.digest
+
+    assert digest(text) == digest(f'{text}name = "a"\ndirectory = "crawls/a"\n') == "2c454c1cf91ce88a79ce0fe4fa752d71"
+    others = [
+        f"{text}[limits]\npages = 5\n",
+        *(f"{text}{site}politeness.min_delay_s = {delay}\n" for delay in (5, 6)),
+        '[crawl]\nseed_files = ["seeds.txt"]\n',
+    ]
+    (tmp_path / "seeds.txt").write_text("http://a.test/\n")
+    digests = [digest(each) for each in [text, *others]]
+    (tmp_path / "seeds.txt").write_text("http://b.test/\n")
+    digests.append(digest(others[-1]))
+    assert len(set(digests)) == len(digests)
