@@ -41,7 +41,7 @@ from config.loading.files import preset_text, presets
 from config.loading.loader import Loaded, load, setting_values
 from config.loading.seeds import Seed, read_seeds
 from config.loading.tables import values_of
-from config.problems import ConfigError, Problem, ServerAway, ServerUnusable
+from config.problems import ConfigError, Problem, ServerAway, ServerUnusable, shortened
 from config.schema import Config
 from config.schema.compare import COMPARE_BACKENDS, CompareSet, CompareWork
 from config.schema.crawl import Crawl, Limits, OutputSink
@@ -91,6 +91,7 @@ __all__ = [
     "setting_values",
     "settings",
     "settings_of",
+    "shortened",
     "toml_value",
     "value_at",
     "values_of",

@@ -5,6 +5,11 @@ from collections.abc import Iterable
 import msgspec
 
 
+def shortened(text: str, *, longest: int = 2_000, shown: int = 500) -> str:
+    """A text for a message. One that is longer, because it quotes something long, ends early and tells its length."""
+    return text if len(text) <= longest else f"{text[:shown]}… ({len(text):,} characters)"
+
+
 class Problem(msgspec.Struct, frozen=True):
     """One thing that the user has to correct, or should know."""
 
@@ -13,6 +18,11 @@ class Problem(msgspec.Struct, frozen=True):
     where: str | None = None
     """`crawl.toml:12`, `environment ONCEOVER_…`, `--set` or another option; None if it has no single place."""
     key: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if (text := getattr(self, name)) is not None:
+                msgspec.structs.force_setattr(self, name, shortened(text))
 
     def __str__(self) -> str:
         return ": ".join(text for text in (self.where, self.key, self.message) if text)

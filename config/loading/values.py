@@ -9,7 +9,7 @@ import msgspec
 from config.backends import Backend, Backends
 from config.loading.sources import Entry
 from config.loading.suggest import did_you_mean
-from config.problems import Problem
+from config.problems import Problem, shortened
 from config.settings import Setting, settings_of
 from config.toml import toml_value
 from config.units import parse_duration, parse_size
@@ -76,8 +76,7 @@ def _refusal(setting: Setting, value: object, error: str, backends: Backends) ->
         found = value[int(item[1])]
     elif isinstance(value, dict):
         found = next(({k: v} for k, v in value.items() if not _fits(setting, {k: v})), value)
-    shown = toml_value(found)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    shown = shortened(toml_value(found), longest=_SHOWN, shown=_SHOWN)
     plugins = () if setting.backends is None else backends.plugins(setting.backends)
     meant = did_you_mean(found, (*setting.choices, *plugins), written='"{}"') if isinstance(found, str) else None
     return f"expected {setting.expected}, found {shown}{f'; {meant}' if meant else ''}"

@@ -1,6 +1,7 @@
 """Bad input: each problem names the place, what was expected, what was found and what to do."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -216,10 +217,43 @@ def test_a_wrong_line_of_a_file_is_refused_with_its_place_and_what_was_expected(
     assert len(found) < 400
 
 
-def test_a_long_value_is_shortened_in_the_message(tmp_path: Path) -> None:
-    [problem] = problems_of(written(tmp_path, f'{MINIMAL}name = "{"/" * 10_000}"\n'))
-    assert problem.endswith("//…")
-    assert len(problem) < 200
+LONG = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'crawl.name = "{LONG}"',
+        f'fetch.hosts = {{ "a.test" = "{LONG}" }}',
+        f'fetch.hosts = {{ "{LONG}" = "1" }}',
+        f'fetch.allow_networks = ["{LONG}"]',
+        f'extends = "{LONG}"',
+        f"{LONG} = 1",
+        f"fetch.{LONG} = 1",
+        f"visited.options.{LONG} = 1",
+        f"{LONG}.name = 1",
+    ],
+    ids=lambda line: line.replace(LONG, "LONG"),
+)
+def test_a_message_quotes_the_beginning_of_a_long_value_and_its_length(line: str, tmp_path: Path) -> None:
+    seeds = "" if line.startswith(("crawl.name", "extends")) else 'crawl.seeds = ["https://a.test/"]'
+    problems = problems_of(written(tmp_path, f"{line}\n{seeds}\n"))
+    assert len("".join(problems)) < 5_000
+    assert re.search(r"… \(1,000,\d\d\d characters\)", problems[0])
+
+
+def test_a_message_about_an_option_quotes_the_beginning_of_a_long_value(tmp_path: Path) -> None:
+    path = written(tmp_path, MINIMAL)
+    with pytest.raises(ConfigError) as refused:
+        load(path, overrides=[f"fetch.{LONG}=1", LONG], environ={f"ONCEOVER_FETCH__{LONG}": "1"})
+    assert len(refused.value.problems) == 3
+    assert len(str(refused.value)) < 15_000
+
+
+def test_a_shortened_message_is_not_shortened_again() -> None:
+    problem = Problem(LONG)
+    assert Problem(problem.message) == problem
+    assert problem.message.endswith("x… (1,000,000 characters)")
 
 
 def test_all_problems_of_all_sources_are_told_at_once(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from config import shortened
+
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -39,7 +41,8 @@ class Refused(Exception):
     ) -> None:
         super().__init__(detail)
         self.headers = headers
-        self.problem = Problem(title=status.phrase, status=status, detail=detail, problems=problems)
+        lines = shortened("\n".join(map(shortened, detail.split("\n"))), longest=20_000)
+        self.problem = Problem(title=status.phrase, status=status, detail=lines, problems=problems)
 
 
 def response(problem: Problem, headers: Mapping[str, str] | None = None) -> web.Response:

@@ -7,6 +7,7 @@ from asyncio import StreamReader, StreamWriter
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import cast
 from unittest.mock import Mock
@@ -21,6 +22,7 @@ from crawler.serve.api.gate.limits import Limits, Pace, client_of
 from crawler.serve.api.gate.listener import Listener
 from crawler.serve.api.gate.tokens import Rights, Tokens
 from crawler.serve.api.gate.traffic import Traffic
+from crawler.serve.api.problems import Refused
 from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.serve.api.serving import BASE, IDLE_S, Api, served
 
@@ -354,6 +356,19 @@ async def test_requests_that_are_too_large_or_broken_are_refused(
     assert {path.name for path in tmp_path.iterdir()} == {"daemon", "token"}
     # Whoever can connect could fill the log.
     assert [record for record in caplog.records if record.levelname != "INFO"] == []
+
+
+async def test_an_answer_quotes_the_beginning_of_a_long_value(tmp_path: Path) -> None:
+    long = b"x" * 1_000_000
+    async with served(tmp_path) as api:
+        toml = {"Content-Type": "application/toml"}
+        refused = await api.ask("PUT", "/crawls/a", b'fetch.hosts = { "a.test" = "%s" }' % long, headers=toml)
+        assert refused.status == 422
+        assert b"1,000,0" in refused.body
+        assert len(refused.body) < 5_000
+    error = Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"unknown field {long!r}\nexpected others")
+    assert len(error.problem.detail) < 5_000
+    assert error.problem.detail.endswith(" characters)\nexpected others")
 
 
 async def test_who_presents_wrong_tokens_has_to_wait_whatever_comes_next(tmp_path: Path) -> None:
