@@ -1,1 +1,1 @@
-"""The commands about the daemon: it itself, the tokens of its API, and the options that say where it listens."""
+"""The commands about the daemon: it itself, its crawls, and the tokens of its API."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import re
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -9,9 +11,9 @@ import click
 
 from crawler.cli.options import NumberRange, size_of
 from crawler.cli.run.streams import say
-from crawler.cli.serve.listening import listen_options
 from crawler.codes.exit_codes import REFUSED
 from crawler.library.log_form import Form
+from crawler.serve.api.gate.tls import Certificate, CertificateRefused
 from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.serve.api.server import Listen, serving
 from crawler.serve.daemon import Daemon, Options
@@ -24,11 +26,24 @@ from crawler.serve.records import Home, HomeInUse
 
 _SEEN_S: Final = 0.1
 """A crawl stays in state `crashed` for at least so long, so that everybody can see it."""
+_MAX_PORT: Final = 65_535
+_NAME: Final = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+_file = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@listen_options
+@click.option(
+    "--listen", metavar="HOST:PORT", help="Also serve the API there, as 127.0.0.1:8040. The token is in DIR/token."
+)
+@click.option("--tls-certificate", type=_file, metavar="FILE", help="Serve the port by TLS, with this certificate.")
+@click.option("--tls-key", type=_file, metavar="FILE", help="The key of the certificate.")
+@click.option(
+    "--allow-remote",
+    multiple=True,
+    metavar="NAME",
+    help="Let others ask for the port under this name. With TLS, HOST may be any address then. Repeatable.",
+)
 @click.option("--leave-crawls", is_flag=True, help="When the daemon ends, leave its crawls running.")
 @click.option(
     "--max-memory",
@@ -64,7 +79,10 @@ _SEEN_S: Final = 0.1
 )
 def daemon(  # noqa: PLR0913 - a command takes each of its options
     directory: Path,
-    listen: Listen | None,
+    listen: str | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    allow_remote: tuple[str, ...],
     leave_crawls: bool,
     max_memory: int | None,
     max_open_files: int | None,
@@ -79,6 +97,7 @@ def daemon(  # noqa: PLR0913 - a command takes each of its options
     It tells on stderr what it does. SIGHUP makes it read the folder again. SIGTERM ends it, and its crawls in order;
     the next daemon goes on with them.
     """
+    listening = _listen(listen, _certificate(tls_certificate, tls_key), allow_remote)
     options = Options(
         limits=Limits(max_memory_bytes=max_memory, max_open_files=max_open_files, min_free_bytes=min_free_disk),
         keeper=KeeperOptions(restarts=Restarts(first_delay_s=max(restart_delay, _SEEN_S))),
@@ -86,7 +105,7 @@ def daemon(  # noqa: PLR0913 - a command takes each of its options
     )
     try:
         with Home(directory.resolve()) as home, logging_daemon(home.log, log_format):
-            asyncio.run(_serve(home, options, listen, notify and notify.absolute()))
+            asyncio.run(_serve(home, options, listening, notify and notify.absolute()))
     except (HomeInUse, TokenRefused) as error:
         say(f"onceover: {error}", to_stderr=True)
         return REFUSED
@@ -97,3 +116,49 @@ async def _serve(home: Home, options: Options, listen: Listen | None, notify: Pa
     daemon = Daemon(home, options, Supervisor(os.environ))
     async with serving(daemon, listen), telling_operator(daemon, home.told, notify):
         await daemon.run()
+
+
+def _listen(address: str | None, certificate: Certificate | None, allow_remote: tuple[str, ...]) -> Listen | None:
+    """Raises `click.UsageError`."""
+    names = tuple(name.lower() for name in allow_remote)
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise click.BadParameter(
+                f"expected the name of a host, or NAME:PORT, as clients write it, found {name!r}",
+                param_hint="--allow-remote",
+            )
+    if address is None:
+        if certificate is not None or names:
+            raise click.UsageError("--tls-certificate, --tls-key and --allow-remote need --listen HOST:PORT")
+        return None
+    host, port = _address(address, is_remote_allowed=certificate is not None and bool(names))
+    return Listen(host, port, certificate=certificate, remote_names=names)
+
+
+def _certificate(certificate: Path | None, key: Path | None) -> Certificate | None:
+    if certificate is None or key is None:
+        if certificate is not key:
+            raise click.UsageError("--tls-certificate and --tls-key belong together: expected both, found one")
+        return None
+    try:
+        return Certificate(certificate.resolve(), key.resolve())
+    except CertificateRefused as error:
+        raise click.BadParameter(str(error), param_hint="--tls-certificate") from error
+
+
+def _address(value: str, *, is_remote_allowed: bool) -> tuple[str, int]:
+    host, _, port = value.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        address = ip_address("127.0.0.1" if host == "localhost" else host)
+        number = int(port)
+    except ValueError:
+        address, number = None, -1
+    if address is None or not 0 <= number <= _MAX_PORT or not (address.is_loopback or is_remote_allowed):
+        raise click.BadParameter(
+            f"expected an address of the loopback interface and a port, as 127.0.0.1:8040, found {value!r}. Another "
+            "address, as 0.0.0.0:8443, needs --tls-certificate, --tls-key and --allow-remote NAME. Or use a tunnel, or "
+            "a proxy with TLS",
+            param_hint="--listen",
+        )
+    return str(address), number
