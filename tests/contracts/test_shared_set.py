@@ -12,9 +12,9 @@ from crawler.testing.loops import in_event_loop
 from crawler.testing.visited.answers import AnswerTests
 from crawler.testing.visited.making import domain_of, host_of
 from crawler.testing.visited.random_calls import RandomCallTests
-from crawler.testing.visited.sharing import SharingTests
 from crawler.testing.visited.suite import urls_of
 from crawler.wiring.components.visited_servers import connect_redis
+from tests.contracts.sharing import SharingTests
 from tests.redis_server import RedisServer, running_redis
 from visited import CannotForget, Forgotten, LocalSet, SharedSet, Unanswered, Unavailable, Unreachable
 from visited.backends import REMOTE, descriptor
