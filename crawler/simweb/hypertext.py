@@ -1,11 +1,10 @@
-"""Writes the pages of a simulated web, computed from numbers alone."""
+"""Writes the pages of a simulated web, computed from numbers alone: links, text, and the errors of careless authors."""
 
 from collections.abc import Iterator
 from functools import lru_cache
 
 from crawler.simweb.changes import Changes
 from crawler.simweb.geography import TRAP_ENTRIES, Geography, Site, draws, share
-from crawler.simweb.markup import bare_link, break_markup, link, odd_path, text_with_links
 from crawler.simweb.page_facts import (
     CONTENT_CODINGS,
     LEGACY_ENCODINGS,
@@ -16,7 +15,7 @@ from crawler.simweb.page_facts import (
     PageFacts,
 )
 from crawler.simweb.paths import Sort, Spot, page_path, page_word, path_of, with_session
-from crawler.simweb.text import phrase, steps
+from crawler.simweb.text import Language, paragraphs, phrase, steps
 
 _FOREIGN_LINKS = 20
 """One in so many links to known pages goes to another host."""
@@ -76,7 +75,7 @@ class Hypertext:
         navigation, navigation_links = self._navigation(site.index)
         spare = max(0, self._params.links_per_page - navigation_links - len(needed))
         known = self._known_links(site, facts.noise, spare, port=port)
-        write_link = bare_link if facts.broken else link
+        write_link = _bare_link if facts.broken else _link
         listed = "".join(f"<li>{write_link(href, text)}</li>\n" for href, text in needed)
         inline = [write_link(href, text) for href, text in known]
         charset = f'<meta charset="{facts.encoding.label}">\n' if facts.declared is Declared.META else ""
@@ -91,8 +90,8 @@ class Hypertext:
         foot = f"</main>\n<footer>{facts.author}, {site.name}</footer>\n</body>\n</html>\n"
         room = facts.size_bytes - len(head) - len(foot) - sum(map(len, inline))
         language = facts.encoding.language
-        text = text_with_links(language, facts.noise, int(room / language.bytes_per_character), links=inline)
-        html = break_markup(head, text, edition + foot) if facts.broken else f"{head}{text}{edition}{foot}"
+        text = _text_with_links(language, facts.noise, int(room / language.bytes_per_character), links=inline)
+        html = _break_markup(head, text, edition + foot) if facts.broken else f"{head}{text}{edition}{foot}"
         return html.encode(facts.encoding.codec)
 
     def _needed_links(self, site: Site, number: int, port: int | None) -> Iterator[tuple[str, str]]:
@@ -143,12 +142,12 @@ class Hypertext:
             if host != index:
                 path = self._geography.origin(host, port=port) + path
             elif sessions <= chance < odd:
-                path = odd_path(path, number, origin=self._geography.origin(index, port=port))
+                path = _odd_path(path, number, origin=self._geography.origin(index, port=port))
             yield path, word
 
     def _write_navigation(self, index: int) -> tuple[str, int]:
         count = min(self._geography.site(index).page_count, self._params.links_per_page // 2)
-        items = "".join(f"<li>{link(page_path(index, n), f'{page_word(index, n)} {n}')}</li>\n" for n in range(count))
+        items = "".join(f"<li>{_link(page_path(index, n), f'{page_word(index, n)} {n}')}</li>\n" for n in range(count))
         return f"<nav>\n<ul>\n{items}</ul>\n</nav>\n", count
 
 
@@ -160,3 +159,74 @@ def _encoding(pick: int, style: int) -> tuple[Encoding, Declared]:
     if encoding is UTF_8_WITH_BOM:
         return encoding, Declared.BOM
     return encoding, (Declared.HEADER, Declared.META, Declared.NOWHERE)[style % 3]
+
+
+def trap_page(title: str, next_href: str) -> bytes:
+    """A page that links to the next page of its kind, forever."""
+    return (
+        f"<!DOCTYPE html>\n<html lang=en><head><title>{title}</title></head>\n<body><p>{title}</p>\n"
+        f'<a href="{next_href}">next</a> <a href="/">home</a></body></html>\n'
+    ).encode()
+
+
+def error_page(status: int, reason: str) -> bytes:
+    return (
+        f"<!DOCTYPE html>\n<html lang=en><head><title>{status} {reason}</title></head>\n"
+        f'<body><h1>{reason}</h1><a href="/">home</a></body></html>\n'
+    ).encode()
+
+
+def _link(href: str, text: str) -> str:
+    return f'<a href="{href.replace("&", "&amp;")}">{text}</a>'
+
+
+def _bare_link(href: str, text: str) -> str:
+    return f"<a href={href}>{text}</a>" if href.isprintable() and " " not in href else _link(href, text)
+
+
+def _odd_path(path: str, pick: int, *, origin: str) -> str:
+    """A link to the same page, written as some people and programs write links."""
+    scheme, _, host = origin.partition(":")
+    forms = (
+        f"{path}#part-{pick & 7}",
+        f"/.{path}",
+        f"/nowhere/..{path}",
+        f"{scheme.upper()}:{host.upper()}{path}",
+        f"\n  {path} ",
+        f"{host}{path}",
+        f"..{path}",
+        f"{path[:3]}\n{path[3:]}",
+        "javascript:void(0)",
+        "mailto:webmaster@example.org",
+    )
+    return forms[pick % len(forms)]
+
+
+def _text_with_links(language: Language, noise: int, characters: int, *, links: list[str]) -> str:
+    """Paragraphs of that many characters, with the links spread over them."""
+    pool = paragraphs(language)
+    numbers = steps(noise ^ 0x5EED)
+    chosen = []
+    while characters > 0:
+        paragraph = pool[next(numbers) % len(pool)]
+        chosen.append(paragraph[:characters])
+        characters -= len(paragraph) + 8
+    if not chosen:
+        chosen = [""]
+    per_paragraph, rest = divmod(len(links), len(chosen))
+    parts = []
+    start = 0
+    for position, paragraph in enumerate(chosen):
+        end = start + per_paragraph + (position < rest)
+        parts.append(f"<p>{paragraph} {' '.join(links[start:end])}</p>\n")
+        start = end
+    return "".join(parts)
+
+
+def _break_markup(head: str, text: str, foot: str) -> str:
+    """The same page as careless people write it. A parser that follows the HTML standard still finds every link."""
+    head = head.replace("<!DOCTYPE html>\n", "").replace("</li>", "").replace("</head>\n<body>", "<body bgcolor=#fff>")
+    text = text.replace("</p>\n", "\n<b><i>\x00</b></i>")
+    table = "<table><tr><td><table><tr><td>nested<td>cells</table><tr><td>and a row"
+    foot = foot.replace("</footer>", "").replace("</body>", '<p title="never closed>')
+    return f"{head}{table}</table>\n{text}{foot}"

@@ -24,8 +24,7 @@ from crawler.simweb.geography import (
     dead_status,
     redirect_status,
 )
-from crawler.simweb.hypertext import WRITTEN_SORTS, Hypertext
-from crawler.simweb.markup import error_page, trap_page
+from crawler.simweb.hypertext import WRITTEN_SORTS, Hypertext, error_page, trap_page
 from crawler.simweb.page_facts import CONTENT_CODINGS, Declared, PageFacts
 from crawler.simweb.params import WorldParams
 from crawler.simweb.paths import Sort, Spot, path_of
