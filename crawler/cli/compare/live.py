@@ -16,9 +16,8 @@ from config import ConfigError, Loaded, toml_value
 from crawler.cli.run.running import run_crawl
 from crawler.cli.simulated import page_urls
 from crawler.codes.exit_codes import COMPLETE
-from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.process import end_with_parent
-from crawler.compare.measure.trial import Crawled, Failed, Outcome, Trial
+from crawler.compare.measure.trial import Competitor, Crawled, Failed, Outcome, Trial
 from crawler.compare.measure.work import Live
 from crawler.library.result import CrawlResult
 from crawler.simweb.params import WorldParams

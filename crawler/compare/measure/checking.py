@@ -14,10 +14,9 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from crawler.compare.measure.competitor import Maker
 from crawler.compare.measure.meter import reported_bytes
 from crawler.compare.measure.timing import READ_AHEAD
-from crawler.compare.measure.trial import Check, Effort, Look, ReportProgress, Trial
+from crawler.compare.measure.trial import Check, Effort, Look, Maker, ReportProgress, Trial
 from crawler.compare.measure.work import Work, batches, chunks, new_batches
 from crawler.compare.statistics import clustering
 from crawler.url.urls import host_of

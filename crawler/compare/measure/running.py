@@ -10,9 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.folder import Journal
-from crawler.compare.measure.trial import Done, Effort, Failed, Kind, Outcome, ReportProgress, Trial
+from crawler.compare.measure.trial import Competitor, Done, Effort, Failed, Kind, Outcome, ReportProgress, Trial
 from crawler.compare.measure.work import Live, Work
 
 _LINE_BYTES = 1 << 24

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from crawler.compare.measure.competitor import Maker
 from crawler.compare.measure.meter import Meter, growth, reported_bytes
 from crawler.compare.measure.process import (
     forget_peak,
@@ -22,7 +21,7 @@ from crawler.compare.measure.process import (
     resident_bytes,
     settle,
 )
-from crawler.compare.measure.trial import ReportProgress, Timing, Trial
+from crawler.compare.measure.trial import Maker, ReportProgress, Timing, Trial
 from crawler.compare.measure.work import Work, batches, chunks, new_batches
 from crawler.compare.statistics import percentile
 from visited import CannotForget, LocalSet, SharedSet, Unsaved

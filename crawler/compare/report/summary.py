@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from crawler.compare.measure.competitor import Competitor
-from crawler.compare.measure.trial import Check, Crawled, Done, Failed, Look, Timing
+from crawler.compare.measure.trial import Check, Competitor, Crawled, Done, Failed, Look, Timing
 from crawler.compare.measure.work import Work
 from crawler.compare.statistics import SIGMA, Spread, deviation, spread, upper_bound
 

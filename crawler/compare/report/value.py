@@ -8,8 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from crawler.compare.measure.competitor import Competitor
-from crawler.compare.measure.trial import Done
+from crawler.compare.measure.trial import Competitor, Done
 from crawler.compare.measure.work import Live, Survey, Work
 from crawler.compare.report.expecting import Expectation, Finding, judge
 from crawler.compare.report.recommending import Advice, Requirements, recommend

@@ -6,7 +6,7 @@ from itertools import chain, count
 import msgspec
 
 from config import CompareSet, Loaded
-from crawler.compare.measure.competitor import Competitor
+from crawler.compare.measure.trial import Competitor
 from crawler.wiring.plugins.catalog import descriptor, find
 from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.plugins.loading import load

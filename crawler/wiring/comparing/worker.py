@@ -13,10 +13,9 @@ from pathlib import Path
 import msgspec
 
 from crawler.compare.measure.checking import check
-from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.process import end_with_parent, limit_memory
 from crawler.compare.measure.timing import measure_time
-from crawler.compare.measure.trial import Failed, Outcome, ReportProgress, Trial
+from crawler.compare.measure.trial import Competitor, Failed, Outcome, ReportProgress, Trial
 from crawler.status import size
 from crawler.url.urls import domain_of, host_of
 from crawler.wiring.components.visited_servers import connect_redis

@@ -1,10 +1,10 @@
 """Works and competitors, small."""
 
-from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.preparing import synthetic_work
 from crawler.compare.measure.synthetic import Synthetic
 from crawler.compare.measure.trial import (
     Check,
+    Competitor,
     Effort,
     Look,
     Timing,

@@ -11,7 +11,6 @@ import pytest
 
 from config import CompareSet
 from crawler.compare.measure.checking import check
-from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.folder import Journal
 from crawler.compare.measure.running import (
     Progress,
@@ -22,6 +21,7 @@ from crawler.compare.measure.running import (
 from crawler.compare.measure.timing import measure_time
 from crawler.compare.measure.trial import (
     Check,
+    Competitor,
     Done,
     Effort,
     Failed,

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import redis
 
-from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.meter import reported_bytes
 from crawler.compare.measure.running import run_in_process
 from crawler.compare.measure.timing import measure_time
-from crawler.compare.measure.trial import Effort, Failed, Trial
+from crawler.compare.measure.trial import Competitor, Effort, Failed, Trial
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.comparing.worker import make_set
 from tests.redis_server import running_redis

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.trial import (
     Check,
+    Competitor,
     Crawled,
     Done,
     Timing,

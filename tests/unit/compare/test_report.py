@@ -11,8 +11,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from rich.console import Console
 
-from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.trial import (
+    Competitor,
     Crawled,
     Done,
     Failed,
