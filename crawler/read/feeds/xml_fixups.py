@@ -21,8 +21,15 @@ _OTHER_AMPERSAND: Final = re.compile(
     rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)(?:([A-Za-z_][A-Za-z0-9_.-]{0,31});)?"
 )
 """An `&` that begins no reference of XML, and the name after it."""
-_STRAY: Final = re.compile(rb"<(?![A-Za-z_:/?\x80-\xff])")
-"""A `<` that begins no markup, as in `a < b`, or the `<!` of HTML."""
+_NO_MARKUP: Final = (
+    rb"<(?!\?[A-Za-z_:\x80-\xff]|/[^<>]*(?:>%b)"
+    rb"|[A-Za-z_:\x80-\xff][^<>\"']*(?>(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*)(?:>%b))"
+)
+_STRAY: Final = re.compile(_NO_MARKUP % (b"", b""))
+"""A `<` that begins no markup, as in `a < b`, or the `<!` of HTML, or a tag without an end before the next `<`. For the
+end of each such tag a parser would search the rest of the document, which takes quadratic time."""
+_STRAY_IN_PIECE: Final = re.compile(_NO_MARKUP % (rb"|\Z", rb"|(?:[\"'][^<]*)?\Z"))
+"""The same at the end of a piece: a tag may go on in the next one."""
 _OPENING: Final = re.compile(rb"<!(?:--|\[CDATA\[)")
 _CDATA_END: Final = b"]]>"
 _COMMENT_END: Final = b"-->"
@@ -85,9 +92,10 @@ class RepairedXml:
                     position = end
                     continue
                 opening = _OPENING.search(text, position)
-                output.append(self._repair(text[position : opening.start() if opening else len(text)]))
                 if opening is None:
+                    output.append(self._repair(text[position:], _STRAY_IN_PIECE))
                     break
+                output.append(self._repair(text[position : opening.start()], _STRAY))
                 if opening[0] == b"<!--":
                     # `<!-->` is a complete comment, as in HTML.
                     end_mark, position = _COMMENT_END, opening.end() - 2
@@ -119,10 +127,10 @@ class RepairedXml:
             for at in range(start, len(piece), _CHUNK_BYTES):
                 yield piece[at : at + _CHUNK_BYTES]
 
-    def _repair(self, text: bytes) -> bytes:
+    def _repair(self, text: bytes, stray: re.Pattern[bytes]) -> bytes:
         if b"<?xml" in text or b"<!DOCTYPE" in text:
             text = _NEXT_PROLOG.sub(b"", text)
-        text = _STRAY.sub(b"&lt;", text)
+        text = stray.sub(b"&lt;", text)
         return _OTHER_AMPERSAND.sub(self._replace_reference, text) if b"&" in text else text
 
     def _replace_reference(self, found: re.Match[bytes]) -> bytes:

@@ -264,10 +264,16 @@ def test_urls_with_bare_ampersands_are_read_as_they_are_meant(written: str, url:
         assert [link.href for link in xml_links(pieces).links] == [url, "/b"]
 
 
-@pytest.mark.parametrize("piece", [b"<![CDATA[]]>", b"<![CDATA[", b"&", b"]]>", b"<!", b"&#1", b"<a>&"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(b"<![CDATA[]]>", b"<![CDATA[", b"&", b"]]>", b"<!", b"&#1", b"<a>&"),
+        *(b"<a", b"<?", b"<a></a", b"<a<!---->", b"<a<![CDATA[]]>", b'<a b="', b'<a b=">" c='),
+    ],
+)
 @pytest.mark.timeout(MAX_WAIT_S)
 def test_hostile_xml_takes_no_hostile_time(piece: bytes) -> None:
-    xml_links([b"<feed>" + piece * 400_000])
+    xml_links([b"<feed>" + piece * 400_000 + b"?>"])
 
 
 def test_links_of_a_feed_are_relative_to_the_base_it_names() -> None:

@@ -131,7 +131,17 @@ def test_markup_of_html_and_a_lone_angle_bracket_in_a_feed_lose_no_link(written:
     assert ([link.href for link in listing.links], listing.trouble) == ([A, B], None)
 
 
-@pytest.mark.parametrize("written", ["<? >", "<!-- x", "<![CDATA[ x", "<\N{MIDDLE DOT}>", '<a b="'])
+@pytest.mark.parametrize(
+    "written", ["<? >", '<a b="', "<p <b>x</b>", "</b <b>x</b>", "<a title='>' <!-- x -->", "<b<![CDATA[x]]>"]
+)
+def test_a_tag_without_an_end_in_a_feed_loses_no_link(written: str) -> None:
+    found = read(
+        f"<rss><channel><item><title>{written}</title><link>{A}</link></item><item><link>{B}</link></item></channel></rss>"
+    )
+    assert (hrefs(found), found.error) == ([A, B], None)
+
+
+@pytest.mark.parametrize("written", ["<!-- x", "<![CDATA[ x", "<\N{MIDDLE DOT}>"])
 def test_a_feed_that_cannot_be_read_to_its_end_says_so(written: str) -> None:
     found = read(f"<rss><channel><item><link>{A}</link></item>{written}<item><link>{B}</link></item></channel></rss>")
     assert hrefs(found) == [A]
