@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from crawler.page import Link, LinkKind
+from crawler.page import READ_IN_PART, Link, LinkKind
 from crawler.read.feeds.links import link_to
 from crawler.read.feeds.sitemaps import MAX_DATE_CHARACTERS, MAX_LINKS, Listing
 
@@ -15,12 +15,17 @@ _VERSION: Final = "jsonfeed.org/version/"
 _DATES: Final = ("date_modified", "date_published")
 """Of items. The first that is there counts."""
 
+_MAX_VALUES: Final = 1_000_000
+"""Values and commas in texts together. A feed is decoded as a whole, and a value of three bytes takes 100 in memory."""
+
 ReadHtml = Callable[[str, str], list[Link]]
 """Finds the links of HTML that is part of another document. Takes the HTML and its base URL."""
 
 
 def json_feed_links(text: str, /, *, url: str, read_html: ReadHtml) -> Listing:
     """Links of a feed from `url`, in document order; none for any other JSON."""
+    if sum(map(text.count, ",[{")) > _MAX_VALUES:
+        return Listing([], f"{READ_IN_PART}: has more than {_MAX_VALUES} values, and is not read")
     try:
         feed = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.page import Extract, LinkKind
+from crawler.page import READ_IN_PART, Extract, LinkKind
 from crawler.read.feeds import feeds, sitemaps
 from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.sitemaps import MAX_LINKS, parse_url_list
@@ -745,6 +745,19 @@ def test_a_feed_may_ask_that_its_links_are_not_followed_but_no_sitemap() -> None
     feed = b"<feed><link rel='next' href='/2'/><entry><link href='/a'/></entry></feed>"
     assert rels(feed) == ["next nofollow", "alternate nofollow"]
     assert rels(b"<urlset><url><loc>http://e.org/</loc><link href='/de'/></url></urlset>") == ["", ""]
+
+
+@pytest.mark.parametrize("value", ["{}", "[]", '"ab"', '{"":0}'])
+def test_a_json_feed_of_more_values_than_memory_is_not_decoded(value: str) -> None:
+    feed = f'{{"version": "https://jsonfeed.org/version/1.1", "items": [{f"{value}," * 1_000_000}{{"url": "/a"}}]}}'
+    tracemalloc.start()
+    try:
+        found = extract(feed.encode(), "application/feed+json")
+        taken_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (found.links, found.error) == ([], f"{READ_IN_PART}: has more than 1000000 values, and is not read")
+    assert taken_bytes < 4 * len(feed)
 
 
 def test_a_json_feed_gives_what_it_names() -> None:
