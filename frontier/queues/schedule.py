@@ -114,15 +114,18 @@ class Schedule:
         ready = self._ready.first_keys(limit)
         return ready + self._snoozed.first_keys(until, limit - len(ready))
 
-    def plan_end(self, queue: Queue, end: LeaseEnd, /, *, now: float, others_wait: bool = False) -> EndPlan:
+    def plan_end(
+        self, queue: Queue, end: LeaseEnd, /, *, now: float, others_wait: bool = False, **changes: object
+    ) -> EndPlan:
         """Compute what `settle` will do at the end of a lease, if the queue does not change before. `others_wait` says
-        whether other queues wait to become active."""
+        whether other queues wait to become active; `changes` are other fields of the record that change with it."""
         before, session = queue.record, self.budgets.session
         record = msgspec.structs.replace(
             before,
             size=before.size - end.removes_url,
             wake_at=max(before.wake_at, now + end.cooldown_s),
             spent=before.spent + end.cost,
+            **changes,
         )
         state = next_state(
             size=record.size,

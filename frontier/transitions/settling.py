@@ -46,7 +46,7 @@ class Settling:
         self._commit = commit
 
     def done(self, lease: Lease, cooldown_s: float, outcome: Outcome, *, group_cooldown_s: float | None) -> None:
-        held = self._leases.get(lease)
+        held, now = self._leases.get(lease), self._active.now()
         url, asked = held.pending.url, outcome.asked
         # If no server was asked, nothing was learned about it.
         counters, plan, update = self._plan_end(
@@ -55,11 +55,12 @@ class Settling:
                 removes_url=not held.superseded,
                 cooldown_s=cooldown_s,
                 group_cooldown_s=group_cooldown_s,
-                cost=self._cost(url, server_ok=outcome.server_ok),
+                cost=self._cost(url, outcome),
                 asked=asked,
                 ends_prerequisite=asked and held.for_prerequisite,
             ),
-            health=next_health(held.queue.record.health, outcome, now=self._active.now()) if asked else None,
+            now=now,
+            health=next_health(held.queue.record.health, outcome, now=now) if asked else None,
             pace_s=cooldown_s if outcome.server_ok and asked and cooldown_s > 0 else None,
         )
         counters.pages += outcome.is_page
@@ -119,7 +120,7 @@ class Settling:
         *,
         group_cooldown_s: float | None,
     ) -> None:
-        held = self._leases.get(lease)
+        held, now = self._leases.get(lease), self._active.now()
         again = replace(held.pending, url=replace(held.pending.url, attempt=held.pending.url.attempt + 1))
         counters, plan, update = self._plan_end(
             held,
@@ -127,10 +128,11 @@ class Settling:
                 removes_url=after_s is not None and not held.superseded,
                 cooldown_s=cooldown_s,
                 group_cooldown_s=group_cooldown_s,
-                cost=self._cost(again.url, server_ok=outcome.server_ok),
+                cost=self._cost(again.url, outcome),
                 ends_prerequisite=held.for_prerequisite,
             ),
-            health=next_health(held.queue.record.health, outcome, now=self._active.now()),
+            now=now,
+            health=next_health(held.queue.record.health, outcome, now=now),
         )
         if held.superseded:
             self._store.update_queues([update], counters)
@@ -138,7 +140,7 @@ class Settling:
             self._store.rewrite(again, update, counters)
             self._active.prefetch.put_back(again)
         else:
-            due_ms = int((self._active.now() + after_s) * 1000)
+            due_ms = int((now + after_s) * 1000)
             counters.retrying += 1
             later = PostponedUrl(pending=again, due_ms=due_ms, reason=outcome.reason)
             self._store.postpone(held.pending, later, update, counters)
@@ -156,7 +158,6 @@ class Settling:
         reason: str | None = None,
     ) -> None:
         held = self._leases.get(lease)
-        queue = held.queue
         can_write = self._commit.failure is None and not self._commit.closed
         counters, plan, update = self._plan_end(
             held,
@@ -167,6 +168,7 @@ class Settling:
                 asked=asked,
                 ends_prerequisite=asked and held.for_prerequisite,
             ),
+            now=self._active.now(),
             pace_s=cooldown_s if asked and cooldown_s > 0 else None,
         )
         if can_write and (cooldown_s > 0 or update.new_position is not None or update.group_rests):
@@ -177,7 +179,7 @@ class Settling:
                     # The store then lacks a rest, which matters only after a crash. The queue keeps its position.
                     self._commit.watch_space(error)
                     plan, update = self._keep_active(held, plan, update)
-        queue.rest_reason = reason
+        held.queue.rest_reason = reason
         if not held.superseded:
             self._active.prefetch.put_back(held.pending)
         self._end(held, plan, update)
@@ -230,14 +232,15 @@ class Settling:
         self._reserving.relocate(held, for_prerequisite=prerequisite is not None)
         active.wake_for_groups()
 
-    def _cost(self, url: CrawlUrl, *, server_ok: bool) -> int:
-        return url.cost if server_ok else url.cost + self._active.settings.budgets.error_penalty
+    def _cost(self, url: CrawlUrl, outcome: Outcome) -> int:
+        return url.cost if outcome.server_ok else url.cost + self._active.settings.budgets.error_penalty
 
     def _plan_end(
         self,
         held: OpenLease,
         end: LeaseEnd,
         *,
+        now: float,
         health: Health | None = None,
         pace_s: float | None = None,
     ) -> tuple[Counters, EndPlan, QueueUpdate]:
@@ -245,32 +248,32 @@ class Settling:
         a new health or pace, the queue keeps its own."""
         active, queue, settings = self._active, held.queue, self._active.settings
         before, schedule = queue.record, active.schedule
-        now = active.now()
         counters = active.copy_counters(now)
-        others_wait = active.inactive.best_precedence is not None
-        plan = schedule.plan_end(queue, end, now=now, others_wait=others_wait)
         is_last = queue.leased == 1
         health = before.health if health is None else health
         drained_to, precedence = (
             self._drain(before) if end.removes_url and is_last else (before.drained_to, before.precedence)
         )
-        record = replace(
-            plan.record,
+        plan = schedule.plan_end(
+            queue,
+            end,
+            now=now,
+            others_wait=active.inactive.best_precedence is not None,
             health=health,
             pace_s=before.pace_s if pace_s is None else pace_s,
             drained_to=drained_to,
             precedence=precedence,
         )
-        state, spills = plan.state, plan.spills
-        if precedence >= settings.precedence_floor and state in (READY, SNOOZED) and is_last:
-            state, spills = INACTIVE, False
+        if precedence >= settings.precedence_floor and plan.state in (READY, SNOOZED) and is_last:
+            plan = replace(plan, state=INACTIVE, spills=False)
         rests: tuple[tuple[str, float], ...] = ()
         if end.asked:
-            in_trouble = health.error_streak > 0
-            rests = schedule.groups.plan_rests(queue, end.group_rest_s, now=now, in_trouble=in_trouble)
-        send_to = state if spills or state is INACTIVE else None
-        update = plan_update(before, record, counters, settings.budgets, send_to=send_to, group_rests=rests)
-        return counters, replace(plan, record=update.record, state=state, spills=spills), update
+            rests = schedule.groups.plan_rests(queue, end.group_rest_s, now=now, in_trouble=health.error_streak > 0)
+        send_to = plan.state if plan.spills or plan.state is INACTIVE else None
+        update = plan_update(before, plan.record, counters, settings.budgets, send_to=send_to, group_rests=rests)
+        if update.record is not plan.record:
+            plan = replace(plan, record=update.record)
+        return counters, plan, update
 
     def _drain(self, record: QueueRecord) -> tuple[int, int]:
         """How far a queue is drained when it has no lease, and the precedence of its next URL."""

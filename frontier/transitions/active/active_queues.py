@@ -42,7 +42,8 @@ class ActiveQueues:
         self.clock = clock
         # Stored times are by the clock of their day. If the clock has been set back since, ours goes on from the last
         # stored time, so that no wake time moves away and none comes early.
-        self._ahead_s = max(0.0, store.counters.clock - clock())
+        ahead_s = max(0.0, store.counters.clock - clock())
+        self.now: Callable[[], float] = (lambda: clock() + ahead_s) if ahead_s else clock
         self.schedule = Schedule(
             per_queue=settings.per_queue_of or settings.per_queue,
             budgets=settings.budgets,
@@ -77,9 +78,6 @@ class ActiveQueues:
         """Other parts of the crawl may allow a request of the group now."""
         self.schedule.open_group(group)
         self.wake_for_groups()
-
-    def now(self) -> float:
-        return self.clock() + self._ahead_s
 
     def copy_counters(self, now: float) -> Counters:
         """A copy of the counters, to be changed and written with a transition."""
