@@ -43,7 +43,7 @@ class LocalAsking:
         self.is_prompt = is_prompt(visited)
 
     async def ask(self, _batch: Sequence[CrawlUrl], canonicals: Sequence[str], /) -> Sequence[bool]:
-        return await self.enter(canonicals)
+        return await self._commit.ask_visited(partial(self._visited.add_many, canonicals))
 
     async def enter(self, canonicals: Sequence[str], /) -> Sequence[bool]:
         return await self._commit.ask_visited(partial(self._visited.add_many, canonicals))
