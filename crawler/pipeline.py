@@ -70,49 +70,49 @@ class Pipeline:
 
     async def process(self, lease: Lease, /) -> bool:
         """Take a URL from its lease to its end. Returns whether it was settled and counts as a page."""
-        work = InFlight(lease.url.url, "robots.txt", self._components.monotonic())
+        components, url = self._components, lease.url.url
+        work = InFlight(url, "robots.txt", components.monotonic())
         self.counters.in_flight[lease.number] = work
         try:
-            return await self._process(lease, work)
+            policy = components.policy_for(url)
+            if lease.dead is not None:
+                await self._settlement.settle_unfetched(lease, policy.for_dead_host(lease))
+                return False
+            prerequisite = components.robots.prerequisite(url)
+            if not await self._may_begin(lease, policy, prerequisite):
+                return False
+            verdict = await self._robots_allow(lease, policy, prerequisite)
+            if verdict is None:
+                return False
+            crawl_delay_s = components.robots.crawl_delay(url)
+            await keep_in_step()
+            work.stage, work.since = "the server", components.monotonic()
+            request = request_for(lease, components.may_be_conditional)
+            fetched = await components.fetcher.fetch(request)
+            fetched = reject_lost_copy(fetched, lease, components.archive_began())
+            if isinstance(fetched, Failure):
+                fetched = self._http_instead(lease, fetched) or fetched
+            work.stage, work.since = "the storing", components.monotonic()
+            await keep_in_step()
+            self._count(fetched)
+            decision = policy.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
+            if request.method == "HEAD":
+                decision = after_head(fetched, decision)
+            if decision.asked:
+                await self._report_address(lease, None, address=fetched.ip)
+            if decision.reason is not None:
+                self.counters.failures[decision.reason] += 1
+            if decision.retry_after_s is not None:
+                await self._settlement.retry(lease, decision, answered_at=work.since)
+                return False
+            since, preferences = work.since, verdict.preferences
+            if isinstance(fetched, Page) and lease.url.kind != LinkKind.EXTERNAL:
+                return await self._settle_page(lease, fetched, decision, answered_at=since, of_origin=preferences)
+            return await self._settle_unread(lease, fetched, decision, answered_at=since, of_origin=preferences)
         finally:
             del self.counters.in_flight[lease.number]
 
-    async def _process(self, lease: Lease, work: InFlight) -> bool:
-        components, url = self._components, lease.url.url
-        policy = components.policy_for(url)
-        if lease.dead is not None:
-            await self._settlement.settle_unfetched(lease, policy.for_dead_host(lease))
-            return False
-        prerequisite = components.robots.prerequisite(url)
-        if not await self._may_begin(lease, policy, prerequisite):
-            return False
-        verdict = await self._robots_allow(lease, policy, prerequisite)
-        if verdict is None:
-            return False
-        crawl_delay_s = components.robots.crawl_delay(url)
-        await keep_in_step()
-        work.stage, work.since = "the server", components.monotonic()
-        request = request_for(lease, components.may_be_conditional)
-        fetched = await components.fetcher.fetch(request)
-        fetched = reject_lost_copy(fetched, lease, components.archive_began())
-        if isinstance(fetched, Failure):
-            fetched = self._http_instead(lease, fetched) or fetched
-        work.stage, work.since = "the storing", components.monotonic()
-        await keep_in_step()
-        self._count(fetched)
-        decision = policy.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
-        if request.method == "HEAD":
-            decision = after_head(fetched, decision)
-        if decision.asked:
-            await self._report_address(lease, None, address=fetched.ip)
-        if decision.reason is not None:
-            self.counters.failures[decision.reason] += 1
-        if decision.retry_after_s is not None:
-            await self._settlement.retry(lease, decision, answered_at=work.since)
-            return False
-        return await self._settle(lease, fetched, decision, answered_at=work.since, of_origin=verdict.preferences)
-
-    async def _settle(
+    async def _settle_unread(
         self,
         lease: Lease,
         fetched: Fetched,
@@ -122,8 +122,6 @@ class Pipeline:
         of_origin: Sequence[Preference],
     ) -> bool:
         match fetched:
-            case Page() if lease.url.kind != LinkKind.EXTERNAL:
-                return await self._settle_page(lease, fetched, decision, answered_at=answered_at, of_origin=of_origin)
             case Redirect():
                 return await self._settle_redirect(lease, fetched, decision, answered_at=answered_at)
             case NotModified():
