@@ -83,8 +83,8 @@ class ScopedDiscovery:
         ]
 
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
-        checks = ExternalLinks(self._filter, parent)
-        on_outside = checks.add if self._rules.check_external else None
+        checks = ExternalLinks(self._filter, parent) if self._rules.check_external else None
+        on_outside = checks.add if checks else None
         followed = FollowedLinks(self._filter, parent, focus=self._focus, about=about, on_outside=on_outside)
         for step, judged in enumerate(self._filter.judge_distinct(links, base_url)):
             if step:
@@ -96,7 +96,7 @@ class ScopedDiscovery:
             self_links=followed.self_links,
             refused=dict(Counter(map(itemgetter(1), refusals))) if refusals else {},
             refusals=refusals,
-            checks=checks.urls,
+            checks=checks.urls if checks else [],
         )
 
     def references(

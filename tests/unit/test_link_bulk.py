@@ -31,7 +31,8 @@ def target(href: str) -> Target:
 @pytest.fixture(params=["best", "python"], autouse=True)
 def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
-        monkeypatch.setattr(bulk, "IS_COMPILED", False)
+        monkeypatch.setattr(bulk, "group_links", bulk.group_in_python)
+        monkeypatch.setattr(bulk, "follow", bulk.follow_in_python)
 
 
 def test_links_that_differ_only_in_their_fragments_are_one_group() -> None:

@@ -31,36 +31,12 @@ def without_fragment(href: str, /) -> str:
     return f"{before}{mark}" if before and before[-1] <= " " else before
 
 
-def group_links(links: list[Link], /) -> Groups:
+def group_in_python(links: list[Link], /) -> Groups:
     """Group the links of a page.
 
     A link joins the last group of its href if that is of the same kind: kinds are compared by identity. A link stays
     alone if its href is long, or no valid text, or if a page chose its hrefs so that they are slow to group.
     """
-    return compiled.group_links(links) if IS_COMPILED else group_in_python(links)
-
-
-def follow(
-    links: list[Link],
-    counts: list[int],
-    judgements: list[Judgement],
-    at: int,
-    depth: int,
-    collected: Collected,
-    /,
-) -> int:
-    """Follow links of a page of that depth, from the one at `at` on. Returns where it has come: at a link that is not
-    allowed there or whose canonical URL is `refused`, or behind the last one.
-
-    `found` gets the canonical URLs and their counts, `sources` the first link to each and its target. With `refusals`,
-    a link out of the seeds' scope is refused and passed: `refused` gets its canonical URL, `refusals` its URL and the
-    reason."""
-    follow_all = compiled.follow if IS_COMPILED else follow_in_python
-    return follow_all(links, counts, judgements, at, depth, collected)
-
-
-def group_in_python(links: list[Link], /) -> Groups:
-    """What `group_links` does where nothing is compiled."""
     firsts: list[Link] = []
     bare: list[str] = []
     counts: list[int] = []
@@ -89,7 +65,12 @@ def follow_in_python(
     collected: Collected,
     /,
 ) -> int:
-    """What `follow` does where nothing is compiled."""
+    """Follow links of a page of that depth, from the one at `at` on. Returns where it has come: at a link that is not
+    allowed there or whose canonical URL is `refused`, or behind the last one.
+
+    `found` gets the canonical URLs and their counts, `sources` the first link to each and its target. With `refusals`,
+    a link out of the seeds' scope is refused and passed: `refused` gets its canonical URL, `refusals` its URL and the
+    reason."""
     found, refused, sources, refusals = collected
     for place in range(at, len(links)):
         judgement = judgements[place]
@@ -110,3 +91,7 @@ def follow_in_python(
             found[canonical] = counts[place]
             sources.append((links[place], target))
     return len(links)
+
+
+group_links = compiled.group_links if IS_COMPILED else group_in_python  # type: ignore[possibly-undefined]
+follow = compiled.follow if IS_COMPILED else follow_in_python

@@ -74,12 +74,12 @@ class FollowedLinks:
         judges_each = self._judges_each or len(self._found) + LINKS_AT_ONCE > self._filter.max_links
         if self._is_sitemap and not judges_each:  # sitemaps within sitemaps have limits of their own
             judges_each = LinkKind.SITEMAP in map(_KIND, links)
-        at = 0
-        while at < len(links):
+        at, end = 0, len(links)
+        while at < end:
             if not judges_each:
                 collected = self._found, self._refused, self._sources, self._outside
                 at = follow(links, counts, judgements, at, depth, collected)
-            if at < len(links):
+            if at < end:
                 self._judge(links[at], hrefs[at], counts[at], judgements[at])
                 at += 1
 
