@@ -30,6 +30,7 @@ from crawler.slots import keep_in_step
 from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, LastVisit, Lease, Outcome, UrlState
 
+_STATE_BY_NAME: Final = {state.name.lower(): state for state in UrlState}
 _EXCLUDED: Final = UrlState.EXCLUDED.name.lower()
 
 
@@ -56,7 +57,9 @@ class Settlement:
         counts as a page; if a sink did not take it, the URL is handed back instead. Of a URL that the record excludes,
         the sinks get the record alone."""
         is_excluded = record.state == _EXCLUDED
-        counts = not is_excluded and is_page(lease, fetched, decision)
+        # A page that is excluded by what it says was fetched as any other.
+        was_fetched = is_page(lease, fetched, decision)
+        counts = was_fetched and not is_excluded
         if decision.failed:
             record = msgspec.structs.replace(record, state="failed", reason=decision.reason, change=None)
         is_left_out = is_excluded or lease.url.kind == LinkKind.EXTERNAL
@@ -70,7 +73,7 @@ class Settlement:
         if lease.url.kind == LinkKind.SITEMAP:
             await self._readmit_due(links, read_at=fetched.fetched_at)
         outcome = Outcome(
-            state=UrlState[record.state.upper()],
+            state=_STATE_BY_NAME[record.state],
             status=record.status,
             reason=record.reason or _note_of(record),
             fetched_at=fetched.fetched_at,
@@ -98,7 +101,7 @@ class Settlement:
         self._counters.settled += 1
         if is_excluded:
             self._counters.excluded[record.reason or ""] += 1
-        self._count_settled(lease, fetched, decision, counts=counts)
+        self._count_settled(lease, fetched, decision, counts=counts, was_fetched=was_fetched)
         return counts
 
     async def settle_unfetched(
@@ -183,8 +186,9 @@ class Settlement:
         After a crash only some of them may be admitted. Then their page is not done: it is fetched again, and its links
         are added again, which changes nothing for those that are known.
         """
-        are_many = len(urls) > LINKS_AT_ONCE
-        for start in range(0, len(urls), LINKS_AT_ONCE):
+        count = len(urls)
+        are_many = count > LINKS_AT_ONCE
+        for start in range(0, count, LINKS_AT_ONCE):
             piece = urls[start : start + LINKS_AT_ONCE] if are_many else urls
             admitted = await self._components.frontier.add(piece)
             self._counters.admitted += admitted  # an await in this statement would overwrite the counts of others
@@ -221,19 +225,20 @@ class Settlement:
             return None
         return self._components.sitemap_quota if is_sitemap else self._components.quota
 
-    def _count_settled(self, lease: Lease, fetched: Fetched, decision: Decision, *, counts: bool) -> None:
+    def _count_settled(
+        self, lease: Lease, fetched: Fetched, decision: Decision, *, counts: bool, was_fetched: bool
+    ) -> None:
         if decision.failed:
             self._counters.failed += 1
         elif counts:
             self._counters.pages += 1
         elif isinstance(fetched, Redirect):
             self._counters.redirects += 1
-        quota = self._quota_for(lease)
-        if quota is None:
-            return
-        # A page that is excluded by what it says was fetched as any other. A 300 has links, and could be a trap.
+        # A 300 has links, and could be a trap.
         has_choices = isinstance(fetched, Page) and fetched.status == MULTIPLE_CHOICES
-        if has_choices or is_page(lease, fetched, decision) or lease.url.kind == LinkKind.SITEMAP:
+        if not (was_fetched or has_choices or lease.url.kind == LinkKind.SITEMAP):
+            return
+        if (quota := self._quota_for(lease)) is not None:
             quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, WithBody) else 0)
 
     def _remaining_s(self, cooldown_s: float, answered_at: float | None) -> float:
@@ -247,9 +252,8 @@ class Settlement:
         return max(0.0, cooldown_s - (self._components.monotonic() - answered_at))
 
     def _remaining_host_s(self, decision: Decision, answered_at: float | None) -> float | None:
-        if decision.host_cooldown_s is None:
-            return None
-        return self._remaining_s(decision.host_cooldown_s, answered_at)
+        rest_s = decision.host_cooldown_s
+        return None if rest_s is None else self._remaining_s(rest_s, answered_at)
 
 
 def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:

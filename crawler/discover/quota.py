@@ -64,7 +64,10 @@ class PageQuota:
 
     def refusal(self, url: str, /) -> OverQuota | None:
         """Why the URL must not be fetched; None if it may."""
-        return next((why for place, most, why in self._limited(url) if (self._pages.find(place) or 0) >= most), None)
+        for place, most, why in self._limited(url):
+            if (self._pages.find(place) or 0) >= most:
+                return why
+        return None
 
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
         for place, _, _ in self._limited(url):

@@ -136,8 +136,11 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
                 pressure = lease.pressure + 1
         # Once, however few attempts there are: the fetcher marks no request that was signed as its server wants, and
         # the second attempt sets no condition.
-        may_repeat = lease.url.attempt + 1 < max(2, self.max_attempts)
-        if isinstance(fetched, Page) and may_repeat and (fetched.challenged or _failed_condition(fetched, lease)):
+        if (
+            isinstance(fetched, Page)
+            and (fetched.challenged or _failed_condition(fetched, lease))
+            and lease.url.attempt + 1 < max(2, self.max_attempts)
+        ):
             reason = CHALLENGED if fetched.challenged else _reason(cause)
             rest_s = self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s)
             return Decision(
