@@ -20,6 +20,7 @@ _LIST: Final = "files.json"
 _CONTENT: Final = "files"
 _SQLITE: Final = b"SQLite format 3\0"
 _UNFINISHED: Final = ".new"
+_OUTPUT: Final = (".warc.gz", ".jsonl")
 
 
 class FrozenFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,7 +158,7 @@ def _raise_unless_missing(error: OSError) -> None:
 
 def _files_in(folder: Path) -> list[os.DirEntry[str]]:
     """Without what can be made anew, and what belongs to the running process. Raises `OSError` for a name that no list
-    can hold."""
+    can hold, and for an output file on a disk that is missing."""
     with os.scandir(folder) as entries:
         found = [
             each
@@ -165,9 +166,11 @@ def _files_in(folder: Path) -> list[os.DirEntry[str]]:
             if each.name not in ("lock", "control")
             and not each.name.startswith("earlier.sqlite")
             and not each.name.endswith((_UNFINISHED, *BESIDE_SQLITE))
-            and each.is_file()
+            and (each.is_file() or _leads_nowhere(each))
         ]
     for each in found:
+        if _leads_nowhere(each):
+            raise OSError(f"{each.path} links to what is missing; mount its disk, or delete the link")
         try:
             each.path.encode()
         except UnicodeEncodeError as error:
@@ -175,6 +178,11 @@ def _files_in(folder: Path) -> list[os.DirEntry[str]]:
                 f"{each.path!a} can't be copied: its name is not UTF-8; rename it, or move it away"
             ) from error
     return found
+
+
+def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
+    """Whether it is an output file that is a link to what is missing, as on a disk that is not mounted."""
+    return entry.is_symlink() and entry.name.endswith(_OUTPUT) and not Path(entry.path).exists()
 
 
 def _age(entry: os.DirEntry[str]) -> tuple[int, str]:

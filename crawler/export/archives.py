@@ -33,7 +33,7 @@ class Archive(msgspec.Struct, frozen=True):
 
 
 def archives_of(directory: Path, part: int | None) -> list[Archive]:
-    """The files of a crawl, or of one part, the oldest first. Raises `DirectoryRefused`."""
+    """The files of a crawl, or of one part, the oldest first. Raises `DirectoryRefused` and `OSError`."""
     found = []
     for place in _output(directory, part):
         found += archives_in(CrawlDirectory(place).warc, "" if place == directory else f"{place.name}-")
@@ -51,13 +51,15 @@ def nothing_to(purpose: str, directory: Path, part: int | None) -> ExportRefused
 
 
 def archives_in(folder: Path, prefix: str) -> list[Archive]:
-    """The files in a folder, the oldest first. `prefix` makes their names unique."""
+    """The files in a folder, the oldest first. `prefix` makes their names unique. Raises `OSError`."""
     found = []
     for path in archives(folder) if folder.is_dir() else ():
         archive = Archive(path, prefix + final_path(path).name, 0)
         try:
             size = path.stat().st_size
         except FileNotFoundError:  # the crawl has finished it since
+            if path.is_symlink():  # to a disk that is missing
+                raise
             if not archive.final_path.exists():  # or has deleted it, because it is old
                 continue
             size = archive.final_path.stat().st_size

@@ -287,6 +287,19 @@ def test_what_was_deleted_and_put_back_is_copied(tmp_path: Path) -> None:
     assert (restored.path / oldest.name).read_bytes() == content
 
 
+def test_a_link_to_a_disk_that_is_missing_is_not_left_out(tmp_path: Path) -> None:
+    crawl = write(tmp_path / "crawl", [whole(0), whole(1)])
+    crawl.frontier.mkdir()
+    oldest = archives(crawl.warc)[0]
+    oldest.rename(tmp_path / "moved")
+    oldest.symlink_to(tmp_path / "moved")
+    restored = _frozen_and_restored(Freezing(crawl), tmp_path / "restored")
+    assert (restored.warc / oldest.name).read_bytes() == (tmp_path / "moved").read_bytes()
+    (tmp_path / "moved").unlink()
+    with pytest.raises(OSError, match=rf"{oldest.name} links to what is missing"):
+        Freezing(crawl).freeze(lambda _source, _target: {})
+
+
 def test_what_was_archived_before_a_crawl_was_divided_is_copied_also_if_it_is_deleted_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
