@@ -19,6 +19,8 @@ class Counted:
         self.totals, self.hosts, self.checks, self.activity = Totals(), Hosts(), Checks(), ActivityCount()
         self.told = 0
         """URLs of which a visit tells what they hold."""
+        self.has_repeats = False
+        """Whether URLs may have been fetched again."""
 
     def add(self, visits: Iterable[Visit]) -> None:
         """Visits of different URLs."""
@@ -28,7 +30,8 @@ class Counted:
     def add_records(self, directories: Collection[Path], canonical: Canonical) -> None:
         """The visits that records tell of. If URLs were fetched again, the records are read once more for that."""
         extents = extents_now(*directories)
-        if not may_have_repeats(extents):
+        self.has_repeats = may_have_repeats(extents)
+        if not self.has_repeats:
             self.add(recorded_visits(extents))
             return
         with closing(temporary_database()) as database:

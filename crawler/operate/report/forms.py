@@ -23,7 +23,7 @@ class External(msgspec.Struct, frozen=True, kw_only=True):
 
     checked: int
     dead: int
-    """URLs that answered with an error, or not at all."""
+    """URLs that answered with an error, or not at all, and to which a page still links."""
     excluded: int
     """URLs that were not asked."""
     exclusions: Mapping[str, int] = {}

@@ -23,10 +23,10 @@ from crawler.operate.opening import stored_configuration
 from crawler.operate.reach import reach
 from crawler.operate.refused import Refused
 from crawler.operate.report.counted import Counted
-from crawler.operate.report.forms import Report, Summary
+from crawler.operate.report.forms import External, Report, Summary
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.forms import Lists
-from crawler.operate.report.lists.making import SECTIONS, make_lists
+from crawler.operate.report.lists.making import SECTIONS, count_dead_checks, make_lists
 from crawler.operate.report.visits import ledger_visits
 from crawler.operate.report.waiting import robots_of, who_waits, with_facts
 from crawler.page import rfc3339
@@ -60,6 +60,9 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
             counted.add(ledger_visits(crawl))
     # Nobody has to wait for the crawl while its records are read.
     counted.add_records(directories, names_of(directory))
+    external = counted.checks.found()
+    if counted.has_repeats and external is not None and external.dead:
+        external = msgspec.structs.replace(external, dead=count_dead_checks(directories, names_of(directory)))
     made = Lists()
     if lists and directories:
         made = make_lists(directories, lists, names_of(directory), limit, seeds=_seeds(directory))
@@ -68,7 +71,7 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
     # It may have ended meanwhile, or have begun.
     with suppress(NoAnswer, SocketRefused, DirectoryRefused), reach(directory) as crawl:
         robots = robots_of(crawl, [row.host for row in hosts.rows])
-    summary = _summary(status, counted, source=directories)
+    summary = _summary(status, counted, external, source=directories)
     return Report(
         directory=str(directory),
         at=rfc3339(now),
@@ -116,7 +119,7 @@ def _seeds(directory: Path) -> list[str]:
     return names
 
 
-def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -> Summary:
+def _summary(status: CrawlStatus, counted: Counted, external: External | None, *, source: Sequence[Path]) -> Summary:
     """`source` are the directories of the records that were counted; without any, the ledger was."""
     has_records = bool(source)
     totals = counted.totals
@@ -141,6 +144,6 @@ def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -
         pruned=sum(read_pruned(CrawlDirectory(each.parent)).total("records").records for each in source),
         types=totals.types.counts() if has_records else {},
         depths=totals.depths.counts() if has_records else {},
-        external=counted.checks.found(),
+        external=external,
         read_in_part=totals.read_in_part if has_records else None,
     )

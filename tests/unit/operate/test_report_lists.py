@@ -643,6 +643,26 @@ def test_links_out_of_scope_are_listed_as_such(tmp_path: Path) -> None:
     assert found.slowest == []
 
 
+def test_a_dead_url_out_of_scope_counts_as_long_as_a_page_links_to_it(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "one")
+    shutil.rmtree(crawl.directory / "records")
+    details = [{"url": f"http://b.test/{path}", "kind": "link", "refused": "out-of-scope"} for path in ("a", "b")]
+    checks = [
+        {**record(number, "/", kind="external", via="http://a.test/", status=404), "url": details[number - 2]["url"]}
+        for number in (2, 3)
+    ]
+    written(
+        crawl.directory / "records",
+        record(1, "/", kind="seed", link_details=details),
+        *checks,
+        record(4, "/", kind="seed", visit=2, link_details=details[:1]),
+    )
+    found = msgspec.json.decode(crawl.do("report", "summary", "hosts", "dead-links", "--json").out, type=Report)
+    assert found.summary.external == External(checked=2, dead=1, excluded=0)
+    assert found.dead_links is not None
+    assert [link.url for link in found.dead_links.links] == ["http://b.test/a"]
+
+
 @pytest.mark.parametrize("is_checked_first", [False, True])
 def test_a_page_that_was_checked_too_because_another_site_redirects_to_it_is_that_page(
     tmp_path: Path, is_checked_first: bool

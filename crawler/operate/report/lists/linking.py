@@ -33,7 +33,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Linking:
-    """First `want` the URLs, then `add` each record once more."""
+    """First `want` the URLs, then `read` the records once more."""
 
     def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
         self._database = database
@@ -54,8 +54,14 @@ class Linking:
             self._database.execute("INSERT OR IGNORE INTO wanted VALUES (?)", (lead.name,))
         return count
 
-    def add(self, listed: Listed) -> None:
-        """The links of a page. Those to other URLs cost a look into memory."""
+    def read(self, records: Iterable[Listed]) -> None:
+        """Read the links of pages. Those to other URLs cost a look into memory."""
+        self._database.execute("BEGIN")
+        for listed in records:
+            self._add(listed)
+        self._database.execute("COMMIT")
+
+    def _add(self, listed: Listed) -> None:
         has_links = listed.link_details is not None or listed.references is not None
         # Where the server says that there is no page, there is no link either, but for that of a redirect.
         is_no_page = listed.state == "done" and (listed.redirect is not None or has_failed(listed))

@@ -1,5 +1,6 @@
 """Makes the lists of a report from the records of a crawl."""
 
+import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from itertools import islice
@@ -26,7 +27,7 @@ from crawler.operate.report.lists.orphans import Orphans
 from crawler.operate.report.lists.refusals import Refusals
 from crawler.operate.report.lists.temporary import temporary_database
 from crawler.operate.report.lists.unlisted import Unlisted
-from crawler.write.records import Extents, extents_now, read_extents
+from crawler.write.records import extents_now, read_extents
 
 SECTIONS: Final[tuple[ListName, ...]] = get_args(ListName)
 MOST: Final = 10
@@ -46,8 +47,9 @@ def make_lists(
 ) -> Lists:
     """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
     and all of the others. `seeds` are the names of those that are no orphans."""
-    most, extents = MOST if limit is None else limit, extents_now(*directories)
+    most = MOST if limit is None else limit
     with closing(temporary_database()) as database:
+        records = _Records(directories, database, canonical)
         endings = Endings(database, canonical) if _WITH_ENDINGS & {*sections} else None
         linking = Linking(database, canonical) if _WITH_LINKS & {*sections} else None
         broken = BrokenAnchors(database, canonical, endings) if endings and "broken-anchors" in sections else None
@@ -57,13 +59,10 @@ def make_lists(
         refusals = Refusals() if "refused" in sections else None
         slowest = Most(most, lambda listed: listed.duration_s) if "slowest" in sections else None
         largest = Most(most, lambda listed: listed.size_bytes) if "largest" in sections else None
-        last_visits = LastVisits(database, canonical)
-        for listed in _read(extents):
-            last_visits.add(listed)
         wanted = (endings, broken, orphans, unlisted, duplicates, refusals, slowest, largest)
         takers = [each.add for each in wanted if each is not None]
-        for listed in _read(extents):
-            if last_visits.is_current(listed):
+        for listed in records.all():
+            if records.is_current(listed):
                 for take in takers:
                     take(listed)
             elif endings is not None:
@@ -72,10 +71,7 @@ def make_lists(
         if endings is not None and linking is not None:
             dead = linking.want(endings.dead()) if "dead-links" in sections else None
             redirecting = linking.want(endings.redirects()) if "redirects" in sections else None
-            database.execute("BEGIN")
-            for listed in filter(last_visits.is_current, _read(extents)):
-                linking.add(listed)
-            database.execute("COMMIT")
+            linking.read(records.current())
 
         more: dict[str, int] = {}
 
@@ -95,7 +91,7 @@ def make_lists(
             if broken is None
             else BrokenAnchorList(
                 pages=broken.pages,
-                links=first(broken.rows(filter(last_visits.is_current, _read(extents))), "broken-anchors"),
+                links=first(broken.rows(records.current()), "broken-anchors"),
             ),
             orphans=None
             if orphans is None
@@ -118,5 +114,30 @@ def make_lists(
         )
 
 
-def _read(extents: Extents) -> Iterator[Listed]:
-    return read_extents(Listed, extents, last_only=True)
+def count_dead_checks(directories: Collection[Path], canonical: Canonical) -> int:
+    """How many URLs out of scope answer with an error, or not at all, to which a page links as it is now."""
+    with closing(temporary_database()) as database:
+        records = _Records(directories, database, canonical)
+        endings, linking = Endings(database, canonical), Linking(database, canonical)
+        for listed in records.current():
+            endings.add(listed)
+        linking.want(endings.dead_checks())
+        linking.read(records.current())
+        return sum(any(True for _ in linking.links(lead)) for lead in endings.dead_checks())
+
+
+class _Records:
+    """Records as far as they are written now, to be read several times."""
+
+    def __init__(self, directories: Collection[Path], database: sqlite3.Connection, canonical: Canonical) -> None:
+        self._extents = extents_now(*directories)
+        last_visits = LastVisits(database, canonical)
+        for listed in self.all():
+            last_visits.add(listed)
+        self.is_current = last_visits.is_current
+
+    def all(self) -> Iterator[Listed]:
+        return read_extents(Listed, self._extents, last_only=True)
+
+    def current(self) -> Iterator[Listed]:
+        return filter(self.is_current, self.all())
