@@ -223,7 +223,8 @@ class RefusedList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RobotsForm(msgspec.Struct, frozen=True, kw_only=True):
-    """What the robots.txt of a host said when it was asked last; of several, for its ports and schemes, the latest."""
+    """What the robots.txt of a host said when it was asked last; of several, for its ports and schemes, the latest that
+    could be had."""
 
     host: str
     robots: str

@@ -22,6 +22,7 @@ from crawler.operate.actions.forms import moment
 from crawler.operate.actions.slices import First, in_slices
 from crawler.operate.target import OperatedCrawl, queue_reads, serving
 from crawler.page import rfc3339
+from crawler.politeness.response_policy import UNREACHABLE
 from crawler.status import duration, failures_text, host_of
 from crawler.wiring.components import discovering
 from frontier import ActiveQueue, FrontierStats, Health, QueueStatus
@@ -217,13 +218,11 @@ async def list_refused(crawl: OperatedCrawl, request: InspectRefused) -> Refused
 async def list_robots(crawl: OperatedCrawl, request: InspectRobots) -> RobotsList:
     """Hosts whose robots.txt is not known are left out."""
     agent = product_token(crawl.loaded.config.fetch.user_agent)
-    found: list[RobotsForm] = []
-    async for host in in_slices(request.hosts):
-        statuses = noted_statuses(crawl.state.notes, host)
-        # An origin without a server, such as https of a host that speaks http alone, says nothing of the others.
-        served = [each for each in statuses if not each.no_connection] or statuses
-        if served:
-            found.append(newest_robots(host, [await _read(status, agent) for status in served]))
+    found = [
+        newest_robots(host, [await _read(status, agent) for status in statuses])
+        async for host in in_slices(request.hosts)
+        if (statuses := noted_statuses(crawl.state.notes, host))
+    ]
     return RobotsList(hosts=found)
 
 
@@ -243,7 +242,8 @@ async def _read(status: RobotsStatus, agent: str) -> RobotsForm:
 
 
 def newest_robots(host: str, found: list[RobotsForm]) -> RobotsForm:
-    """The robots.txt that was asked last, of several of one host, with the longest delay of all."""
-    last = max(found, key=lambda each: each.asked_at or "")  # moments in this form sort as text
+    """The robots.txt that was asked last, of several of one host, with the longest delay of all. One that could not be
+    had, such as that of https on a host that speaks http alone, says nothing of the others."""
+    last = max(found, key=lambda each: (each.robots != UNREACHABLE, each.asked_at or ""))  # moments sort as text
     delay_s = max((each.crawl_delay_s for each in found if each.crawl_delay_s is not None), default=None)
     return msgspec.structs.replace(last, host=host, crawl_delay_s=delay_s)

@@ -53,6 +53,8 @@ NOTED = {
     f"https://{HOSTS[4]}": status(DELAYED + "\n" * 70_000),
     # A seed without a scheme was tried over https first.
     f"http://{HOSTS[6]}": status(DELAYED, asked_at=HOUR_AGO - 100),
+    f"http://{HOSTS[8]}": status(DELAYED, asked_at=HOUR_AGO - 100),
+    f"https://{HOSTS[8]}": status(failures=1),  # its certificate is wrong
     f"https://{HOSTS[6]}": status(failures=1, no_connection=True),
     f"https://{HOSTS[7]}": status(failures=1, no_connection=True),
 }
@@ -82,7 +84,7 @@ def test_each_host_has_what_its_robots_txt_said(tmp_path: Path, parts: int) -> N
     note(crawl)
     found = {host: (row.robots, row.robots_at, row.crawl_delay_s) for host, row in rows_of(crawl).items()}
     hour_ago = rfc3339(HOUR_AGO)
-    assert [found[host] for host in HOSTS[:8]] == [
+    assert [found[host] for host in HOSTS[:9]] == [
         ("disallowed", hour_ago, None),
         ("none", None, None),
         ("unreachable", hour_ago, None),
@@ -91,6 +93,7 @@ def test_each_host_has_what_its_robots_txt_said(tmp_path: Path, parts: int) -> N
         (None, None, None),
         ("partly", rfc3339(HOUR_AGO - 100), 7.0),
         ("unreachable", hour_ago, None),
+        ("partly", rfc3339(HOUR_AGO - 100), 7.0),
     ]
     if parts > 1:
         with answering(crawl.directory, range(parts)):
