@@ -26,6 +26,7 @@ from crawler.control.requests import (
     InspectVisited,
     QueueOrder,
 )
+from crawler.discover.marks import name_of_page
 from crawler.disk.layout import part_directories, record_directories
 from crawler.operate.reach import reach
 from crawler.operate.stored import open_stored_crawl
@@ -163,7 +164,7 @@ def _with_record(known: UrlForm, path: Path) -> UrlForm:
 
 def _lines(known: UrlForm) -> list[tuple[str, object]]:
     return [
-        ("URL", known.canonical),
+        ("URL", name_of_page(known.canonical)),
         ("part", None if known.part is msgspec.UNSET else known.part),
         ("state", known.state),
         ("found", f"{known.found_at} {known.found}"),

@@ -103,6 +103,9 @@ def test_each_is_asked_once_and_is_no_page_and_the_report_names_pages_with_dead_
         *(("http://gone.test/", None, each) for each in pages),
     }
     assert all(each.external for each in report.dead_links.links)
+    shown = command_here("inspect", str(tmp_path / "crawl"), "url", f"{OUT}/gone").out
+    assert f"URL  {OUT}/gone\n" in shown
+    assert f"on {IN}/; out of scope, and only checked\n" in shown
     exported = tmp_path / "pages.csv"
     command_here("export", str(tmp_path / "crawl"), "--format", "csv", "--to", str(exported))
     assert OUT not in exported.read_text()

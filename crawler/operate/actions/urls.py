@@ -17,7 +17,7 @@ from crawler.operate.actions.forms import url_form
 from crawler.operate.actions.visits import visits_of
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, queue_reads
-from crawler.page import rfc3339
+from crawler.page import LinkKind, rfc3339
 from crawler.parts.ownership import Ownership
 from crawler.status import host_of
 from crawler.url.urls import Target
@@ -76,7 +76,7 @@ def read_target(crawl: OperatedCrawl, url: str) -> Target:
 
 def _found_by(crawl: OperatedCrawl, entry: LedgerEntry) -> str:
     if entry.via is not None:
-        return f"on {entry.via}"
+        return f"on {entry.via}" + ("; out of scope, and only checked" if entry.kind == LinkKind.EXTERNAL else "")
     config = crawl.loaded.config
     if entry.canonical in {discovering.read_url(config, seed).canonical for seed in config.crawl.seeds}:
         return "on the list of seeds"
