@@ -21,6 +21,7 @@ from crawler.operate.report.lists.forms import (
     RedirectList,
     RefusedRow,
 )
+from crawler.page import REDIRECTS
 from crawler.status import duration, number_of, read_in_part_text, row_lines, size
 
 _WITHOUT_LINKS: Final = "fetched without output.link_details: set it, and crawl anew."
@@ -234,7 +235,7 @@ def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:
         if link.url != url:
             url = link.url
             to = "" if link.leads_to is None else f" -> {link.leads_to}"
-            yield f"{answer(link.status, link.reason)}  {url}{to}"
+            yield f"{dead_answer(link)}  {url}{to}"
         yield _page_line(link)
 
 
@@ -252,8 +253,10 @@ def _redirects(links: Iterable[RedirectLink]) -> Iterator[str]:
 
 
 def _page_line(link: DeadLink | RedirectLink) -> str:
-    anchor = "" if link.anchor is None else f'  "{link.anchor}"'
-    return f"    {link.page}{anchor}" if link.page is not None else "    no page links to it"
+    if link.page is None:
+        return "    no page links to it"
+    how = link.kind if link.anchor is None else f'"{link.anchor}"'
+    return f"    {link.page}  {how}" if how else f"    {link.page}"
 
 
 def _refused_lines(row: RefusedRow) -> Iterator[str]:
@@ -265,6 +268,11 @@ def _refused_lines(row: RefusedRow) -> Iterator[str]:
 def _fetched_line(row: FetchedRow) -> str:
     took = "" if row.duration_s is None else f"{row.duration_s:.2f} s"
     return f"{took:>9}  {'' if row.size_bytes is None else size(row.size_bytes):>9}  {row.url}"
+
+
+def dead_answer(link: DeadLink) -> str:
+    """A redirect that leads somewhere is not dead itself."""
+    return answer(link.status, link.reason) + (" without a Location" if link.status in REDIRECTS else "")
 
 
 def answer(status: int | None, reason: str | None) -> str:

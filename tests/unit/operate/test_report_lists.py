@@ -120,6 +120,9 @@ def test_a_redirect_without_a_location_is_dead(tmp_path: Path) -> None:
         record(4, "/choices", status=300),
     )
     assert dead_links(directory) == [("/nowhere", None, 302, "/"), ("/to-nowhere", "/nowhere", 302, "/")]
+    found = make_lists([directory], ["dead-links"], str, None)
+    assert "  302 without a Location  http://a.test/nowhere" in list(list_lines(found))
+    assert "<td>302 without a Location</td>" in "".join(each[2] for each in sections(found))
 
 
 def test_each_page_that_links_to_a_redirect_is_listed(tmp_path: Path) -> None:
@@ -148,7 +151,7 @@ def test_each_page_that_links_to_a_redirect_is_listed(tmp_path: Path) -> None:
     ]
     lines = [*list_lines(found)]
     at = lines.index(f"  301  {moved} -> http://a.test/  2 redirects  200")
-    assert lines[at + 1 : at + 3] == ['      http://a.test/  "Moved"', "      http://a.test/one"]
+    assert lines[at + 1 : at + 3] == ['      http://a.test/  "Moved"', "      http://a.test/one  embed"]
     assert "      no page links to it" in lines
     short = make_lists([directory], ["redirects"], str, 1)
     assert "  and 4 more links; a larger --limit shows them" in [*list_lines(short)]

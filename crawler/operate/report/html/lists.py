@@ -7,7 +7,7 @@ from typing import Final
 from crawler.operate.report.forms import HostRow
 from crawler.operate.report.html.tables import Cell, number, table, text, url
 from crawler.operate.report.lists.forms import DeadLink, FetchedRow, FoundPage, Lists, RedirectLink, RefusedRow
-from crawler.operate.report.text import robots_text, unknown
+from crawler.operate.report.text import dead_answer, robots_text, unknown
 from crawler.status import size
 
 _REDIRECT_COLUMNS: Final = ("Status", "URL", "Leads to", "Answer there", "On the page", "Text of the link")
@@ -82,11 +82,9 @@ def _host(row: HostRow, at: str) -> Sequence[str]:
 
 def _dead_rows(links: Iterable[DeadLink]) -> Iterator[Sequence[str]]:
     """A URL stands before the first of its pages."""
-    for (dead, leads_to, status, reason), of_one in groupby(
-        links, key=lambda each: (each.url, each.leads_to, each.status, each.reason)
-    ):
+    for (dead, leads_to, said), of_one in groupby(links, key=lambda each: (each.url, each.leads_to, dead_answer(each))):
         to = "" if leads_to is None else f"<br>→ {url(leads_to)}"
-        shown, answer = Cell(url(dead) + to), _answer(status, reason)
+        shown, answer = Cell(url(dead) + to), Cell(text(said))
         for link in of_one:
             yield shown, answer, *_page(link)
             shown = answer = Cell("")
