@@ -9,7 +9,7 @@ from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.control import requests
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
-from crawler.operate.actions import changing, copying, hosts, queues, selecting, settings, urls
+from crawler.operate.actions import changing, copying, hosts, queues, selecting, urls
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, adding
 from frontier import StoreFailed
@@ -60,7 +60,7 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
         case requests.SetBudget(host=host, cost=cost):
             return await queues.set_budget(crawl, host, cost)
         case requests.Set() | requests.Reload():
-            return await settings.reconfigure(crawl, request)
+            return await changing.reconfigure(crawl, request)
         case requests.InspectUrl(url=url):
             return await urls.look_up(crawl, url)
         case requests.InspectQueues():

@@ -21,8 +21,7 @@ from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.answers import answer
 from crawler.operate.opening import lock_directory, stored_configuration
 from crawler.operate.parts.answers import answer_by_parts
-from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.members import BrokenPart, Member, Parts, RunningPart, StoredPart
+from crawler.operate.parts.crawl import BrokenPart, CrawlInParts, Member, Parts, RunningPart, StoredPart
 from crawler.operate.refused import check_request, reply_or_raise
 from crawler.operate.stored import open_stored_crawl
 from crawler.wiring.parts import use_suffixes_of

@@ -13,9 +13,8 @@ from crawler.control.process import why_silent, why_stopped
 from crawler.control.replies import Reconfigured, Refusal, SettingChange
 from crawler.control.requests import Reload, Set
 from crawler.disk.layout import Layout
-from crawler.operate.actions.settings import change_settings
 from crawler.operate.refused import Refused
-from crawler.operate.settings.changing import Prepared, Read, write
+from crawler.operate.settings.changing import Prepared, Read, change_settings, write
 from crawler.operate.settings.plan import Plan, make_plan, next_settings
 from crawler.operate.settings.start import Start
 from crawler.parts.sharing.configuration_giver import ANSWER_S, Answers

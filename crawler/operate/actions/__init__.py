@@ -1,8 +1,7 @@
 """What is done for each request of an operator. Each action takes an `OperatedCrawl`, and returns the reply.
 
-    changing   pause, resume, checkpoint; keeps the files as they are, for a copy
+    changing   pause, resume, set, reload, checkpoint; keeps the files as they are, for a copy
     queues     retire, unretire, budget; the list of queues
-    settings   set, reload
     urls       add, forget; what is known about a URL, and by `visits` of its visits
     selecting  recrawl, and forget by host or pattern
     hosts      which hosts are served, and why each waits; what was refused on them, and what robots.txt files said

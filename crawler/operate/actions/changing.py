@@ -1,4 +1,4 @@
-"""pause, resume, checkpoint; freeze and hold-parcels, for copies of a crawl"""
+"""pause, resume, set, reload, checkpoint; freeze and hold-parcels, for copies of a crawl"""
 
 import asyncio
 import time
@@ -6,10 +6,13 @@ from contextlib import closing
 
 from crawler.codes.exit_codes import FAILED
 from crawler.control.frozen import Frozen, FrozenState, Held
-from crawler.control.replies import Checkpoint, PauseState, WrittenFile
+from crawler.control.replies import Checkpoint, PauseState, Reconfigured, WrittenFile
+from crawler.control.requests import Reload, Set
 from crawler.copies.freezing import Freezing
+from crawler.disk.layout import part_at
 from crawler.disk.syncing import SyncFailed
 from crawler.operate.refused import Refused
+from crawler.operate.settings.changing import change_settings
 from crawler.operate.target import OperatedCrawl, pausing
 from crawler.page import rfc3339
 from crawler.wiring.backends import frontier_backend
@@ -35,6 +38,13 @@ async def resume(crawl: OperatedCrawl) -> PauseState:
 def _state(crawl: OperatedCrawl, paused: str | None) -> PauseState:
     status = crawl.status()
     return PauseState(paused=paused, running=status.running, in_flight=len(crawl.in_flight))
+
+
+async def reconfigure(crawl: OperatedCrawl, request: Set | Reload) -> Reconfigured:
+    path = crawl.directory.path
+    if part_at(path) is not None:
+        raise Refused(f"{path} is one part of the crawl in {path.parent}, whose settings all parts share: name that")
+    return await change_settings(crawl.settings, crawl.directory, request, is_running=crawl.status().running)
 
 
 async def take_checkpoint(crawl: OperatedCrawl) -> Checkpoint:

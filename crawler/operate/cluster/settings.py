@@ -24,11 +24,17 @@ from crawler.codes.exit_codes import FAILED, REFUSED
 from crawler.control.replies import Reconfigured, SettingChange
 from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
-from crawler.operate.actions.settings import change_settings
 from crawler.operate.cluster.reaching import reached, settings_of_machine
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import Refused
-from crawler.operate.settings.changing import DOES_NOT_RUN, Prepared, Read, StoredSettings, reader_of_settings
+from crawler.operate.settings.changing import (
+    DOES_NOT_RUN,
+    Prepared,
+    Read,
+    StoredSettings,
+    change_settings,
+    reader_of_settings,
+)
 from crawler.operate.settings.start import Start
 from crawler.wiring.configuration import load
 

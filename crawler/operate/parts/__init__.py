@@ -5,8 +5,7 @@
                ask the parts that a request concerns, and make one reply of theirs
     sums       counts and rates, added up
     exporting  the ledgers of all parts, merged in the order of canonical URLs
-    crawl      a crawl in parts, as requests see it: its parts, and which of them a URL or a host belongs to
-    members    asks a part: by its socket if it runs, else in its directory
+    crawl      a crawl in parts, as requests see it: asks its parts, and knows which of them a URL or a host belongs to
 
 A reply has the same fields as that of a crawl that is not in parts. Queues, hosts and URLs also have their `part`.
 

@@ -12,8 +12,7 @@ from crawler.control.replies import Imported, Judged, JudgedUrl, Refusal
 from crawler.control.requests import Add, Forget, ForgetSelected, GetStatus, Import, Recrawl
 from crawler.control.selections import Selected
 from crawler.operate.actions.exported import read_line
-from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.members import divide_replies
+from crawler.operate.parts.crawl import CrawlInParts, divide_replies
 from crawler.operate.refused import Refused
 from crawler.status import number_of
 

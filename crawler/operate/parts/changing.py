@@ -23,12 +23,10 @@ from crawler.control.requests import (
 )
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
-from crawler.operate.actions.settings import change_settings
-from crawler.operate.parts.crawl import CrawlInParts, ask_of_host
-from crawler.operate.parts.members import divide_replies
+from crawler.operate.parts.crawl import CrawlInParts, ask_of_host, divide_replies
 from crawler.operate.parts.sums import same_of_all
 from crawler.operate.refused import Refused, reply_or_raise
-from crawler.operate.settings.changing import StoredSettings
+from crawler.operate.settings.changing import StoredSettings, change_settings
 from crawler.status import name_parts
 
 _HOLD_S: Final = 1800.0

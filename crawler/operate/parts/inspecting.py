@@ -36,9 +36,8 @@ from crawler.control.requests import (
 from crawler.course.remaining import of_parts, share_done
 from crawler.discover.refusal_counts import EXAMPLES
 from crawler.operate.actions.hosts import host_order, newest_robots, place_behind, refusal_order
-from crawler.operate.parts.crawl import CrawlInParts, ask_of_host
+from crawler.operate.parts.crawl import CrawlInParts, ask_of_host, divide_replies
 from crawler.operate.parts.exporting import merge_exports
-from crawler.operate.parts.members import divide_replies
 from crawler.operate.parts.sums import same_of_all, sum_frontiers, sum_statuses, sum_visited
 from visited import VisitedStats
 

@@ -1,4 +1,4 @@
-"""The two steps of a change: everything is checked, then all of it holds."""
+"""The two steps of a change: everything is checked, then all of it holds. `change_settings` takes both."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -9,8 +9,11 @@ from typing import Final, Protocol
 import msgspec
 
 from config import Config, ConfigError, Loaded, Problem, render_run, value_at, with_values
-from crawler.control.replies import SettingChange
+from crawler.codes.exit_codes import FAILED
+from crawler.control.replies import Reconfigured, SettingChange
+from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.refused import Refused
 from crawler.operate.settings.plan import BY_OPERATOR, Plan, make_plan, next_settings
 from crawler.operate.settings.start import Start, refuse_without_file, with_page_limit
 from crawler.wiring.configuration import load
@@ -162,3 +165,34 @@ def reader_of_start(directory: CrawlDirectory, start: Start) -> Read:
         return with_page_limit(new, start.max_pages)
 
     return read
+
+
+async def change_settings(
+    settings: CrawlSettings, directory: CrawlDirectory, request: Set | Reload, *, is_running: bool
+) -> Reconfigured:
+    """Change all that a request asks for, or nothing. Raises `Refused` and `ConfigError`."""
+    read, file = _reader(settings, directory, request)
+    async with settings.turn:
+        prepared = await settings.prepare(read)
+        new_seeds = 0
+        if not request.dry_run:
+            try:
+                new_seeds = await settings.commit(prepared)
+            except OSError as error:
+                message = f"nothing was changed: {directory.configuration} can't be written: {error.strerror or error}"
+                raise Refused(message, FAILED) from error
+    return Reconfigured(
+        running=is_running, dry_run=request.dry_run, file=file, changes=prepared.plan.changes, new_seeds=new_seeds
+    )
+
+
+def _reader(settings: CrawlSettings, directory: CrawlDirectory, request: Set | Reload) -> tuple[Read, str | None]:
+    """What reads the new configuration, and the file that is read again."""
+    if isinstance(request, Set):
+        return reader_of_settings(directory, request.settings), None
+    if settings.start is None or settings.start.is_demo:
+        raise Refused(
+            f"{directory.path} was started by `onceover demo` or a program, which gave its settings: there is no "
+            f"configuration to read again. `onceover set {directory.path} KEY=VALUE` changes them"
+        )
+    return reader_of_start(directory, settings.start), str(settings.start.file(directory))

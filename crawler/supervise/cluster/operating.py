@@ -10,8 +10,7 @@ from crawler.control.replies import Refusal, Stopping
 from crawler.control.requests import AnyRequest, Reload, Set, Stop
 from crawler.control.server import answer_in
 from crawler.operate.parts.answers import answer_by_parts
-from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.members import Parts, RunningPart
+from crawler.operate.parts.crawl import CrawlInParts, Parts, RunningPart
 from crawler.supervise.cluster.agent import CrawlAgent
 
 

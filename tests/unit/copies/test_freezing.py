@@ -25,7 +25,7 @@ from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import read_layout, write_layout
 from crawler.disk.lineages import read_lineages
 from crawler.disk.pruned import PrunedNumbers, read_pruned
-from crawler.operate.parts.members import RunningPart
+from crawler.operate.parts.crawl import RunningPart
 from crawler.operate.reach import ReachedCrawl, reach
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import backing_up

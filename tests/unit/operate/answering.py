@@ -19,8 +19,7 @@ from crawler.disk.layout import part_directories
 from crawler.operate.answers import answer
 from crawler.operate.opening import stored_configuration
 from crawler.operate.parts.answers import answer_by_parts
-from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.members import Parts, RunningPart
+from crawler.operate.parts.crawl import CrawlInParts, Parts, RunningPart
 from crawler.operate.stored import StoredCrawl, open_stored_crawl
 
 SUPERVISOR = 4711

@@ -10,7 +10,7 @@ from pathlib import Path
 from crawler.control.replies import PauseState, Refusal
 from crawler.control.requests import AnyRequest, Resume
 from crawler.disk.directory import CrawlDirectory
-from crawler.operate.parts.members import Parts, RunningPart
+from crawler.operate.parts.crawl import Parts, RunningPart
 from crawler.testing.loops import in_event_loop
 from tests.unit.operate.answering import listening
 

@@ -9,8 +9,7 @@ from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import CrawlStatus, PauseState, Refusal
 from crawler.control.requests import GetStatus, Pause, Request, Resume
 from crawler.operate.parts.changing import pause, resume
-from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.members import Parts
+from crawler.operate.parts.crawl import CrawlInParts, Parts
 from crawler.operate.refused import Refused
 from crawler.testing.loops import in_event_loop
 from crawler.wiring.configuration import load
