@@ -16,11 +16,11 @@ from crawler.cli.run.streams import say, say_result
 from crawler.codes.exit_codes import COMPLETE, USAGE
 from crawler.serve.folder import check_kind, overlaps, read_names
 from crawler.status import number_of
+from crawler.wiring.auto_backend import filter_warnings
 from crawler.wiring.components import signing
 from crawler.wiring.components.discovering import loaded_for
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
-from crawler.wiring.filter_size import filter_warnings
 from crawler.wiring.plugins.catalog import Catalog
 
 MAX_VALUE_WIDTH = 24

@@ -24,7 +24,7 @@ from crawler.operate.refused import Refused
 from crawler.parts.exchange.sending import PartsDisagree
 from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.supervise.keeping import PartFailed
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.loading import PluginRefused
 from crawler.wiring.recovery.facts import NoRoom
 from crawler.write.descriptor import OutputDamaged

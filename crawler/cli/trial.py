@@ -12,9 +12,8 @@ import msgspec
 
 from config import Config, Loaded
 from crawler.cli.options import settings_option
-from crawler.cli.run.diagnostics import diagnostics
+from crawler.cli.run.diagnostics import diagnostics, warning_on
 from crawler.cli.run.interrupts import interrupts
-from crawler.cli.run.logs import warning_on
 from crawler.cli.run.running import in_event_loop
 from crawler.cli.run.streams import say, say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED

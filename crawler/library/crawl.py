@@ -22,9 +22,9 @@ from crawler.library.running import EngineTask
 from crawler.seams import LinkExtractor, Sink
 from crawler.status import Status, number_of
 from crawler.wiring.additions import Additions
+from crawler.wiring.plugins.checks import Method, find_misfit, missing_methods
 from crawler.wiring.plugins.guarded import GuardedExtractor
 from crawler.wiring.plugins.kinds import EXTRACTOR, SINK, VISITED, Kind
-from crawler.wiring.plugins.methods import Method, find_misfit, missing_methods
 from visited import LocalSet, VisitedSet
 
 log = logging.getLogger(__name__)

@@ -28,11 +28,10 @@ from crawler.operate.settings.start import Start
 from crawler.parts.ending import Gate
 from crawler.status import number_of
 from crawler.wiring.additions import NO_ADDITIONS, Additions
-from crawler.wiring.auto_backend import choose_backend
+from crawler.wiring.auto_backend import choose_backend, filter_warnings
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import OpenedCrawl, check_configuration, open_crawl
-from crawler.wiring.filter_size import filter_warnings
 from crawler.wiring.opening.kept import RebuildProgress
 from crawler.wiring.opening.lost_output import lost_output
 from crawler.wiring.opening.starting_over import check_servers, start_over

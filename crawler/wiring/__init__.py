@@ -3,9 +3,9 @@
 Each component gets plain values and never sees the configuration. `crawl` makes all components and closes them in
 order. `storage` opens frontier and visited set, and `queue_settings` says how queues are served. `seeding` reads seeds,
 `additions` are what a program brings, and `sites` handles settings that differ between sites. `auto_backend` chooses
-the visited set for `visited.backend = "auto"`; `filter_size` warns of one that is too small. `backends` has the
-frontier's descriptor and servers of Redis, `schedule` reads the schedule of a crawl, and `configuration` loads
-configurations that may name plug-ins.
+the visited set for `visited.backend = "auto"`, and warns of one that is too small. `backends` has the frontier's
+descriptor and servers of Redis, `schedule` reads the schedule of a crawl, and `configuration` loads configurations that
+may name plug-ins.
 
 `revisiting` makes what visits pages again, and `sharing` what crawls share on one machine or server: the pace of hosts
 and visited sets.

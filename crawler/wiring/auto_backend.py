@@ -1,13 +1,14 @@
-"""Chooses the visited set for `visited.backend = "auto"`: by the formulas, once for a crawl."""
+"""Chooses the visited set for `visited.backend = "auto"`, once for a crawl, by the formulas. Warns of a set that is too
+small for the configured number of URLs."""
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from config import Config, ConfigError, Problem, settings_of, with_values
+from config import Config, ConfigError, Loaded, Problem, settings_of, with_values
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import read_file, replace_file
 from crawler.status import number_of, size
@@ -16,7 +17,8 @@ from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import VISITED
 from visited.advice import Option, options
 from visited.backends import descriptors
-from visited.descriptor import Descriptor
+from visited.descriptor import Cost, Descriptor
+from visited.making import cost_of_set
 
 EXACT_ON_DISK = "exact-leveldb"
 log = logging.getLogger(__name__)
@@ -170,3 +172,38 @@ def _nearest(config: Config, among: Sequence[Descriptor], *, on_disk: bool) -> O
 def default_memory_bytes() -> int:
     """The memory that a visited set may take if nobody says how much: a quarter of what this machine has."""
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE_OF_MACHINE)
+
+
+_TOLERANCE = 1.1
+"""The formulas round the number of hash functions, so a filter of the right size may err a little more often."""
+
+
+def filter_warnings(loaded: Loaded) -> Iterator[Problem]:
+    """A warning if the options give a filter a size at which its rate would exceed `visited.error_rate`."""
+    visited = loaded.config.visited
+    if visited.backend == "auto":
+        return
+    cost = cost_of_set(descriptor(VISITED, visited.backend), visited.capacity, visited.error_rate, visited.options)
+    bloom = cost_of_set(descriptor(VISITED, "bloom"), visited.capacity, visited.error_rate, {})
+    assert bloom is not None
+    # The formulas round bits, too: for a few URLs, a filter of the right size may err much more often.
+    right = max(visited.error_rate, bloom.false_positive_rate)
+    if cost is None or cost.false_positive_rate <= right * _TOLERANCE:
+        return
+    first = next((f"visited.options.{name}" for name in visited.options), "visited.capacity")
+    yield loaded.problem(first, _message(loaded, cost, bloom))
+
+
+def _message(loaded: Loaded, cost: Cost, bloom: Cost) -> str:
+    visited = loaded.config.visited
+    rescue = (
+        "visited.verify rescues these, which takes time"
+        if visited.verify
+        else "their pages are lost, because visited.verify is false"
+    )
+    return (
+        f"{visited.backend} with {round(cost.memory_bytes * 8):,} bits is too small for {visited.capacity:,} URLs: its "
+        f"false-positive rate will reach {cost.false_positive_rate:.3g}, not {visited.error_rate:g}, and it will take "
+        f"about {cost.expected_lost:,.0f} new URLs for known ones; {rescue}. A Bloom filter for this capacity and rate "
+        f"has {round(bloom.memory_bytes * 8):,} bits ({size(bloom.memory_bytes)})"
+    )

@@ -45,7 +45,7 @@ from crawler.wiring.opening.fetchers import open_fetchers
 from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept
 from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import blaming, plugins_of
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.guarded_frontier import guarded_frontier
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.revisiting import make_planning, revisits

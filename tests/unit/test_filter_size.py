@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from config import Loaded, load
-from crawler.wiring.filter_size import filter_warnings
+from crawler.wiring.auto_backend import filter_warnings
 from tests.unit.test_config_loader import MINIMAL, written
 
 

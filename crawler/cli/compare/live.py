@@ -24,7 +24,7 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.catalog import descriptor
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.kinds import VISITED
 from visited.backends import PEERS
 from visited.descriptor import CommonOptions

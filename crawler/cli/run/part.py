@@ -12,7 +12,7 @@ from crawler.parts.line.messages import Failed, ToPart
 from crawler.supervise import part
 from crawler.supervise.process import COMMAND, take_signals
 from crawler.wiring.plugins.blame import blaming
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.loading import NamedBackend
 
 

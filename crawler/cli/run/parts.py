@@ -7,9 +7,8 @@ from functools import partial
 from config import Loaded
 from crawler import __version__
 from crawler.background import in_background
-from crawler.cli.run.diagnostics import Diagnostics, diagnostics
+from crawler.cli.run.diagnostics import Diagnostics, diagnostics, logging_to
 from crawler.cli.run.interrupts import Stopping, interrupts
-from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import print_resumed, tell_changed, warn_of_address_space
 from crawler.cli.run.running import in_event_loop, in_flight, print_result, show_progress
 from crawler.control.requests import Reload

@@ -13,9 +13,8 @@ import msgspec
 
 from config import Loaded
 from crawler.cli.run.allocator import settle_allocator
-from crawler.cli.run.diagnostics import Diagnostics, diagnostics
+from crawler.cli.run.diagnostics import Diagnostics, diagnostics, logging_to
 from crawler.cli.run.interrupts import Closing, Interrupts, Stopping, interrupts
-from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, tell_changed, warn_of_address_space
 from crawler.cli.run.streams import say
 from crawler.disk.directory import CrawlDirectory

@@ -21,7 +21,7 @@ from crawler.url.urls import domain_of, host_of
 from crawler.wiring.components.visited_servers import connect_redis
 from crawler.wiring.plugins.blame import blaming
 from crawler.wiring.plugins.catalog import descriptor, find
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.kinds import VISITED
 from visited import Forgotten, Full, LocalSet, Unanswered, Unavailable, Unreachable
 from visited.descriptor import Parameters

@@ -10,12 +10,12 @@ The modules:
     kinds       the kinds of backends, with the places of ours
     packages    what is installed
     loading     imports a backend that is named, and checks what it finds
-    methods     whether a component has the methods of its protocol
+    checks      whether a component has the methods of its protocol, and returns what it must; `PluginFailed`
     catalog     puts these together, and tells the configuration which options and needs a backend has
     guarded     keeps what a plug-in raises for one page from ending the crawl
-    guarded_set, guarded_frontier, guarded_sink
-                check what a visited set, a frontier and a sink of others return
-    blame       names the package when a plug-in fails while it is used (`failures`)
+    guarded_stores, guarded_frontier
+                check what a visited set, a sink and a frontier of others return
+    blame       names the package when a plug-in fails while it is used
     listing     describes all of them, for `onceover plugins`
 
 A plug-in is imported only when it is named. Whatever is wrong with it becomes a `PluginRefused`, whose one line names

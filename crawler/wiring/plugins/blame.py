@@ -12,7 +12,7 @@ from types import TracebackType
 from config import Config, named_backends
 from crawler.codes.full_disk import DISK_FULL
 from crawler.wiring.plugins.catalog import find
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.kinds import KINDS
 from crawler.wiring.plugins.loading import NamedBackend, in_one_line
 from frontier import StoreFailed

@@ -15,7 +15,7 @@ import msgspec
 from crawler.page import Extract, Failure, FailureKind, Fetched, Page, Request
 from crawler.seams import Fetcher, LinkExtractor
 from crawler.url.components import Rule, UrlComponents
-from crawler.wiring.plugins.failures import failed
+from crawler.wiring.plugins.checks import failed
 from crawler.wiring.plugins.loading import in_one_line
 
 log = logging.getLogger(__name__)

@@ -8,9 +8,8 @@ place of True it would ask for the same URL for ever.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from crawler.wiring.plugins.failures import checked, failed
+from crawler.wiring.plugins.checks import checked, failed, find_misfit, methods_of, missing_methods
 from crawler.wiring.plugins.loading import NamedBackend
-from crawler.wiring.plugins.methods import find_misfit, methods_of, missing_methods
 from frontier import (
     CrawlUrl,
     Damaged,

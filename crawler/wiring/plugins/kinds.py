@@ -11,8 +11,8 @@ from crawler.seams import Begins, Fetcher, IsTold, LinkExtractor, Sink, TakesExc
 from crawler.url.canonical_rules import RULES
 from crawler.url.components import UrlComponents
 from crawler.url.descriptor import Descriptor as RuleDescriptor
-from crawler.wiring.plugins.guarded_set import guarded_set
-from crawler.wiring.plugins.methods import Method, methods_of
+from crawler.wiring.plugins.checks import Method, methods_of
+from crawler.wiring.plugins.guarded_stores import guarded_set
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Need as SinkNeed
 from crawler.write.descriptor import Refers

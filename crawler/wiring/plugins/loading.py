@@ -9,9 +9,9 @@ import msgspec
 
 from config import settings_of
 from crawler.codes.full_disk import DISK_FULL
-from crawler.wiring.plugins.guarded_sink import guarded_read
+from crawler.wiring.plugins.checks import find_misfit, missing_methods
+from crawler.wiring.plugins.guarded_stores import guarded_read
 from crawler.wiring.plugins.kinds import KINDS, Kind
-from crawler.wiring.plugins.methods import find_misfit, missing_methods
 from crawler.wiring.plugins.packages import Package
 
 _WIDTH = 300

@@ -9,7 +9,7 @@ import pytest
 
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.loading import NamedBackend
 from frontier import StoreFailed
 from tests.unit.plugins.installing import SETS, Site

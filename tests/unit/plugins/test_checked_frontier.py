@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.guarded_frontier import check_frontier, check_state
 from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.plugins.loading import NamedBackend

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.guarded_frontier import guarded_frontier
 from crawler.wiring.plugins.kinds import FRONTIER
 from crawler.wiring.plugins.loading import NamedBackend

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from crawler.page import Extract, Page
+from crawler.wiring.plugins.checks import find_misfit, missing_methods
 from crawler.wiring.plugins.kinds import CANONICAL_RULE, EXTRACTOR, SINK, VISITED
-from crawler.wiring.plugins.methods import find_misfit, missing_methods
 
 
 class Good:

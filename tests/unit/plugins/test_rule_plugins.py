@@ -7,7 +7,7 @@ from crawler.wiring.components.discovering import url_reader
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.plugins.blame import blaming
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from tests.unit.plugins.installing import Site
 
 RULES = """

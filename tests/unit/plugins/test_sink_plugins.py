@@ -11,7 +11,7 @@ from crawler.seams import NoOptions
 from crawler.wiring.components.processing import check_servers_of_sinks, open_sinks
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.catalog import descriptor
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.kinds import SINK
 from crawler.write.descriptor import Parameters
 from tests.unit.plugins.installing import Site

@@ -12,7 +12,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins import catalog
 from crawler.wiring.plugins.catalog import Catalog, descriptor
-from crawler.wiring.plugins.failures import PluginFailed
+from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.plugins.packages import Registration
 from crawler.wiring.storage import visited_set

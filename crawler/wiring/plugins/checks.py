@@ -1,9 +1,9 @@
-"""Whether a component has the methods of its protocol, as the protocol writes them."""
+"""Whether a component has the methods of its protocol, as the protocol writes them, and returns what it must."""
 
 from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature, iscoroutinefunction, isfunction, signature
 from types import MethodType
-from typing import Any
+from typing import Any, TypeVar
 
 Method = Callable[..., Any]
 """A method of a protocol."""
@@ -59,3 +59,23 @@ def _written(function: Any) -> str:
     function = getattr(function, "__func__", function)
     parameters = [each.replace(annotation=Parameter.empty) for each in signature(function).parameters.values()]
     return f"{'async ' * iscoroutinefunction(function)}def {function.__name__}{Signature(parameters)}"
+
+
+_Value = TypeVar("_Value")
+
+
+class PluginFailed(Exception):
+    """A plug-in raised what it must not raise, or returned a wrong value. The message is one line; the traceback is in
+    the log."""
+
+
+def failed(title: str, why: str) -> PluginFailed:
+    """The error of a plug-in, which `title` names."""
+    return PluginFailed(f"{title} failed: {why}")
+
+
+def checked(value: Any, expected: type[_Value], where: str, title: str) -> _Value:
+    """What a plug-in has returned, if it is of the expected type. Raises `PluginFailed`."""
+    if not isinstance(value, expected):
+        raise failed(title, f"expected {expected.__name__} {where}, found {type(value).__name__}")
+    return value

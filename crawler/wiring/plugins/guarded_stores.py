@@ -1,13 +1,14 @@
-"""Checks what a visited set of others returns. By a wrong answer, a page would be taken for known that nobody has
-fetched."""
+"""Checks what visited sets and sinks of others return. By a wrong answer of a set, a page would be taken for known that
+nobody has fetched."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from crawler.wiring.plugins.failures import checked, failed
+from crawler.wiring.plugins.checks import checked, failed
+from crawler.write.descriptor import Parameters, Read, Written
 from visited import LocalSet, SharedSet, VisitedStats, WrongValue, is_prompt, list_urls
 
 _PLAIN: Final = frozenset({bool})
@@ -90,3 +91,27 @@ class GuardedSet:
             yield
         except WrongValue as error:
             raise failed(self._title, str(error)) from error
+
+
+def guarded_read(read: Read, title: str) -> Read:
+    """A function that reads a sink, which `title` names. It raises `PluginFailed` instead of returning a wrong value,
+    which would be told as a difference between outputs, or end `inspect verify` with a traceback."""
+
+    async def read_checked(parameters: Parameters, options: Any) -> AsyncIterator[Sequence[Written]]:
+        found: Any = read(parameters, options)
+        if not isinstance(found, AsyncIterator):
+            raise failed(title, f"expected an asynchronous iterator from read, found {type(found).__name__}")
+        async for rows in found:
+            if not isinstance(rows, Iterable):
+                raise failed(title, f"expected batches of Written from read, found {type(rows).__name__}")
+            yield [_checked(row, title) for row in rows]
+
+    return read_checked
+
+
+def _checked(row: Any, title: str) -> Written:
+    written = checked(row, Written, "from read", title)
+    try:
+        return msgspec.convert(msgspec.structs.asdict(written), Written)
+    except msgspec.ValidationError as error:
+        raise failed(title, f"wrong Written from read: {error}") from error
