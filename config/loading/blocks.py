@@ -91,18 +91,19 @@ def _kind(key: str, struct: type) -> BlockKind:
     )
 
 
+def all_values(config: Config) -> Iterator[tuple[str, Setting, object]]:
+    """All settings with their keys and values: those of sections in the order of the schema, then those of blocks."""
+    for key, setting in settings().items():
+        yield key, setting, setting.value_in(config)
+    for kind in block_kinds().values():
+        for number, block in enumerate(value_at(config, kind.key), start=1):
+            for name, value in kind.values(block).items():
+                yield block_key(kind, number, name), kind.settings[name], value
+
+
 def named_backends(config: Config) -> Iterator[tuple[str, str]]:
     """The kind and the name or path of each backend that a configuration names, plug-ins included."""
-    for setting in settings().values():
-        yield from _named(setting, setting.value_in(config))
-    for kind in block_kinds().values():
-        for block in value_at(config, kind.key):
-            for setting in kind.own:
-                yield from _named(setting, getattr(block, setting.name))
-
-
-def _named(setting: Setting, value: object) -> Iterable[tuple[str, str]]:
-    if setting.backends is None or not setting.names_backends or value is None:
-        return []
-    names = value if isinstance(value, tuple) else (value,)
-    return [(setting.backends, str(name)) for name in names]
+    for _, setting, value in all_values(config):
+        if setting.backends is not None and setting.names_backends and value is not None:
+            names = value if isinstance(value, tuple) else (value,)
+            yield from ((setting.backends, str(name)) for name in names)

@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
-from config.loading.blocks import block_key, block_kinds
+from config.loading.blocks import all_values
 from config.loading.loader import Loaded
 from config.schema import Config
-from config.settings import Setting, settings, value_at
+from config.settings import Setting
 from config.show.render import public_text, value_text
 from config.toml import toml_value
 
@@ -43,7 +43,7 @@ def changes(before: Config, after: Loaded, /) -> list[str]:
 
 def differences(before: Config, after: Config, /) -> list[Change]:
     """The settings that differ, without the directory of the crawl."""
-    old, new = _values(before), _values(after)
+    old, new = ({key: (setting, value) for key, setting, value in all_values(each)} for each in (before, after))
     found: list[Change] = []
     for key, setting in ({key: each for key, (each, _) in (old | new).items()}).items():
         was, now = old.get(key, (setting, None))[1], new.get(key, (setting, None))[1]
@@ -64,20 +64,9 @@ def non_defaults(config: Config, /) -> list[str]:
     headers may have secrets."""
     return [
         f"{key} = {_short(toml_value(list(value)) if isinstance(value, Mapping) else value_text(setting, value))}"
-        for key, (setting, value) in _values(config).items()
+        for key, setting, value in all_values(config)
         if value is not None and value != setting.default
     ]
-
-
-def _values(config: Config) -> dict[str, tuple[Setting, object]]:
-    values: dict[str, tuple[Setting, object]] = {
-        key: (setting, setting.value_in(config)) for key, setting in settings().items()
-    }
-    for kind in block_kinds().values():
-        for number, block in enumerate(value_at(config, kind.key), start=1):
-            for name, value in kind.values(block).items():
-                values[block_key(kind, number, name)] = (kind.settings[name], value)
-    return values
 
 
 def _renewed(setting: Setting, was: object, now: object) -> list[str]:

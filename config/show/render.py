@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from config.loading.blocks import BlockKind, block_key, block_kinds
+from config.loading.blocks import BlockKind, all_values, block_kinds
 from config.loading.checks import DEFAULT
 from config.loading.files import RUN_END, RUN_HEAD
 from config.loading.loader import Loaded
@@ -40,20 +40,13 @@ def render_show(loaded: Loaded, *, with_secrets: bool = True) -> list[Row]:
     that may have some are lists of their names."""
     text = value_text if with_secrets else public_text
     rows: list[Row] = []
-    for key, setting in settings().items():
-        value = setting.value_in(loaded.config)
-        if isinstance(value, Mapping) and value and setting.options_of is not None:
+    for key, setting, value in all_values(loaded.config):
+        if key in settings() and isinstance(value, Mapping) and value and setting.options_of is not None:
             chooser = settings()[setting.options_of]
             rows += _options(loaded, setting, str(chooser.value_in(loaded.config)), value)
-            continue
-        rows.append(Row(key=key, value=text(setting, value), origin=loaded.origins[key], meaning=setting.meaning))
-    for kind in block_kinds().values():
-        for number, block in enumerate(value_at(loaded.config, kind.key), start=1):
-            for name, value in kind.values(block).items():
-                key = block_key(kind, number, name)
-                origin = loaded.origins.get(key, DEFAULT)
-                setting = kind.settings[name]
-                rows.append(Row(key=key, value=text(setting, value), origin=origin, meaning=setting.meaning))
+        else:
+            origin = loaded.origins.get(key, DEFAULT)
+            rows.append(Row(key=key, value=text(setting, value), origin=origin, meaning=setting.meaning))
     return rows
 
 
