@@ -32,6 +32,9 @@ MAX_URL_LENGTH: Final = 2083
 """The default limit, which Heritrix and old browsers share; the sitemap protocol allows 2,048 characters. Longer URLs
 are traps or inlined images."""
 
+_HEAD_CHARACTERS: Final = 200
+"""Of an href that is too long; they show its scheme."""
+
 QueueBy = Literal["host", "domain"]
 
 
@@ -112,10 +115,11 @@ class UrlReader:
         if known is not None and is_opaque(href):
             return BadUrl.SCHEME
         head, mark, _ = href.partition("#")
-        too_long = len(head) > self._max_length
+        too_long = len(head) > self._max_length or (not head.isascii() and _escaped_bytes(head) > self._max_length)
         if too_long:
-            # Read only enough to distinguish a long URL from an inlined image, which may have megabytes.
-            head = head[: self._max_length]
+            # Read only enough to distinguish a long URL from an inlined image, which may have megabytes, and a host
+            # beyond ASCII takes quadratic time.
+            head = head[:_HEAD_CHARACTERS]
         try:
             # Keep the `#`: white space counts before it, but not at the end of an href.
             target = self._target(join_url(base, head + mark))
@@ -185,6 +189,11 @@ class UrlReader:
         found = UrlComponents(origin.scheme, origin.host, origin.port, before, after if mark else None)
         parts = self._canonicalize(found)
         return url if parts is found else str(parts)
+
+
+def _escaped_bytes(href: str) -> int:
+    """What the characters beyond ASCII take in a URL. In a host they take less, but a host is short."""
+    return 3 * (len(href.encode("utf-8", "replace")) - len(href.encode("ascii", "ignore")))
 
 
 def _why_not(text: str, problem: BadUrl, *, max_length: int) -> str:

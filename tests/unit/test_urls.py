@@ -105,6 +105,25 @@ def test_the_length_limit_counts_the_whole_url_but_not_its_fragment() -> None:
     assert reader.read("ü" * 7, "https://example.org/") is BadUrl.TOO_LONG
 
 
+@pytest.mark.parametrize("letter", ["ü", "中", "\N{OLD ITALIC LETTER A}"])
+def test_a_parser_never_gets_more_letters_beyond_ascii_than_a_url_may_have(
+    letter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It takes quadratic time for them in a host.
+    lengths = []
+
+    def join_url(base: str, href: str) -> str:
+        lengths.append(len(href))
+        return ada_url.join_url(base, href)
+
+    monkeypatch.setattr("crawler.url.urls.join_url", join_url)
+    reader = UrlReader()
+    assert reader.read(f"//{letter * 1500}.test/", BASE) is BadUrl.TOO_LONG
+    assert reader.read(f"javascript:{letter * 1500}", BASE) is BadUrl.SCHEME
+    assert max(lengths) <= 200
+    assert isinstance(reader.read(f"//{letter * 50}.test/{letter * 100}", BASE), Target)
+
+
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
