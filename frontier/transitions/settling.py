@@ -16,7 +16,7 @@ from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.reserving import Reserving
-from frontier.values import CrawlUrl, Health, Lease, LedgerEntry, Outcome, StoreFull, UrlState, number_of
+from frontier.values import Health, Lease, LedgerEntry, Outcome, StoreFull, UrlState, number_of
 from frontier.visits import add_visit
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class Settling:
                 removes_url=not held.superseded,
                 cooldown_s=cooldown_s,
                 group_cooldown_s=group_cooldown_s,
-                cost=self._cost(url, outcome),
+                cost=url.cost if outcome.server_ok else url.cost + self._active.settings.budgets.error_penalty,
                 asked=asked,
                 ends_prerequisite=asked and held.for_prerequisite,
             ),
@@ -121,14 +121,15 @@ class Settling:
         group_cooldown_s: float | None,
     ) -> None:
         held, now = self._leases.get(lease), self._active.now()
-        again = replace(held.pending, url=replace(held.pending.url, attempt=held.pending.url.attempt + 1))
+        url = held.pending.url
+        again = replace(held.pending, url=replace(url, attempt=url.attempt + 1))
         counters, plan, update = self._plan_end(
             held,
             LeaseEnd(
                 removes_url=after_s is not None and not held.superseded,
                 cooldown_s=cooldown_s,
                 group_cooldown_s=group_cooldown_s,
-                cost=self._cost(again.url, outcome),
+                cost=url.cost if outcome.server_ok else url.cost + self._active.settings.budgets.error_penalty,
                 ends_prerequisite=held.for_prerequisite,
             ),
             now=now,
@@ -140,12 +141,11 @@ class Settling:
             self._store.rewrite(again, update, counters)
             self._active.prefetch.put_back(again)
         else:
-            due_ms = int((now + after_s) * 1000)
             counters.retrying += 1
-            later = PostponedUrl(pending=again, due_ms=due_ms, reason=outcome.reason)
+            later = PostponedUrl(pending=again, due_ms=int((now + after_s) * 1000), reason=outcome.reason)
             self._store.postpone(held.pending, later, update, counters)
-            if self._active.next_due_ms is None or due_ms < self._active.next_due_ms:
-                self._active.next_due_ms = due_ms
+            if self._active.next_due_ms is None or later.due_ms < self._active.next_due_ms:
+                self._active.next_due_ms = later.due_ms
         self._end(held, plan, update)
 
     def release(
@@ -232,9 +232,6 @@ class Settling:
         self._reserving.relocate(held, for_prerequisite=prerequisite is not None)
         active.wake_for_groups()
 
-    def _cost(self, url: CrawlUrl, outcome: Outcome) -> int:
-        return url.cost if outcome.server_ok else url.cost + self._active.settings.budgets.error_penalty
-
     def _plan_end(
         self,
         held: OpenLease,
@@ -247,9 +244,8 @@ class Settling:
         """What the end of the lease changes: counters that may be changed further, the schedule, and the queue. Without
         a new health or pace, the queue keeps its own."""
         active, queue, settings = self._active, held.queue, self._active.settings
-        before, schedule = queue.record, active.schedule
+        before, schedule, is_last = queue.record, active.schedule, queue.leased == 1
         counters = active.copy_counters(now)
-        is_last = queue.leased == 1
         health = before.health if health is None else health
         drained_to, precedence = (
             self._drain(before) if end.removes_url and is_last else (before.drained_to, before.precedence)
@@ -286,11 +282,11 @@ class Settling:
 
     def _end(self, held: OpenLease, plan: EndPlan, update: QueueUpdate) -> None:
         """Apply the end of a lease that has been written."""
-        before, after = held.queue.record, update.record
+        before = held.queue.record
         self._leases.end(held)
         self._reserving.end(held, update)
         self._active.apply_end(held.queue, plan, update)
-        _log_health(before, after)
+        _log_health(before, update.record)
 
 
 def _log_health(before: QueueRecord, after: QueueRecord) -> None:
