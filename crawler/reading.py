@@ -11,10 +11,10 @@ from crawler.components import PipelineOptions
 from crawler.page import (
     EMBEDDED,
     NO_USAGE,
+    SITEMAP,
     Content,
     Extract,
     LinkDetail,
-    LinkKind,
     Page,
     PageRecord,
     Preference,
@@ -114,7 +114,7 @@ class ContentReader:
     async def read(self, page: Page, /, *, parent: CrawlUrl, of_origin: Sequence[Preference] = ()) -> PageContent:
         """Read a page. If its links are followed, extract and judge them. `of_origin`: what its origin says about its
         use."""
-        is_sitemap = parent.kind == LinkKind.SITEMAP
+        is_sitemap = parent.kind == SITEMAP
         if self._is_quick(page):
             found = self._extract(page, of_origin, is_sitemap=is_sitemap)
         else:
@@ -123,7 +123,10 @@ class ContentReader:
         extract = found.extract
         if extract is None:
             return found
-        found = await self._find_repeat(found, extract, page, parent)
+        # Half a page says little of the whole, and a sitemap is no page.
+        is_whole_page = page.truncated is None and not is_sitemap
+        if self._repeats is not None and is_whole_page and not found.usage.is_refused:
+            found = msgspec.structs.replace(found, repeat=await self._repeats.judge(extract, url=parent))
         if len(extract.links) <= LINKS_AT_ONCE:
             return await self._judge(found, extract, parent)
         async with self._many_links:
@@ -156,14 +159,6 @@ class ContentReader:
         if self._wanted is not None and self._read_content is not None and not usage.is_refused:
             content = self._read_content(page, extract, self._wanted)
         return PageContent(sha1=sha1, extract=extract, content=content, usage=usage)
-
-    async def _find_repeat(self, found: PageContent, extract: Extract, page: Page, parent: CrawlUrl) -> PageContent:
-        if found.usage.is_refused:
-            return found
-        # Half a page says little of the whole, and a sitemap is no page.
-        if self._repeats is None or page.truncated is not None or parent.kind == LinkKind.SITEMAP:
-            return found
-        return msgspec.structs.replace(found, repeat=await self._repeats.judge(extract, url=parent))
 
     async def _judge(self, found: PageContent, extract: Extract, parent: CrawlUrl) -> PageContent:
         base_url, links = extract.base_url, extract.links

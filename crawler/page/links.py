@@ -35,6 +35,8 @@ class LinkKind(StrEnum):
     """a URL out of scope, which is only asked whether it is there"""
 
 
+SITEMAP: Final = LinkKind.SITEMAP
+"""For what is asked once a page: to find a member in its class takes Python 3.11 as long as ten other steps."""
 EMBEDDED: Final = frozenset({LinkKind.EMBED, LinkKind.CSS})
 """Kinds of links to what a page needs to be shown."""
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from crawler.page import (
     REDIRECTS,
+    SITEMAP,
     Content,
     Extract,
     Failure,
@@ -31,8 +31,6 @@ _DONE = UrlState.DONE.name.lower()
 _FAILED = UrlState.FAILED.name.lower()
 _END_OF_AUTHORITY = re.compile("[/?#]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_SITEMAP: Final = LinkKind.SITEMAP
-"""To find it in its class takes Python 3.11 as long as ten other steps."""
 _LISTED_IN_SITEMAPS = frozenset({LinkKind.LISTED, LinkKind.SITEMAP, LinkKind.FEED})
 
 
@@ -209,7 +207,7 @@ def _message(lease: Lease, page: Page, extract: Extract | None, content: Content
         found.append(extract.error)
         if content is not None:
             found += content.troubles
-        is_sitemap = lease.url.kind == _SITEMAP
+        is_sitemap = lease.url.kind == SITEMAP
         if is_sitemap and extract.error is None and not any(link.kind in _LISTED_IN_SITEMAPS for link in extract.links):
             found.append(f"no URL is listed in this sitemap, read as {extract.content_type}")
     return "; ".join(filter(None, found)) or None

@@ -53,7 +53,7 @@ def _as_sent(reason: str) -> bytes:
 def _head(lines: list[bytes]) -> bytes:
     """The lines, each of which is made one line, and an empty one."""
     together = b"".join(lines)
-    if b"\n" in together or b"\r" in together:
+    if together.find(b"\n") >= 0 or together.find(b"\r") >= 0:
         lines = [_LINE_BREAKS.sub(b" ", line) for line in lines]
     return b"\r\n".join([*lines, b"\r\n"])
 
