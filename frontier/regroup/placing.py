@@ -115,7 +115,7 @@ class Placing:
             position = msgspec.structs.replace(position, turn=counters.next_turn)
             counters.next_turn += 1
             record = msgspec.structs.replace(record, position=position)
-        _count_queue(record, counters)
+        count_queue(counters, record)
         return [(queue_key(record.key), encode_queue(record)), (position_key(position), text(record.key))]
 
     def other_queue(self, key: bytes, _: Found) -> Iterator[Placed]:
@@ -123,7 +123,7 @@ class Placing:
         record = self._queue(untext(key[1:]))
         if record.position is None:
             stored = [(key, encode_queue(record))]
-            yield Placed(self._routing.owner(record.key), stored, partial(_count_queue, record))
+            yield Placed(self._routing.owner(record.key), stored, partial(count_queue, record=record))
 
     def _queue(self, name: str) -> QueueRecord:
         """One record for what the sources know of a queue. At most one of them has URLs of it."""
@@ -193,7 +193,3 @@ def _count_quarantined(counters: Counters) -> None:
 
 def _count_retrying(counters: Counters) -> None:
     counters.retrying += 1
-
-
-def _count_queue(record: QueueRecord, counters: Counters) -> None:
-    count_queue(counters, record.size, record.health, is_served=record.position is not None)

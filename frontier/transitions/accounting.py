@@ -11,7 +11,7 @@ from frontier.queues.lifecycle import INACTIVE, SNOOZED, QueueState
 from frontier.queues.queue import NEUTRAL_PRECEDENCE, Position, Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import Counters, PendingUrl, QueueUpdate, precedence_of
-from frontier.values import Budgets, Health, UrlState
+from frontier.values import Budgets, UrlState
 
 _order = attrgetter("order")
 
@@ -39,11 +39,9 @@ def plan_update(
     `send_to` says that the queue leaves the active ones: INACTIVE sends it behind the queues that wait, SNOOZED among
     those that were spilled.
     """
-    is_served = not is_retired(after, budgets)
-    count_queue(counters, before.size, before.health, is_served=before.position is not None, sign=-1)
-    count_queue(counters, after.size, after.health, is_served=is_served)
+    count_queue(counters, before, sign=-1)
     position = before.position
-    if after.size == 0 or not is_served:
+    if after.size == 0 or is_retired(after, budgets):
         position = None
     elif send_to is SNOOZED:
         position = _next_position(counters, SNOOZED, int(after.wake_at * 1000) + 1)
@@ -51,6 +49,7 @@ def plan_update(
         position = _next_position(counters, INACTIVE, after.precedence)
     if position is not before.position:
         after = msgspec.structs.replace(after, position=position)
+    count_queue(counters, after)
     return QueueUpdate(after, before.position, group_rests)
 
 
@@ -113,17 +112,18 @@ def _plan_new(key: str, urls: Sequence[PendingUrl], counters: Counters, *, by_be
     )
 
 
-def count_queue(counters: Counters, size: int, health: Health, *, is_served: bool, sign: int = 1) -> None:
-    """Add a queue to the counters, or with -1 subtract it. A queue without URLs counts nowhere."""
-    if size == 0:
+def count_queue(counters: Counters, record: QueueRecord, *, sign: int = 1) -> None:
+    """Add a queue to the counters, or with -1 subtract it. A queue without URLs counts nowhere; one that has some, but
+    no position, is retired."""
+    if record.size == 0:
         return
-    if is_served:
-        counters.pending += sign * size
+    if record.position is not None:
+        counters.pending += sign * record.size
         counters.queues += sign
-        if health.error_streak:
+        if record.health.error_streak:
             counters.troubled_queues += sign
     else:
-        counters.retired_urls += sign * size
+        counters.retired_urls += sign * record.size
         counters.retired_queues += sign
 
 

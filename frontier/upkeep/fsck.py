@@ -133,7 +133,7 @@ class _Check:
         sizes = self._sizes.copy()
         for record in self._store.reads.queues():
             self.queue_count += 1
-            count_queue(self._counted, record.size, record.health, is_served=record.position is not None)
+            count_queue(self._counted, record)
             self._check_queue(record, sizes.pop(record.key, 0), positions.pop(record.key, None))
         for key, found in sizes.items():
             self._report("queue", key, f"it has {number_of(found, 'URL')} and no record")

@@ -198,7 +198,7 @@ def _repair_queues(store: LevelDBStore, batch: RepairBatch, positions: dict[str,
         if correct != record or key not in records:
             batch.repaired.queues += 1
             batch.put(queue_key(key), encode_queue(correct))
-        count_queue(batch.counters, correct.size, correct.health, is_served=correct.position is not None)
+        count_queue(batch.counters, correct)
 
 
 def _repair_outbox(store: LevelDBStore, batch: RepairBatch) -> None:
