@@ -150,7 +150,7 @@ def test_each_difference_of_the_records_is_found(crawl: Path, crawled: Path) -> 
     text = text.replace("warc = true", "warc = false").replace('sinks = ["sqlite"]', "sinks = []")
     (crawl / "crawl.toml").write_text(text)
     changes: list[tuple[Callable[[dict[str, Any]], dict[str, Any] | None], str]] = [
-        (lambda _: None, "missing: number .* has nothing of it"),
+        (lambda _: None, "missing: number .* is missing in the records"),
         (lambda record: record | {"status": 404}, "different: .* the status 404 in the records, and 200 in the ledger"),
         (lambda record: record | {"state": "failed"}, "different: .* the state failed"),
         (other_digest, "different: .* the digest sha1:A+ in the records"),
@@ -170,7 +170,7 @@ def test_each_difference_of_the_records_is_found(crawl: Path, crawled: Path) -> 
     ("change", "expected"),
     [
         (alter_body, "says sha1:"),
-        (lambda found: without(found, b"response", b"<title>", b"200 OK"), "has nothing of it"),
+        (lambda found: without(found, b"response", b"<title>", b"200 OK"), "is missing in the archive"),
         (lambda found: without(found, b"response", revisited(found)), "does not have; if an earlier crawl"),
     ],
     ids=["body", "page", "original"],
@@ -205,7 +205,7 @@ def test_each_difference_of_a_table_is_found(crawl: Path) -> None:
     change_table(crawl, f"UPDATE pages SET status = NULL WHERE {last}")
     assert {each["message"].split(" the ")[1].split()[0] for each in verify(crawl)["problems"]} == {"status", "digest"}
     change_table(crawl, f"DELETE FROM pages WHERE {last}")
-    assert only_problem(crawl).endswith("and the sink sqlite has nothing of it")
+    assert only_problem(crawl).endswith("and is missing in the sink sqlite")
     change_table(crawl, "INSERT INTO pages (number, url, state) VALUES (99999, 'http://gone.test/', 'done')")
     told = verify(crawl)["told"][-1]
     assert (told["name"], told["forgotten"]) == ("the sink sqlite", 1)

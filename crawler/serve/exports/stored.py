@@ -157,7 +157,7 @@ class ExportFolders:
             written = sum(_size(path) or 0 for path in self.files_of(export).glob(f"*{_OPEN}"))
             try:
                 whole = sum(archive.size for archive in archives_of(Path(export.directory), None))
-            except DirectoryRefused:  # the command that makes the export tells why
+            except (DirectoryRefused, OSError):  # the command that makes the export tells why
                 return None
             return min(written / whole, 0.99) if whole else None
         if manifest is None:

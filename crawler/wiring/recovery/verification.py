@@ -230,12 +230,12 @@ class Verification:
         for number, url, state in self._facts.missing(source, among=teller, archived_only=is_archive):
             if number in pruned or (source not in self._shared and self.others.excuse(number)):
                 continue
-            yield Problem("missing", url, f"number {number} is {state}, and {name} has nothing of it")
+            yield Problem("missing", url, f"number {number} is {state}, and is missing in {name}")
         for found in self._facts.disagreements(source, among=teller):
             message = f"number {found.number} has the {found.what} {found.other} in {name}, and {found.one} in "
             yield Problem("different", found.url, message + self._names.get(teller, _LEDGER))
         for number, url in self._facts.of_two_urls(source):
-            yield Problem("number", url, f"{name} has number {number} for another URL, too")
+            yield Problem("number", url, f"number {number} is in {name} for another URL, too")
 
     def _pruned_of(self, source: int) -> NumberSet:
         if source == Source.RECORDS:
