@@ -16,28 +16,27 @@ _BLOCK_BYTES: Final = 1 << 16
 _TRUNCATED: Final = "Input data was truncated"
 
 
-def repair_tail(path: Path) -> tuple[int, int]:
-    """Cut the file after its last complete line; returns how many bytes were cut off, and how many were moved aside."""
+def repair_tail(path: Path) -> None:
+    """Cut the file after its last complete line. What is damaged behind that is moved aside."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         end = _last_line_end(file, size)
         if end == size:
-            return 0, 0
+            return
         file.seek(end)
         tail = file.read()
         for length in (len(tail), len(tail) - 1):
             if _is_record(tail[:length]):  # only its line end is missing or damaged
                 file.seek(end + length)
                 file.write(b"\n")
-                return 0, 0
+                return
         if _is_beginning(tail):
             file.truncate(end)
             _log.warning("%s: cut off %s of a record that a crash left incomplete", path, bytes_text(size - end))
-            return size - end, 0
+            return
         aside = set_aside(path, path.name, Stretch(end, size, is_intact=False))
         file.truncate(end)
         _log.warning("%s: damage of %s at byte %d was moved to %s", path, bytes_text(size - end), end, aside.name)
-        return 0, size - end
 
 
 def mend_records(path: Path, *, is_newest: bool) -> list[Path]:

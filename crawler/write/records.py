@@ -41,10 +41,7 @@ OnDamage = Callable[[Path, int, str], None]
 
 
 class RecordSink:
-    """Writes one line per record. Opening repairs a tail that a crash tore, and continues the newest file.
-
-    `torn_bytes`: how much the opening cut off. `damaged_bytes`: how much it moved to `records-….jsonl.damaged-BYTE`.
-    """
+    """Writes one line per record. Opening repairs a tail that a crash tore, and continues the newest file."""
 
     def __init__(
         self,
@@ -61,7 +58,8 @@ class RecordSink:
         self._before_write = before_write
         self._encoder = msgspec.json.Encoder()
         files = record_files(directory)
-        self.torn_bytes, self.damaged_bytes = repair_tail(files[-1]) if files else (0, 0)
+        if files:
+            repair_tail(files[-1])
         self._serial = _serial_of(files[-1]) if files else 0
         self._file = self._open(self._serial)
         self._closed = False

@@ -65,8 +65,7 @@ class WarcSink:
     nothing for URLs that were not requested, and for pages that are left out (`not_archived`).
 
     `info`: fields of the warcinfo records, in this order: `software`, `operator`, `http-header-user-agent`, `robots`,
-    `isPartOf`, `description`, …, and `settings`, a line for each. `torn_bytes`: how much the opening cut off;
-    `damaged_bytes`: how much it moved aside.
+    `isPartOf`, `description`, …, and `settings`, a line for each.
     """
 
     def __init__(
@@ -104,9 +103,8 @@ class WarcSink:
         self._sorting: set[asyncio.Task[None]] = set()
         self._closed = False
         opened = sorted(directory.glob(f"*.warc.gz{OPEN}"))
-        finished = [finish_open_file(path, with_index=options.index) for path in opened]
-        self.torn_bytes = sum(torn for torn, _ in finished)
-        self.damaged_bytes = sum(damaged for _, damaged in finished)
+        for path in opened:
+            finish_open_file(path, with_index=options.index)
         # They may lack even an open index, as after a power failure.
         finish_open_indexes(directory, (path.with_suffix("") for path in opened if options.index))
         self._serial = next_serial(directory)
