@@ -17,7 +17,7 @@ from crawler.operate.report.forms import External, Report
 from crawler.operate.report.html.lists import sections
 from crawler.operate.report.lists.forms import DeadLink
 from crawler.operate.report.lists.listed import Listed
-from crawler.operate.report.lists.making import MOST, SECTIONS, make_lists
+from crawler.operate.report.lists.making import MOST, SECTIONS, count_dead_checks, make_lists
 from crawler.operate.report.lists.most import Most
 from crawler.operate.report.text import list_lines
 from crawler.page.anchors import packed
@@ -664,6 +664,33 @@ def test_a_dead_url_out_of_scope_counts_as_long_as_a_page_links_to_it(tmp_path: 
     assert found.summary.external == External(checked=2, dead=1, excluded=0)
     assert found.dead_links is not None
     assert [link.url for link in found.dead_links.links] == ["http://b.test/a"]
+
+
+def test_where_a_checked_redirect_leads_is_dead_as_long_as_a_page_links_to_the_redirect(tmp_path: Path) -> None:
+    def check(number: int, path: str, via: str, target: str | None) -> dict[str, object]:
+        values = {"status": 404} if target is None else {"status": 301, "redirect": f"http://b.test{target}"}
+        return {**record(number, "/", kind="external", via=via, **values), "url": f"http://b.test{path}"}
+
+    old, kept = (
+        {"url": f"http://b.test/{name}", "kind": "link", "refused": "out-of-scope"} for name in ("old", "kept")
+    )
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", kind="seed", link_details=[old, kept]),
+        check(2, "/old", "http://a.test/", "/old2"),
+        check(3, "/old2", "http://b.test/old", "/gone"),
+        check(4, "/gone", "http://b.test/old2", None),
+        check(5, "/kept", "http://a.test/", "/dead"),
+        check(6, "/dead", "http://b.test/kept", None),
+        record(7, "/", kind="seed", visit=2, link_details=[kept]),
+    )
+    found = make_lists([directory], ["dead-links"], str, None).dead_links
+    assert found is not None
+    assert [(link.url, link.page) for link in found.links] == [
+        ("http://b.test/dead", "http://b.test/kept"),
+        ("http://b.test/kept", "http://a.test/"),
+    ]
+    assert count_dead_checks([directory], str) == 1
 
 
 @pytest.mark.parametrize("is_checked_first", [False, True])

@@ -115,10 +115,6 @@ class Endings:
             if is_dead or lead.end.is_dead:
                 yield lead
 
-    def dead_checks(self) -> Iterator["Lead"]:
-        """Those out of scope that are no redirects."""
-        return (lead for lead in self.dead() if lead.kind == LinkKind.EXTERNAL and not lead.end.hops)
-
     def _leads(self, condition: str) -> Iterator[tuple["Lead", bool]]:
         """Each with whether it is dead itself."""
         self._rows.write()

@@ -27,6 +27,7 @@ from crawler.operate.report.lists.orphans import Orphans
 from crawler.operate.report.lists.refusals import Refusals
 from crawler.operate.report.lists.temporary import temporary_database
 from crawler.operate.report.lists.unlisted import Unlisted
+from crawler.page import LinkKind
 from crawler.write.records import extents_now, read_extents
 
 SECTIONS: Final[tuple[ListName, ...]] = get_args(ListName)
@@ -121,9 +122,10 @@ def count_dead_checks(directories: Collection[Path], canonical: Canonical) -> in
         endings, linking = Endings(database, canonical), Linking(database, canonical)
         for listed in records.current():
             endings.add(listed)
-        linking.want(endings.dead_checks())
+        linking.want(endings.dead())
         linking.read(records.current())
-        return sum(any(True for _ in linking.links(lead)) for lead in endings.dead_checks())
+        checks = (lead for lead in endings.dead() if lead.kind == LinkKind.EXTERNAL and not lead.end.hops)
+        return sum(any(True for _ in linking.links(lead)) for lead in checks)
 
 
 class _Records:
