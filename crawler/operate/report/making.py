@@ -59,13 +59,14 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
         if not directories:
             counted.add(ledger_visits(crawl))
     # Nobody has to wait for the crawl while its records are read.
-    counted.add_records(directories, names_of(directory))
+    canonical = names_of(directory)
+    counted.add_records(directories, canonical)
     external = counted.checks.found()
     if counted.has_repeats and external is not None and external.dead:
-        external = msgspec.structs.replace(external, dead=count_dead_checks(directories, names_of(directory)))
+        external = msgspec.structs.replace(external, dead=count_dead_checks(directories, canonical))
     made = Lists()
     if lists and directories:
-        made = make_lists(directories, lists, names_of(directory), limit, seeds=_seeds(directory))
+        made = make_lists(directories, lists, canonical, limit, seeds=_seeds(directory))
     hosts = counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories))
     robots: Mapping[str, RobotsForm] = {}
     # It may have ended meanwhile, or have begun.
