@@ -40,7 +40,9 @@ _ROBOTS: Final = {
 def heading(report: Report) -> str:
     state = "runs" if report.running else "does not run"
     source = "" if report.source == "records" else "; it has no records, so this is what its ledger tells"
-    return f"{report.directory}, {report.at}: {state}{source}"
+    left = report.summary.remaining.urls
+    waiting = f"; {number_of(left, 'URL waits', 'URLs wait')} to be fetched" if left else ""
+    return f"{report.directory}, {report.at}: {state}{waiting}{source}"
 
 
 def summary_lines(summary: Summary) -> list[str]:

@@ -161,6 +161,10 @@ def test_a_report_is_shown_to_people_in_sections(tmp_path: Path) -> None:
     assert f"{len(HOSTS) * SETTLED} of {len(HOSTS) * EACH} settled (42.9%), {len(HOSTS)} hosts" in both
     assert f"failed  dns: {len(HOSTS)}" in both
     assert both.count("host-") == 6  # two with most pages, two with most failures, and why two wait
+    left = len(HOSTS) * (EACH - SETTLED)
+    assert (
+        crawl.do("report", "slowest").out.splitlines()[0].endswith(f"Z: does not run; {left} URLs wait to be fetched")
+    )
     summary, hosts = crawl.do("report", "summary").out, crawl.do("report", "hosts").out
     assert ("most pages" in summary, "settled" in summary) == (False, True)
     assert ("most pages" in hosts, "settled" in hosts) == (True, False)
