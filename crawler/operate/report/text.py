@@ -128,8 +128,8 @@ def _table(title: str, rows: list[HostRow]) -> Table:
 
 def list_lines(report: Lists) -> Iterator[str]:
     if report.dead_links is not None:
-        yield from titled("dead links", _dead_links(report.dead_links.links))
-        yield from map("  {}".format, _only_first(report.dead_links))
+        lines = chain(_dead_links(report.dead_links.links), _only_first(report.dead_links))
+        yield from titled("dead links", lines)
         yield from _more_lines(report, "dead-links", " links")
     if report.broken_anchors is not None:
         yield from titled(
@@ -143,8 +143,7 @@ def list_lines(report: Lists) -> Iterator[str]:
         yield from titled("unlisted pages", unknown(report, "unlisted") or map(_found_line, report.unlisted.pages))
         yield from _more_lines(report, "unlisted")
     if report.redirects is not None:
-        yield from titled("redirects", _redirects(report.redirects.links))
-        yield from map("  {}".format, _only_first(report.redirects))
+        yield from titled("redirects", chain(_redirects(report.redirects.links), _only_first(report.redirects)))
         yield from _more_lines(report, "redirects", " links")
     if report.duplicates is not None:
         yield from titled("duplicates", (f"{each.url}  {_SAME[each.by]} {each.of}" for each in report.duplicates))
