@@ -1,7 +1,7 @@
 """Both sides of a difference in one temporary table: what each URL was at its last visit."""
 
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from enum import IntEnum
 from pathlib import Path
@@ -77,19 +77,21 @@ def read_side(
     last visit until then; None means now."""
     rows = Rows(database, "INSERT OR REPLACE INTO urls VALUES (?, ?, ?, ?, ?, ?)")
     extents = extents_now(*directories)
+    ends = [_end(of_one, until) for of_one in extents]
 
-    def counts(visit: Visit) -> bool:
-        return until is None or visit.fetched_at is None or visit.fetched_at <= until
+    def visits() -> Iterator[Visit]:
+        for of_one, end in zip(extents, ends, strict=True):
+            for at, visit in enumerate(read_extents(Visit, [of_one], last_only=True)):
+                if until is None or (at < end if visit.fetched_at is None else visit.fetched_at <= until):
+                    yield visit
 
     with closing(temporary_database()) as place:
-        visits = LastVisits(place, name_of)
-        for visit in filter(counts, read_extents(Visit, extents, last_only=True)):
-            visits.add(visit)
-        for visit in filter(counts, read_extents(Visit, extents, last_only=True)):
+        last_visits = LastVisits(place, name_of, visits())
+        for visit in visits():
             page = counts_as_page(visit)
             if visit.kind in _NO_PART or (visit.kind == LinkKind.SPECULATIVE and not page):
                 continue
-            if not visits.is_current(visit):
+            if not last_visits.is_current(visit):
                 continue
             name, body = name_of(renaming(visit.url)), visit.digest if visit.size_bytes else None
             answer = msgspec.json.encode(_answer(visit, renaming)).decode()
@@ -97,6 +99,15 @@ def read_side(
     rows.write()
     found = database.execute("SELECT count(*) FROM urls WHERE side = ? AND is_page", (side,)).fetchone()
     return int(found[0])
+
+
+def _end(of_one: Sequence[tuple[Path, int]], until: str | None) -> int:
+    """The place of the last record of a directory that was fetched until then. A URL that was not asked for, as one
+    that robots.txt excludes, has no time, so it counts if its record stands before."""
+    if until is None:
+        return 0
+    visits = enumerate(read_extents(Visit, [of_one], last_only=True))
+    return max((at for at, visit in visits if visit.fetched_at is not None and visit.fetched_at <= until), default=0)
 
 
 def _answer(visit: Visit, renaming: Renaming) -> Answer:

@@ -35,9 +35,7 @@ class Counted:
             self.add(recorded_visits(extents))
             return
         with closing(temporary_database()) as database:
-            last_visits = LastVisits(database, canonical)
-            for visit in recorded_visits(extents):
-                last_visits.add(visit)
+            last_visits = LastVisits(database, canonical, recorded_visits(extents))
             for visit in recorded_visits(extents):
                 is_last, is_current = last_visits.judge(visit)
                 self._add(visit, is_last=is_last, is_current=is_current)

@@ -1,6 +1,7 @@
 """Which visit of a URL counts, if it was fetched again."""
 
 import sqlite3
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Protocol
 
@@ -29,23 +30,23 @@ class LastVisits:
     """Knows the last visit to each URL, which says what became of the URL. The last visit that was not answered by 304
     is *current*: it says what the page holds, because a 304 says that the copy before it still holds.
 
-    `add` all records first. A URL that was visited once costs nothing."""
+    A URL that was visited once costs nothing."""
 
-    def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
+    def __init__(self, database: sqlite3.Connection, canonical: Canonical, visits: Iterable[AnyVisit]) -> None:
         self._database = database
         self._canonical = canonical
-        self._rows = Rows(
+        rows = Rows(
             database,
             "INSERT INTO visits VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
             "last = max(last, excluded.last), current = max(current, excluded.current)",
         )
         self._has_any = False
         database.execute("CREATE TABLE visits (name TEXT PRIMARY KEY, last INTEGER, current INTEGER) WITHOUT ROWID")
-
-    def add(self, visit: AnyVisit) -> None:
-        if visit.visit > 1:
-            self._has_any = True
-            self._rows.add(self._name(visit), visit.number, 0 if _tells_nothing(visit) else visit.number)
+        for visit in visits:
+            if visit.visit > 1:
+                self._has_any = True
+                rows.add(self._name(visit), visit.number, 0 if _tells_nothing(visit) else visit.number)
+        rows.write()
 
     def is_current(self, visit: AnyVisit) -> bool:
         return not _tells_nothing(visit) and self.judge(visit)[1]
@@ -53,7 +54,6 @@ class LastVisits:
     def judge(self, visit: AnyVisit) -> tuple[bool, bool]:
         if not self._has_any:
             return True, True
-        self._rows.write()
         found = self._database.execute(
             "SELECT last, current FROM visits WHERE name = ?", (self._name(visit),)
         ).fetchone()

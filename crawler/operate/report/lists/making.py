@@ -133,10 +133,7 @@ class _Records:
 
     def __init__(self, directories: Collection[Path], database: sqlite3.Connection, canonical: Canonical) -> None:
         self._extents = extents_now(*directories)
-        last_visits = LastVisits(database, canonical)
-        for listed in self.all():
-            last_visits.add(listed)
-        self.is_current = last_visits.is_current
+        self.is_current = LastVisits(database, canonical, self.all()).is_current
 
     def all(self) -> Iterator[Listed]:
         return read_extents(Listed, self._extents, last_only=True)
