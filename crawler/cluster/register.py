@@ -145,9 +145,8 @@ class Register:
     async def replace_configuration(self, configuration: str, version: int, *, over: int | None = None) -> bool:
         """Let a configuration hold, unless the register has a later one than `over`; by default, than the one before
         `version`. Returns whether it does."""
-        keys = [self._register, self._large]
-        latest = version - 1 if over is None else over
-        return bool(await self._eval(scripts.CONFIGURE, keys, version, configuration, latest))
+        rest = (version, configuration, version - 1 if over is None else over)
+        return bool(await self._eval(scripts.CONFIGURE, [self._register, self._large], *rest))
 
     async def read(self) -> Cluster:
         """All of it. Raises `Forgotten` and `RegisterDamaged`."""
