@@ -1,5 +1,5 @@
-"""Files of a crawl: reads or replaces one as a whole, tells what it holds and whether it still has its name, and
-deletes folders."""
+"""Files of a crawl: reads or replaces one as a whole, tells what it holds, how it ends and whether it still has its
+name, and deletes folders."""
 
 import errno
 import os
@@ -12,6 +12,7 @@ from typing import Final
 
 BESIDE_SQLITE: Final = ("-wal", "-shm", "-journal")
 """How the names of files end that SQLite has beside a database."""
+_TAIL_BYTES: Final = 1 << 16
 
 
 def replace_file(path: Path, content: bytes, *, mode: int = 0o666, owner: tuple[int, int] | None = None) -> None:
@@ -45,6 +46,18 @@ def read_file(path: Path) -> bytes:
             return file.read()
     finally:
         os.close(descriptor)
+
+
+def last_lines(path: Path, most: int, *, begin: int = 0) -> tuple[str, ...]:
+    """The last lines of messages, from the byte `begin` on, for people: without empty ones, each cut to 500 characters.
+    There are none if the file can't be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(begin, path.stat().st_size - _TAIL_BYTES))
+            text = file.read(_TAIL_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ()
+    return tuple(line.rstrip()[:500] for line in text.splitlines() if line.strip())[-most:]
 
 
 @contextmanager

@@ -21,7 +21,7 @@ import msgspec
 from crawler.codes.exit_codes import FAILED, STOPPED
 from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import READS, CrawlDirectory
-from crawler.disk.durable_file import read_file
+from crawler.disk.durable_file import last_lines, read_file
 from crawler.disk.free_space import DISK_IS_FULL, free_bytes
 from crawler.disk.permissions import read_holder
 from crawler.serve.life.endings import BY_COMMAND, Ended
@@ -97,32 +97,19 @@ class Output:
 
     def last_lines(self, log: Path) -> tuple[str, ...]:
         """The last lines of the messages of the last process; of the log if there are none."""
-        return _last_lines(self.messages, self.begun_at_byte) or _last_lines(log)
+        return last_lines(self.messages, LAST_LINES, begin=self.begun_at_byte) or last_lines(log, LAST_LINES)
 
     def trim(self) -> None:
         """Drop old messages of a file that has grown large. A running process appends, so it goes on at the new end."""
         with suppress(OSError):
-            if self.messages.stat().st_size > MAX_OUTPUT_BYTES:
-                kept = _tail(self.messages, KEPT_OUTPUT_BYTES)
+            if (size := self.messages.stat().st_size) > MAX_OUTPUT_BYTES:
                 self.begun_at_byte = 0
                 with self.messages.open("r+b") as file:
+                    file.seek(size - KEPT_OUTPUT_BYTES)
+                    kept = file.read()
                     file.truncate(0)
                 with self.messages.open("ab") as file:
                     file.write(kept.partition(b"\n")[2])
-
-
-def _tail(path: Path, size: int, begin: int = 0) -> bytes:
-    with path.open("rb") as file:
-        file.seek(max(begin, path.stat().st_size - size))
-        return file.read()
-
-
-def _last_lines(path: Path, begin: int = 0) -> tuple[str, ...]:
-    try:
-        text = _tail(path, KEPT_OUTPUT_BYTES, begin).decode("utf-8", "replace")
-    except OSError:
-        return ()
-    return tuple(line.rstrip()[:500] for line in text.splitlines() if line.strip())[-LAST_LINES:]
 
 
 class CrawlProcess:

@@ -11,15 +11,17 @@ from typing import Final, Protocol
 
 from crawler.codes.exit_codes import FAILED, REFUSED
 from crawler.disk.directory import DirectoryRefused
+from crawler.disk.durable_file import last_lines
 from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
 from crawler.status import number_of
-from crawler.supervise.process import PartProcess, check_still_there, last_lines, start
+from crawler.supervise.process import PartProcess, check_still_there, start
 from crawler.supervise.restarts import Restarts
 
 log = logging.getLogger(__name__)
 
 KILL_AFTER_S: Final = 30.0
 """How long a part may take to drop what is in flight."""
+_LAST_LINES: Final = 10
 _PASSING: Final = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Errors while there are too many processes or open files, or too little memory."""
 
@@ -140,7 +142,7 @@ class PartKeeper:
             return None
         wait_s = self._restarts.wait_s(time.monotonic())
         if wait_s is None:
-            lines = "".join(f"\n    {line}" for line in last_lines(self._log_file))
+            lines = "".join(f"\n    {line}" for line in last_lines(self._log_file, _LAST_LINES))
             return PartFailed(
                 f"part {number} has died {number_of(self._restarts.deaths, 'time')}, the last time {how}. What was "
                 f"stored is kept; the same command goes on. The end of {self._log_file}:{lines}",

@@ -1,7 +1,6 @@
 """A process of a part, and the supervisor's end of the line to it."""
 
 import asyncio
-import os
 import signal
 import socket
 import subprocess
@@ -18,8 +17,6 @@ from crawler.parts.line.messages import Begin, FromPart, ToPart
 
 COMMAND: Final = "run-part"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LAST_LINES: Final = 10
-_LAST_BYTES: Final = 8192
 
 
 class PartProcess:
@@ -100,15 +97,3 @@ def take_signals() -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-
-
-def last_lines(log: Path) -> list[str]:
-    """The end of a log, for people. Empty if there is none."""
-    try:
-        with log.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _LAST_BYTES))
-            text = file.read(_LAST_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return []
-    return [line[:500] for line in text.splitlines()[-_LAST_LINES:]]

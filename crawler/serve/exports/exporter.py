@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.disk.durable_file import last_lines
 from crawler.serve.exports.forms import ENDED, ExportBody, ExportForm, ExportState, StoredExport
 from crawler.serve.exports.stored import ExportFolders
 from crawler.serve.life.summary import moment_text
@@ -20,7 +21,6 @@ log = logging.getLogger(__name__)
 
 _FREE_AGAIN_S: Final = 1.0
 """A daemon that was killed may have left a process that still writes the export. Nothing tells its end."""
-_TAIL_BYTES: Final = 4000
 _AGAIN_S: Final = 10.0
 
 
@@ -96,7 +96,8 @@ class Exporter:
         try:
             await self._take(lock)
             code = None if self._is_cancelled else await self._run_command(export, lock)
-            message = await asyncio.to_thread(_tail, self.folders.of(export) / "messages")
+            said = await asyncio.to_thread(last_lines, self.folders.of(export) / "messages", 3)
+            message = "\n".join(said) or None
             async with self._changing:
                 if not self._is_cancelled:
                     state: ExportState = "complete" if code == 0 else "failed"
@@ -158,11 +159,3 @@ class Exporter:
         with suppress(ProcessLookupError):
             if self._process is not None:
                 self._process.terminate()
-
-
-def _tail(path: Path) -> str | None:
-    """The end of what the command has said, without the lines that tell how far it is."""
-    with suppress(OSError):
-        text = path.read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace")
-        return "\n".join(text.splitlines()[-3:]).strip() or None
-    return None
