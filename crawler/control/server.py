@@ -18,7 +18,7 @@ from crawler.codes.exit_codes import FAILED
 from crawler.control import address
 from crawler.control.address import SocketRefused
 from crawler.control.replies import Refusal
-from crawler.control.requests import Add, AnyRequest, Forget
+from crawler.control.requests import AnyRequest, Query
 from crawler.control.wire import END, MAX_REQUEST_BYTES, WORKING, decode_request, encode_reply
 
 log = logging.getLogger(__name__)
@@ -128,8 +128,8 @@ class ControlServer:
             while not (await asyncio.wait({answering}, timeout=self._bounds.heartbeat_s))[0]:
                 await client.write(WORKING)
         except (OSError, TimeoutError):
-            if isinstance(request, Add | Forget):
-                # It may have begun, and wait for disk space or a server. To cancel it then would end the crawl.
+            if not isinstance(request, Query):
+                # A change may have begun, and wait for disk space or a server. To cancel it then would end the crawl.
                 await asyncio.wait({answering})
             raise
         finally:

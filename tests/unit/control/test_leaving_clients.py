@@ -6,9 +6,17 @@ from pathlib import Path
 import msgspec
 
 from crawler.control.replies import PauseState
-from crawler.control.requests import AnyRequest, Forget
+from crawler.control.requests import AnyRequest, Forget, Recrawl, Reload, TakeCheckpoint
 from crawler.control.server import Bounds
-from tests.unit.control.answering import PAUSE, raw, serving
+from tests.unit.control.answering import raw, serving
+
+_LINE = b'{"version":1,"request":%s}\n'
+_CHANGES = (
+    b'{"type":"forget","urls":["http://h/"]}',
+    b'{"type":"recrawl","which":{}}',
+    b'{"type":"checkpoint"}',
+    b'{"type":"reload"}',
+)
 
 
 async def test_a_client_that_goes_away_does_not_cancel_what_it_has_changed(tmp_path: Path) -> None:
@@ -23,20 +31,21 @@ async def test_a_client_that_goes_away_does_not_cancel_what_it_has_changed(tmp_p
             gone.set()
             raise
         ended.append(type(request))
-        gone.set()
+        if len(ended) == len(_CHANGES):
+            gone.set()
         return PauseState(paused=None, running=True)
 
     async with serving(tmp_path, wait, bounds=Bounds(heartbeat_s=0)):
-        for line in (PAUSE % b"x", b'{"version":1,"request":{"type":"forget","urls":["http://h/"]}}\n'):
+        for request in (b'{"type":"status"}', *_CHANGES):
             began.clear()
-            gone = asyncio.Event()
             _, writer = await raw(tmp_path)
-            writer.write(line)
+            writer.write(_LINE % request)
             await began.wait()
             writer.transport.abort()
-            if b"pause" in line:
+            if request not in _CHANGES:
                 await gone.wait()
-        # Its heart beats fail, and it goes on nevertheless.
+        gone.clear()
+        # Their heart beats fail, and they go on nevertheless.
         for _ in range(20):
             reader, writer = await raw(tmp_path)
             writer.write(b"nonsense\n")
@@ -44,4 +53,4 @@ async def test_a_client_that_goes_away_does_not_cancel_what_it_has_changed(tmp_p
             writer.close()
         may_end.set()
         await gone.wait()
-    assert ended == [Forget]
+    assert ended == [Forget, Recrawl, TakeCheckpoint, Reload]

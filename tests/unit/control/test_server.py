@@ -197,7 +197,7 @@ async def test_a_client_hears_that_its_request_is_worked_on(tmp_path: Path) -> N
         writer.close()
 
 
-async def test_a_request_ends_with_its_client(tmp_path: Path) -> None:
+async def test_a_question_ends_with_its_client(tmp_path: Path) -> None:
     began, ended = asyncio.Event(), asyncio.Event()
 
     async def work(request: AnyRequest) -> msgspec.Struct:
@@ -210,7 +210,7 @@ async def test_a_request_ends_with_its_client(tmp_path: Path) -> None:
 
     async with serving(tmp_path, work, bounds=Bounds(heartbeat_s=0.001)):
         _, writer = await raw(tmp_path)
-        writer.write(PAUSE % b"a")
+        writer.write(b'{"version":1,"request":{"type":"status"}}\n')
         await began.wait()
         writer.transport.abort()
         await ended.wait()
