@@ -1,7 +1,7 @@
 """The suite as a whole."""
 
 from crawler.testing.frontier.admission import AdmissionTests
-from crawler.testing.frontier.crashes import CrashTests
+from crawler.testing.frontier.crashes import CrashTests, RestartTests
 from crawler.testing.frontier.failures import FailureTests
 from crawler.testing.frontier.forcing import ForcingTests
 from crawler.testing.frontier.full_disks import FullDiskTests
@@ -13,7 +13,6 @@ from crawler.testing.frontier.queues.hosts import HostTests
 from crawler.testing.frontier.queues.prerequisites import PrerequisiteTests
 from crawler.testing.frontier.queues.settings import SettingTests
 from crawler.testing.frontier.queues.trouble import TroubleTests
-from crawler.testing.frontier.restarts import RestartTests
 from crawler.testing.frontier.settling import SettlingTests
 from crawler.testing.frontier.states import StateTests
 from crawler.testing.frontier.waiting import WaitingTests

@@ -11,6 +11,7 @@ import pytest
 from crawler.testing.loops import in_event_loop
 from crawler.testing.visited.suite import Make, VisitedSetSuite, dump_and_close, load, urls_of
 from visited import CannotForget, CannotList, ListingSet, is_prompt
+from visited.descriptor import Descriptor
 
 STRANGE: Final = (
     "",
@@ -26,6 +27,7 @@ STRANGE: Final = (
     "http://\udcff/",
 )
 """Strings that no URL parser would let pass."""
+_MANY: Final = 5_000
 
 
 class AnswerTests(VisitedSetSuite):
@@ -172,3 +174,43 @@ class AnswerTests(VisitedSetSuite):
         await visited.add_many(urls_of(0, 3))
         await visited.aclose()
         await visited.aclose()
+
+
+class DescriptionTests(VisitedSetSuite):
+    """Configuration, comparison and advice believe the descriptor."""
+
+    @pytest.fixture
+    def described(self) -> Descriptor:
+        if self.descriptor is None:
+            pytest.skip("this set has no descriptor")
+        return self.descriptor
+
+    def test_its_options_have_defaults(self, described: Descriptor) -> None:
+        assert msgspec.convert({}, described.options) == described.options()
+
+    @in_event_loop
+    async def test_it_can_forget_if_its_descriptor_says_so(self, make: Make, described: Descriptor) -> None:
+        visited = make()
+        await visited.add_many(urls_of(0, 100))
+        if described.can_forget:
+            assert await visited.forget_many(urls_of(0, 10)) == 10
+        else:
+            with pytest.raises(CannotForget):
+                await visited.forget_many(urls_of(0, 10))
+        await visited.aclose()
+
+    @in_event_loop
+    async def test_it_is_exact_if_its_descriptor_says_so(self, make: Make, described: Descriptor) -> None:
+        visited = make()
+        await visited.add_many(urls_of(0, _MANY))
+        assert (visited.describe().false_positive_rate == 0) == described.is_exact
+        await visited.aclose()
+
+    @in_event_loop
+    async def test_it_writes_files_only_if_it_has_a_folder(
+        self, make: Make, described: Descriptor, tmp_path: Path
+    ) -> None:
+        visited = make()
+        await visited.add_many(urls_of(0, _MANY))
+        await visited.aclose()
+        assert bool(list(tmp_path.iterdir())) == (described.folder is not None)

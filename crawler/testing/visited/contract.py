@@ -1,8 +1,7 @@
 """The suite as a whole."""
 
-from crawler.testing.visited.answers import AnswerTests
+from crawler.testing.visited.answers import AnswerTests, DescriptionTests
 from crawler.testing.visited.crashes import CrashTests
-from crawler.testing.visited.description import DescriptionTests
 from crawler.testing.visited.full_disks import FullDiskTests
 from crawler.testing.visited.random_calls import RandomCallTests
 from crawler.testing.visited.snapshots import SnapshotTests
