@@ -3,36 +3,12 @@
 import re
 from decimal import Decimal
 
-_BYTES = {
-    "": 1,
-    "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "tb": 10**12,
-    "pb": 10**15,
-    "eb": 10**18,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-    "tib": 2**40,
-}
-_SECONDS = {
-    "": Decimal(1),
-    "ms": Decimal("0.001"),
-    "s": Decimal(1),
-    "min": Decimal(60),
-    "h": Decimal(3600),
-    "d": Decimal(86400),
-    "w": Decimal(604800),
-}
-_SIZES = tuple(
-    zip(
-        ("EB", "PB", "TB", "GB", "MB", "kB", "TiB", "GiB", "MiB", "KiB"),
-        (*(10**power for power in range(18, 0, -3)), 2**40, 2**30, 2**20, 2**10),
-        strict=True,
-    )
-)
+_DECIMAL = {"EB": 10**18, "PB": 10**15, "TB": 10**12, "GB": 10**9, "MB": 10**6, "kB": 10**3}
+_BINARY = {"TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
+_SIZES = _DECIMAL | _BINARY
+_BYTES = {"": 1, "b": 1} | {unit.lower(): size for unit, size in _SIZES.items()}
+_SECONDS: dict[str, Decimal | int] = {"ms": Decimal("0.001"), "s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+"""Without a unit, a number is one of seconds."""
 _TIMES = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 _QUANTITY = re.compile(r"\s*([0-9]{1,30}(?:_[0-9]{1,3}){0,9}(?:\.[0-9]{1,30})?)\s*([A-Za-z]*)\s*")
 
@@ -54,9 +30,9 @@ def parse_size(text: str) -> int:
 def parse_duration(text: str) -> float:
     """Seconds of a duration such as "500 ms", "5 s", "10 min", "1.5 h", "2 d" or "1 w". Raises `ValueError`."""
     number, unit = _quantity(text)
-    if unit not in _SECONDS:
+    if unit and unit not in _SECONDS:
         raise ValueError(f"no unit of time: {unit!r}")
-    return float(number * _SECONDS[unit])
+    return float(number * _SECONDS[unit or "s"])
 
 
 def _quantity(text: str) -> tuple[Decimal, str]:
@@ -68,7 +44,7 @@ def _quantity(text: str) -> tuple[Decimal, str]:
 
 def size_text(size_bytes: int) -> str:
     """The shortest text with a unit for exactly this many bytes; the bare number if there is none."""
-    for unit, factor in _SIZES:
+    for unit, factor in _SIZES.items():
         if size_bytes and size_bytes % factor == 0:
             return f"{size_bytes // factor} {unit}"
     return str(size_bytes)

@@ -13,8 +13,8 @@ from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.layout import part_at
 from crawler.operate.upkeep.checking import FoundProblem, FsckReport, check
 from crawler.operate.upkeep.places import Places, lock_places
-from crawler.operate.upkeep.refetching import refetch as fetch_again
 from crawler.operate.upkeep.repairing import Repairing
+from crawler.operate.upkeep.repairing import refetch as fetch_again
 from crawler.operate.upkeep.verifying import AgreementReport
 from crawler.operate.upkeep.verifying import repair as repair_databases
 from crawler.operate.upkeep.verifying import verify as check_agreement

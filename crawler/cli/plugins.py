@@ -1,15 +1,46 @@
 """onceover plugins"""
 
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
 import click
 import msgspec
 from rich import box
 from rich.table import Table
 
+from config import settings_of
 from crawler.cli.run.streams import say_result, while_read
 from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of
-from crawler.wiring.plugins.listing import ListedBackend, list_backends
+from crawler.wiring.plugins.catalog import find_all, refuse_clash
+from crawler.wiring.plugins.kinds import KINDS
+from crawler.wiring.plugins.loading import NamedBackend, PluginRefused, load
+
+
+class ListedOption(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    default: Any
+    """None if it is unset by default, or required."""
+    required: bool
+    expected: str
+    """What its value must be, for people."""
+    meaning: str
+
+
+class ListedBackend(msgspec.Struct, frozen=True, kw_only=True):
+    """A backend, as `onceover plugins --json` shows it."""
+
+    kind: str
+    name: str
+    package: str
+    version: str
+    place: str
+    """`package.module:NAME`"""
+    options: tuple[ListedOption, ...] = ()
+    broken: str | None = None
+    """Why it can't be used; None if it can."""
 
 
 @click.command()
@@ -21,13 +52,40 @@ def plugins(as_json: bool) -> int:
 
     Exit codes: 0 all can be used, 1 some can't.
     """
-    found = list(list_backends())
+    found = list(_list_backends())
     if as_json:
         say_result(msgspec.json.encode(found))
     else:
         with while_read():
             _show(found)
     return FAILED if any(each.broken for each in found) else COMPLETE
+
+
+def _list_backends() -> Iterator[ListedBackend]:
+    """All backends by kind, ours first. This imports them."""
+    for kind in KINDS.values():
+        for backend in find_all(kind):
+            yield _listed(backend)
+
+
+def _listed(backend: NamedBackend) -> ListedBackend:
+    listed = ListedBackend(
+        kind=backend.kind.name,
+        name=backend.name,
+        package="onceover" if backend.package is None else backend.package.name,
+        version=version("onceover-crawler") if backend.package is None else backend.package.version,
+        place=backend.place,
+    )
+    try:
+        if not backend.is_ours:
+            refuse_clash(backend)
+        descriptor = load(backend)
+    except PluginRefused as error:
+        return msgspec.structs.replace(listed, broken=str(error))
+    structs = (descriptor.options, *backend.kind.common)
+    settings = [setting for struct in structs for setting in settings_of(struct, "options")]
+    options = tuple(msgspec.convert(setting, ListedOption, from_attributes=True) for setting in settings)
+    return msgspec.structs.replace(listed, options=options)
 
 
 def _show(found: list[ListedBackend]) -> None:

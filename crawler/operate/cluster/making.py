@@ -52,9 +52,7 @@ async def make_cluster(loaded: Loaded, *, fresh: bool) -> ClusterMade:
             await _replace_crawl(register_at(client, loaded, before), loaded, fresh=fresh)
         register = register_at(client, loaded, identity.generation)
         await register.create(identity)
-        if await generation_at(client, loaded) != identity.generation:
-            await register.remove()
-            raise _taken(loaded)
+        await _check_ours(client, register, loaded, identity)
     return _made_of(identity, loaded)
 
 
@@ -76,6 +74,13 @@ async def _replace_crawl(register: Any, loaded: Loaded, *, fresh: bool) -> None:
         raise _taken(loaded)
     if (holder := await register.remove()) is not None:
         raise Refused(f"the crawl that is to be replaced runs: {holder} holds a part of it. Stop it first", FAILED)
+
+
+async def _check_ours(client: Any, register: Any, loaded: Loaded, identity: Identity) -> None:
+    """Raise `Refused` if somebody else has begun to use the prefix at the same time."""
+    if await generation_at(client, loaded) != identity.generation:
+        await register.remove()
+        raise _taken(loaded)
 
 
 def _taken(loaded: Loaded) -> Refused:
@@ -158,9 +163,7 @@ async def _write_register(
     await _forget_attempt(register)
     await register.create(identity)
     await register.raise_to(identity, dict.fromkeys(range(identity.parts), _EPOCH))
-    if await generation_at(client, loaded) != identity.generation:
-        await register.remove()
-        raise _taken(loaded)
+    await _check_ours(client, register, loaded, identity)
 
 
 async def _retire(old: Any, retirement: Retirement) -> None:

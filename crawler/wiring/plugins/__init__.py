@@ -16,7 +16,6 @@ The modules:
     guarded_stores, guarded_frontier
                 check what a visited set, a sink and a frontier of others return
     blame       names the package when a plug-in fails while it is used
-    listing     describes all of them, for `onceover plugins`
 
 A plug-in is imported only when it is named. Whatever is wrong with it becomes a `PluginRefused`, whose one line names
 the plug-in and its package.
