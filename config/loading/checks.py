@@ -17,21 +17,14 @@ DEFAULT = "default"
 """The origin of a value that no source gives."""
 
 _MAX_FILTER_BYTES = 2**37
+_SET_BY_FETCHER = (
+    *("host", "connection", "content-length", "transfer-encoding"),
+    *("accept-encoding", "if-none-match", "if-modified-since"),
+)
 _OWN_HEADERS = {
     "user-agent": "set fetch.user_agent",
     "accept-language": "set fetch.languages",
-    **dict.fromkeys(
-        (
-            "host",
-            "connection",
-            "content-length",
-            "transfer-encoding",
-            "accept-encoding",
-            "if-none-match",
-            "if-modified-since",
-        ),
-        "the fetcher sets it",
-    ),
+    **dict.fromkeys(_SET_BY_FETCHER, "the fetcher sets it"),
 }
 
 Origins = Mapping[str, str]

@@ -13,10 +13,7 @@ RuleName = Annotated[
     Meta(
         pattern=rf"^([a-z][a-z0-9-]*|[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*"
         rf"|[^\x00-\x1f\x7f]* => [^\x00-\x1f\x7f]*){END}",
-        extra={
-            "form": """the name of a rule, as "sort-query", or '/print$ => /'""",
-            "backends": "canonical_rule",
-        },
+        extra={"form": """the name of a rule, as "sort-query", or '/print$ => /'""", "backends": "canonical_rule"},
     ),
 ]
 RuleBackend = Annotated[str, Meta(extra={"choices": (), "backends": "canonical_rule"})]

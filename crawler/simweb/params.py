@@ -7,24 +7,10 @@ import msgspec
 _DOMAIN = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _LEAF_SHARES = ("flaky", "throttled", "slow", "cut", "duplicates", "near_duplicates")
 _HOST_SHARES = ("robots_rules", "robots_missing", "robots_redirect")
-_COUNTS = (
-    "hosts",
-    "pages_per_host",
-    "giant_factor",
-    "branching",
-    "host_branching",
-    "flaky_failures",
-    "change_spread",
-)
+_COUNTS = ("hosts", "pages_per_host", "giant_factor", "branching", "host_branching", "flaky_failures", "change_spread")
 _NOT_NEGATIVE = (
-    "links_per_page",
-    "page_bytes",
-    "throttled_answers",
-    "cut_answers",
-    "retry_after_s",
-    "delay_s",
-    "crawl_delay_s",
-    "change_every_s",
+    *("links_per_page", "page_bytes", "throttled_answers", "cut_answers"),
+    *("retry_after_s", "delay_s", "crawl_delay_s", "change_every_s"),
 )
 
 

@@ -8,22 +8,8 @@ import msgspec
 from crawler.simweb.text import WORDS
 
 SECTIONS = (
-    "docs",
-    "news",
-    "guide",
-    "archive",
-    "people",
-    "topics",
-    "reports",
-    "events",
-    "projects",
-    "notes",
-    "papers",
-    "places",
-    "products",
-    "support",
-    "history",
-    "research",
+    *("docs", "news", "guide", "archive", "people", "topics", "reports", "events"),
+    *("projects", "notes", "papers", "places", "products", "support", "history", "research"),
 )
 _SESSION = re.compile(r";jsessionid=[0-9a-z]{32}|(?<=[?&])PHPSESSID=[0-9a-z]{32}&?", re.IGNORECASE)
 

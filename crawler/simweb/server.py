@@ -63,11 +63,7 @@ class _Desk:
         counted = (request.host, request.target)
         attempt = self._attempts.get(counted, 0) + 1
         reply = self._web.respond(
-            request.host,
-            request.target,
-            attempt=attempt,
-            accept_encoding=request.accept_encoding,
-            now=self._clock(),
+            request.host, request.target, attempt=attempt, accept_encoding=request.accept_encoding, now=self._clock()
         )
         if not reply.steady:
             self._count(counted, attempt)

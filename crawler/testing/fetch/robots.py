@@ -20,13 +20,7 @@ class Origin:
         if self._text is None:
             return Failure(url=request.url, kind=FailureKind.TIMEOUT, message="-", fetched_at=0, duration_s=0.25)
         return Page(
-            url=request.url,
-            status=200,
-            headers=[],
-            fetched_at=0,
-            duration_s=0.25,
-            body=self._text,
-            raw_body=self._text,
+            url=request.url, status=200, headers=[], fetched_at=0, duration_s=0.25, body=self._text, raw_body=self._text
         )
 
     async def aclose(self) -> None: ...

@@ -100,10 +100,7 @@ class Crawl:
         self._check_reopening()
         state = self._opener.open_state(
             Opening(
-                directory=self.directory,
-                visited=self.visited,
-                settings=self.settings or QueueSettings(),
-                clock=now,
+                directory=self.directory, visited=self.visited, settings=self.settings or QueueSettings(), clock=now
             )
         )
         try:

@@ -2,15 +2,7 @@
 
 import pytest
 
-from crawler.testing.frontier.crawls import (
-    START,
-    Crawl,
-    next_lease,
-    page,
-    pages,
-    settle,
-    urls_of,
-)
+from crawler.testing.frontier.crawls import START, Crawl, next_lease, page, pages, settle, urls_of
 from crawler.testing.frontier.suite import FrontierSuite
 from crawler.testing.loops import in_virtual_time
 from frontier import Damaged, KnownUrl, LedgerReads, QueueReads, UrlState
