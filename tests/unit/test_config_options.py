@@ -11,7 +11,7 @@ import pytest
 from config import COMPARE_BACKENDS, load, render_show, render_toml, settings, settings_of
 from config.backends import OwnBackends
 from config.loading.values import options_of
-from crawler.wiring.comparing.competitors import competitors
+from crawler.wiring.comparing.blocks import competitors
 from tests.e2e.crawling import USAGE, assert_told
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import make

@@ -24,8 +24,7 @@ from crawler.compare.measure.preparing import STDIN
 from crawler.compare.report.page import page
 from crawler.compare.report.table import render
 from crawler.compare.report.value import Report
-from crawler.wiring.comparing.competitors import DEFAULT_SETS, check_comparison, unique_names
-from crawler.wiring.comparing.works import file_name
+from crawler.wiring.comparing.blocks import DEFAULT_SETS, check_comparison, file_name, unique_names
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.catalog import Catalog
 

@@ -26,8 +26,7 @@ from crawler.compare.measure.work import Work
 from crawler.compare.report.expecting import Expectation
 from crawler.compare.report.recommending import Requirements
 from crawler.compare.report.value import Circumstances, Report, report_of
-from crawler.wiring.comparing.competitors import competitors
-from crawler.wiring.comparing.works import file_name, prepare_work
+from crawler.wiring.comparing.blocks import competitors, file_name, prepare_work
 
 # -P: the process must not import modules from the current directory.
 _PROGRAM: Final = (sys.executable, "-P", "-m")

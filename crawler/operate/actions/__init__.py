@@ -2,7 +2,7 @@
 
     changing   pause, resume, set, reload, checkpoint; keeps the files as they are, for a copy
     queues     retire, unretire, budget; the list of queues
-    urls       add, forget; what is known about a URL, and by `visits` of its visits
+    urls       add, forget; what is known about a URL and its visits
     selecting  recrawl, and forget by host or pattern
     hosts      which hosts are served, and why each waits; what was refused on them, and what robots.txt files said
     copying    pieces of an export, and their import; `exported` has the form of a line

@@ -11,9 +11,8 @@ from crawler.compare.measure.trial import Done
 from crawler.compare.measure.work import new_batches
 from crawler.compare.report.expecting import Expectation, judge
 from crawler.compare.report.summary import rows
-from crawler.wiring.comparing.competitors import competitors
+from crawler.wiring.comparing.blocks import competitors, prepare_work
 from crawler.wiring.comparing.worker import make_set
-from crawler.wiring.comparing.works import prepare_work
 from tests.unit.compare.making import EXACT, timing, work
 
 

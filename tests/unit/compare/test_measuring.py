@@ -33,7 +33,7 @@ from crawler.compare.measure.trial import (
 from crawler.compare.report.summary import rows
 from crawler.compare.statistics import SIGMA
 from crawler.testing.timeouts import MAX_WAIT_S
-from crawler.wiring.comparing.competitors import competitors
+from crawler.wiring.comparing.blocks import competitors
 from crawler.wiring.comparing.worker import make_set
 from tests.unit.compare.bloomserver import serving
 from tests.unit.compare.making import BLOOM, EFFORT, EXACT, timing, work

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from config import CompareWork, load
-from crawler.wiring.comparing.works import prepare_work
+from crawler.wiring.comparing.blocks import prepare_work
 from tests.e2e.crawling import Ended
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import EACH, HOSTS, OWNERSHIP, PARTS, SETTLED, StoredCrawl, make, queue_of, url_of

@@ -6,7 +6,7 @@ import pytest
 from config import load
 from config.schema.recrawl import RecrawlPattern
 from crawler.control.known_urls import UrlVisits, VisitForm
-from crawler.operate.actions.visits import visits_of
+from crawler.operate.actions.urls import visits_of
 from frontier import CrawlUrl, KnownUrl, LastVisit, LedgerEntry, UrlState
 
 AT = 1_700_000_000.0

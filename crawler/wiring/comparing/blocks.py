@@ -1,12 +1,14 @@
-"""Prepares the works of a comparison: reads each once, so that all sets get the same links."""
+"""What the blocks of a comparison name: the visited sets that are compared, and the works, which are read once so that
+all sets get the same links. Also whether the blocks fit together."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
 from pathlib import Path
 
 import msgspec
 
-from config import CompareWork, Config, Loaded, render_toml
+from config import CompareSet, CompareWork, Config, Loaded, render_toml
 from crawler.compare.measure.preparing import (
     Unreadable,
     WorkRefused,
@@ -16,13 +18,23 @@ from crawler.compare.measure.preparing import (
     urls_of_pages,
 )
 from crawler.compare.measure.synthetic import Synthetic
+from crawler.compare.measure.trial import Competitor
 from crawler.compare.measure.work import Live, Survey, Work
 from crawler.disk.layout import record_directories
 from crawler.simweb.params import WorldParams
 from crawler.url.urls import UrlReader
 from crawler.wiring.components.discovering import url_reader
+from crawler.wiring.plugins.catalog import descriptor, find
+from crawler.wiring.plugins.kinds import VISITED
+from crawler.wiring.plugins.loading import load
 from crawler.write.records import read_records
+from visited.descriptor import checked_options
 from visited.digests.exact import ExactSet
+
+DEFAULT_SETS = tuple(
+    CompareSet(backend=each) for each in "exact dsbf bloom blocked counting python-set rbloom fastbloom-rs".split()
+)
+"""The sets that are compared by default."""
 
 
 async def prepare_work(loaded: Loaded, work: CompareWork, path: Path) -> Work:
@@ -104,3 +116,60 @@ def _live(config: Config, work: CompareWork) -> Work:
 def file_name(number: int, name: str) -> str:
     """The beginning of names of files about a work."""
     return f"{number}-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60]
+
+
+def competitors(sets: Sequence[CompareSet]) -> list[Competitor]:
+    """The competitors, each with a unique name."""
+    names = unique_names([each.name or each.backend for each in sets])
+    return [_competitor(each, name) for each, name in zip(sets, names, strict=True)]
+
+
+def _competitor(each: CompareSet, name: str) -> Competitor:
+    found = find(VISITED, each.backend)
+    return Competitor(
+        **{**msgspec.structs.asdict(each), "name": name},
+        package="" if found.package is None else str(found.package),
+        has_estimates=load(found).has_estimates,
+    )
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """The names; a number is appended to those that occurred before."""
+    found: list[str] = []
+    for name in names:
+        numbered = (f"{name} {number}" for number in count(2))
+        found.append(next(each for each in chain([name], numbered) if each not in found))
+    return found
+
+
+def check_comparison(loaded: Loaded) -> None:
+    """Check that the blocks fit together. Raises `ConfigError` for the first that do not."""
+    compare = loaded.config.compare
+    works = [work.name for work in compare.work]
+    sets = [each.name for each in competitors(compare.set)]
+    for number, work in enumerate(compare.work, start=1):
+        sources = [work.urls, work.crawl, work.distinct, None if work.live == "no" else work.live]
+        found = sum(source is not None for source in sources)
+        if found != 1:
+            raise loaded.refuse(
+                f"compare.work[{number}]",
+                f"expected one of urls, crawl, distinct and live, found {found or 'none'} of them",
+            )
+        if works.index(work.name) + 1 != number:
+            raise loaded.refuse(f"compare.work[{number}]", f'expected a unique name, found "{work.name}" again')
+    for number, each in enumerate(competitors(compare.set), start=1):
+        for name in each.works:
+            _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
+        with loaded.refusing(f"compare.set[{number}]"):
+            checked_options(descriptor(VISITED, each.backend), each.all_options)
+    for number, expected in enumerate(compare.expect, start=1):
+        key = f"compare.expect[{number}]"
+        _check_known(loaded, key, expected.work, works, "compare.work")
+        for name in (expected.set, *([expected.over] if expected.over else [])):
+            _check_known(loaded, key, name, sets, "compare.set")
+
+
+def _check_known(loaded: Loaded, key: str, name: str, names: Sequence[str], kind: str) -> None:
+    if name not in names:
+        there_are = ", ".join(f'"{each}"' for each in names) or "none"
+        raise loaded.refuse(key, f'expected the name of a [[{kind}]], found "{name}"; there are {there_are}')
