@@ -66,14 +66,9 @@ def redis_server(loaded: Loaded) -> Server:
         return server_of(exchange)
     except KeyError as error:
         raise loaded.refuse("exchange.password_env", f"the environment has no variable {error}") from error
-    except OSError as error:
-        raise loaded.refuse(
-            "exchange.password_file", f"{loaded.config.exchange.password_file} can't be read: {error.strerror or error}"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise loaded.refuse(
-            "exchange.password_file", f"{loaded.config.exchange.password_file} can't be read: expected UTF-8, {error}"
-        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror or error if isinstance(error, OSError) else f"expected UTF-8, {error}"
+        raise loaded.refuse("exchange.password_file", f"{exchange.password_file} can't be read: {why}") from error
 
 
 @asynccontextmanager
