@@ -11,13 +11,18 @@ from config import Loaded
 from crawler.cli.options import settings_option
 from crawler.cli.run.division import is_in_parts, keep_parts, parts_option
 from crawler.cli.run.running import run_crawl
-from crawler.cli.simulated import page_urls
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import record_directories
 from crawler.operate.settings.start import Start
-from crawler.simweb.params import demo_params
+from crawler.page import LinkKind
+from crawler.simweb.expected import Kind
+from crawler.simweb.params import WorldParams, demo_params
 from crawler.simweb.process import running
+from crawler.simweb.world import World
+from crawler.url.urls import UrlReader
 from crawler.wiring.configuration import load
+from crawler.write.records import read_records
 
 _SETTINGS = (
     'crawl.name="demo"',
@@ -96,3 +101,14 @@ def _load(
 ) -> Loaded:
     overrides = [*_SETTINGS, f'crawl.seeds=["{seed}"]', *settings]
     return keep_parts(load(None, overrides=overrides, options=options, environ={}), fresh=fresh)
+
+
+def page_urls(params: WorldParams, directory: Path) -> tuple[set[str], set[str]]:
+    """The canonical URLs of all pages of a web, and of those that the records of a crawl of it have."""
+    reader = UrlReader()
+    found = {
+        reader.seed(record.url).canonical
+        for record in read_records(*record_directories(directory))
+        if record.state == "done" and record.status == 200 and record.kind != LinkKind.SITEMAP
+    }
+    return {item.url for item in World(params).expected() if item.kind is Kind.PAGE}, found

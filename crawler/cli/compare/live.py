@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from config import ConfigError, Loaded, toml_value
+from crawler.cli.demo import page_urls
 from crawler.cli.run.running import run_crawl
-from crawler.cli.simulated import page_urls
 from crawler.codes.exit_codes import COMPLETE
 from crawler.compare.measure.process import end_with_parent
 from crawler.compare.measure.trial import Competitor, Crawled, Failed, Outcome, Trial
