@@ -13,14 +13,9 @@ from frontier import CrawlUrl
 
 def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
     """The seeds. Raises `ConfigError` with all that can't be crawled, and all files that can't be read."""
-    reader = _SeedReader(loaded.config, urls, called="seed")
-    targets = []
+    targets, refused = _read_all(loaded.config, urls, [seed.url for seed in loaded.seeds], called="seed")
     problems = [*loaded.unread]
-    for seed in loaded.seeds:
-        try:
-            targets.append(reader.read(seed.url))
-        except ValueError as error:
-            problems.append(Problem(str(error), where=seed.origin, key="crawl.seeds"))
+    problems += (Problem(why, where=loaded.seeds[at].origin, key="crawl.seeds") for at, why in refused.items())
     if problems:
         raise ConfigError(problems)
     return targets
@@ -28,14 +23,8 @@ def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
 
 def added_seeds(config: Config, urls: UrlReader, discovery: Discovery, texts: Sequence[str]) -> list[CrawlUrl]:
     """URLs to add to a crawl, as seeds. Raises `ValueError`, with all that can't be crawled."""
-    reader = _SeedReader(config, urls, called="URL")
-    targets = []
-    problems = []
-    for text in texts:
-        try:
-            targets.append(reader.read(text))
-        except ValueError as error:
-            problems.append(str(error))
+    targets, refused = _read_all(config, urls, texts, called="URL")
+    problems = list(refused.values())
     if not has_contact(config.fetch.user_agent):
         foreign = owned_by_others((target.url for target in targets), hosts=config.fetch.hosts)
         if foreign is not None:
@@ -48,29 +37,35 @@ def added_seeds(config: Config, urls: UrlReader, discovery: Discovery, texts: Se
     return discovery.seeds(texts)
 
 
-class _SeedReader:
-    """Reads URLs that a person wrote, and refuses now what the fetcher would refuse later. Links are checked when the
-    crawl connects to their host."""
-
-    def __init__(self, config: Config, urls: UrlReader, *, called: str) -> None:
-        self._urls = urls
-        self._called = called
-        self._static = StaticNames(config.fetch.hosts)
-        self._guard = Guard(allow_private=config.fetch.allow_private, networks=config.fetch.allow_networks)
-
-    def read(self, text: str) -> Target:
-        """Raises `ValueError`, with what to do."""
-        target, _ = read_seed(self._urls, text, called=self._called)
-        host = target.host.strip("[]")
-        if self._guard.allows_all or self._static.find(host) is not None:
-            return target
-        if target.host.startswith("[") or host.rpartition(".")[2].isdecimal():
-            why = self._guard.refusal(host)
+def _read_all(
+    config: Config, urls: UrlReader, texts: Sequence[str], *, called: str
+) -> tuple[list[Target], dict[int, str]]:
+    """URLs that a person wrote, and by their places why others can't be crawled: what the fetcher would refuse later is
+    refused now. Links are checked when the crawl connects to their host."""
+    static = StaticNames(config.fetch.hosts)
+    guard = Guard(allow_private=config.fetch.allow_private, networks=config.fetch.allow_networks)
+    targets: list[Target] = []
+    refused: dict[int, str] = {}
+    for place, text in enumerate(texts):
+        try:
+            target, _ = read_seed(urls, text, called=called)
+            why = _refusal(target.host, static, guard)
+        except ValueError as error:
+            refused[place] = str(error)
+            continue
+        if why is None:
+            targets.append(target)
         else:
-            why = self._guard.refusal_of_name(host)
-        if why is not None:
-            raise ValueError(
-                f"{self._called} '{target.url}' can't be crawled: {host} is not a public address ({why}); "
+            refused[place] = (
+                f"{called} '{target.url}' can't be crawled: {target.host.strip('[]')} is not a public address ({why}); "
                 "if you may crawl it, set fetch.allow_private = true, or list its network in fetch.allow_networks"
             )
-        return target
+    return targets, refused
+
+
+def _refusal(host: str, static: StaticNames, guard: Guard) -> str | None:
+    name = host.strip("[]")
+    if guard.allows_all or static.find(name) is not None:
+        return None
+    is_address = host.startswith("[") or name.rpartition(".")[2].isdecimal()
+    return guard.refusal(name) if is_address else guard.refusal_of_name(name)
