@@ -78,14 +78,14 @@ async def _measure_filling(
 ) -> dict[str, Any]:
     """Fill a set with the new URLs of the work. Returns its speed, memory and snapshot, as fields of `Timing`."""
     work = trial.work
-    reading = _reading_memory(work)
-    meter = Meter(work, trial.effort.looks, reading.own)
+    own_reading, resident_reading = _reading_memory(work)
+    meter = Meter(work, trial.effort.looks, own_reading)
     empty = own_bytes_when_filled()
     forget_peak()
     with _directory(scratch) as directory:
         visited = make(trial.competitor, capacity, directory)
         new = await _add(visited, new_batches(work), lambda links: report(0.65 * links / work.survey.distinct), meter)
-        peak = growth(reading.resident, peak_bytes())
+        peak = growth(resident_reading, peak_bytes())
         known = await _add(visited, _first(new_batches(work), trial.effort.known))
         # By now the set has finished its work in the background, and has freed the memory for it.
         stats = visited.describe()
@@ -141,17 +141,11 @@ async def _add(
     return _Run(links, durations_ns)
 
 
-class _ReadingMemory(msgspec.Struct, frozen=True):
-    """The most memory of this process while it only reads the work."""
-
-    own: int | None
-    resident: int | None
-
-
-def _reading_memory(work: Work) -> _ReadingMemory:
+def _reading_memory(work: Work) -> tuple[int | None, int | None]:
+    """The most memory of this process while it only reads the work: its own, and all that is resident."""
     found = [(own_bytes(), resident_bytes()) for _ in chunks(_first(new_batches(work), _READING_LINKS), READ_AHEAD)]
     own, resident = zip(*found, strict=True)
-    return _ReadingMemory(_maximum(own), _maximum(resident))
+    return _maximum(own), _maximum(resident)
 
 
 def _maximum(found: Iterable[int | None]) -> int | None:
