@@ -115,27 +115,21 @@ class Stopping:
         self._drop(self.ending)
 
 
-class Closing:
-    """While a crawl drops what is in flight and closes its outputs, which a plug-in may keep from ending: the first
-    signal asks for a second one, and that ends the process. What is lost then is what a killed process loses:
-    nothing."""
+def ask_before_leaving(acting: Interrupts, tell: Callable[[str], object]) -> None:
+    """While a crawl drops what is in flight and closes its outputs, which a plug-in may keep from ending: let the first
+    signal ask for a second one, and that end the process. What is lost then is what a killed process loses: nothing."""
 
-    def __init__(self, acting: Interrupts, tell: Callable[[str], object]) -> None:
-        self._acting = acting
-        self._tell = tell
-        acting.act = self._ask
-
-    def _ask(self, name: str) -> None:
+    def ask(name: str) -> None:
         log.info("%s: still closing", name)
-        self._tell(
-            "The crawl ends, and waits for its components. Ctrl-C again does not wait for them, and loses nothing."
-        )
-        self._acting.act = self._end
+        tell("The crawl ends, and waits for its components. Ctrl-C again does not wait for them, and loses nothing.")
+        acting.act = end
 
-    def _end(self, name: str) -> None:
+    def end(name: str) -> None:
         log.warning("%s: ending without waiting until all is closed", name)
         logging.shutdown()
         os._exit(STOPPED)
+
+    acting.act = ask
 
 
 def _has_terminal() -> bool:

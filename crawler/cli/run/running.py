@@ -14,7 +14,7 @@ import msgspec
 from config import Loaded
 from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics, logging_to
-from crawler.cli.run.interrupts import Closing, Interrupts, Stopping, interrupts
+from crawler.cli.run.interrupts import Interrupts, Stopping, ask_before_leaving, interrupts
 from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, tell_changed, warn_of_address_space
 from crawler.cli.run.streams import say
 from crawler.disk.directory import CrawlDirectory
@@ -99,7 +99,7 @@ async def _run(
             if this.cancelling():
                 raise asyncio.CancelledError
             ending = await _run_engine(run, console, acting)
-            Closing(acting, console.tell)
+            ask_before_leaving(acting, console.tell)
             return run.result(ending)
 
 
@@ -111,7 +111,7 @@ async def _run_engine(run: Run, console: Diagnostics, acting: Interrupts) -> End
 
         def drop(_ending: Ending) -> None:
             running.cancel()
-            Closing(acting, console.tell)
+            ask_before_leaving(acting, console.tell)
 
         stopping = Stopping(
             acting,
