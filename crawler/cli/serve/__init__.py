@@ -1,1 +1,1 @@
-"""The commands about the daemon: it itself, its crawls, and the tokens of its API."""
+"""The commands about the daemon: `daemon` runs it, `crawls` starts and lists its crawls, `token` is about its API."""
