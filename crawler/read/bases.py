@@ -4,11 +4,13 @@ from typing import Final
 
 import msgspec
 
-from crawler.page import Link
+from crawler.page import READ_IN_PART, Extract, Link
 from crawler.url.urls import join, join_beyond_web
 
 MAX_BASE_CHARACTERS: Final = 10_000
 """Limit for a <base>. Links relative to a longer one would be too long to crawl, and joining them takes time."""
+_MAX_JOINED_CHARACTERS: Final = 40_000_000
+"""Of all links of a document, if each had the length of its base: twice as many are in memory when they are judged."""
 _IGNORED: Final = ("data:", "javascript:")
 
 
@@ -39,3 +41,13 @@ def own_base(base_url: str, base_href: str | None, /) -> str | None:
     """The base that a document within another names; None if it names none, or a long one."""
     base = join(base_url, base_href) if base_href and len(base_href) <= MAX_BASE_CHARACTERS else None
     return None if base is None or len(base) > MAX_BASE_CHARACTERS else base
+
+
+def cut_links(extract: Extract, /) -> Extract:
+    """The extract with as many links as memory can hold when they are joined with their base, which may be long."""
+    links = extract.links
+    most = _MAX_JOINED_CHARACTERS // len(extract.base_url.partition("?")[0])
+    if len(links) <= most:
+        return extract
+    error = extract.error or f"{READ_IN_PART}: read its first {most} links, because their base is long"
+    return msgspec.structs.replace(extract, links=links[:most], error=error)

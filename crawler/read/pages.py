@@ -12,7 +12,7 @@ from crawler.preferences.judging import META
 from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
 from crawler.preferences.values import directives_of, read_value
 from crawler.read.abstract import shorten
-from crawler.read.bases import base_beyond_web, base_url_of, lead_beyond_web, own_base
+from crawler.read.bases import base_beyond_web, base_url_of, cut_links, lead_beyond_web, own_base
 from crawler.read.elements.attributes import refresh_url
 from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS, Document, ElementReader
 from crawler.read.elements.flatten import flatten
@@ -91,7 +91,7 @@ class PageReader:
     def extract(self, page: Page, /) -> Extract:
         """Extract all that we understand of the page. Never raises."""
         try:
-            return self._extract(page)
+            return cut_links(self._extract(page))
         except Exception as error:  # noqa: BLE001 - a document may break a parser in unforeseen ways
             return Extract(
                 content_type="application/octet-stream",

@@ -50,6 +50,14 @@ def test_what_depends_on_the_document_or_is_long_is_judged_each_time(href: str) 
     assert judge.asked == [href, href]
 
 
+def test_what_has_a_long_base_is_judged_each_time() -> None:
+    judge = Judge()
+    made = LinkCache(judge, capacity=10)
+    base = f"https://example.org/{'x' * 600}/"
+    assert made.judge(["a"], base) == made.judge(["a"], base)
+    assert judge.asked == ["a", "a"]
+
+
 def test_what_is_no_url_is_remembered_too() -> None:
     judge = Judge()
     made = LinkCache(judge, capacity=10)

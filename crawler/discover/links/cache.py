@@ -17,7 +17,7 @@ from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Traps
 from crawler.page import EMBEDDED, Link, LinkKind
 from crawler.steps import LINKS_AT_ONCE
-from crawler.url.urls import MAX_URL_LENGTH, Target, UrlReader, origin_of
+from crawler.url.urls import Target, UrlReader, origin_of
 
 JudgedLinks = tuple[list[Link], list[str], list[int], list[Judgement]]
 """The first link of each group of equal ones, its href without fragment, their number, and the judgement on the
@@ -33,7 +33,8 @@ _GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
 """Links. To group so many takes less time than to judge `LINKS_AT_ONCE` of them."""
 
 _MAX_REMEMBERED_LENGTH: Final = 512
-"""Characters. Without a limit, images inlined as data would fill the memory."""
+"""Characters of an href, and of its base. Without a limit, images inlined as data and long bases would fill the
+memory."""
 
 
 class LinkCache:
@@ -94,7 +95,7 @@ class LinkCache:
             hrefs = [href for href in hrefs if href not in found]
         if hrefs:
             found.update(zip(hrefs, self._judge(hrefs, base_url), strict=True))
-        if len(base) <= MAX_URL_LENGTH:
+        if len(base) <= _MAX_REMEMBERED_LENGTH:
             self._remember(base, found)
         return found
 

@@ -23,6 +23,7 @@ from crawler.read.html.scan import IS_COMPILED, scan
 from crawler.read.html.turbohtml import turbohtml_extractor
 from crawler.read.options import Options
 from crawler.read.pages import PageReader
+from crawler.testing.read.suite import HTML
 from crawler.testing.timeouts import MAX_WAIT_S
 from tests.unit.read.extractors import MAKERS, Make
 from tests.unit.read.suites import page, real_pages
@@ -226,6 +227,19 @@ def test_of_a_page_with_more_links_than_memory_no_tree_is_built() -> None:
     found = PageReader(parse, scan=scan).extract(page(b"<a href=x>" * (MAX_TAGS + 100)))
     assert found.error == f"too much to parse: read the first {10 * (MAX_TAGS - 1)} bytes"
     assert len(found.links) == MAX_LINKS
+
+
+@pytest.mark.parametrize("is_sitemap", [False, True])
+def test_the_longer_the_base_of_many_links_is_the_fewer_are_read(is_sitemap: bool) -> None:
+    long = "https://example.org/" + "x" * 2000 + "/"
+    links = b"<a href=x>" * 50_000
+    if is_sitemap:
+        links = b"<urlset><url>" + b"<link href='x'/>" * 50_000 + b"</url></urlset>"
+    for url, count in ((long, 40_000_000 // len(long)), (f"https://example.org/?{'x' * 2000}", 50_000)):
+        found = lexbor_extractor().extract(page(links, url=url, headers=() if is_sitemap else HTML))
+        assert len(found.links) == count
+        error = f"too much to parse: read its first {count} links, because their base is long"
+        assert found.error == (error if count < 50_000 else None)
 
 
 def test_documents_within_a_page_may_have_as_many_tags_together_as_a_page() -> None:
