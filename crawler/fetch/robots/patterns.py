@@ -98,8 +98,13 @@ class PatternIndex:
         return True
 
 
+def read_pattern(value: str, /, *, allows: bool) -> Pattern:
+    """The pattern that the value of a line means, which is not empty."""
+    return _pattern(allows, _TO_ESCAPE.sub(_escape, value))
+
+
 def read_patterns(values: Iterable[str], /, *, allows: bool) -> list[Pattern]:
-    """The patterns that the values of lines mean, which are not empty: one for each, then those of directories."""
+    """The patterns that such values mean: one for each, then those of directories."""
     escaped = [_TO_ESCAPE.sub(_escape, value) for value in values]
     if allows:
         paths = [each.rpartition("/") for each in escaped if "/index.htm" in each]

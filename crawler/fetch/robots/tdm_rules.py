@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.fetch.robots.patterns import Pattern, read_patterns
+from crawler.fetch.robots.patterns import Pattern, read_pattern
 from crawler.page import Preference
 from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
 from crawler.preferences.values import read_value
@@ -52,7 +52,7 @@ class TdmRules:
 
     def __init__(self, rules: Sequence[TdmRule]) -> None:
         self._rules: list[tuple[Pattern, TdmRule]] = [
-            (pattern, rule) for rule in rules for pattern in list(read_patterns(rule.location, allows=True))[:1]
+            (read_pattern(rule.location, allows=True), rule) for rule in rules if rule.location
         ]
 
     def of(self, path: str, /) -> list[Preference]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from crawler.fetch.robots.patterns import Pattern, PatternIndex, read_patterns
+from crawler.fetch.robots.patterns import Pattern, PatternIndex, read_pattern
 from crawler.page import Preference
 from crawler.preferences.judging import MAX_PREFERENCES
 from crawler.preferences.signals import ROBOTS_GROUP
@@ -30,7 +30,7 @@ class UsageRules:
             if value.startswith("/"):
                 path, *rest = value.split(maxsplit=1)
                 preference = "".join(rest)
-            said = self._values.setdefault(read_patterns([path], allows=True)[0], [])
+            said = self._values.setdefault(read_pattern(path, allows=True), [])
             if len(said) < MAX_PREFERENCES:
                 said.append(preference)
         self._index = PatternIndex(self._values)
