@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import Final
 
-from crawler.fetch.robots.patterns import Pattern, read_patterns
+from crawler.fetch.robots.patterns import PathRules
 from crawler.preferences.signals import CONTENT_SIGNAL, CONTENT_USAGE
 
 _MAX_LINE_CHARACTERS: Final = 8 * 2083 - 1
@@ -44,8 +44,8 @@ class Group:
         self.usage: dict[str, list[str]] = {}
         """The values of each usage preference, by its name."""
 
-    def patterns(self) -> list[Pattern]:
-        return read_patterns(self.disallowed, allows=False) + read_patterns(self.allowed, allows=True)
+    def rules(self) -> PathRules:
+        return PathRules(allowed=self.allowed, disallowed=self.disallowed)
 
     @property
     def forbids_all(self) -> bool:

@@ -9,9 +9,10 @@ Where the RFC is open, or real files violate it, we follow the parser that site 
   before the first name apply to nobody.
 - The longest matching pattern decides; between two of the same length, Allow wins. `*` matches anything, a final `$`
   the end. Patterns are compared with the escaped URL: `é` in a pattern means `%C3%A9`, an octet that is not UTF-8 is
-  escaped as it is, `%aa` means `%AA`. Nothing is decoded but `%7E`, which means `~`
-  (RFC 9309, section 2.2.2), since many links and rules write it so; Google's parser leaves it. A space means `%20`,
-  which Google's parser leaves as it is: one in a hundred sites has rules with spaces, and no URL has any.
+  escaped as it is, `%aa` means `%AA`. A space means `%20`, which Google's parser leaves as it is: one in a hundred
+  sites has rules with spaces, and no URL has any.
+- Google's parser decodes nothing, but `%61` is an `a` by the RFC (section 2.2.2), and to most servers. Both must allow
+  a path: see `PathRules`. `%7E` always means `~`, since many links and rules write it so.
 - `Allow: /x/index.html` allows `/x/` too. The colon may be missing, and common misspellings of `Disallow` count.
 
 Crawl-delay, which Google ignores, has groups of its own: the names directly above it. In `User-agent: *`,
@@ -25,7 +26,6 @@ from typing import Final
 
 from crawler.fetch.octets import escape_octets
 from crawler.fetch.robots.groups import Groups
-from crawler.fetch.robots.patterns import PatternIndex
 from crawler.fetch.robots.usage_rules import GroupRules, UsageRules
 from crawler.page import Preference
 from crawler.preferences.signals import ROBOTS_GROUP, Refusals
@@ -88,12 +88,12 @@ class RobotsRules:
         """Whether it disallows anything."""
         self.forbids_all = ours.forbids_all
         """Whether it disallows every path."""
-        self._index = PatternIndex(ours.patterns())
+        self._paths = ours.rules()
         self._usage: list[UsageRules | GroupRules] = [UsageRules(name, values) for name, values in ours.usage.items()]
         for name, group in found.of_purposes.items():
             if group.disallowed:
-                self._usage.append(GroupRules(name, group.patterns(), refuses=groups[name]))
-        self.size_bytes = sum(each.size_bytes for each in (self._index, *self._usage)) + sum(
+                self._usage.append(GroupRules(name, group.rules(), refuses=groups[name]))
+        self.size_bytes = sum(each.size_bytes for each in (self._paths, *self._usage)) + sum(
             _URL_BYTES + len(url) for url in self.sitemaps
         )
         """About what the rules take in memory."""
@@ -101,7 +101,7 @@ class RobotsRules:
     def allows(self, path: str, /) -> bool:
         """Whether a path with its query may be fetched. It is serialised by the URL standard, with escapes in
         capitals."""
-        return path == "/robots.txt" or self._index.allows(path)
+        return path == "/robots.txt" or self._paths.allows(path)
 
     def preferences(self, path: str, /) -> Sequence[Preference]:
         """What it says about the use of a path that may be fetched."""

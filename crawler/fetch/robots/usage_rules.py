@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from crawler.fetch.robots.patterns import Pattern, PatternIndex, read_pattern
+from crawler.fetch.robots.patterns import PathRules, Pattern, PatternIndex, read_pattern
 from crawler.page import Preference
 from crawler.preferences.judging import MAX_PREFERENCES
 from crawler.preferences.signals import ROBOTS_GROUP
@@ -52,11 +52,11 @@ class UsageRules:
 class GroupRules:
     """The Allow and Disallow of a group whose name stands for a purpose instead of a crawler."""
 
-    def __init__(self, name: str, patterns: Sequence[Pattern], *, refuses: Sequence[str]) -> None:
+    def __init__(self, name: str, rules: PathRules, *, refuses: Sequence[str]) -> None:
         self._preference = Preference(ROBOTS_GROUP.name, SOURCE, name, in_order(refuses))
-        self._index = PatternIndex(patterns)
-        self.size_bytes = self._index.size_bytes
+        self._rules = rules
+        self.size_bytes = rules.size_bytes
 
     def of(self, path: str, /) -> list[Preference]:
         """What the group says about a path with its query: nothing, if it allows it."""
-        return [] if self._index.allows(path) else [self._preference]
+        return [] if self._rules.allows(path) else [self._preference]

@@ -122,6 +122,17 @@ def test_real_files_are_judged_as_google_does_but_for_named_differences(corpora:
 @pytest.mark.parametrize(
     ("text", "path", "allowed"),
     [
+        ("User-agent: *\nDisallow: /admin", "/%61dmin", False),
+        ("User-agent: *\nDisallow: /%61dmin", "/admin", False),
+        ("User-agent: *\nDisallow: /%61dmin", "/%61dmin", False),
+        ("User-agent: *\nDisallow: /%61dmin", "/%61%64min", False),
+        ("User-agent: *\nDisallow: /admin", "/x/..%2Fadmin", True),
+        ("User-agent: *\nDisallow: /a/b", "/a%2Fb", True),
+        ("User-agent: *\nDisallow: /a*%2E%70df$", "/a/x.pdf", False),
+        ("User-agent: *\nDisallow: /\nAllow: /%61", "/%61", True),
+        ("User-agent: *\nDisallow: /\nAllow: /%61", "/a", False),
+        ("User-agent: *\nDisallow: /\nAllow: /a", "/%61", False),
+        ("User-agent: *\nDisallow: /\nAllow: /%2a", "/%2A", True),
         ("User-agent: *\nDisallow: /a*b*c$", "/axbxc", False),
         ("User-agent: *\nDisallow: /a*b*c$", "/abcc", False),
         ("User-agent: *\nDisallow: /a*b*c$", "/axbxcx", True),
