@@ -14,10 +14,11 @@ import msgspec
 from crawler.components import Components, PipelineOptions
 from crawler.counters import Counters, InFlight
 from crawler.page import (
+    EXTERNAL,
     ROBOTS_FAILURES,
+    SITEMAP,
     Failure,
     Fetched,
-    LinkKind,
     NotModified,
     Page,
     Preference,
@@ -38,7 +39,7 @@ from crawler.settlement import Settlement
 from crawler.slots import keep_in_step
 from frontier import Lease
 
-_WITHOUT_USE: Final = frozenset({LinkKind.SITEMAP, LinkKind.EXTERNAL})
+_WITHOUT_USE: Final = frozenset({SITEMAP, EXTERNAL})
 """Kinds of URLs of which the crawl keeps no content, so that it does not matter which use their site refuses."""
 
 
@@ -106,7 +107,7 @@ class Pipeline:
                 await self._settlement.retry(lease, decision, answered_at=work.since)
                 return False
             since, preferences = work.since, verdict.preferences
-            if isinstance(fetched, Page) and lease.url.kind != LinkKind.EXTERNAL:
+            if isinstance(fetched, Page) and lease.url.kind != EXTERNAL:
                 return await self._settle_page(lease, fetched, decision, answered_at=since, of_origin=preferences)
             return await self._settle_unread(lease, fetched, decision, answered_at=since, of_origin=preferences)
         finally:
@@ -158,7 +159,7 @@ class Pipeline:
             rest_s = components.policy_for(asked_url).after_robots_s(
                 verdict, crawl_delay_s=components.robots.crawl_delay(asked_url)
             )
-        wants_sitemaps = self._options.sitemaps and lease.url.kind != LinkKind.EXTERNAL
+        wants_sitemaps = self._options.sitemaps and lease.url.kind != EXTERNAL
         if wants_sitemaps and (sitemaps := components.robots.new_sitemaps(url)):
             await self._admit_sitemaps(sitemaps, lease)
         if not verdict.known or (verdict.allowed and (verdict.asked or prerequisite is not None)):

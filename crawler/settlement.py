@@ -10,11 +10,12 @@ import msgspec
 from crawler.components import Components
 from crawler.counters import Counters
 from crawler.page import (
+    EXTERNAL,
     MULTIPLE_CHOICES,
     NO_USAGE,
+    SITEMAP,
     Failure,
     Fetched,
-    LinkKind,
     NotModified,
     Page,
     PageRecord,
@@ -62,7 +63,7 @@ class Settlement:
         counts = was_fetched and not is_excluded
         if decision.failed:
             record = msgspec.structs.replace(record, state="failed", reason=decision.reason, change=None)
-        is_left_out = is_excluded or lease.url.kind == LinkKind.EXTERNAL
+        is_left_out = is_excluded or lease.url.kind == EXTERNAL
         try:
             await self._components.sink.write(None if is_left_out else fetched, record)
         except NotTaken:
@@ -70,7 +71,7 @@ class Settlement:
             return False
         await keep_in_step()
         await self.admit(links)
-        if lease.url.kind == LinkKind.SITEMAP:
+        if lease.url.kind == SITEMAP:
             await self._readmit_due(links, read_at=fetched.fetched_at)
         outcome = Outcome(
             state=_STATE_BY_NAME[record.state],
@@ -212,7 +213,7 @@ class Settlement:
         planning = self._components.planning
         if planning is None:
             return None
-        if lease.url.kind == LinkKind.EXTERNAL:
+        if lease.url.kind == EXTERNAL:
             planning.leave_out(lease.url)
             return None
         return planning.after_visit_s(lease.url, record)
@@ -220,7 +221,7 @@ class Settlement:
     def _quota_for(self, lease: Lease) -> Quota | None:
         """The quota that the URL counts for. One that has counted does not count again: otherwise a crawl that comes
         back would use up any quota in time."""
-        is_sitemap = lease.url.kind == LinkKind.SITEMAP
+        is_sitemap = lease.url.kind == SITEMAP
         if _has_counted(lease.url.last_visit, is_sitemap=is_sitemap):
             return None
         return self._components.sitemap_quota if is_sitemap else self._components.quota
@@ -236,7 +237,7 @@ class Settlement:
             self._counters.redirects += 1
         # A 300 has links, and could be a trap.
         has_choices = isinstance(fetched, Page) and fetched.status == MULTIPLE_CHOICES
-        if not (was_fetched or has_choices or lease.url.kind == LinkKind.SITEMAP):
+        if not (was_fetched or has_choices or lease.url.kind == SITEMAP):
             return
         if (quota := self._quota_for(lease)) is not None:
             quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, WithBody) else 0)
@@ -260,7 +261,7 @@ def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:
     """Whether a settled URL counts as a page: its status is 2xx or 304, and it is not a sitemap."""
     return (
         not decision.failed
-        and lease.url.kind not in (LinkKind.SITEMAP, LinkKind.EXTERNAL)
+        and lease.url.kind not in (SITEMAP, EXTERNAL)
         and (fetched.status < 300 if isinstance(fetched, Page) else isinstance(fetched, NotModified))
     )
 

@@ -21,7 +21,7 @@ from crawler.discover.links.followed import FollowedLinks
 from crawler.discover.marks import after_redirect, name_of_page
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Traps
-from crawler.page import Link, LinkDetail, LinkKind, Redirect
+from crawler.page import EXTERNAL, SITEMAP, Link, LinkDetail, LinkKind, Redirect
 from crawler.protocols import Discovered
 from crawler.steps import Steps
 from crawler.url.seeds import read_seed, scheme_adder
@@ -139,23 +139,23 @@ class ScopedDiscovery:
             url=robots_txt,
             canonical=robots_txt,
             queue_key=parent.queue_key,
-            kind=LinkKind.SITEMAP,
+            kind=SITEMAP,
             depth=parent.depth,
             via=robots_txt,
             precedence=parent.precedence,
             redirects=-1,
         )
-        return self.links(robots_txt, [Link(href, LinkKind.SITEMAP) for href in hrefs], parent=named)
+        return self.links(robots_txt, [Link(href, SITEMAP) for href in hrefs], parent=named)
 
     def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
         target = self._urls.read(redirect.location.strip(), parent.url)
         if isinstance(target, BadUrl):
             return target
-        if target.url == parent.url and (parent.kind == LinkKind.EXTERNAL or not _sets_cookies(redirect)):
+        if target.url == parent.url and (parent.kind == EXTERNAL or not _sets_cookies(redirect)):
             return LinkRefusal.REDIRECT_LOOP
         if parent.redirects >= self._rules.max_redirects:
             return LinkRefusal.TOO_MANY_REDIRECTS
-        if parent.kind == LinkKind.EXTERNAL:
+        if parent.kind == EXTERNAL:
             return external_redirect(target, parent, self._scope)
         refusal = self._filter.redirect_refusal(target, parent)
         if refusal is Refusal.OUT_OF_SCOPE and self._rules.check_external:
@@ -177,8 +177,8 @@ class ScopedDiscovery:
             canonical=canonical,
             queue_key=target.queue_key,
             depth=parent.depth,
-            via=parent.via if parent.kind == LinkKind.SITEMAP else parent.url,
-            kind=LinkKind.SITEMAP if parent.kind == LinkKind.SITEMAP else LinkKind.REDIRECT,
+            via=parent.via if parent.kind == SITEMAP else parent.url,
+            kind=SITEMAP if parent.kind == SITEMAP else LinkKind.REDIRECT,
             anchor=None if redirect.message is None else parent.anchor,
             weight=parent.weight,
             precedence=parent.precedence,

@@ -35,7 +35,7 @@ from crawler.discover.surt_prefixes import (
     shortest,
     surt,
 )
-from crawler.page import EMBEDDED, LinkKind
+from crawler.page import EMBEDDED, EXTERNAL, SITEMAP, LinkKind
 from crawler.url.hosts import domain_of_site
 from crawler.url.patterns import compile_pattern
 from crawler.url.ports import Ports
@@ -164,7 +164,7 @@ def refusal_of_admitted(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> R
     target = urls.read(url.url, url.url)
     if isinstance(target, BadUrl):
         return target
-    is_free = url.depth == 0 or url.kind in (LinkKind.SITEMAP, LinkKind.EXTERNAL)
+    is_free = url.depth == 0 or url.kind in (SITEMAP, EXTERNAL)
     return scope.exclusion(target) if is_free else scope.rule_refusal(target)
 
 

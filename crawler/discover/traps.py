@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from crawler.discover.calendars import dates_in, latest_year
-from crawler.page import EMBEDDED, LinkKind
+from crawler.page import EMBEDDED, SITEMAP, LinkKind
 from crawler.url.hrefs import may_repeat
 from crawler.url.urls import Target
 
@@ -25,7 +25,7 @@ _LOOSER_FOR_EMBEDS: Final = 4
 """The factor for all limits."""
 _NEAR_YEARS: Final = 100
 """A crawl goes through a calendar step by step. So a number beyond this is a year only if the URL names a calendar."""
-_KNOWN: Final = frozenset({LinkKind.SEED, LinkKind.LISTED, LinkKind.SITEMAP})
+_KNOWN: Final = frozenset({LinkKind.SEED, LinkKind.LISTED, SITEMAP})
 """These come from a list, which has an end."""
 
 

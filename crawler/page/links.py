@@ -36,6 +36,7 @@ class LinkKind(StrEnum):
 
 
 SITEMAP: Final = LinkKind.SITEMAP
+EXTERNAL: Final = LinkKind.EXTERNAL
 """For what is asked once a page: to find a member in its class takes Python 3.11 as long as ten other steps."""
 EMBEDDED: Final = frozenset({LinkKind.EMBED, LinkKind.CSS})
 """Kinds of links to what a page needs to be shown."""

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from crawler.page import Failure, FailureKind, Fetched, LinkKind, NotModified, Request
+from crawler.page import EXTERNAL, SITEMAP, Failure, FailureKind, Fetched, NotModified, Request
 from frontier import CrawlUrl, Lease, VisitsSince
 
 
 def request_for(lease: Lease, may_be_conditional: Callable[[CrawlUrl], bool]) -> Request:
     """The request for a leased URL. If it `may_be_conditional`, the answer may be that our copy is still the same."""
     url = lease.url
-    if url.kind == LinkKind.EXTERNAL:
+    if url.kind == EXTERNAL:
         # Servers that do not answer HEAD, or not well, are asked again with GET.
         return Request(url=url.url, referer=url.via, is_check=True, method="GET" if url.attempt else "HEAD")
     # After a failure, ask without validators: the server may be wrong about the copy that we have.
@@ -19,7 +19,7 @@ def request_for(lease: Lease, may_be_conditional: Callable[[CrawlUrl], bool]) ->
         referer=url.via,
         etag=url.had_etag if is_conditional else None,
         last_modified=url.had_last_modified if is_conditional else None,
-        is_sitemap=url.kind == LinkKind.SITEMAP,
+        is_sitemap=url.kind == SITEMAP,
     )
 
 

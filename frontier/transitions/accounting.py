@@ -135,6 +135,9 @@ def _next_position(counters: Counters, state: QueueState, rank: int) -> Position
 
 def count_state(counters: Counters, state: UrlState, *, sign: int = 1) -> None:
     """Add a URL to the counters of settled ones, or with -1 subtract it. One that waits counts nowhere."""
-    counters.done += sign * (state is UrlState.DONE)
-    counters.failed += sign * (state is UrlState.FAILED)
-    counters.excluded += sign * (state is UrlState.EXCLUDED)
+    if state is UrlState.DONE:
+        counters.done += sign
+    elif state is UrlState.FAILED:
+        counters.failed += sign
+    elif state is UrlState.EXCLUDED:
+        counters.excluded += sign

@@ -10,13 +10,13 @@ from frontier.queues.lifecycle import INACTIVE, READY, SNOOZED
 from frontier.queues.queue import Prerequisite, Queue, QueueRecord
 from frontier.records import Counters, PostponedUrl, QueueUpdate, precedence_of
 from frontier.store import Store
-from frontier.transitions.accounting import plan_update
+from frontier.transitions.accounting import count_state, plan_update
 from frontier.transitions.active.active_queues import SPILL_S, ActiveQueues
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.reserving import Reserving
-from frontier.values import Health, Lease, LedgerEntry, Outcome, StoreFull, UrlState, number_of
+from frontier.values import Health, Lease, LedgerEntry, Outcome, StoreFull, number_of
 from frontier.visits import add_visit
 
 log = logging.getLogger(__name__)
@@ -67,9 +67,7 @@ class Settling:
         if held.superseded:
             self._store.update_queues([update], counters)
         else:
-            counters.done += outcome.state is UrlState.DONE
-            counters.failed += outcome.state is UrlState.FAILED
-            counters.excluded += outcome.state is UrlState.EXCLUDED
+            count_state(counters, outcome.state)
             entry = self._entry(held, outcome)
             if entry.due_ms is None and self._active.revisits.loses_plan:
                 # Before the URL is settled: after a crash in between, the plan is made anew for nothing.

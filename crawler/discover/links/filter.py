@@ -12,7 +12,7 @@ import msgspec
 from crawler.discover.links.cache import JudgedSteps, LinkJudge
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Trap, Traps
-from crawler.page import EMBEDDED, Link, LinkKind
+from crawler.page import EMBEDDED, SITEMAP, Link, LinkKind
 from crawler.url.urls import BadUrl, Target, UrlReader
 from frontier import CrawlUrl
 
@@ -94,7 +94,7 @@ class LinkFilter:
 
     def redirect_refusal(self, target: Target, parent: CrawlUrl, /) -> Refusal | Trap | None:
         """Why a redirect of `parent` to the target is not followed; None if it is."""
-        if parent.depth == 0 or parent.kind == LinkKind.SITEMAP:
+        if parent.depth == 0 or parent.kind == SITEMAP:
             return self.scope.exclusion(target)
         kind = LinkKind(parent.kind)
         refusal, _ = self.scope.judge(target, kind=kind)
@@ -107,7 +107,7 @@ class LinkFilter:
         seeds' scope anyway."""
         if parent.kind in EMBEDDED:
             return None
-        url = parent.via or parent.url if parent.kind == LinkKind.SITEMAP else parent.url
+        url = parent.via or parent.url if parent.kind == SITEMAP else parent.url
         page = self._urls.read(url, url)
         return None if isinstance(page, BadUrl) or not self.scope.lends(page) else page
 

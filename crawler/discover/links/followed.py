@@ -12,7 +12,7 @@ from crawler.discover.links.filter import LinkFilter, LinkRefusal
 from crawler.discover.links.judgement import Judgement
 from crawler.discover.scope import Refusal
 from crawler.discover.traps import Trap
-from crawler.page import EMBEDDED, Link, LinkKind
+from crawler.page import EMBEDDED, SITEMAP, Link, LinkKind
 from crawler.steps import LINKS_AT_ONCE
 from crawler.url.urls import Target
 from frontier import CrawlUrl, UrlBatch
@@ -47,7 +47,7 @@ class FollowedLinks:
         self._focus = focus
         self._on_outside = on_outside
         self._page_worth = focus.of_page(about, parent.weight) if focus else 0.0
-        self._is_sitemap = parent.kind == LinkKind.SITEMAP
+        self._is_sitemap = parent.kind == SITEMAP
         self._judges_each = bool(focus) or link_filter.unwanted_reason is not None
         """Whether more than the remembered judgement of an href decides."""
         self._found: dict[str, int] = {}
@@ -73,7 +73,7 @@ class FollowedLinks:
         depth = self._parent.depth
         judges_each = self._judges_each or len(self._found) + LINKS_AT_ONCE > self._filter.max_links
         if self._is_sitemap and not judges_each:  # sitemaps within sitemaps have limits of their own
-            judges_each = LinkKind.SITEMAP in map(_KIND, links)
+            judges_each = SITEMAP in map(_KIND, links)
         at, end = 0, len(links)
         while at < end:
             if not judges_each:
@@ -114,7 +114,7 @@ class FollowedLinks:
         if not href:
             self._of_fragments = canonical
         weight = 0.0
-        if self._is_sitemap and link.kind is LinkKind.SITEMAP:
+        if self._is_sitemap and link.kind is SITEMAP:
             reason = self._nested_refusal(target)
             count -= self._parent.redirects < 0  # robots.txt is not a page
         elif (reason := self._refusal(link, target, judgement)) is None and self._focus:
@@ -179,14 +179,14 @@ class FollowedLinks:
     def _make(self, place: int, count: int) -> CrawlUrl:
         link, target = self._sources[place]
         parent = self._parent
-        if self._is_sitemap and link.kind is LinkKind.SITEMAP:
+        if self._is_sitemap and link.kind is SITEMAP:
             return CrawlUrl(
                 url=target.url,
                 canonical=target.canonical,
                 queue_key=target.queue_key,
                 depth=parent.depth,
                 via=parent.via,  # its links are judged from there, however many sitemaps lie between
-                kind=LinkKind.SITEMAP,
+                kind=SITEMAP,
                 precedence=_sitemap_precedence(parent),
                 redirects=parent.redirects + 1,
                 link_count=count,
