@@ -21,13 +21,20 @@ _OTHER_AMPERSAND: Final = re.compile(
     rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)(?:([A-Za-z_][A-Za-z0-9_.-]{0,31});)?"
 )
 """An `&` that begins no reference of XML, and the name after it."""
+_PLAIN_VALUES: Final = rb"(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*"
 _NO_MARKUP: Final = (
     rb"<(?!\?[A-Za-z_:\x80-\xff]|/[^<>]*(?:>%b)"
-    rb"|[A-Za-z_:\x80-\xff][^<>\"']*(?>(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*)(?:>%b))"
+    rb"|[A-Za-z_:\x80-\xff][^<>\"']*(?>"
+    + _PLAIN_VALUES
+    + rb"(?:(?:\"[^\"]*\"|'[^']*')[^<>\"']*"
+    + _PLAIN_VALUES
+    + rb"){0,3})(?:>%b))"
+    rb"(/[A-Za-z_:\x80-\xff][^\s<>]*(?=<))?"
 )
 _STRAY: Final = re.compile(_NO_MARKUP % (b"", b""))
 """A `<` that begins no markup, as in `a < b`, or the `<!` of HTML, or a tag without an end before the next `<`. For the
-end of each such tag a parser would search the rest of the document, which takes quadratic time."""
+end of each such tag a parser would search the rest of the document, which takes quadratic time. A few values of a tag
+may contain a `<`. An end tag that lacks only its `>` is found as a whole."""
 _STRAY_IN_PIECE: Final = re.compile(_NO_MARKUP % (rb"|\Z", rb"|(?:[\"'][^<]*)?\Z"))
 """The same at the end of a piece: a tag may go on in the next one."""
 _OPENING: Final = re.compile(rb"<!(?:--|\[CDATA\[)")
@@ -130,7 +137,7 @@ class RepairedXml:
     def _repair(self, text: bytes, stray: re.Pattern[bytes]) -> bytes:
         if b"<?xml" in text or b"<!DOCTYPE" in text:
             text = _NEXT_PROLOG.sub(b"", text)
-        text = stray.sub(b"&lt;", text)
+        text = stray.sub(_replace_stray, text)
         return _OTHER_AMPERSAND.sub(self._replace_reference, text) if b"&" in text else text
 
     def _replace_reference(self, found: re.Match[bytes]) -> bytes:
@@ -154,3 +161,7 @@ class RepairedXml:
             return expansion
         characters = html5.get(f"{name.decode('ascii')};")
         return None if characters is None else "".join(f"&#{ord(char)};" for char in characters).encode("ascii")
+
+
+def _replace_stray(found: re.Match[bytes]) -> bytes:
+    return b"&lt;" if found[1] is None else b"%b>" % found[0]

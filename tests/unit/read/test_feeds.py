@@ -269,11 +269,18 @@ def test_urls_with_bare_ampersands_are_read_as_they_are_meant(written: str, url:
     [
         *(b"<![CDATA[]]>", b"<![CDATA[", b"&", b"]]>", b"<!", b"&#1", b"<a>&"),
         *(b"<a", b"<?", b"<a></a", b"<a<!---->", b"<a<![CDATA[]]>", b'<a b="', b'<a b=">" c='),
+        *(b'<a b="<"', b"<a \"<a '", b'<a b="<" c="<" d="<" e="<"', b"</a"),
     ],
 )
 @pytest.mark.timeout(MAX_WAIT_S)
 def test_hostile_xml_takes_no_hostile_time(piece: bytes) -> None:
     xml_links([b"<feed>" + piece * 400_000 + b"?>"])
+
+
+@pytest.mark.parametrize("title", ["A <B", "A <b>B</b>", "1 < 2", "a &lt; <b> <c"])
+def test_a_link_of_a_feed_whose_title_has_an_angle_bracket_is_read(title: str) -> None:
+    entries = f"""<entry><link title="{title}" rel='alternate' href="/a"/></entry><entry><link href="/b"/></entry>"""
+    assert [link.href for link in xml_links([f"<feed>{entries}</feed>".encode()]).links] == ["/a", "/b"]
 
 
 def test_links_of_a_feed_are_relative_to_the_base_it_names() -> None:

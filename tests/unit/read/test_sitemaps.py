@@ -141,6 +141,12 @@ def test_a_tag_without_an_end_in_a_feed_loses_no_link(written: str) -> None:
     assert (hrefs(found), found.error) == ([A, B], None)
 
 
+@pytest.mark.parametrize("ends", [("</loc", "</url>"), ("</loc>", "</url"), ("</loc", "</url")])
+def test_an_end_tag_that_lacks_its_last_character_is_read(ends: tuple[str, str]) -> None:
+    found = read(f"<urlset><url><loc>{A}{ends[0]}{ends[1]}<url><loc>{B}</loc></url></urlset>")
+    assert (hrefs(found), found.error) == ([A, B], None)
+
+
 @pytest.mark.parametrize("written", ["<!-- x", "<![CDATA[ x", "<\N{MIDDLE DOT}>"])
 def test_a_feed_that_cannot_be_read_to_its_end_says_so(written: str) -> None:
     found = read(f"<rss><channel><item><link>{A}</link></item>{written}<item><link>{B}</link></item></channel></rss>")
