@@ -1,5 +1,6 @@
 """The base URL of a page, by its <base>."""
 
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -10,7 +11,9 @@ from crawler.url.urls import join, join_beyond_web
 MAX_BASE_CHARACTERS: Final = 10_000
 """Limit for a <base>. Links relative to a longer one would be too long to crawl, and joining them takes time."""
 _MAX_JOINED_CHARACTERS: Final = 40_000_000
-"""Of all links of a document, if each had the length of its base: twice as many are in memory when they are judged."""
+"""Of the relative links of a document, if each had the length of its base: twice as many are in memory when they are
+judged."""
+_ABSOLUTE: Final = ("https://", "http://")
 _IGNORED: Final = ("data:", "javascript:")
 
 
@@ -44,10 +47,14 @@ def own_base(base_url: str, base_href: str | None, /) -> str | None:
 
 
 def cut_links(extract: Extract, /) -> Extract:
-    """The extract with as many links as memory can hold when they are joined with their base, which may be long."""
+    """The extract up to where memory can hold no more links joined with their base, which may be long."""
     links = extract.links
     most = _MAX_JOINED_CHARACTERS // len(extract.base_url.partition("?")[0])
     if len(links) <= most:
         return extract
-    error = extract.error or f"{READ_IN_PART}: read its first {most} links, because their base is long"
-    return msgspec.structs.replace(extract, links=links[:most], error=error)
+    relative = (at for at, link in enumerate(links) if not link.href.startswith(_ABSOLUTE))
+    end = next(islice(relative, most, None), None)
+    if end is None:
+        return extract
+    error = extract.error or f"{READ_IN_PART}: read its first {end} links, because their base is long"
+    return msgspec.structs.replace(extract, links=links[:end], error=error)

@@ -1,11 +1,13 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from crawler.page import LinkKind
+from crawler.page import Extract, Link, LinkKind
+from crawler.read.bases import cut_links
 from crawler.read.elements.element_reader import MAX_LINKS, Document, ElementReader
 from crawler.read.elements.flatten import flatten
 from crawler.read.elements.hostile import (
@@ -240,6 +242,14 @@ def test_the_longer_the_base_of_many_links_is_the_fewer_are_read(is_sitemap: boo
         assert len(found.links) == count
         error = f"too much to parse: read its first {count} links, because their base is long"
         assert found.error == (error if count < 50_000 else None)
+
+
+def test_absolute_links_do_not_become_fewer_by_a_long_base() -> None:
+    url = "https://example.org/" + "x" * 2000
+    links = [Link(href, LinkKind.ALTERNATE) for href in [f"{url[:8]}a.example/"] * 50_000 + ["/x"] * 20_000]
+    found = cut_links(Extract(content_type="application/xml", base_url=url, links=links))
+    assert (found.links, found.error is None) == (links[: 50_000 + 40_000_000 // len(url)], False)
+    assert cut_links(msgspec.structs.replace(found, links=links[:60_000], error=None)).error is None
 
 
 def test_documents_within_a_page_may_have_as_many_tags_together_as_a_page() -> None:
