@@ -182,7 +182,9 @@ def _files_in(folder: Path) -> list[os.DirEntry[str]]:
 
 def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
     """Whether it is an output file that is a link to what is missing, as on a disk that is not mounted."""
-    return entry.is_symlink() and entry.name.endswith(_OUTPUT) and not Path(entry.path).exists()
+    path = Path(entry.path)
+    # The crawl may have deleted the link by now.
+    return entry.is_symlink() and entry.name.endswith(_OUTPUT) and not path.exists() and path.is_symlink()
 
 
 def _age(entry: os.DirEntry[str]) -> tuple[int, str]:

@@ -300,6 +300,28 @@ def test_a_link_to_a_disk_that_is_missing_is_not_left_out(tmp_path: Path) -> Non
         Freezing(crawl).freeze(lambda _source, _target: {})
 
 
+def test_a_link_that_is_deleted_while_a_crawl_is_frozen_is_no_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = write(tmp_path / "crawl", [whole(0), whole(1)])
+    oldest, *others = archives(crawl.warc)
+    oldest.rename(tmp_path / "moved")
+    oldest.symlink_to(tmp_path / "moved")
+    real = os.scandir
+
+    @contextmanager
+    def scan_and_delete(folder: Path) -> Iterator[list[os.DirEntry[str]]]:
+        with real(folder) as entries:
+            found = list(entries)
+        oldest.unlink()
+        yield found
+
+    monkeypatch.setattr("crawler.copies.freezing.os.scandir", scan_and_delete)
+    names = [entry.name for entry in freezing._files_in(crawl.warc)]
+    assert oldest.name not in names
+    assert all(each.name in names for each in others)
+
+
 def test_what_was_archived_before_a_crawl_was_divided_is_copied_also_if_it_is_deleted_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
