@@ -237,9 +237,8 @@ class Settlement:
             self._counters.redirects += 1
         # A 300 has links, and could be a trap.
         has_choices = isinstance(fetched, Page) and fetched.status == MULTIPLE_CHOICES
-        if not (was_fetched or has_choices or lease.url.kind == SITEMAP):
-            return
-        if (quota := self._quota_for(lease)) is not None:
+        takes_quota = was_fetched or has_choices or lease.url.kind == SITEMAP
+        if takes_quota and (quota := self._quota_for(lease)) is not None:
             quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, WithBody) else 0)
 
     def _remaining_s(self, cooldown_s: float, answered_at: float | None) -> float:
@@ -253,8 +252,7 @@ class Settlement:
         return max(0.0, cooldown_s - (self._components.monotonic() - answered_at))
 
     def _remaining_host_s(self, decision: Decision, answered_at: float | None) -> float | None:
-        rest_s = decision.host_cooldown_s
-        return None if rest_s is None else self._remaining_s(rest_s, answered_at)
+        return None if decision.host_cooldown_s is None else self._remaining_s(decision.host_cooldown_s, answered_at)
 
 
 def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:
