@@ -114,27 +114,28 @@ class PathRules:
         self._index = self._decoded = _index(disallowing, allowing)
         self.size_bytes = self._index.size_bytes
         if any(_UNRESERVED.search(value) for value in chain(disallowing, allowing)):
-            self._decoded = _index(map(_decode, disallowing), map(_decode, allowing))
+            self._decoded = _index(map(decode, disallowing), map(decode, allowing))
             self.size_bytes += self._decoded.size_bytes
 
     def allows(self, path: str, /) -> bool:
         """Whether a path with its query is allowed. It is serialised by the URL standard, with escapes in capitals."""
         if not self._index.allows(path):
             return False
-        decoded = _decode(path) if "%" in path else path
+        decoded = decode(path) if "%" in path else path
         return (decoded == path and self._decoded is self._index) or self._decoded.allows(decoded)
 
 
 def read_pattern(value: str, /, *, allows: bool) -> Pattern:
-    """The pattern that the value of a line means, which is not empty."""
-    return _pattern(allows, _TO_ESCAPE.sub(_escape, value))
+    """The pattern that the value of a line means, which is not empty. It is for paths as `decode` leaves them."""
+    return _pattern(allows, decode(_TO_ESCAPE.sub(_escape, value)))
 
 
 def _escaped(values: Iterable[str]) -> list[str]:
     return [_TO_ESCAPE.sub(_escape, value) for value in values]
 
 
-def _decode(escaped: str) -> str:
+def decode(escaped: str, /) -> str:
+    """A path or pattern with its letters, digits and `-._` as such: RFC 9309, section 2.2.2."""
     return _UNRESERVED.sub(lambda found: chr(int(found[1], 16)), escaped)
 
 

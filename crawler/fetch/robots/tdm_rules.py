@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.fetch.robots.patterns import Pattern, read_pattern
+from crawler.fetch.robots.patterns import Pattern, decode, read_pattern
 from crawler.page import Preference
 from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
 from crawler.preferences.values import read_value
@@ -57,6 +57,7 @@ class TdmRules:
 
     def of(self, path: str, /) -> list[Preference]:
         """What the file says about a path with its query."""
+        path = decode(path)
         rule = next((rule for pattern, rule in self._rules if pattern.matches(path)), None)
         if rule is None:
             return []

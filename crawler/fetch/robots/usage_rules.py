@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from crawler.fetch.robots.patterns import PathRules, Pattern, PatternIndex, read_pattern
+from crawler.fetch.robots.patterns import PathRules, Pattern, PatternIndex, decode, read_pattern
 from crawler.page import Preference
 from crawler.preferences.judging import MAX_PREFERENCES
 from crawler.preferences.signals import ROBOTS_GROUP
@@ -40,6 +40,7 @@ class UsageRules:
         """What they say about a path with its query."""
         found: list[Preference] = []
         longest = 0
+        path = decode(path)
         for pattern in self._index.candidates(path):
             if pattern.length < longest:
                 break

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import MAX_REDIRECTS, RobotsTxt
+from crawler.fetch.robots.rules import RobotsRules
 from crawler.fetch.robots.tdm_file import KEEP_S, RETRY_S, WELL_KNOWN, TdmFiles
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRules, read_tdm_rules
 from crawler.page import Failure, FailureKind, Fetched, Page, Preference, Redirect, Request, Verdict
@@ -269,6 +270,14 @@ async def test_both_files_count_and_each_answer_is_archived() -> None:
 )
 def test_hostile_files_say_nothing(body: bytes) -> None:
     assert TdmRules(read_tdm_rules(body)).of("/") == []
+
+
+@pytest.mark.parametrize(("location", "path"), [("/admin", "/%61dmin"), ("/%61dmin", "/admin"), ("/%61d", "/a%64min")])
+def test_an_escaped_letter_means_the_same_as_without_for_what_a_site_says_of_use(location: str, path: str) -> None:
+    body = json.dumps([{"location": location, "tdm-reservation": 1}]).encode()
+    assert TdmRules(read_tdm_rules(body)).of(path) == [RESERVED]
+    robots = RobotsRules(f"User-agent: *\nContent-Usage: {location} train-ai=n", agent="onceover")
+    assert [each.value for each in robots.preferences(path)] == ["train-ai=n"]
 
 
 def test_one_bad_rule_does_not_void_the_others() -> None:
