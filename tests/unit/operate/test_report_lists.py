@@ -693,6 +693,27 @@ def test_where_a_checked_redirect_leads_is_dead_as_long_as_a_page_links_to_the_r
     assert count_dead_checks([directory], str) == 1
 
 
+def test_checked_redirects_that_a_change_of_canonical_rules_has_made_a_circle_are_linked_by_no_page(
+    tmp_path: Path,
+) -> None:
+    def check(number: int, url: str, via: str, target: str) -> dict[str, object]:
+        values = {"kind": "external", "via": via, "status": 301, "redirect": target}
+        return {**record(number, "/", **values), "url": url}
+
+    old, new, with_id = (f"http://b.test/{path}" for path in ("old", "new", "old?id=1"))
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", kind="seed", link_details=[{"url": old, "kind": "link", "refused": "out-of-scope"}]),
+        check(2, old, "http://a.test/", new),
+        check(3, new, old, with_id),
+        check(4, with_id, new, new),
+        record(5, "/", kind="seed", visit=2, link_details=[]),
+    )
+    found = make_lists([directory], ["dead-links"], lambda url: url.partition("?")[0], None).dead_links
+    assert found is not None
+    assert (found.urls, found.links) == (2, [])
+
+
 @pytest.mark.parametrize("is_checked_first", [False, True])
 def test_a_page_that_was_checked_too_because_another_site_redirects_to_it_is_that_page(
     tmp_path: Path, is_checked_first: bool

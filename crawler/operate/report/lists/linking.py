@@ -105,15 +105,22 @@ class Linking:
     def _may_link(self, via: str, name: str) -> bool:
         """Whether it is not known what a later visit to the page found, or it redirects to that URL. A redirect that
         was only checked may never be visited again, so it links there as long as a page links to it."""
-        found = self._database.execute("SELECT redirect FROM revisited WHERE page = ?", (via,)).fetchone()
-        if found is not None:
-            return bool(found[0] == name)
-        check = self._database.execute(
-            "SELECT name, via, EXISTS (SELECT 1 FROM links WHERE links.name = endings.name) FROM endings "
-            "WHERE name = ? AND name <> ? AND kind = 'external' AND via IS NOT NULL",
-            (self._canonical(via), name),
-        ).fetchone()
-        return check is None or bool(check[2]) or self._may_link(check[1], check[0])
+        seen: set[str] = set()  # such redirects may name each other, as after a change of canonical rules
+        while True:
+            found = self._database.execute("SELECT redirect FROM revisited WHERE page = ?", (via,)).fetchone()
+            if found is not None:
+                return bool(found[0] == name)
+            seen.add(name)
+            check = self._database.execute(
+                "SELECT name, via, EXISTS (SELECT 1 FROM links WHERE links.name = endings.name) FROM endings "
+                "WHERE name = ? AND name <> ? AND kind = 'external' AND via IS NOT NULL",
+                (self._canonical(via), name),
+            ).fetchone()
+            if check is None or check[2]:
+                return True
+            name, via = check[0], check[1]
+            if name in seen:
+                return False
 
 
 def _links_of(listed: Listed) -> set[tuple[str, str, str]]:
