@@ -221,7 +221,7 @@ def unknown(report: Lists, name: str) -> list[str]:
         sitemaps = number_of(unlisted.unread, "sitemap was", "sitemaps were")
         return [f"This needs what all sitemaps name, but {sitemaps} {_WITHOUT_LINKS}"]
     if name == "unlisted" and unlisted is not None and not unlisted.sitemaps:
-        return ["The crawl has read no sitemap that names a page."]
+        return ["No sitemap that names a page was read with output.link_details."]
     return []
 
 

@@ -90,7 +90,12 @@ def stored(tmp_path: Path, *records: dict[str, object]) -> StoredCrawl:
         ),
         (
             (page(1, "/", "seed"), sitemap(2)),
-            "The crawl has read no sitemap that names a page.",
+            "No sitemap that names a page was read with output.link_details.",
+            UnlistedList(sitemaps=0, unread=0, pages=[]),
+        ),
+        (
+            (page(1, "/", "link", link_details=None), sitemap(2, kind="seed", link_details=None)),
+            "No sitemap that names a page was read with output.link_details.",
             UnlistedList(sitemaps=0, unread=0, pages=[]),
         ),
     ],

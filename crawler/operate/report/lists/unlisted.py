@@ -45,7 +45,7 @@ class Unlisted:
                 self._indexable.add(name, host_of(name), listed.url, listed.kind, listed.via)
 
     def rows(self) -> Iterator[FoundPage]:
-        """In the order of URLs; none if it is not known of any sitemap what it names."""
+        """In the order of URLs; none if nobody knows what one of the sitemaps names."""
         if self.unread:
             return
         self._in_sitemaps.write()

@@ -117,7 +117,7 @@ function whole(found) {
 function unknown({ orphans, unlisted }) {
   if (orphans?.unread) return `This needs the links of all pages, but ${count(orphans.unread)} were fetched without output.link_details: set it, and crawl anew.`;
   if (unlisted?.unread) return `This needs what all sitemaps name, but ${count(unlisted.unread)} were fetched without output.link_details: set it, and crawl anew.`;
-  return unlisted?.sitemaps === 0 ? "The crawl has read no sitemap that names a page." : null;
+  return unlisted?.sitemaps === 0 ? "No sitemap that names a page was read with output.link_details." : null;
 }
 
 function list(found, key) {
