@@ -76,7 +76,8 @@ def _refusal(setting: Setting, value: object, error: str, backends: Backends) ->
         found = value[int(item[1])]
     elif isinstance(value, dict):
         found = next(({k: v} for k, v in value.items() if not _fits(setting, {k: v})), value)
-    shown = shortened(toml_value(found), longest=_SHOWN, shown=_SHOWN)
+    in_one_line = " ".join(map(str.strip, toml_value(found).split("\n")))
+    shown = shortened(in_one_line, longest=_SHOWN, shown=_SHOWN)
     plugins = () if setting.backends is None else backends.plugins(setting.backends)
     meant = did_you_mean(found, (*setting.choices, *plugins), written='"{}"') if isinstance(found, str) else None
     return f"expected {setting.expected}, found {shown}{f'; {meant}' if meant else ''}"

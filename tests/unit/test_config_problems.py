@@ -242,6 +242,14 @@ def test_a_message_quotes_the_beginning_of_a_long_value_and_its_length(line: str
     assert re.search(r"… \(1,000,\d\d\d characters\)", problems[0])
 
 
+@pytest.mark.parametrize("value", ['["LONG"]', r'[["LONG"], "a\nb"]'])
+def test_a_message_quotes_a_long_list_in_one_line(value: str, tmp_path: Path) -> None:
+    line = f"fetch.headers = {value.replace('LONG', LONG)}"
+    [problem] = problems_of(written(tmp_path, f'{line}\ncrawl.seeds = ["https://a.test/"]\n'))
+    assert "\n" not in problem
+    assert re.search(r'found (\[ )+"xxx', problem)
+
+
 def test_a_message_about_an_option_quotes_the_beginning_of_a_long_value(tmp_path: Path) -> None:
     path = written(tmp_path, MINIMAL)
     with pytest.raises(ConfigError) as refused:
