@@ -1,7 +1,8 @@
 """Answers requests on the socket of a crawl, in the crawl's event loop.
 
 A client can't hold the crawl: a request has a limited size, a connection has one request at a time, and a client that
-does not read its reply, or says nothing for long, is dropped.
+does not read its reply, or says nothing for long, is dropped. A change goes on without its client. While too many such
+changes have not ended, further ones are refused, except for a stop.
 """
 
 import asyncio
@@ -18,8 +19,9 @@ from crawler.codes.exit_codes import FAILED
 from crawler.control import address
 from crawler.control.address import SocketRefused
 from crawler.control.replies import Refusal
-from crawler.control.requests import AnyRequest, Query
+from crawler.control.requests import AnyRequest, Query, Stop
 from crawler.control.wire import END, MAX_REQUEST_BYTES, WORKING, decode_request, encode_reply
+from crawler.status import number_of
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +55,8 @@ class ControlServer:
         self._clients: dict[_Client, None] = {}
         """Clients that have been idle for longest come first."""
         self._may_have_room = asyncio.Event()
+        self._left_alone = 0
+        """Changes that have not ended, and whose clients are gone."""
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -98,9 +102,13 @@ class ControlServer:
             if client is None:
                 connection.close()
             else:
-                client.drop()
-                self._clients.pop(client, None)
-                self._may_have_room.set()
+                self._leave(client)
+
+    def _leave(self, client: "_Client") -> None:
+        """The client is gone. Another one has room."""
+        client.drop()
+        self._clients.pop(client, None)
+        self._may_have_room.set()
 
     async def _converse(self, client: "_Client") -> None:
         while True:
@@ -123,6 +131,12 @@ class ControlServer:
         if isinstance(request, Refusal):
             await client.write(encode_reply(request))
             return
+        if self._left_alone >= self._bounds.clients and not isinstance(request, Query | Stop):
+            why = (
+                f"nothing was changed: {number_of(self._left_alone, 'change')} of clients that are gone must end first"
+            )
+            await client.write(encode_reply(Refusal(f"{why}; try again later, or stop the crawl", FAILED)))
+            return
         answering = asyncio.create_task(self._carry_out(request))
         try:
             while not (await asyncio.wait({answering}, timeout=self._bounds.heartbeat_s))[0]:
@@ -130,7 +144,12 @@ class ControlServer:
         except (OSError, TimeoutError):
             if not isinstance(request, Query):
                 # A change may have begun, and wait for disk space or a server. To cancel it then would end the crawl.
-                await asyncio.wait({answering})
+                self._leave(client)
+                self._left_alone += 1
+                try:
+                    await asyncio.wait({answering})
+                finally:
+                    self._left_alone -= 1
             raise
         finally:
             answering.cancel()
