@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from config import ConfigError, Loaded, Problem, parse_toml, settings, value_at
-from config.loading.blocks import block_kinds
+from config import ConfigError, Loaded, Problem, parse_toml
+from config.loading.blocks import all_values
 from config.schema.render import Render
 from crawler.disk.durable_file import sync_directory
 from crawler.serve.life.facts import Plan
@@ -223,11 +223,14 @@ def check_kind(path: Path) -> None:
 
 
 def _digest(loaded: Loaded) -> str:
-    """Of what differs from the defaults: a version that has other settings or texts changes no configuration."""
-    values = ((key, setting.default, setting.value_in(loaded.config)) for key, setting in settings().items())
-    given = {key: value for key, default, value in values if value != default}
-    blocks = [kind.values(block) for kind in block_kinds().values() for block in value_at(loaded.config, kind.key)]
-    text = msgspec.json.encode([given, blocks, [seed.url for seed in loaded.seeds]], enc_hook=str)
+    """Of what differs from the defaults, so that another version finds the same digest: it may have further settings,
+    or another order of them. What `[[site]]` overrides counts also if it is the default."""
+    given = {
+        key: value
+        for key, setting, value in all_values(loaded.config)
+        if value != setting.default or (setting.per_site and key != setting.key)
+    }
+    text = msgspec.json.encode([dict(sorted(given.items())), [seed.url for seed in loaded.seeds]], enc_hook=str)
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 

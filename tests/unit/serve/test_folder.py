@@ -1,10 +1,15 @@
 """Which directories the crawls of a folder may have."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from config import Config, Setting, settings
+from config.loading.blocks import all_values
+from crawler.serve import folder
 from crawler.serve.folder import clear_remains, overlaps, problems_of_new, read_folder, set_aside
 from tests.e2e.crawling import USAGE
 from tests.e2e.operating import command_here
@@ -105,7 +110,9 @@ def test_what_a_daemon_that_was_killed_was_writing_is_deleted_and_what_people_hi
     assert sorted(path.name for path in tmp_path.iterdir()) == kept
 
 
-def test_the_digest_of_a_configuration_depends_on_what_it_says_and_not_on_the_version(tmp_path: Path) -> None:
+def test_the_digest_of_a_configuration_depends_on_what_it_says_and_not_on_the_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another digest ends the rest of a crawl that is complete or has reached its limit."""
     text, site = '[crawl]\nseeds = ["http://a.test/"]\n', '[[site]]\nmatch = ["a.test"]\n'
 
@@ -115,7 +122,7 @@ def test_the_digest_of_a_configuration_depends_on_what_it_says_and_not_on_the_ve
         assert plan is not None
         return plan.digest
 
-    assert digest(text) == digest(f'{text}name = "a"\ndirectory = "crawls/a"\n') == "2c454c1cf91ce88a79ce0fe4fa752d71"
+    assert digest(text) == digest(f'{text}name = "a"\ndirectory = "crawls/a"\n') == "00a518f298634f81f9fa63de06cb0777"
     others = [
         f"{text}[limits]\npages = 5\n",
         *(f"{text}{site}politeness.min_delay_s = {delay}\n" for delay in (5, 6)),
@@ -126,3 +133,16 @@ def test_the_digest_of_a_configuration_depends_on_what_it_says_and_not_on_the_ve
     (tmp_path / "seeds.txt").write_text("http://b.test/\n")
     digests.append(digest(others[-1]))
     assert len(set(digests)) == len(digests)
+    delays = ["politeness.min_delay_s = 5\n", "politeness.max_delay_s = 50\n"]
+    assert digest(text + site + "".join(delays)) == digest(text + site + "".join(reversed(delays)))
+    one_site = digest(f"{text}[limits]\npages = 5\n{site}")
+    assert digest(f"{text}[limits]\npages = 5\n{site}politeness.min_delay_s = 1\n") != one_site
+
+    def of_another_version(config: Config) -> Iterator[tuple[str, Setting, object]]:
+        """It has another order of settings, and one more in each block."""
+        further = msgspec.structs.replace(settings()["crawl.name"], section="site", name="further", default=None)
+        yield "site[1].further", further, None
+        yield from reversed(list(all_values(config)))
+
+    monkeypatch.setattr(folder, "all_values", of_another_version)
+    assert digest(f"{text}[limits]\npages = 5\n{site}") == one_site
