@@ -110,6 +110,7 @@ class PartsHere:
             if not here.task.done():
                 here.lease.renew(0.0)
             here.keeper.kill()
+            self.end(number)  # who decides for the crawl must not wait for its answers
             if not self._dies(number):
                 self._lost[number] = here.task
             self._done.put_nowait(None)

@@ -77,12 +77,15 @@ async def test_a_process_that_does_not_die_when_its_lease_is_lost_holds_nobody_u
 
     monkeypatch.setattr(keeping, "start", start)
     told: list[str] = []
+    ended: list[int] = []
+    monkeypatch.setattr(CoordinatorClient, "end", lambda _, number: ended.append(number))
     with parts_in(tmp_path / "crawl", until=float("inf"), tell=told.append) as here:
         async with asyncio.timeout(MAX_WAIT_S):
             here.run(1)
             first = await processes.get()
+            assert here.watched[1].pid_now() == Process.pid
             here.lose(1)
-            assert here.numbers == []
+            assert (here.numbers, here.watched[1].pid_now(), ended) == ([], None, [1])
             here.run(1)
             here.lose(1)
             here.run(1)
