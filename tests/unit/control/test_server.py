@@ -226,7 +226,7 @@ def test_a_client_that_dies_before_it_has_read_all_ends_nothing(tmp_path: Path, 
         unread, ended = asyncio.Event(), asyncio.Event()
 
         async def work(request: AnyRequest) -> msgspec.Struct:
-            if isinstance(request, Pause):
+            if isinstance(request, GetStatus):
                 try:
                     await asyncio.Event().wait()
                 finally:
@@ -237,7 +237,7 @@ def test_a_client_that_dies_before_it_has_read_all_ends_nothing(tmp_path: Path, 
             with socket.socket(socket.AF_UNIX) as client, address.address(tmp_path) as short:
                 client.setblocking(False)
                 await running.sock_connect(client, short)
-                await running.sock_sendall(client, PAUSE % b"a")
+                await running.sock_sendall(client, b'{"version":1,"request":{"type":"status"}}\n')
                 running.add_reader(client, unread.set)
                 await unread.wait()
                 running.remove_reader(client)
