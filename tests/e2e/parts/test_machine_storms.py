@@ -210,9 +210,9 @@ def check_events(tmp_path: Path, random: Random, events: Sequence[str]) -> None:
 def live_through(events: Sequence[str], crawl: Machines, fleet: Fleet, storm: Storm, random: Random) -> list[str]:
     """Let events happen, each after some more requests, until the crawl is complete. Returns those that did."""
     lines = Lines(crawl.log)
-    give_up_at = time.monotonic() + TIMEOUT_S
     for number, event in enumerate(events):
         moment = growth(lines, by=random.randint(1, 12))
+        give_up_at = time.monotonic() + TIMEOUT_S
         while not moment():
             if any(map(fleet.is_complete, crawl.machines)):
                 return list(events[:number])

@@ -80,8 +80,8 @@ async def storm(folder: Path, server: RedisServer, form: dict[str, object], *, s
                     await frontier.tend()
         await asyncio.gather(*tasks)
 
-    async with asyncio.timeout(MAX_WAIT_S):
-        for _ in range(faults):
+    for _ in range(faults):
+        async with asyncio.timeout(MAX_WAIT_S):
             for _ in range(dice.randint(1, 4)):
                 await end(showing())
             fault = dice.choice(FAULTS)
