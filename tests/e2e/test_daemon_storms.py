@@ -22,7 +22,7 @@ from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE, Web, assert_sound, assert_told, started
 from tests.e2e.operating import command_here
-from tests.e2e.test_daemon import Served, serving, write
+from tests.e2e.test_daemon import Served, kill_crawls, serving, write
 
 WORLD = WorldParams(domain="test", seed=3, hosts=5, pages_per_host=6, links_per_page=8, page_bytes=800)
 """Directly below .test, each host is a registered domain, so the hosts are divided among the parts of a crawl."""
@@ -82,7 +82,10 @@ def storm(folder: Path) -> Iterator[Storm]:
     with running(WORLD, log_path=folder / "requests") as port:
         crawls = Storm(folder / "home", Web(port, WORLD), folder / "requests")
         crawls.write(*crawls.names, delay_s=DELAY_S)
-        yield crawls
+        try:
+            yield crawls
+        finally:
+            kill_crawls(crawls.home)  # those that a daemon has left alone, if the test fails
 
 
 def least_gap_s(requests: Sequence[LogEntry]) -> float:
