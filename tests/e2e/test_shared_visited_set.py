@@ -79,9 +79,13 @@ def interrupted(options: list[str], folder: Path) -> int:
     err = folder / "stderr-interrupted"
     with err.open("wb") as file:
         waiting = subprocess.Popen([ONCEOVER, "crawl", *options], cwd=folder, env=environment(), stderr=file)
-    wait_until(lambda: "Ctrl-C ends it" in err.read_text())
-    waiting.send_signal(signal.SIGINT)
-    return waiting.wait(TIMEOUT_S)
+    try:
+        wait_until(lambda: "Ctrl-C ends it" in err.read_text())
+        waiting.send_signal(signal.SIGINT)
+        return waiting.wait(TIMEOUT_S)
+    finally:
+        waiting.kill()
+        waiting.wait()
 
 
 @pytest.mark.long
