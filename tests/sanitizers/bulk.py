@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from crawler.discover.links import _bulk as compiled
-from crawler.discover.links.bulk import follow_in_python, group_in_python
+from crawler.discover.links.bulk import follow_in_python, group_in_python, look_up_in_python
 from tests.sanitizers.calls import Call, odd_value
 from tests.sanitizers.corpus import Corpus, make_text, tear
 
@@ -15,17 +15,20 @@ def compare(chance: Random, corpus: Corpus) -> None:
     groups = compiled.group_links(links)
     assert groups == group_in_python(links)
     firsts, hrefs, counts = groups
+    dicts = _dicts(chance, hrefs)
+    assert compiled.look_up(hrefs, dicts) == look_up_in_python(hrefs, dicts)
     judgements, depth = [_judgement(chance, href) for href in hrefs], chance.randrange(4)
     results = []
     for follow in (compiled.follow, follow_in_python):
         found: dict[str, int] = {"b": 3}
-        sources: list[Any] = []
+        targets: list[Any] = []
+        taken: list[Any] = []
         places, refused = [-1], {"r", ""}
         refusals: list[Any] | None = [] if depth else None
         while places[-1] < len(firsts):
             at = places[-1] + 1
-            places.append(follow(firsts, counts, judgements, at, depth, (found, refused, sources, refusals)))
-        results.append((found, sources, places, refused, refusals))
+            places.append(follow(firsts, counts, judgements, at, depth, (found, refused, taken, targets, refusals)))
+        results.append((found, taken, targets, places, refused, refusals))
     assert results[0] == results[1]
 
 
@@ -38,11 +41,12 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
 
     def follow(judged: list[Any]) -> Call:
         counts: list[Any] = [1 for _ in judged]
-        return compiled.follow, (list(judged), counts, judged, 0, 1, ({"a": 1}, {"r"}, [], []))
+        return compiled.follow, (list(judged), counts, judged, 0, 1, ({"a": 1}, {"r"}, [], [], []))
 
     return [
         (compiled.group_links, (links,)),
         (compiled.group_links, (odd,)),
+        (compiled.look_up, ([link.href for link in links], _dicts(chance, [link.href for link in links]))),
         follow(judgements),
         follow(odd_judgements),
     ]
@@ -53,6 +57,10 @@ def _links(chance: Random, corpus: Corpus) -> list[Any]:
     return [
         SimpleNamespace(href=f"{href}{chance.choice(('', '#', '#a'))}", kind=chance.choice("ab")) for href in hrefs * 4
     ]
+
+
+def _dicts(chance: Random, hrefs: list[str]) -> tuple[dict[str, Any], ...]:
+    return tuple({href: number for href in hrefs if chance.random() < 0.5} for number in range(3))
 
 
 def _judgement(chance: Random, href: str) -> Any:

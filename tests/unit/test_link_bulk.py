@@ -32,6 +32,7 @@ def target(href: str) -> Target:
 def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
         monkeypatch.setattr(bulk, "group_links", bulk.group_in_python)
+        monkeypatch.setattr(bulk, "look_up", bulk.look_up_in_python)
         monkeypatch.setattr(bulk, "follow", bulk.follow_in_python)
 
 
@@ -86,6 +87,13 @@ def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
     assert sum(counts) == 2 * chosen
 
 
+def test_the_first_dict_that_has_an_href_answers() -> None:
+    a, b, c = (Judgement(target(href)) for href in "abc")
+    assert bulk.look_up(["a", "x", "b", "a"], ({"a": a}, {"a": c, "b": b})) == [a, None, b, a]
+    assert bulk.look_up(["a"], ()) == [None]
+    assert bulk.look_up([], ({"a": a},)) == []
+
+
 def test_links_are_followed_up_to_one_that_another_rule_has_to_judge() -> None:
     hrefs = ("a", "b", "a?utm_source=x", "deep", "refused", "c", "out")
     judgements = [Judgement(target(href), allowed=target(href)) for href in hrefs]
@@ -93,15 +101,17 @@ def test_links_are_followed_up_to_one_that_another_rule_has_to_judge() -> None:
     judgements[6] = Judgement(target("out"))
     given, counts = links(*hrefs), [1, 2, 4, 8, 16, 32, 64]
     found: dict[str, int] = {}
-    sources: list[tuple[Link, Target]] = []
+    firsts: list[Link] = []
+    targets: list[Target] = []
     places = [
-        bulk.follow(given, counts, judgements, at, 3, (found, {f"{BASE}refused"}, sources, None))
+        bulk.follow(given, counts, judgements, at, 3, (found, {f"{BASE}refused"}, firsts, targets, None))
         for at in (0, 4, 5, 6, 7)
     ]
     assert places == [3, 4, 6, 6, 7]
     assert found == {f"{BASE}a": 5, f"{BASE}b": 2, f"{BASE}c": 32}
-    assert sources == [(given[place], target(hrefs[place])) for place in (0, 1, 5)]
-    assert bulk.follow(given, counts, judgements, 3, 2, (found, set(), sources, None)) == 6
+    assert firsts == [given[place] for place in (0, 1, 5)]
+    assert targets == [target(hrefs[place]) for place in (0, 1, 5)]
+    assert bulk.follow(given, counts, judgements, 3, 2, (found, set(), firsts, targets, None)) == 6
 
 
 def test_links_out_of_scope_are_refused_on_the_way() -> None:
@@ -115,12 +125,12 @@ def test_links_out_of_scope_are_refused_on_the_way() -> None:
     given, counts, refused = links(*hrefs), [1] * 6, {f"{BASE}known"}
     refusals: list[tuple[str, str]] = []
     found: dict[str, int] = {}
-    places = [bulk.follow(given, counts, judgements, at, 3, (found, refused, [], refusals)) for at in (0, 3, 4)]
+    places = [bulk.follow(given, counts, judgements, at, 3, (found, refused, [], [], refusals)) for at in (0, 3, 4)]
     assert places == [2, 3, 6]
     assert refusals == [(f"{BASE}{href}", Refusal.OUT_OF_SCOPE) for href in ("out", "other")]
     assert refused == {f"{BASE}{href}" for href in ("known", "out", "other")}
     assert found == {f"{BASE}a": 2}
-    assert bulk.follow(given, counts, judgements, 0, 3, (found, {f"{BASE}known"}, [], None)) == 1
+    assert bulk.follow(given, counts, judgements, 0, 3, (found, {f"{BASE}known"}, [], [], None)) == 1
 
 
 _JUDGED = st.tuples(
@@ -147,11 +157,12 @@ def test_compiled_code_follows_as_python_does(
     results = []
     for follow in (compiled.follow, bulk.follow_in_python):
         found: dict[str, int] = {f"{BASE}d": 7}
-        sources: list[tuple[Link, Target]] = []
+        firsts: list[Link] = []
+        targets: list[Target] = []
         refused, refusals = {f"{BASE}r"}, [("x", "y")] if refuses else None
-        place = follow(made, counts, judgements, first, depth, (found, refused, sources, refusals))
+        place = follow(made, counts, judgements, first, depth, (found, refused, firsts, targets, refusals))
         place = max(place, first) if first < len(made) else len(made)
-        results.append((place, found, list(found), sources, refused, refusals))
+        results.append((place, found, list(found), firsts, targets, refused, refusals))
     assert results[0] == results[1]
 
 
@@ -173,13 +184,38 @@ def test_what_is_read_may_change_the_lists() -> None:
     judgements: list[Any] = []
     judgements += [_meddling(judgements.clear), _meddling(judgements.clear)]
     found: dict[str, int] = {}
-    assert compiled.follow(given, counts, judgements, 0, 1, (found, set(), [], None)) == 1
+    assert compiled.follow(given, counts, judgements, 0, 1, (found, set(), [], [], None)) == 1
     assert found == {f"{BASE}a": 1}
+
+
+def test_what_is_read_may_be_of_any_type() -> None:
+    """A slot is remembered from one object to the next of its type."""
+    compiled = pytest.importorskip("crawler.discover.links._bulk")
+
+    class Slotted:
+        __slots__ = ("href", "kind")
+
+        def __init__(self, href: str) -> None:
+            self.href, self.kind = href, LinkKind.LINK
+
+    class Asked(Slotted):
+        __slots__ = ()
+
+        def __getattribute__(self, name: str) -> Any:
+            return "asked" if name == "href" else super().__getattribute__(name)
+
+    plain = SimpleNamespace(href="c", kind=LinkKind.LINK)
+    given: list[Any] = [Slotted("a"), Slotted("b"), plain, Asked("d"), *links("e"), Slotted("f")]
+    assert compiled.group_links(given)[1] == ["a", "b", "c", "asked", "e", "f"]
+    incomplete = Slotted("g")
+    del incomplete.href
+    with pytest.raises(AttributeError):
+        compiled.group_links([*given, incomplete])
 
 
 def test_what_is_collected_may_not_be_in_a_sequence_that_lets_go_of_it() -> None:
     compiled = pytest.importorskip("crawler.discover.links._bulk")
-    collected: list[Any] = [{}, set(), [], []]
+    collected: list[Any] = [{}, set(), [], [], []]
     judgements = [_meddling(collected.clear)] * 2
     with pytest.raises(TypeError):
         compiled.follow(links("a", "b"), [1, 1], judgements, 0, 1, collected)
@@ -204,7 +240,7 @@ def test_a_count_that_goes_while_it_is_added_to_is_there_to_the_end() -> None:
 
     found: dict[str, Any] = {f"{BASE}a": Before()}
     judgement = Judgement(target("a"), allowed=target("a"))
-    assert compiled.follow(links("a"), [Count()], [judgement], 0, 1, (found, set(), [], None)) == 1
+    assert compiled.follow(links("a"), [Count()], [judgement], 0, 1, (found, set(), [], [], None)) == 1
     assert events == ["added", "gone"]
     assert found == {f"{BASE}a": 2}
 
@@ -223,7 +259,7 @@ def test_a_count_that_goes_while_it_is_added_to_is_there_to_the_end() -> None:
 def test_what_is_no_judgement_is_an_error(judgement: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         pytest.importorskip("crawler.discover.links._bulk").follow(
-            links("a"), [1], [judgement], 0, 1, ({}, set(), [], [])
+            links("a"), [1], [judgement], 0, 1, ({}, set(), [], [], [])
         )
 
 
@@ -238,7 +274,13 @@ def test_the_first_error_is_kept_when_more_follow() -> None:
         allowed, outside, refusal = None, Outside(), ""
 
     with pytest.raises(AttributeError, match="canonical"):
-        compiled.follow(links("a"), [1], [Unasked()], 0, 1, ({}, set(), [], []))
+        compiled.follow(links("a"), [1], [Unasked()], 0, 1, ({}, set(), [], [], []))
+
+
+@pytest.mark.parametrize(("hrefs", "dicts"), [("a", ()), (["a"], [{}]), (["a"], ({}, None)), ([[]], ({},))])
+def test_what_can_not_be_looked_up_is_an_error(hrefs: Any, dicts: Any) -> None:
+    with pytest.raises(TypeError):
+        pytest.importorskip("crawler.discover.links._bulk").look_up(hrefs, dicts)
 
 
 @pytest.mark.parametrize("given", [[None], [SimpleNamespace(href=None, kind=1)], [SimpleNamespace(href="a")], "a"])

@@ -5,51 +5,53 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "_bulk_attributes.h"
 #include "_bulk_groups.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 5
+#define VERSION 6
 
-/* Where links are taken, and the names of the attributes that say whether they may be. */
+/* Where links are taken, and how it is read whether they may be. */
 typedef struct {
-    PyObject *found, *refused, *sources, *refusals, *allowed, *max_depth, *canonical, *outside, *refusal, *url;
+    PyObject *found, *refused, *firsts, *targets, *refusals;
+    reader from;
     long long depth;
 } page;
 
 /* The target of the judgement, if ordinary links to it may be followed from a page of that depth. NULL otherwise, or
  * with an exception. */
 static PyObject *
-target_of(const page *of, PyObject *judgement)
+target_of(page *of, PyObject *judgement)
 {
-    PyObject *target = PyObject_GetAttr(judgement, of->allowed);
+    PyObject *target = read_attribute(&of->from, judgement, ALLOWED);
     if (target == NULL || target == Py_None) {
         Py_XDECREF(target);
         return NULL;
     }
-    PyObject *most = PyObject_GetAttr(judgement, of->max_depth);
+    PyObject *most = read_attribute(&of->from, judgement, MAX_DEPTH);
     long long max_depth = most == NULL ? -1 : PyLong_AsLongLong(most);
     Py_XDECREF(most);
-    if (of->depth >= max_depth || PyErr_Occurred())
+    if (of->depth >= max_depth || (max_depth == -1 && PyErr_Occurred()))
         Py_CLEAR(target);
     return target;
 }
 
 /* Whether a link that is not allowed was refused, because it leads out of scope; -1 with an exception. */
 static int
-refuse(const page *of, PyObject *judgement)
+refuse(page *of, PyObject *judgement)
 {
     if (of->refusals == Py_None)
         return 0;
-    PyObject *target = PyObject_GetAttr(judgement, of->outside);
+    PyObject *target = read_attribute(&of->from, judgement, OUTSIDE);
     if (target == NULL || target == Py_None) {
         Py_XDECREF(target);
         return target == NULL ? -1 : 0;
     }
     int taken = -1;
     /* One after the other: a look-up that finds an exception set may clear it. */
-    PyObject *canonical = PyObject_GetAttr(target, of->canonical);
-    PyObject *url = canonical == NULL ? NULL : PyObject_GetAttr(target, of->url);
-    PyObject *refusal = url == NULL ? NULL : PyObject_GetAttr(judgement, of->refusal);
+    PyObject *canonical = read_attribute(&of->from, target, CANONICAL);
+    PyObject *url = canonical == NULL ? NULL : read_attribute(&of->from, target, URL);
+    PyObject *refusal = url == NULL ? NULL : read_attribute(&of->from, judgement, REFUSAL);
     PyObject *told = refusal == NULL ? NULL : PyTuple_Pack(2, url, refusal);
     if (told != NULL) {
         int is_met = PyDict_Contains(of->found, canonical);
@@ -70,13 +72,13 @@ refuse(const page *of, PyObject *judgement)
 
 /* Whether the link was taken; -1 with an exception. */
 static int
-take(const page *of, PyObject *link, PyObject *count, PyObject *judgement)
+take(page *of, PyObject *link, PyObject *count, PyObject *judgement)
 {
     int taken = -1;
     PyObject *target = target_of(of, judgement);
     if (target == NULL)
         return PyErr_Occurred() ? -1 : refuse(of, judgement);
-    PyObject *canonical = PyObject_GetAttr(target, of->canonical);
+    PyObject *canonical = read_attribute(&of->from, target, CANONICAL);
     PyObject *before = canonical == NULL ? NULL : PyDict_GetItemWithError(of->found, canonical);
     if (before != NULL) {
         Py_INCREF(before); /* To add may run code that changes the dict. */
@@ -88,13 +90,11 @@ take(const page *of, PyObject *link, PyObject *count, PyObject *judgement)
     }
     else if (!PyErr_Occurred()) {
         int is_refused = PySet_Contains(of->refused, canonical);
-        PyObject *source = is_refused == 0 ? PyTuple_Pack(2, link, target) : NULL;
         if (is_refused > 0)
             taken = 0;
-        else if (source != NULL && PyDict_SetItem(of->found, canonical, count) == 0 &&
-                 PyList_Append(of->sources, source) == 0)
+        else if (is_refused == 0 && PyDict_SetItem(of->found, canonical, count) == 0 &&
+                 PyList_Append(of->firsts, link) == 0 && PyList_Append(of->targets, target) == 0)
             taken = 1;
-        Py_XDECREF(source);
     }
     Py_XDECREF(canonical);
     Py_DECREF(target);
@@ -102,32 +102,22 @@ take(const page *of, PyObject *link, PyObject *count, PyObject *judgement)
 }
 
 static PyObject *
-follow(PyObject *self, PyObject *args)
+follow(PyObject *module, PyObject *args)
 {
     PyObject *links, *counts, *judgements, *collected;
     Py_ssize_t at;
-    page of = {0};
+    page of = {.from.state = PyModule_GetState(module)};
     int taken = 1;
-    (void)self;
     /* A tuple holds its items for as long as the call takes, other sequences may not. */
     if (!PyArg_ParseTuple(args, "O!O!O!nLO!", &PyList_Type, &links, &PyList_Type, &counts, &PyList_Type, &judgements,
                           &at, &of.depth, &PyTuple_Type, &collected) ||
-        !PyArg_ParseTuple(collected, "O!O!O!O", &PyDict_Type, &of.found, &PySet_Type, &of.refused, &PyList_Type,
-                          &of.sources, &of.refusals))
+        !PyArg_ParseTuple(collected, "O!O!O!O!O", &PyDict_Type, &of.found, &PySet_Type, &of.refused, &PyList_Type,
+                          &of.firsts, &PyList_Type, &of.targets, &of.refusals))
         return NULL;
     if (of.refusals != Py_None && !PyList_Check(of.refusals))
         return PyErr_Format(PyExc_TypeError, "the refusals must be a list or None");
     if (at < 0)
         return PyErr_Format(PyExc_ValueError, "the first link must not be below 0");
-    of.allowed = PyUnicode_InternFromString("allowed");
-    of.max_depth = PyUnicode_InternFromString("max_depth");
-    of.canonical = PyUnicode_InternFromString("canonical");
-    of.outside = PyUnicode_InternFromString("outside");
-    of.refusal = PyUnicode_InternFromString("refusal");
-    of.url = PyUnicode_InternFromString("url");
-    if (of.allowed == NULL || of.max_depth == NULL || of.canonical == NULL || of.outside == NULL ||
-        of.refusal == NULL || of.url == NULL)
-        taken = -1;
     /* Other code that runs meanwhile may change the lists. */
     while (taken > 0 && at < PyList_Size(links) && at < PyList_Size(counts) && at < PyList_Size(judgements)) {
         PyObject *link = Py_NewRef(PyList_GetItem(links, at)), *count = Py_NewRef(PyList_GetItem(counts, at));
@@ -138,17 +128,41 @@ follow(PyObject *self, PyObject *args)
         Py_DECREF(judgement);
         at += taken > 0;
     }
-    Py_XDECREF(of.allowed);
-    Py_XDECREF(of.max_depth);
-    Py_XDECREF(of.canonical);
-    Py_XDECREF(of.outside);
-    Py_XDECREF(of.refusal);
-    Py_XDECREF(of.url);
+    clear_reader(&of.from);
     return taken < 0 ? NULL : PyLong_FromSsize_t(at);
+}
+
+/* What the first of several dicts has for each href; None where none has it. */
+static PyObject *
+look_up(PyObject *module, PyObject *args)
+{
+    PyObject *hrefs, *dicts;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &hrefs, &PyTuple_Type, &dicts))
+        return NULL;
+    Py_ssize_t dict_count = PyTuple_Size(dicts);
+    for (Py_ssize_t j = 0; j < dict_count; j++)
+        if (!PyDict_Check(PyTuple_GetItem(dicts, j)))
+            return PyErr_Format(PyExc_TypeError, "hrefs are looked up in dicts");
+    hrefs = PyList_AsTuple(hrefs); /* Other code that runs meanwhile may change the list. */
+    Py_ssize_t count = hrefs == NULL ? 0 : PyTuple_Size(hrefs);
+    PyObject *all = hrefs == NULL ? NULL : PyList_New(count);
+    for (Py_ssize_t i = 0; all != NULL && i < count; i++) {
+        PyObject *found = NULL;
+        for (Py_ssize_t j = 0; found == NULL && j < dict_count && !PyErr_Occurred(); j++)
+            found = PyDict_GetItemWithError(PyTuple_GetItem(dicts, j), PyTuple_GetItem(hrefs, i));
+        if (found == NULL && PyErr_Occurred())
+            Py_CLEAR(all);
+        else
+            PyList_SetItem(all, i, Py_NewRef(found == NULL ? Py_None : found));
+    }
+    Py_XDECREF(hrefs);
+    return all;
 }
 
 static PyMethodDef methods[] = {
     {"group_links", group_links, METH_VARARGS, NULL},
+    {"look_up", look_up, METH_VARARGS, NULL},
     {"follow", follow, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -156,22 +170,35 @@ static PyMethodDef methods[] = {
 static int
 prepare(PyObject *module)
 {
+    module_state *state = PyModule_GetState(module);
+    for (int i = 0; i < NAMES; i++)
+        if ((state->names[i] = PyUnicode_InternFromString(NAME_TEXTS[i])) == NULL)
+            return -1;
     return PyModule_AddIntConstant(module, "VERSION", VERSION);
+}
+
+static void
+release(void *module)
+{
+    module_state *state = PyModule_GetState(module);
+    for (int i = 0; i < NAMES; i++)
+        Py_CLEAR(state->names[i]);
 }
 
 static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
 
-static struct PyModuleDef module = {
+static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "crawler.discover.links._bulk",
     .m_doc = "Groups and follows the links of a page; bulk.py does the same in Python.",
-    .m_size = 0,
+    .m_size = sizeof(module_state),
     .m_methods = methods,
     .m_slots = slots,
+    .m_free = release,
 };
 
 PyMODINIT_FUNC
 PyInit__bulk(void)
 {
-    return PyModuleDef_Init(&module);
+    return PyModuleDef_Init(&definition);
 }

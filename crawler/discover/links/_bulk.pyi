@@ -7,6 +7,7 @@ from crawler.page import Link
 VERSION: Final[int]
 
 def group_links(links: list[Link], /) -> Groups: ...
+def look_up(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> list[Judgement | None]: ...
 def follow(
     links: list[Link],
     counts: list[int],

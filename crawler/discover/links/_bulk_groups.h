@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_bulk_attributes.h"
+
 /* The table is at most half full, so the places of hrefs that nobody chose are much nearer. A page could choose hrefs
  * whose places are all the same: 100,000 of them took 85 s. */
 enum { LONGEST_GROUPED = 2048, MOST_STEPS = 256 };
@@ -126,14 +128,14 @@ without_fragment(const group *made, PyObject *hrefs)
 static PyObject *
 lists_of(const group *groups, Py_ssize_t filled, PyObject *links, PyObject *hrefs)
 {
-    PyObject *firsts = PyList_New(0), *bare = PyList_New(0), *counts = PyList_New(0), *result = NULL;
+    PyObject *firsts = PyList_New(filled), *bare = PyList_New(filled), *counts = PyList_New(filled), *result = NULL;
     int failed = firsts == NULL || bare == NULL || counts == NULL;
     for (Py_ssize_t i = 0; i < filled && !failed; i++) {
         PyObject *count = PyLong_FromSsize_t(groups[i].count), *href = without_fragment(&groups[i], hrefs);
-        failed = count == NULL || href == NULL || PyList_Append(firsts, PyTuple_GetItem(links, groups[i].first)) < 0 ||
-                 PyList_Append(bare, href) < 0 || PyList_Append(counts, count) < 0;
-        Py_XDECREF(count);
-        Py_XDECREF(href);
+        failed = count == NULL || href == NULL;
+        PyList_SetItem(firsts, i, Py_NewRef(PyTuple_GetItem(links, groups[i].first)));
+        PyList_SetItem(bare, i, href);
+        PyList_SetItem(counts, i, count);
     }
     if (!failed)
         result = PyTuple_Pack(3, firsts, bare, counts);
@@ -145,33 +147,31 @@ lists_of(const group *groups, Py_ssize_t filled, PyObject *links, PyObject *href
 
 /* That attribute of each link; NULL with an exception. */
 static PyObject *
-attributes_of(PyObject *links, const char *name)
+attributes_of(reader *from, PyObject *links, int name)
 {
-    PyObject *key = PyUnicode_InternFromString(name);
-    PyObject *values = key == NULL ? NULL : PyTuple_New(PyTuple_Size(links));
+    PyObject *values = PyTuple_New(PyTuple_Size(links));
     for (Py_ssize_t i = 0; values != NULL && i < PyTuple_Size(links); i++) {
-        PyObject *value = PyObject_GetAttr(PyTuple_GetItem(links, i), key);
+        PyObject *value = read_attribute(from, PyTuple_GetItem(links, i), name);
         if (value == NULL || PyTuple_SetItem(values, i, value) < 0)
             Py_CLEAR(values);
     }
-    Py_XDECREF(key);
     return values;
 }
 
 static PyObject *
-group_links(PyObject *self, PyObject *args)
+group_links(PyObject *module, PyObject *args)
 {
     PyObject *links, *result = NULL;
-    (void)self;
+    reader from = {.state = PyModule_GetState(module)};
     if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &links))
         return NULL;
     links = PyList_AsTuple(links); /* Other code that runs meanwhile may change the list. */
-    PyObject *hrefs = links == NULL ? NULL : attributes_of(links, "href");
-    PyObject *kinds = hrefs == NULL ? NULL : attributes_of(links, "kind");
+    PyObject *hrefs = links == NULL ? NULL : attributes_of(&from, links, HREF);
+    PyObject *kinds = hrefs == NULL ? NULL : attributes_of(&from, links, KIND);
     Py_ssize_t count = kinds == NULL ? 0 : PyTuple_Size(links), places = 16;
     while (places < 2 * count)
         places *= 2;
-    group *groups = PyMem_Calloc((size_t)count + 1, sizeof(group));
+    group *groups = PyMem_Malloc(((size_t)count + 1) * sizeof(group));
     Py_ssize_t *table = PyMem_Calloc((size_t)places, sizeof(Py_ssize_t));
     if (groups == NULL || table == NULL)
         PyErr_NoMemory();
@@ -179,6 +179,7 @@ group_links(PyObject *self, PyObject *args)
         Py_ssize_t filled = fill(groups, table, places, hrefs, kinds);
         result = filled < 0 ? NULL : lists_of(groups, filled, links, hrefs);
     }
+    clear_reader(&from);
     PyMem_Free(groups);
     PyMem_Free(table);
     Py_XDECREF(links);

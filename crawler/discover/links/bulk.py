@@ -1,6 +1,8 @@
 """What is done for each of some hundred links of a page: in C (`_bulk`) where that is compiled. Pure."""
 
 import re
+from collections.abc import Iterable
+from itertools import repeat
 from typing import Final, cast
 
 from crawler.discover.links.judgement import Judgement
@@ -12,13 +14,13 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 5  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 6  # False if it was compiled from older code
 
 Groups = tuple[list[Link], list[str], list[int]]
 """The first link of each group of equal ones, its href without fragment, and their number."""
 
-Collected = tuple[dict[str, int], set[str], list[tuple[Link, Target]], list[tuple[str, str]] | None]
-"""What is known of a page's links: `found`, `refused`, `sources`, `refusals`; `follow` says what they hold."""
+Collected = tuple[dict[str, int], set[str], list[Link], list[Target], list[tuple[str, str]] | None]
+"""What is known of a page's links: `found`, `refused`, `firsts`, `targets` and `refusals`, see `follow`."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _LONGEST: Final = 2048
@@ -56,6 +58,14 @@ def group_in_python(links: list[Link], /) -> Groups:
     return firsts, bare, counts
 
 
+def look_up_in_python(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> list[Judgement | None]:
+    """What the first of several dicts has for each href; None where none has it."""
+    found: Iterable[Judgement | None] = repeat(None, len(hrefs))
+    for each in reversed(dicts):
+        found = map(each.get, hrefs, found)
+    return list(found)
+
+
 def follow_in_python(
     links: list[Link],
     counts: list[int],
@@ -68,10 +78,10 @@ def follow_in_python(
     """Follow links of a page of that depth, from the one at `at` on. Returns where it has come: at a link that is not
     allowed there or whose canonical URL is `refused`, or behind the last one.
 
-    `found` gets the canonical URLs and their counts, `sources` the first link to each and its target. With `refusals`,
-    a link out of the seeds' scope is refused and passed: `refused` gets its canonical URL, `refusals` its URL and the
-    reason."""
-    found, refused, sources, refusals = collected
+    `found` gets the canonical URLs and their counts, `firsts` the first link to each, `targets` where it leads. With
+    `refusals`, a link out of the seeds' scope is refused and passed: `refused` gets its canonical URL, `refusals` its
+    URL and the reason."""
+    found, refused, firsts, targets, refusals = collected
     for place in range(at, len(links)):
         judgement = judgements[place]
         target = judgement.allowed
@@ -89,9 +99,11 @@ def follow_in_python(
             return place
         else:
             found[canonical] = counts[place]
-            sources.append((links[place], target))
+            firsts.append(links[place])
+            targets.append(target)
     return len(links)
 
 
 group_links = compiled.group_links if IS_COMPILED else group_in_python  # type: ignore[possibly-undefined]
+look_up = compiled.look_up if IS_COMPILED else look_up_in_python
 follow = compiled.follow if IS_COMPILED else follow_in_python

@@ -7,11 +7,11 @@ directory. `?page=2` depends on the document, so it is not remembered.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import compress, islice, repeat
+from itertools import compress, islice
 from operator import not_
 from typing import Final, cast
 
-from crawler.discover.links.bulk import Groups, group_links, without_fragment
+from crawler.discover.links.bulk import Groups, group_links, look_up, without_fragment
 from crawler.discover.links.judgement import ANY_DEPTH, Judgement
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Traps
@@ -32,6 +32,7 @@ may contain a line break."""
 _GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
 """Links. To group so many takes less time than to judge `LINKS_AT_ONCE` of them."""
 
+_NONE: Final[dict[str, Judgement]] = {}
 _MAX_REMEMBERED_LENGTH: Final = 512
 """Characters of an href, and of its base. Without a limit, images inlined as data and long bases would fill the
 memory."""
@@ -49,15 +50,12 @@ class LinkCache:
         self._old: dict[str, dict[str, Judgement]] = {}
         self._young_count = 0
 
-    def judge(self, hrefs: Sequence[str], base_url: str, /) -> list[Judgement]:
+    def judge(self, hrefs: list[str], base_url: str, /) -> list[Judgement]:
         """The judgements of hrefs in a document with that base URL, in their order."""
         directory, origin = _directory_of(base_url), origin_of(base_url)
         # Most were judged lately, and are found without a look at their form. No href stands under two bases.
-        looked_up: Iterable[Judgement | None] = repeat(None, len(hrefs))
-        for base in (directory, "", origin):
-            if young := self._young.get(base):
-                looked_up = map(young.get, hrefs, looked_up)
-        found = list(looked_up)
+        young = self._young.get
+        found = look_up(hrefs, (young(origin, _NONE), young("", _NONE), young(directory, _NONE)))
         if not all(found):
             unknown = dict.fromkeys(compress(hrefs, map(not_, found)))
             others = self._judge_others(unknown, base_url, directory, origin)

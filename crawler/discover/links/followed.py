@@ -52,8 +52,10 @@ class FollowedLinks:
         """Whether more than the remembered judgement of an href decides."""
         self._found: dict[str, int] = {}
         """The canonical URLs that are followed, and the number of links to each."""
-        self._sources: list[tuple[Link, Target]] = []
-        """The first link to each of these, and where it leads."""
+        self._firsts: list[Link] = []
+        """The first link to each of these."""
+        self._targets: list[Target] = []
+        """Where that leads."""
         self._weights: list[float] = []
         """Their weights, if there is a focus."""
         self._refused = {parent.canonical}
@@ -77,7 +79,7 @@ class FollowedLinks:
         at, end = 0, len(links)
         while at < end:
             if not judges_each:
-                collected = self._found, self._refused, self._sources, self._outside
+                collected = self._found, self._refused, self._firsts, self._targets, self._outside
                 at = follow(links, counts, judgements, at, depth, collected)
             if at < end:
                 self._judge(links[at], hrefs[at], counts[at], judgements[at])
@@ -125,7 +127,8 @@ class FollowedLinks:
             self._refuse(link, target, reason, count)
             return
         self._found[canonical] = count
-        self._sources.append((link, target))
+        self._firsts.append(link)
+        self._targets.append(target)
         if self._focus:
             self._weights.append(weight)
 
@@ -177,7 +180,7 @@ class FollowedLinks:
             self.self_links += count
 
     def _make(self, place: int, count: int) -> CrawlUrl:
-        link, target = self._sources[place]
+        link, target = self._firsts[place], self._targets[place]
         parent = self._parent
         if self._is_sitemap and link.kind is SITEMAP:
             return CrawlUrl(
