@@ -76,6 +76,15 @@ def test_the_container_installs_what_the_checkout_has(containerfile: str, reposi
     assert copied == [(venv, venv) for venv in venvs]  # programs of a venv name its path
 
 
+def test_commands_that_are_run_in_the_container_are_found_by_name(containerfile: str, repository: Path) -> None:
+    """As `kubectl exec onceover-0 -- onceover backup …`, which no shell and no ENTRYPOINT helps."""
+    assert re.search(r"kubectl exec \S+ -- onceover ", (repository / "deploy/cluster/kubernetes.yaml").read_text())
+    runs = containerfile.rpartition("\nFROM ")[2]
+    [entry] = re.findall(r'^ENTRYPOINT \["(.+)"\]$', runs, re.MULTILINE)
+    searched = [path for value in re.findall(r"^ENV PATH=(\S+)$", runs, re.MULTILINE) for path in value.split(":")]
+    assert str(Path(entry).parent) in searched
+
+
 @pytest.mark.parametrize("within", ["a", "a/part-1", "a/20261123T020000Z", "a/20261123T020000Z/part-1"])
 def test_the_logs_of_crawls_are_rotated_with_a_schedule_and_in_parts(within: str, repository: Path) -> None:
     rotated = (repository / "deploy" / "onceover.logrotate").read_text().partition("{")[0]
