@@ -332,12 +332,17 @@ UNCHANGED = """
 import asyncio, atexit, gc, logging, signal, sys, threading
 from crawler import Crawl, crawl_sync
 
+def new_loop():
+    loop = asyncio.new_event_loop()
+    loop.close()
+    return type(loop)
+
 def state():
     return {{
         "signals": [signal.getsignal(number) for number in (2, 13, 15)],
         "handlers": [logging.getLogger(name).handlers for name in ("", "crawler", "frontier", "visited", "config")],
         "levels": [logging.getLogger(name).level for name in ("", "crawler", "frontier", "visited", "config")],
-        "policy": type(asyncio.get_event_loop_policy()),
+        "loop": new_loop(),
         "gc": (gc.get_threshold(), gc.get_freeze_count(), gc.isenabled()),
         "switch": sys.getswitchinterval(),
         "threads": [thread.name for thread in threading.enumerate() if "_run_safe" not in thread.name],
@@ -360,7 +365,7 @@ after = state()
 assert after == before, (before, after)
 pages = list(crawl_sync(directory="b", set={values!r}))
 assert state() == before, (before, state())
-assert loops == {{type(asyncio.new_event_loop())}}
+assert loops == {{new_loop()}}
 assert not [each for each in exits if each.__module__.startswith(("crawler", "frontier", "visited"))], exits
 print(len(pages))
 """
