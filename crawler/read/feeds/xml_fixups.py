@@ -36,7 +36,12 @@ _STRAY: Final = re.compile(_NO_MARKUP % (b"", b""))
 end of each such tag a parser would search the rest of the document, which takes quadratic time. A few values of a tag
 may contain a `<`. An end tag that lacks only its `>` is found as a whole."""
 _STRAY_IN_PIECE: Final = re.compile(_NO_MARKUP % (rb"|\Z", rb"|(?:[\"'][^<]*)?\Z"))
-"""The same at the end of a piece: a tag may go on in the next one."""
+"""The same where a tag may go on after the end."""
+_UNFINISHED_TAG: Final = re.compile(rb"</?[A-Za-z_:\x80-\xff]")
+_MAX_TORN_TAG_BYTES: Final = 8192
+"""A tag of up to this length that goes on in the next piece is read together with that."""
+_ROOT_TAG: Final = re.compile(rb"(<[\w.:-]+(?>(?:\s+[\w.:-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*))[^<]*(?=<)")
+"""The tag of a root that has no end before the next `<`, and what of it is well-formed."""
 _OPENING: Final = re.compile(rb"<!(?:--|\[CDATA\[)")
 _CDATA_END: Final = b"]]>"
 _COMMENT_END: Final = b"-->"
@@ -80,6 +85,7 @@ class RepairedXml:
         would look for the end of the reference up to the end of the document. It would stop at a `<` that begins no
         markup, and at a comment that ends with `--->`, so the former becomes `&lt;`, and comments are left out."""
         held = b""
+        has_root = False
         end_mark = b""  # of the CDATA section or comment that is open
         for piece in chain(self._from_root(), (b"",)):
             self.read_bytes += len(piece)
@@ -87,6 +93,12 @@ class RepairedXml:
             torn = _TORN.search(text, max(0, len(text) - _MAX_TORN_BYTES)) if piece else None
             held = text[torn.start() :] if torn else b""
             text = text[: torn.start()] if torn else text
+            if not has_root and _STRAY.match(text):
+                if piece and len(text) <= _MAX_TORN_TAG_BYTES:
+                    held = text + held
+                    continue
+                text = _ROOT_TAG.sub(rb"\1>", text, count=1)
+            has_root = True
             output: list[bytes] = []
             position = 0
             while position < len(text):
@@ -100,9 +112,12 @@ class RepairedXml:
                     continue
                 opening = _OPENING.search(text, position)
                 if opening is None:
-                    output.append(self._repair(text[position:], _STRAY_IN_PIECE))
+                    repaired, torn_tag = _repair_end(text[position:], is_last=not piece)
+                    output.append(self._replace_references(repaired))
+                    held = torn_tag + held
                     break
-                output.append(self._repair(text[position : opening.start()], _STRAY))
+                before = _without_prolog(text[position : opening.start()])
+                output.append(self._replace_references(_STRAY.sub(_replace_stray, before)))
                 if opening[0] == b"<!--":
                     # `<!-->` is a complete comment, as in HTML.
                     end_mark, position = _COMMENT_END, opening.end() - 2
@@ -134,10 +149,7 @@ class RepairedXml:
             for at in range(start, len(piece), _CHUNK_BYTES):
                 yield piece[at : at + _CHUNK_BYTES]
 
-    def _repair(self, text: bytes, stray: re.Pattern[bytes]) -> bytes:
-        if b"<?xml" in text or b"<!DOCTYPE" in text:
-            text = _NEXT_PROLOG.sub(b"", text)
-        text = stray.sub(_replace_stray, text)
+    def _replace_references(self, text: bytes) -> bytes:
         return _OTHER_AMPERSAND.sub(self._replace_reference, text) if b"&" in text else text
 
     def _replace_reference(self, found: re.Match[bytes]) -> bytes:
@@ -161,6 +173,29 @@ class RepairedXml:
             return expansion
         characters = html5.get(f"{name.decode('ascii')};")
         return None if characters is None else "".join(f"&#{ord(char)};" for char in characters).encode("ascii")
+
+
+def _without_prolog(text: bytes) -> bytes:
+    return _NEXT_PROLOG.sub(b"", text) if b"<?xml" in text or b"<!DOCTYPE" in text else text
+
+
+def _repair_end(piece: bytes, *, is_last: bool) -> tuple[bytes, bytes]:
+    """The end of a piece, repaired up to a tag that may go on in the next one; and the rest, as it is."""
+    text = _without_prolog(piece)
+    torn_from = len(text)
+    may_be_torn_from = torn_from if is_last else torn_from - _MAX_TORN_TAG_BYTES
+
+    def replace(found: re.Match[bytes]) -> bytes:
+        nonlocal torn_from
+        at = found.start()
+        if may_be_torn_from <= at < torn_from and _UNFINISHED_TAG.match(text, at):
+            torn_from = at
+        # A longer tag may go on too.
+        return _replace_stray(found) if at < torn_from and _STRAY_IN_PIECE.match(text, at) else found[0]
+
+    repaired = _STRAY.sub(replace, text)
+    end = len(repaired) - (len(text) - torn_from)
+    return repaired[:end], repaired[end:]
 
 
 def _replace_stray(found: re.Match[bytes]) -> bytes:

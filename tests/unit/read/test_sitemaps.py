@@ -10,7 +10,7 @@ from crawler.page import Extract, LinkKind
 from crawler.read.feeds import feeds
 from crawler.read.feeds.feeds import MAX_DEPTH, xml_links
 from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, GzipPieces
-from crawler.read.feeds.xml_fixups import RepairedXml
+from crawler.read.feeds.xml_fixups import _CHUNK_BYTES, RepairedXml
 from crawler.read.html.lexbor import lexbor_extractor
 from tests.unit.read.suites import page
 
@@ -145,6 +145,33 @@ def test_a_tag_without_an_end_in_a_feed_loses_no_link(written: str) -> None:
 def test_an_end_tag_that_lacks_its_last_character_is_read(ends: tuple[str, str]) -> None:
     found = read(f"<urlset><url><loc>{A}{ends[0]}{ends[1]}<url><loc>{B}</loc></url></urlset>")
     assert (hrefs(found), found.error) == ([A, B], None)
+
+
+@pytest.mark.parametrize(
+    "root", ["<urlset", f"<urlset {NAMESPACE}", "<urlset xmlns='http://h.example", "<s:urlset a=b ", "<urlset a='>'\n"]
+)
+@pytest.mark.parametrize("before", ["", HEAD, "Some words.\n"])
+def test_a_root_that_lacks_the_last_character_of_its_tag_is_read(before: str, root: str) -> None:
+    entries = f"<url>\n<loc>{A}</loc></url>\n<url><loc>{B}</loc></url></urlset>"
+    for padding in ("", "<!-- x -->", " " * 10_000):
+        assert hrefs(read(f"{before}{root}{padding}{entries}")) == [A, B]
+
+
+def test_a_root_without_the_end_of_its_tag_keeps_its_attributes() -> None:
+    feed = "<feed xml:base='https://o.example/' x <entry><link href='a'/></entry></feed>"
+    assert hrefs(read(feed)) == ["https://o.example/a"]
+
+
+@pytest.mark.parametrize("value", ["a < b", "a <b c", "a <b> c <", "a > b <c", "a <b c='d' <e", "a > b"])
+def test_a_tag_that_lies_in_two_pieces_is_read(value: str) -> None:
+    first, entries = (
+        b"<feed>",
+        f"<entry><link title=\"{value}\" href='a'/></entry><entry><link href='b'/></entry></feed>",
+    )
+    for in_first in range(len(entries)):
+        padding = b" " * (_CHUNK_BYTES - len(first) - in_first)
+        listing = xml_links([first + padding + entries.encode()])
+        assert ([link.href for link in listing.links], listing.trouble) == (["a", "b"], None)
 
 
 @pytest.mark.parametrize("written", ["<!-- x", "<![CDATA[ x", "<\N{MIDDLE DOT}>"])
