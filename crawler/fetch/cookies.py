@@ -25,6 +25,9 @@ MAX_BYTES: Final = 4096
 """Of name and value, by RFC 6265bis, section 5.7; the attributes may take as much again."""
 MAX_PER_SITE: Final = 180
 """As in Chromium. Which ones make way: RFC 6265bis, section 5.7."""
+MAX_SITE_BYTES: Final = 1 << 16
+"""Of the stored cookies of a site. Each page that changes one writes all; without this limit, that would be 1.5 MB. A
+request sends an eighth of it at most."""
 MAX_SENT_BYTES: Final = 8190 - len("Cookie: ")
 """Apache and nginx take no longer header, and curl sends none. Otherwise one page could set so many cookies that its
 server refuses every other page of the site."""
@@ -46,6 +49,10 @@ class StoredCookie(msgspec.Struct, frozen=True):
     received_at: float
     """Seconds since 1970."""
 
+    @property
+    def size_bytes(self) -> int:
+        return len(self.url) + len(self.header.encode())
+
 
 _DECODER: Final = msgspec.msgpack.Decoder(list[StoredCookie])
 
@@ -56,12 +63,13 @@ class _Site:
     def __init__(self, stored: Sequence[StoredCookie], now: float) -> None:
         """Raises `ValueError` for damaged data."""
         self._cookies: dict[tuple[str, str, str], tuple[Cookie, StoredCookie]] = {}
+        self._stored_bytes = 0
         for each in stored:
             if not isfinite(each.received_at):
                 raise ValueError(f"a cookie of the time {each.received_at}")
             cookie = _read(each)
             if cookie is not None and not cookie.has_ended(now):
-                self._cookies[cookie.identity] = cookie, each
+                self._put(cookie, each)
 
     @property
     def stored(self) -> list[StoredCookie]:
@@ -70,36 +78,52 @@ class _Site:
     @property
     def size_bytes(self) -> int:
         """About what it takes in memory."""
-        return _SITE_BYTES + sum(_COOKIE_BYTES + 2 * len(stored.header) for _, stored in self._cookies.values())
+        return _SITE_BYTES + _COOKIE_BYTES * len(self._cookies) + 2 * self._stored_bytes
 
     def matching(self, url: URL, now: float) -> list[Cookie]:
         """The cookies for a request: those of the longest paths first, then the oldest (RFC 6265bis, section 5.8.3)."""
         found = [cookie for cookie, _ in self._cookies.values() if cookie.is_for(url) and not cookie.has_ended(now)]
         return sorted(found, key=lambda cookie: -len(cookie.path))
 
-    def add(self, stored: StoredCookie, now: float) -> None:
-        """Add a cookie, if it is allowed. If there is no space, the oldest one makes way, `Secure` ones last."""
+    def add(self, stored: StoredCookie, now: float) -> bool:
+        """Add a cookie, if it is allowed. If there is no space, the oldest one makes way, `Secure` ones last. Returns
+        whether anything has changed."""
         cookie = _read(stored)
         if cookie is None or self._is_under_secure(cookie, stored):
-            return
+            return False
+        known = self._cookies.get(cookie.identity)
         if cookie.has_ended(now):  # the server takes it back
-            self._cookies.pop(cookie.identity, None)
-            return
-        if cookie.identity not in self._cookies and len(self._cookies) >= MAX_PER_SITE:
-            self._drop_ended(now)
-            if len(self._cookies) >= MAX_PER_SITE:
-                open_ones = (key for key, (known, _) in self._cookies.items() if not known.is_secure)
-                del self._cookies[next(open_ones, next(iter(self._cookies)))]
+            if known is not None:
+                self._remove(cookie.identity)
+            return known is not None
+        if known is not None and known[0] == cookie:
+            return False
+        self._put(cookie, stored)
+        if self._is_too_large:
+            for identity in [key for key, (each, _) in self._cookies.items() if each.has_ended(now)]:
+                self._remove(identity)
+        while self._is_too_large:
+            others = [each for each, _ in self._cookies.values() if each is not cookie]
+            self._remove(next((each for each in others if not each.is_secure), others[0]).identity)
+        return True
+
+    @property
+    def _is_too_large(self) -> bool:
+        return len(self._cookies) > MAX_PER_SITE or self._stored_bytes > MAX_SITE_BYTES
+
+    def _put(self, cookie: Cookie, stored: StoredCookie) -> None:
+        known = self._cookies.get(cookie.identity)
+        self._stored_bytes += stored.size_bytes - (0 if known is None else known[1].size_bytes)
         self._cookies[cookie.identity] = cookie, stored
+
+    def _remove(self, identity: tuple[str, str, str]) -> None:
+        self._stored_bytes -= self._cookies.pop(identity)[1].size_bytes
 
     def _is_under_secure(self, cookie: Cookie, stored: StoredCookie) -> bool:
         """Whether it came over http, and would replace or hide a `Secure` cookie, which came over https."""
         return not stored.url.startswith("https:") and any(
             known.is_secure and cookie.overlays(known) for known, _ in self._cookies.values()
         )
-
-    def _drop_ended(self, now: float) -> None:
-        self._cookies = {key: pair for key, pair in self._cookies.items() if not pair[0].has_ended(now)}
 
 
 class Cookies:
@@ -129,10 +153,13 @@ class Cookies:
             return
         site = self._site(url)
         now, before = self._clock(), site.size_bytes
+        has_changed = False
         for each in set_cookies[-MAX_PER_SITE:]:
             header = _text(each)
             if header is not None and _fits(header):
-                site.add(StoredCookie(str(url), header, now), now)
+                has_changed |= site.add(StoredCookie(str(url), header, now), now)
+        if not has_changed:
+            return
         self._size_bytes += site.size_bytes - before
         self._notes.put(_key(url), msgspec.msgpack.encode(site.stored))
         self._drop_oldest()

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from yarl import URL
 
-from crawler.fetch.cookies import MAX_BYTES, MAX_PER_SITE, MAX_SENT_BYTES, Cookies
+from crawler.fetch.cookies import MAX_BYTES, MAX_PER_SITE, MAX_SENT_BYTES, MAX_SITE_BYTES, Cookies
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Page, Redirect, Request
 from crawler.testing.fetch.raw_server import RawServer, Script, Seen, page, raw_server
@@ -200,6 +200,46 @@ async def test_what_a_site_may_have_kept_is_bounded() -> None:
     assert sent.endswith("; c299=1; c0=2")
 
 
+async def test_what_a_page_can_have_written_is_bounded_in_bytes() -> None:
+    notes = MemoryNotes()
+    cookies = Cookies(notes)
+    await told(cookies, "https://a.test/", "login=1; Secure; Path=/")
+    for number in range(100):
+        await told(cookies, "https://a.test/", f"c{number}={'x' * 4000}; Path=/; Note={'x' * 4000}")
+        written = notes.get("cookies a.test")
+        assert written is not None
+        assert len(written) <= MAX_SITE_BYTES + 1000
+    for known in (cookies, Cookies(notes)):
+        assert [cookie[:10] for cookie in (known.header(URL("https://a.test/")) or "").split("; ")] == [
+            "login=1",
+            "c92=xxxxxx",
+            "c93=xxxxxx",
+        ]
+    await told(cookies, "https://a.test/", f"login={'x' * 4000}; Secure; Path=/; Note={'x' * 4000}")
+    assert (cookies.header(URL("https://a.test/")) or "").startswith("login=xxxx")
+
+
+async def test_a_cookie_that_does_not_change_is_not_written_again() -> None:
+    class CountedNotes(MemoryNotes):
+        written = 0
+
+        def put(self, key: str, value: bytes, /) -> None:
+            self.written += 1
+            super().put(key, value)
+
+    notes, clock = CountedNotes(), Clock()
+    cookies = Cookies(notes, clock=clock)
+    for _ in range(3):
+        await told(cookies, "http://a.test/x", "a=1; Path=/", "b=2; Expires=Sat, 01 Jan 2050 00:00:00 GMT")
+        clock.now += 60
+    assert notes.written == 1
+    for _ in range(2):
+        await told(cookies, "http://a.test/x", "c=3; Max-Age=100")
+        clock.now += 60
+    assert notes.written == 3
+    assert Cookies(notes, clock=clock).header(URL("http://a.test/")) == "a=1; b=2; c=3"
+
+
 async def test_all_cookies_of_a_response_are_kept_up_to_what_a_site_may_have() -> None:
     cookies = Cookies(MemoryNotes())
     await told(cookies, "http://a.test/", *(f"c{number}=1" for number in range(MAX_PER_SITE + 2)))
@@ -342,9 +382,9 @@ async def test_an_address_is_a_site_of_its_own() -> None:
 async def test_the_cookies_in_memory_are_bounded_in_bytes_and_the_others_are_read_again() -> None:
     notes = MemoryNotes()
     cookies = Cookies(notes)
-    most = 64_000_000 // (50 * 2 * 4000)  # sites with as many long cookies as are kept
+    most = 64_000_000 // (15 * 2 * 4000)  # sites with as many long cookies as are kept
     for number in range(most + 10):
-        cookies.learn(URL(f"http://site{number}.test/"), [f"c{each}={'x' * 4000}; Max-Age=9999" for each in range(50)])
+        cookies.learn(URL(f"http://site{number}.test/"), [f"c{each}={'x' * 4000}; Max-Age=9999" for each in range(15)])
     assert most // 2 < len(cookies._sites) < most
     assert cookies._size_bytes == sum(site.size_bytes for site in cookies._sites.values())
     assert "site0.test" not in " ".join(cookies._sites)
