@@ -30,6 +30,8 @@ _KEYS: Final = (
     ("crawl delay", "crawl-delay"),
     *((name, name) for name in (CONTENT_USAGE.name, CONTENT_SIGNAL.name)),
 )
+_IS_NO_RULE: Final = re.compile(r"[ \t\v\f]*[usc]", re.IGNORECASE).match
+"""Whether the key of a line begins as those do that are neither Allow nor Disallow."""
 _RULES: Final = frozenset({"allow", "disallow"})
 
 
@@ -66,13 +68,16 @@ class Groups:
         self._own = Group()
         self._everybodys = Group()
         self._is_named = False
+        self._ignores_rules = False
+        """Whether the next Allow or Disallow says nothing new: one for other crawlers has been read."""
         for_rules: set[Group] = set()
         """Those to which an Allow or Disallow belongs: of all names since the last rules."""
         above: set[Group] | None = None
         """Those to which another line belongs: of the names directly above it. None before the first name."""
         has_rules = names_follow = False
-        for key, value in _directives(text):
+        for key, value in self._directives(text):
             if key == "user-agent":
+                self._ignores_rules = False
                 if has_rules:
                     for_rules, has_rules = set(), False
                 if above is None or not names_follow:
@@ -86,6 +91,7 @@ class Groups:
             elif key in _RULES:
                 # Rules for other crawlers end the list of names too.
                 has_rules, names_follow = True, False
+                self._ignores_rules = not for_rules
                 if value:
                     for group in for_rules:
                         (group.allowed if key == "allow" else group.disallowed)[value] = None
@@ -117,19 +123,20 @@ class Groups:
             named.add(self.of_purposes.setdefault(name, Group()))
         return named
 
-
-def _directives(text: str) -> Iterator[tuple[str, str]]:
-    """The known keys, by their standard names, with their values."""
-    for line in _LINE_END.split(text):
-        content = line[:_MAX_LINE_CHARACTERS].partition("#")[0].partition("\0")[0].strip(_WHITE_SPACE)
-        key, colon, value = content.partition(":")
-        if not colon:
-            words = _GAP.split(content)
-            if len(words) != 2:
+    def _directives(self, text: str) -> Iterator[tuple[str, str]]:
+        """The known keys, by their standard names, with their values."""
+        for line in _LINE_END.split(text):
+            if self._ignores_rules and not _IS_NO_RULE(line):
                 continue
-            key, value = words
-        if (name := _name_of(key)) is not None:
-            yield name, value.strip(_WHITE_SPACE)
+            content = line[:_MAX_LINE_CHARACTERS].partition("#")[0].partition("\0")[0].strip(_WHITE_SPACE)
+            key, colon, value = content.partition(":")
+            if not colon:
+                words = _GAP.split(content)
+                if len(words) != 2:
+                    continue
+                key, value = words
+            if (name := _name_of(key)) is not None:
+                yield name, value.strip(_WHITE_SPACE)
 
 
 @lru_cache(maxsize=64)

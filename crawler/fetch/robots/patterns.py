@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from operator import attrgetter
 from typing import Final
@@ -12,6 +12,8 @@ import msgspec
 _PATTERN_BYTES: Final = 290
 """What an indexed pattern takes beside its text."""
 _PIECE_BYTES: Final = 58
+_PLAIN_BYTES: Final = 140
+"""What an indexed pattern without wildcards takes beside its text."""
 _TO_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^!-~]+")
 _UNRESERVED = re.compile("%(2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9A])")
 """Escapes, in capitals, of octets that mean the same without."""
@@ -51,15 +53,18 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
 class PatternIndex:
     """Finds the patterns that may match a path, among thousands. The longest that matches decides, and of two of the
     same length one that allows. Each pattern is filed under one of its literals: its start or a piece after a `*`,
-    whichever the fewest patterns share."""
+    whichever the fewest patterns share. Those without wildcards are kept as texts: of tens of thousands of objects, the
+    memory could not be freed at once without blocking the event loop."""
 
-    def __init__(self, patterns: Iterable[Pattern]) -> None:
+    def __init__(self, patterns: Iterable[Pattern], *, plain: Mapping[str, bool] | None = None) -> None:
+        """`plain`: the escaped patterns without wildcards, and whether each allows."""
         distinct = dict.fromkeys(patterns)
+        self._plain = plain or {}
         self._by_start: dict[str, list[Pattern]] = {}
         self._by_piece: dict[str, list[Pattern]] = {}
         starts = Counter(map(attrgetter("start"), distinct))
         pieces = Counter(chain.from_iterable(map(attrgetter("pieces"), distinct)))
-        size_bytes = 0
+        size_bytes = sum(map(len, self._plain)) + _PLAIN_BYTES * len(self._plain)
         for pattern in distinct:
             rarest, shared_by = "", starts[pattern.start]
             for piece in pattern.pieces:
@@ -70,6 +75,7 @@ class PatternIndex:
             size_bytes += _PATTERN_BYTES + pattern.length + _PIECE_BYTES * len(pattern.pieces)
         self.size_bytes = size_bytes
         """About what it takes in memory."""
+        self._plain_lengths = sorted(set(map(len, self._plain)))
         self._start_lengths = sorted({len(start) for start in self._by_start})
         self._piece_lengths = sorted({len(piece) for piece in self._by_piece})
 
@@ -77,6 +83,10 @@ class PatternIndex:
         """The patterns that may match a path, in the order in which they decide."""
         by_start = self._by_start
         found = [pattern for length in self._start_lengths for pattern in by_start.get(path[:length], ())]
+        for length in self._plain_lengths:
+            start = path[:length]
+            if (allows := self._plain.get(start)) is not None:
+                found.append(Pattern(allows, len(start), start, (), False))
         if self._by_piece:
             self._find_pieces(path, found)
         if len(found) > 1:
@@ -114,7 +124,7 @@ class PathRules:
         self._index = self._decoded = _index(disallowing, allowing)
         self.size_bytes = self._index.size_bytes
         if any(_UNRESERVED.search(value) for value in chain(disallowing, allowing)):
-            self._decoded = _index(map(decode, disallowing), map(decode, allowing))
+            self._decoded = _index(map(decode, disallowing), [decode(value) for value in allowing])
             self.size_bytes += self._decoded.size_bytes
 
     def allows(self, path: str, /) -> bool:
@@ -139,14 +149,20 @@ def decode(escaped: str, /) -> str:
     return _UNRESERVED.sub(lambda found: chr(int(found[1], 16)), escaped)
 
 
-def _index(disallowing: Iterable[str], allowing: Iterable[str]) -> PatternIndex:
-    patterns = [_pattern(False, value) for value in disallowing]
+def _index(disallowing: Iterable[str], allowing: Collection[str]) -> PatternIndex:
+    patterns: list[Pattern] = []
+    plain: dict[str, bool] = {}
+    for allows, values in ((False, disallowing), (True, allowing)):
+        for value in values:
+            if "*" in value or value.endswith("$"):
+                patterns.append(_pattern(allows, value))
+            else:
+                plain[value] = allows
     for value in allowing:
-        patterns.append(_pattern(True, value))
         directory, slash, page = value.rpartition("/")
         if slash and page.startswith("index.htm"):
             patterns.append(_pattern(True, f"{directory}/$"))
-    return PatternIndex(patterns)
+    return PatternIndex(patterns, plain=plain)
 
 
 def _pattern(allows: bool, escaped: str) -> Pattern:

@@ -1,4 +1,5 @@
 import base64
+import gc
 import io
 import json
 import tarfile
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawler.fetch.robots import groups
 from crawler.fetch.robots.patterns import Pattern
 from crawler.fetch.robots.rules import (
     MAX_ROBOTS_BYTES,
@@ -304,6 +306,26 @@ def test_of_thousands_of_rules_with_wildcards_few_are_looked_at(
         "User-agent: *\n" + "".join(f"Disallow: {rule.format(number)}\n" for number in range(5_000)), agent="FooBot"
     ).allows(path)
     assert looked <= 3
+
+
+def test_thousands_of_rules_without_wildcards_are_few_objects() -> None:
+    """Otherwise the event loop stops while their memory is freed."""
+    text = "User-agent: *\n" + "".join(f"Allow: /a/{number}\nDisallow: /b/{number}\n" for number in range(5_000))
+    gc.collect()
+    before = len(gc.get_objects())
+    rules = RobotsRules(text, agent="FooBot")
+    assert len(gc.get_objects()) - before < 1_000
+    assert [rules.allows(path) for path in ("/b/", "/b/4999x", "/a/4999")] == [True, False, True]
+
+
+def test_rules_for_others_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    name_of = groups._name_of
+    monkeypatch.setattr(groups, "_name_of", lambda key: parsed.append(key) or name_of(key))
+    text = "User-agent: other\n" + "Disallow: /a\nAllow: /b\n" * 5_000 + "User-agent: *\nDisallow: /c\n"
+    rules = RobotsRules(text, agent="FooBot")
+    assert [rules.allows(path) for path in ("/a", "/b", "/c")] == [True, True, False]
+    assert len(parsed) == 4
 
 
 def test_a_rule_that_is_repeated_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
