@@ -264,13 +264,19 @@ def test_the_adviser_tells_what_fits_without_measuring(tmp_path: Path) -> None:
         ["--advise", "--urls-expected", "many"],
         ["--advise", "--urls-expected", "1.1e12"],
         ["--advise", "--urls-expected", "9", "--memory", "much"],
-        ["--urls", "u", "--urls-expected", "9"],
     ],
 )
 def test_the_adviser_says_what_it_needs(wrong: list[str], tmp_path: Path) -> None:
     ended = onceover("compare", *wrong, cwd=tmp_path)
     assert ended.code == USAGE
     assert ended.err.startswith("onceover: ")
+
+
+@pytest.mark.parametrize("given", [["--urls-expected", "9"], ["--loss", "1e-5"], ["--memory", "1 GiB"]])
+def test_a_measurement_refuses_what_only_the_adviser_can_use(given: list[str], tmp_path: Path) -> None:
+    ended = onceover("compare", "--urls", "u", *given, cwd=tmp_path)
+    assert ended.code == USAGE
+    assert "--loss and --memory go with --advise" in ended.err
 
 
 @pytest.mark.parametrize("given", [["--urls", "u"], ["--crawl", "c"], ["site.toml"], ["--set", "compare.rounds=5"]])

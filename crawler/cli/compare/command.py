@@ -30,6 +30,8 @@ from crawler.wiring.plugins.catalog import Catalog
 
 _MIN_COLUMNS = 150
 """Width of a table that is not shown on a terminal."""
+_LOSS = 1e-4
+"""The share of URLs that may be lost if nobody says it."""
 
 
 def check_backends(context: click.Context, option: click.Parameter, names: Sequence[str]) -> Sequence[str]:
@@ -67,7 +69,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
     as_json: bool
     advise: bool
     urls_expected: str | None
-    loss: float
+    loss: float | None
     memory: int | None
 
 
@@ -101,9 +103,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--loss",
     type=NumberRange(min=1e-12, max=0.5),  # as visited.error_rate
-    default=1e-4,
-    show_default=True,
-    help="With --advise: the share of URLs that may be lost.",
+    help=f"With --advise: the share of URLs that may be lost; {_LOSS:g} by default.",
 )
 @click.option(
     "--memory",
@@ -122,14 +122,21 @@ def compare(**given: Any) -> int:
     """
     asked = _Asked(**given)
     if not asked.advise:
-        if asked.urls_expected is not None or asked.memory is not None:
-            raise click.UsageError("--urls-expected and --memory go with --advise, which measures nothing")
+        if (asked.urls_expected, asked.loss, asked.memory) != (None, None, None):
+            raise click.UsageError(
+                "--urls-expected, --loss and --memory go with --advise, which measures nothing; to measure, set "
+                "compare.max_loss and compare.max_memory_bytes"
+            )
         return _run(asked)
     _refuse_what_measures(asked)
     if asked.urls_expected is None:
         raise click.UsageError("--advise needs the expected number of URLs: --urls-expected 2e8, for example")
     return advise_on(
-        asked.urls_expected, loss=asked.loss, memory_bytes=asked.memory, backends=asked.backends, as_json=asked.as_json
+        asked.urls_expected,
+        loss=_LOSS if asked.loss is None else asked.loss,
+        memory_bytes=asked.memory,
+        backends=asked.backends,
+        as_json=asked.as_json,
     )
 
 
