@@ -283,7 +283,7 @@ def test_what_can_not_be_looked_up_is_an_error(hrefs: Any, dicts: Any) -> None:
         pytest.importorskip("crawler.discover.links._bulk").look_up(hrefs, dicts)
 
 
-@pytest.mark.parametrize("given", [[None], [SimpleNamespace(href=None, kind=1)], [SimpleNamespace(href="a")], "a"])
+@pytest.mark.parametrize("given", [[None], [SimpleNamespace(href=None, kind=1)], [SimpleNamespace(href="a")] * 2, "a"])
 def test_what_can_not_be_grouped_is_an_error(given: Any) -> None:
     with pytest.raises((TypeError, AttributeError)):
         pytest.importorskip("crawler.discover.links._bulk").group_links(given)

@@ -17,7 +17,6 @@ enum { LONGEST_GROUPED = 2048, MOST_STEPS = 256 };
 typedef struct {
     const char *href;
     Py_ssize_t length, first, count;
-    PyObject *kind;
     int may_have_fragment;
 } group;
 
@@ -84,9 +83,21 @@ place_of(Py_ssize_t *table, Py_ssize_t places, const group *groups, const group 
     return NULL;
 }
 
+/* Whether two links are of one kind; -1 with an exception. */
+static int
+are_alike(reader *from, PyObject *one, PyObject *other)
+{
+    PyObject *kind = read_attribute(from, one, KIND);
+    PyObject *other_kind = kind == NULL ? NULL : read_attribute(from, other, KIND);
+    int are_equal = other_kind == NULL ? -1 : kind == other_kind;
+    Py_XDECREF(kind);
+    Py_XDECREF(other_kind);
+    return are_equal;
+}
+
 /* Fills `groups`, and returns their number; -1 with an exception. A table of that many places is empty. */
 static Py_ssize_t
-fill(group *groups, Py_ssize_t *table, Py_ssize_t places, PyObject *hrefs, PyObject *kinds)
+fill(group *groups, Py_ssize_t *table, Py_ssize_t places, reader *from, PyObject *links, PyObject *hrefs)
 {
     Py_ssize_t filled = 0;
     for (Py_ssize_t i = 0; i < PyTuple_Size(hrefs); i++) {
@@ -96,12 +107,17 @@ fill(group *groups, Py_ssize_t *table, Py_ssize_t places, PyObject *hrefs, PyObj
             return -1;
         made->first = i;
         made->count = 1;
-        made->kind = PyTuple_GetItem(kinds, i);
         Py_ssize_t *place = is_read ? place_of(table, places, groups, made) : NULL;
         if (place != NULL) {
-            if (*place > 0 && groups[*place - 1].kind == made->kind) {
-                groups[*place - 1].count++;
-                continue;
+            if (*place > 0) {
+                group *there = &groups[*place - 1];
+                int joins = are_alike(from, PyTuple_GetItem(links, there->first), PyTuple_GetItem(links, i));
+                if (joins < 0)
+                    return -1;
+                if (joins) {
+                    there->count++;
+                    continue;
+                }
             }
             *place = filled + 1;
         }
@@ -145,17 +161,18 @@ lists_of(const group *groups, Py_ssize_t filled, PyObject *links, PyObject *href
     return result;
 }
 
-/* That attribute of each link; NULL with an exception. */
+/* The href of each link; NULL with an exception. */
 static PyObject *
-attributes_of(reader *from, PyObject *links, int name)
+hrefs_of(reader *from, PyObject *links)
 {
-    PyObject *values = PyTuple_New(PyTuple_Size(links));
-    for (Py_ssize_t i = 0; values != NULL && i < PyTuple_Size(links); i++) {
-        PyObject *value = read_attribute(from, PyTuple_GetItem(links, i), name);
-        if (value == NULL || PyTuple_SetItem(values, i, value) < 0)
-            Py_CLEAR(values);
+    Py_ssize_t count = PyTuple_Size(links);
+    PyObject *hrefs = PyTuple_New(count);
+    for (Py_ssize_t i = 0; hrefs != NULL && i < count; i++) {
+        PyObject *href = read_attribute(from, PyTuple_GetItem(links, i), HREF);
+        if (href == NULL || PyTuple_SetItem(hrefs, i, href) < 0)
+            Py_CLEAR(hrefs);
     }
-    return values;
+    return hrefs;
 }
 
 static PyObject *
@@ -166,17 +183,16 @@ group_links(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &links))
         return NULL;
     links = PyList_AsTuple(links); /* Other code that runs meanwhile may change the list. */
-    PyObject *hrefs = links == NULL ? NULL : attributes_of(&from, links, HREF);
-    PyObject *kinds = hrefs == NULL ? NULL : attributes_of(&from, links, KIND);
-    Py_ssize_t count = kinds == NULL ? 0 : PyTuple_Size(links), places = 16;
+    PyObject *hrefs = links == NULL ? NULL : hrefs_of(&from, links);
+    Py_ssize_t count = hrefs == NULL ? 0 : PyTuple_Size(links), places = 16;
     while (places < 2 * count)
         places *= 2;
     group *groups = PyMem_Malloc(((size_t)count + 1) * sizeof(group));
     Py_ssize_t *table = PyMem_Calloc((size_t)places, sizeof(Py_ssize_t));
     if (groups == NULL || table == NULL)
         PyErr_NoMemory();
-    else if (kinds != NULL) {
-        Py_ssize_t filled = fill(groups, table, places, hrefs, kinds);
+    else if (hrefs != NULL) {
+        Py_ssize_t filled = fill(groups, table, places, &from, links, hrefs);
         result = filled < 0 ? NULL : lists_of(groups, filled, links, hrefs);
     }
     clear_reader(&from);
@@ -184,7 +200,6 @@ group_links(PyObject *module, PyObject *args)
     PyMem_Free(table);
     Py_XDECREF(links);
     Py_XDECREF(hrefs);
-    Py_XDECREF(kinds);
     return result;
 }
 
