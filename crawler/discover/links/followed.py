@@ -40,8 +40,6 @@ class FollowedLinks:
         scope, and how many equal ones there are."""
         self.refusals: list[tuple[str, str]] = []
         """URLs that are not followed, and hrefs that are no URLs, with the reason."""
-        self.self_links = 0
-        """Links of the page to itself, without links to a mere fragment of it."""
         self._filter = link_filter
         self._parent = parent
         self._focus = focus
@@ -50,16 +48,16 @@ class FollowedLinks:
         self._is_sitemap = parent.kind == SITEMAP
         self._judges_each = bool(focus) or link_filter.unwanted_reason is not None
         """Whether more than the remembered judgement of an href decides."""
-        self._found: dict[str, int] = {}
-        """The canonical URLs that are followed, and the number of links to each."""
+        self._found = {parent.canonical: 0}
+        """The canonical URLs of the page itself and of those that are followed, and the number of links to each."""
         self._firsts: list[Link] = []
-        """The first link to each of these."""
+        """The first link to each of those that are followed."""
         self._targets: list[Target] = []
         """Where that leads."""
         self._weights: list[float] = []
         """Their weights, if there is a focus."""
-        self._refused = {parent.canonical}
-        """The canonical URLs that are refused from this page, and the page itself."""
+        self._refused: set[str] = set()
+        """The canonical URLs that are refused from this page."""
         self._trapped: dict[str, int] = {}
         """The number of links that a trap refused, by canonical URL."""
         self._bad_hrefs: set[str] = set()
@@ -73,7 +71,7 @@ class FollowedLinks:
         """Take the next links of the page, at most `LINKS_AT_ONCE`."""
         links, hrefs, counts, judgements = judged_links
         depth = self._parent.depth
-        judges_each = self._judges_each or len(self._found) + LINKS_AT_ONCE > self._filter.max_links
+        judges_each = self._judges_each or len(self._firsts) + LINKS_AT_ONCE > self._filter.max_links
         if self._is_sitemap and not judges_each:  # sitemaps within sitemaps have limits of their own
             judges_each = SITEMAP in map(_KIND, links)
         at, end = 0, len(links)
@@ -85,6 +83,11 @@ class FollowedLinks:
                 self._judge(links[at], hrefs[at], counts[at], judgements[at])
                 at += 1
 
+    @property
+    def self_links(self) -> int:
+        """Links of the page to itself, without links to a mere fragment of it."""
+        return self._found[self._parent.canonical]
+
     def urls(self) -> UrlBatch:
         """The URLs that are followed, in document order."""
         found = self._found
@@ -92,7 +95,7 @@ class FollowedLinks:
             if canonical in found:
                 found[canonical] += count
         self._trapped.clear()
-        return UrlBatch(list(found), list(found.values()), self._make)
+        return UrlBatch(list(found)[1:], list(found.values())[1:], self._make)
 
     def _judge(self, link: Link, href: str, count: int, judgement: Judgement) -> None:
         """Judge a link on this page: the remembered judgement holds for an ordinary link on any page."""
@@ -110,8 +113,8 @@ class FollowedLinks:
                 self.refusals.append((target.url, unwanted))
             return
         if is_met:
-            if href or canonical == self._of_fragments:
-                self._count_again(canonical, count)
+            if canonical in self._found and (href or canonical == self._of_fragments):
+                self._found[canonical] += count
             return
         if not href:
             self._of_fragments = canonical
@@ -158,7 +161,7 @@ class FollowedLinks:
             refusal = self._filter.trap(target, link.kind)
         if self._parent.depth >= judgement.max_depth:
             return Refusal.TOO_DEEP
-        if refusal is None and len(self._found) >= self._filter.max_links and link.kind is not LinkKind.LISTED:
+        if refusal is None and len(self._firsts) >= self._filter.max_links and link.kind is not LinkKind.LISTED:
             return LinkRefusal.TOO_MANY_LINKS
         return refusal
 
@@ -172,12 +175,6 @@ class FollowedLinks:
         if refusal is None and self._parent.redirects >= MAX_NESTED_SITEMAPS:
             return LinkRefusal.NESTED_SITEMAP
         return refusal
-
-    def _count_again(self, canonical: str, count: int) -> None:
-        if canonical in self._found:
-            self._found[canonical] += count
-        elif canonical == self._parent.canonical:
-            self.self_links += count
 
     def _make(self, place: int, count: int) -> CrawlUrl:
         link, target = self._firsts[place], self._targets[place]
