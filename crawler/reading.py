@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from operator import itemgetter
+from types import coroutine
 from typing import Final, TypeVar
 
 import msgspec
@@ -51,15 +52,11 @@ _THREADS: Final = 2
 _Result = TypeVar("_Result")
 
 
-async def run_steps(steps: Steps[_Result]) -> _Result:
-    """Run all steps, and let other tasks run between them."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: _Result = end.value
-            return result
-        await asyncio.sleep(0)
+@coroutine
+def run_steps(steps: Steps[_Result]) -> Steps[_Result]:
+    """Run all steps, and let other tasks run between them: what they yield goes to the event loop, as in
+    `slots.keep_in_step`."""
+    return (yield from steps)
 
 
 class PageContent(msgspec.Struct, frozen=True, kw_only=True):
