@@ -89,9 +89,9 @@ def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
 
 def test_the_first_dict_that_has_an_href_answers() -> None:
     a, b, c = (Judgement(target(href)) for href in "abc")
-    assert bulk.look_up(["a", "x", "b", "a"], ({"a": a}, {"a": c, "b": b})) == [a, None, b, a]
-    assert bulk.look_up(["a"], ()) == [None]
-    assert bulk.look_up([], ({"a": a},)) == []
+    assert bulk.look_up(["a", "x", "b", "a"], ({"a": a}, {"a": c, "b": b})) == ([a, None, b, a], [1])
+    assert bulk.look_up(["a", "x"], ()) == ([None, None], [0, 1])
+    assert bulk.look_up([], ({"a": a},)) == ([], [])
 
 
 def test_links_are_followed_up_to_one_that_another_rule_has_to_judge() -> None:

@@ -9,7 +9,7 @@
 #include "_bulk_groups.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 6
+#define VERSION 7
 
 /* Where links are taken, and how it is read whether they may be. */
 typedef struct {
@@ -132,7 +132,7 @@ follow(PyObject *module, PyObject *args)
     return taken < 0 ? NULL : PyLong_FromSsize_t(at);
 }
 
-/* What the first of several dicts has for each href; None where none has it. */
+/* What the first of several dicts has for each href, None where none has it; and the places of these. */
 static PyObject *
 look_up(PyObject *module, PyObject *args)
 {
@@ -146,18 +146,22 @@ look_up(PyObject *module, PyObject *args)
             return PyErr_Format(PyExc_TypeError, "hrefs are looked up in dicts");
     hrefs = PyList_AsTuple(hrefs); /* Other code that runs meanwhile may change the list. */
     Py_ssize_t count = hrefs == NULL ? 0 : PyTuple_Size(hrefs);
-    PyObject *all = hrefs == NULL ? NULL : PyList_New(count);
-    for (Py_ssize_t i = 0; all != NULL && i < count; i++) {
-        PyObject *found = NULL;
+    PyObject *all = hrefs == NULL ? NULL : PyList_New(count), *missing = all == NULL ? NULL : PyList_New(0);
+    for (Py_ssize_t i = 0; missing != NULL && i < count; i++) {
+        PyObject *found = NULL, *place = NULL;
         for (Py_ssize_t j = 0; found == NULL && j < dict_count && !PyErr_Occurred(); j++)
             found = PyDict_GetItemWithError(PyTuple_GetItem(dicts, j), PyTuple_GetItem(hrefs, i));
-        if (found == NULL && PyErr_Occurred())
-            Py_CLEAR(all);
-        else
-            PyList_SetItem(all, i, Py_NewRef(found == NULL ? Py_None : found));
+        PyList_SetItem(all, i, Py_NewRef(found == NULL ? Py_None : found));
+        if (found == NULL && (PyErr_Occurred() || (place = PyLong_FromSsize_t(i)) == NULL ||
+                              PyList_Append(missing, place) < 0))
+            Py_CLEAR(missing);
+        Py_XDECREF(place);
     }
+    PyObject *result = missing == NULL ? NULL : PyTuple_Pack(2, all, missing);
     Py_XDECREF(hrefs);
-    return all;
+    Py_XDECREF(all);
+    Py_XDECREF(missing);
+    return result;
 }
 
 static PyMethodDef methods[] = {

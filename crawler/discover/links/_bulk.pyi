@@ -1,13 +1,13 @@
 from typing import Final
 
-from crawler.discover.links.bulk import Collected, Groups
+from crawler.discover.links.bulk import Collected, Groups, LookedUp
 from crawler.discover.links.judgement import Judgement
 from crawler.page import Link
 
 VERSION: Final[int]
 
 def group_links(links: list[Link], /) -> Groups: ...
-def look_up(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> list[Judgement | None]: ...
+def look_up(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> LookedUp: ...
 def follow(
     links: list[Link],
     counts: list[int],

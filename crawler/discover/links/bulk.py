@@ -14,10 +14,12 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 6  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 7  # False if it was compiled from older code
 
 Groups = tuple[list[Link], list[str], list[int]]
 """The first link of each group of equal ones, its href without fragment, and their number."""
+
+LookedUp = tuple[list[Judgement | None], list[int]]
 
 Collected = tuple[dict[str, int], set[str], list[Link], list[Target], list[tuple[str, str]] | None]
 """What is known of a page's links: `found`, `refused`, `firsts`, `targets` and `refusals`, see `follow`."""
@@ -58,12 +60,13 @@ def group_in_python(links: list[Link], /) -> Groups:
     return firsts, bare, counts
 
 
-def look_up_in_python(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> list[Judgement | None]:
-    """What the first of several dicts has for each href; None where none has it."""
-    found: Iterable[Judgement | None] = repeat(None, len(hrefs))
+def look_up_in_python(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> LookedUp:
+    """What the first of several dicts has for each href, None where none has it; and the places of these."""
+    looked_up: Iterable[Judgement | None] = repeat(None, len(hrefs))
     for each in reversed(dicts):
-        found = map(each.get, hrefs, found)
-    return list(found)
+        looked_up = map(each.get, hrefs, looked_up)
+    found = list(looked_up)
+    return found, [] if all(found) else [place for place, known in enumerate(found) if known is None]
 
 
 def follow_in_python(

@@ -55,11 +55,12 @@ class LinkCache:
         directory, origin = _directory_of(base_url), origin_of(base_url)
         # Most were judged lately, and are found without a look at their form. No href stands under two bases.
         young = self._young.get
-        found = look_up(hrefs, (young(origin, _NONE), young("", _NONE), young(directory, _NONE)))
-        if not all(found):
-            unknown = dict.fromkeys(compress(hrefs, map(not_, found)))
-            others = self._judge_others(unknown, base_url, directory, origin)
-            found = list(map(others.get, hrefs, found))
+        found, missing = look_up(hrefs, (young(origin, _NONE), young("", _NONE), young(directory, _NONE)))
+        if missing:
+            unknown = [hrefs[place] for place in missing]
+            others = self._judge_others(dict.fromkeys(unknown), base_url, directory, origin)
+            for place, href in zip(missing, unknown, strict=True):
+                found[place] = others[href]
         return cast(list[Judgement], found)
 
     def _judge_others(self, hrefs: Iterable[str], base_url: str, directory: str, origin: str) -> dict[str, Judgement]:
