@@ -73,12 +73,15 @@ class Settlement:
         await self.admit(links)
         if lease.url.kind == SITEMAP:
             await self._readmit_due(links, read_at=fetched.fetched_at)
+        keeps_copy = has_copy(record)
         outcome = Outcome(
             state=_STATE_BY_NAME[record.state],
             status=record.status,
             reason=record.reason or _note_of(record),
             fetched_at=fetched.fetched_at,
             digest=_digest(lease, fetched, sha1),
+            etag=_etag(lease, fetched, record) if keeps_copy else None,
+            last_modified=_last_modified(lease, fetched) if keeps_copy else None,
             server_ok=decision.server_ok,
             answered=decision.answered,
             asked=decision.asked,
@@ -86,13 +89,11 @@ class Settlement:
             dead_for_s=decision.dead_for_s,
             self_links=self_links,
             is_page=counts,
-            revisit_after_s=self._revisit_after_s(lease, record),
-            changed=None if record.change is None else record.change == Change.CHANGED,
         )
-        if has_copy(record):
-            outcome = msgspec.structs.replace(
-                outcome, etag=_etag(lease, fetched, record), last_modified=_last_modified(lease, fetched)
-            )
+        revisit_after_s = self._revisit_after_s(lease, record)
+        if revisit_after_s is not None or record.change is not None:
+            changed = None if record.change is None else record.change == Change.CHANGED
+            outcome = msgspec.structs.replace(outcome, revisit_after_s=revisit_after_s, changed=changed)
         await self._components.frontier.done(
             lease,
             cooldown_s=self._remaining_s(decision.cooldown_s, answered_at),
