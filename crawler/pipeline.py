@@ -17,6 +17,7 @@ from crawler.page import (
     EXTERNAL,
     ROBOTS_FAILURES,
     SITEMAP,
+    Answer,
     Failure,
     Fetched,
     NotModified,
@@ -91,7 +92,7 @@ class Pipeline:
             request = request_for(lease, components.may_be_conditional)
             fetched = await components.fetcher.fetch(request)
             fetched = reject_lost_copy(fetched, lease, components.archive_began())
-            if isinstance(fetched, Failure):
+            if not isinstance(fetched, Answer):
                 fetched = self._http_instead(lease, fetched) or fetched
             work.stage, work.since = "the storing", components.monotonic()
             await keep_in_step()
@@ -99,7 +100,7 @@ class Pipeline:
             decision = policy.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
             if request.method == "HEAD":
                 decision = after_head(fetched, decision)
-            if decision.asked:
+            if decision.asked and components.addresses is not None:
                 await self._report_address(lease, None, address=fetched.ip)
             if decision.reason is not None:
                 self.counters.failures[decision.reason] += 1
@@ -288,7 +289,7 @@ class Pipeline:
         )
 
     def _count(self, fetched: Fetched) -> None:
-        if not isinstance(fetched, Failure):
+        if isinstance(fetched, Answer):
             self._on_response(fetched.duration_s)
         self.counters.count_response(fetched)
 

@@ -14,7 +14,7 @@ from crawler.page import (
     MULTIPLE_CHOICES,
     NO_USAGE,
     SITEMAP,
-    Failure,
+    Answer,
     Fetched,
     NotModified,
     Page,
@@ -283,7 +283,7 @@ def _etag(lease: Lease, fetched: Fetched, record: PageRecord) -> str | None:
 
 def _last_modified(lease: Lease, fetched: Fetched) -> str | None:
     """The Last-Modified to send with the next request for the URL. A 304 need not repeat it."""
-    if isinstance(fetched, Failure):
+    if not isinstance(fetched, Answer):
         return None
     header = validator(fetched.header("last-modified"))
     return lease.url.had_last_modified if header is None and isinstance(fetched, NotModified) else header

@@ -219,4 +219,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 WithBody = Page | Redirect
 """Responses that may have a body."""
 
-Fetched = WithBody | NotModified | Failure
+Answer = WithBody | NotModified
+"""All but a failure. To ask of a page if it is one of these takes less than to ask if it is a failure."""
+
+Fetched = Answer | Failure

@@ -27,7 +27,7 @@ def reject_lost_copy(answer: Fetched, lease: Lease, archive_began: VisitsSince) 
     """The answer. If it says that a page has not changed, but the archive has begun anew since the request was sent,
     the archive must not refer to the copy any more: then a failure, after which the whole page is asked for."""
     last_visit = lease.url.last_visit
-    if not isinstance(answer, NotModified) or last_visit is None or archive_began.has(last_visit):
+    if last_visit is None or not isinstance(answer, NotModified) or archive_began.has(last_visit):
         return answer
     return Failure(
         url=answer.url,

@@ -32,6 +32,7 @@ from crawler.page import (
     REFUSALS,
     ROBOTS_FAILURES,
     TRANSIENT_FAILURES,
+    Answer,
     Failure,
     FailureKind,
     Fetched,
@@ -107,7 +108,7 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, fetched: Fetched, /, *, lease: Lease, crawl_delay_s: float | None) -> Decision:
         """What follows from the response to a lease's URL."""
         cause = cause_of(fetched)
-        failure, answer = (fetched, fetched.response) if isinstance(fetched, Failure) else (None, fetched)
+        failure, answer = (None, fetched) if isinstance(fetched, Answer) else (fetched, fetched.response)
         received_bytes = len(answer.raw_body) if isinstance(answer, WithBody) else 0
         usual_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
         # Where a connection was tried, the server rests.
