@@ -32,8 +32,8 @@ class Ports:
         """Whether the crawl may ask the port of a `Target.site`."""
         if ":" not in site:
             return True
-        port = split_port(site)[1]
-        return not port or self.allow(int(port[1:]))
+        port = site.rpartition(":")[2]  # of an IPv6 address without one, the end
+        return not port.isdecimal() or self.allow(int(port))
 
 
 def port_of(site: str, /) -> int | None:
