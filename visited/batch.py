@@ -10,6 +10,8 @@ def check_sequence(urls: object) -> None:
 
     A generator would be used up by the first loop over it. A single str is a sequence of letters, which is never meant.
     """
+    if type(urls) is list:  # nearly always
+        return
     if isinstance(urls, str):
         raise TypeError("expected a sequence of URLs, found one str; wrap it in a list")
     if not isinstance(urls, Sequence):
