@@ -87,7 +87,7 @@ class Peers:
     def closed_group(self) -> Group | None:
         """The first of their groups that holds them back."""
         for group in self.groups:
-            if not group.is_open:
+            if not group.is_open_without(0):
                 return group
         return None
 

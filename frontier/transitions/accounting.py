@@ -15,6 +15,9 @@ from frontier.values import Budgets, UrlState
 
 _order = attrgetter("order")
 
+# Globals, for the reason that `queues.lifecycle` gives.
+_DONE, _FAILED, _EXCLUDED = UrlState.DONE, UrlState.FAILED, UrlState.EXCLUDED
+
 
 class QueueFill(msgspec.Struct, frozen=True, gc=False):
     """URLs that enter a queue. There may be none, if URLs only leave it."""
@@ -135,9 +138,9 @@ def _next_position(counters: Counters, state: QueueState, rank: int) -> Position
 
 def count_state(counters: Counters, state: UrlState, *, sign: int = 1) -> None:
     """Add a URL to the counters of settled ones, or with -1 subtract it. One that waits counts nowhere."""
-    if state is UrlState.DONE:
+    if state is _DONE:
         counters.done += sign
-    elif state is UrlState.FAILED:
+    elif state is _FAILED:
         counters.failed += sign
-    elif state is UrlState.EXCLUDED:
+    elif state is _EXCLUDED:
         counters.excluded += sign

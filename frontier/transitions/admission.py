@@ -138,7 +138,7 @@ class Admission:
     ) -> int:
         canonicals = canonicals_of(batch)
         verdicts: Sequence[bool] = ()
-        if batch:
+        if canonicals:
             verdicts = await self._asking.ask(batch, canonicals)
         new: list[CrawlUrl] = []
         if any(verdicts):  # most pages have no new link
