@@ -14,12 +14,20 @@ class UrlBatch(Sequence[CrawlUrl]):
     """
 
     def __init__(
-        self, canonicals: list[str], link_counts: list[int], make: Callable[[int, int], CrawlUrl], *, first: int = 0
+        self,
+        canonicals: list[str],
+        link_counts: list[int],
+        make: Callable[[int, int], CrawlUrl],
+        *,
+        first: int = 0,
+        is_ascii: bool = False,
     ) -> None:
         """`make` takes the place of a URL, from `first` on, and its number of links. It makes URLs that a store can
-        keep: precedence and cost within their limits, all texts but the canonical forms in ASCII."""
+        keep: precedence and cost within their limits, all texts but the canonical forms in ASCII. `is_ascii` says that
+        these are in ASCII, too."""
         self.canonicals = canonicals
         self.link_counts = link_counts
+        self.is_ascii = is_ascii
         self._make = make
         self._first = first
 
@@ -35,7 +43,8 @@ class UrlBatch(Sequence[CrawlUrl]):
             start, _, step = index.indices(len(self.canonicals))
             if step != 1:
                 raise ValueError(f"a batch can be cut into pieces, not by {index}")
-            return UrlBatch(self.canonicals[index], self.link_counts[index], self._make, first=self._first + start)
+            canonicals, link_counts, first = self.canonicals[index], self.link_counts[index], self._first + start
+            return UrlBatch(canonicals, link_counts, self._make, first=first, is_ascii=self.is_ascii)
         place = range(len(self.canonicals))[index]
         return self._make(self._first + place, self.link_counts[place])
 

@@ -12,7 +12,7 @@ MAX_COST = 1 << 31
 
 def check_urls(urls: Iterable[CrawlUrl]) -> None:
     """Raise ValueError for what can't be stored, before the visited set has seen any of it."""
-    if isinstance(urls, UrlBatch) and "".join(urls.canonicals).isascii():
+    if isinstance(urls, UrlBatch) and (urls.is_ascii or "".join(urls.canonicals).isascii()):
         return  # all else is promised, see `UrlBatch`
     # Python knows whether a text is ASCII without reading it, so only other texts are encoded.
     texts: list[str] = []

@@ -20,8 +20,9 @@ from crawler.discover.traps import Trap, Traps
 from crawler.page import Link, LinkKind, Redirect
 from crawler.protocols import Discovery
 from crawler.steps import run_all
+from crawler.url.components import NamedRule, UrlComponents
 from crawler.url.urls import BadUrl, UrlReader
-from frontier import CrawlUrl
+from frontier import CrawlUrl, UrlBatch, canonicals_of
 
 PAGE = "https://example.org/a/page.html"
 
@@ -81,6 +82,24 @@ def redirect(location: str, *, url: str = PAGE) -> Redirect:
 def test_it_is_a_discovery() -> None:
     made: Discovery = discovery()
     assert made.seeds([]) == []
+
+
+def test_canonical_urls_beyond_ascii_are_followed_as_any_other_and_told_of() -> None:
+    """The frontier then checks whether it can store them."""
+
+    def mark(url: UrlComponents) -> UrlComponents:
+        return msgspec.structs.replace(url, path=url.path.replace("mark", "m\xe4rk"))
+
+    reader = UrlReader(rules=[NamedRule("mark", mark)])
+    made = ScopedDiscovery(urls=reader, scope=Scope(within="any", seeds=[reader.seed(PAGE)]))
+    for _ in range(2):  # the second time, what hrefs mean is known
+        plain = run_all(made.links(PAGE, links("a", "b", "a"), parent=page())).urls
+        marked = run_all(made.links(PAGE, links("a", "mark", "b", "mark"), parent=page())).urls
+        assert isinstance(plain, UrlBatch)
+        assert isinstance(marked, UrlBatch)
+        assert [plain.is_ascii, marked.is_ascii, marked[1:].is_ascii] == [True, False, False]
+        assert canonicals_of(marked) == [f"https://example.org/a/{name}" for name in ("a", "m\xe4rk", "b")]
+        assert [url.link_count for url in marked] == [1, 2, 1]
 
 
 def test_a_link_that_is_no_url_to_crawl_is_refused_also_where_it_is_the_page_itself() -> None:

@@ -152,7 +152,7 @@ class LinkJudge:
                 continue
             reason, max_depth = judge(target, kind=kind)
             refusal = reason or traps(target.url).refusal(target)
-            allowed = target if refusal is None and href else None
+            allowed = target if refusal is None and href and target.canonical.isascii() else None
             outside = target if reason is Refusal.OUT_OF_SCOPE and href else None
             most = ANY_DEPTH if max_depth is None else max_depth
             judgements.append(Judgement(target, refusal, most, allowed, outside))

@@ -53,7 +53,9 @@ class FollowedLinks:
         self._firsts: list[Link] = []
         """The first link to each of those that are followed."""
         self._targets: list[Target] = []
-        """Where that leads."""
+        """Where these lead."""
+        self._is_ascii = True
+        """Whether the canonical URLs of these are."""
         self._weights: list[float] = []
         """Their weights, if there is a focus."""
         self._refused: set[str] = set()
@@ -95,7 +97,7 @@ class FollowedLinks:
             if canonical in found:
                 found[canonical] += count
         self._trapped.clear()
-        return UrlBatch(list(found)[1:], list(found.values())[1:], self._make)
+        return UrlBatch(list(found)[1:], list(found.values())[1:], self._make, is_ascii=self._is_ascii)
 
     def _judge(self, link: Link, href: str, count: int, judgement: Judgement) -> None:
         """Judge a link on this page: the remembered judgement holds for an ordinary link on any page."""
@@ -130,6 +132,7 @@ class FollowedLinks:
             self._refuse(link, target, reason, count)
             return
         self._found[canonical] = count
+        self._is_ascii = self._is_ascii and canonical.isascii()
         self._firsts.append(link)
         self._targets.append(target)
         if self._focus:

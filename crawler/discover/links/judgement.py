@@ -20,6 +20,7 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     max_depth: int = ANY_DEPTH
     """The pages that may link to it have a smaller depth."""
     allowed: Target | None = None
-    """The target, if nothing but its depth can refuse an ordinary link to it. None for links to a mere fragment."""
+    """The target, if nothing but its depth can refuse an ordinary link to it. None for links to a mere fragment, and if
+    its canonical URL is not ASCII, as only a rule of the user can make it."""
     outside: Target | None = None
     """The target, if it lies out of the seeds' scope. None for links to a mere fragment."""
