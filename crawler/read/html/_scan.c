@@ -7,7 +7,7 @@
 #include "_scan_start_tags.h"
 
 /* Raised with each change of the arguments or results of the scan. */
-#define VERSION 19
+#define VERSION 20
 
 static quirks
 quirks_of(span doctype)
@@ -46,9 +46,8 @@ meet_tag(scan *self, int is_end)
 {
     tag *given = &self->tag;
     const byte *name = self->at + 1 + is_end;
-    const byte *behind = skip_to(name, self->end, ENDS_TAG_NAME);
+    const byte *behind = read_name(name, self->end, &given->kind);
     given->name = (span){name, behind - name};
-    given->kind = kind_of(name, behind - name);
     self->at = read_attributes(behind, self->end, given);
     if (self->at == NULL) {
         self->at = self->end;

@@ -194,52 +194,54 @@ static const element_kind UNKNOWN = {"", OTHER, 0};
 /* The index of a name in ELEMENTS, plus one; 0 for none. */
 static unsigned char slots[SLOTS];
 
-/* A name of up to 16 bytes, in lower case: its length, and its first and its last bytes, which may overlap. So it is read
- * at once: to gather its bytes one by one takes twice as long, and a page has thousands of names. */
+/* A name of up to 16 bytes, in lower case: its first eight bytes, and the others. So it is read and compared at once: to
+ * gather its bytes one by one takes twice as long, and a page has thousands of names. */
 typedef struct {
-    uint64_t first, last;
-    ptrdiff_t length;
+    uint64_t first, others;
 } packed_name;
 
-static uint64_t
+#define FROM_40 UINT64_C(0x4040404040404040)
+
+/* Eight bytes, the first one the lowest. */
+static inline uint64_t
+word_at(const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+/* The names that we know are of letters, digits, `-` and `:`. No other byte becomes one of these. */
+static inline uint64_t
 lower_letters(uint64_t bytes)
 {
-    const uint64_t each = 0x0101010101010101u;
-    uint64_t low = bytes & 0x7F * each;
-    uint64_t from_a = low + (0x80 - 'A') * each, behind_z = low + (0x7F - 'Z') * each;
-    return bytes | ((from_a & ~behind_z & ~bytes & 0x80 * each) >> 2);
+    return bytes | (bytes & FROM_40) >> 1;
 }
 
 static int
 pack(const unsigned char *name, ptrdiff_t length, packed_name *packed)
 {
-    uint64_t first = 0, last = 0;
+    unsigned char bytes[LONGEST_NAME] = {0};
     if (length > LONGEST_NAME)
         return 0;
-    if (length >= 8) {
-        memcpy(&first, name, 8);
-        memcpy(&last, name + length - 8, 8);
-    }
-    else if (length >= 4) {
-        memcpy(&first, name, 4);
-        memcpy(&last, name + length - 4, 4);
-    }
-    else if (length > 0)
-        first = (uint64_t)name[0] << 16 | (uint64_t)name[length / 2] << 8 | name[length - 1];
-    *packed = (packed_name){lower_letters(first), lower_letters(last), length};
+    memcpy(bytes, name, length);
+    *packed = (packed_name){lower_letters(word_at(bytes)), lower_letters(word_at(bytes + 8))};
     return 1;
 }
 
-static int
+static inline int
 is_same(const packed_name *one, const packed_name *other)
 {
-    return one->first == other->first && one->last == other->last && one->length == other->length;
+    return one->first == other->first && one->others == other->others;
 }
 
-static unsigned
+static inline unsigned
 slot_of(const packed_name *packed)
 {
-    uint64_t mixed = (packed->first ^ (packed->last * 0x9E3779B97F4A7C15u)) * 0xFF51AFD7ED558CCDu;
+    uint64_t mixed = (packed->first ^ (packed->others * 0x9E3779B97F4A7C15u)) * 0xFF51AFD7ED558CCDu;
     return (unsigned)(mixed >> 54) % SLOTS;
 }
 
@@ -258,18 +260,22 @@ prepare_elements(void)
     }
 }
 
-static const element_kind *
-kind_of(const unsigned char *name, ptrdiff_t length)
+static inline const element_kind *
+kind_named(packed_name packed)
 {
-    packed_name packed;
-    if (!pack(name, length, &packed))
-        return &UNKNOWN;
     for (unsigned slot = slot_of(&packed); slots[slot]; slot = (slot + 1) % SLOTS) {
         int i = slots[slot] - 1;
         if (is_same(&packed_names[i], &packed))
             return &ELEMENTS[i];
     }
     return &UNKNOWN;
+}
+
+static const element_kind *
+kind_of(const unsigned char *name, ptrdiff_t length)
+{
+    packed_name packed;
+    return pack(name, length, &packed) ? kind_named(packed) : &UNKNOWN;
 }
 
 #endif

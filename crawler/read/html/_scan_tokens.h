@@ -57,6 +57,25 @@ skip_to(const byte *at, const byte *end, int kind)
     return at;
 }
 
+/* Reads the name of a tag, and returns where it ends. Bytes from 0x40 on, letters above all, end no name, and most names
+ * are less than eight of them. */
+static inline const byte *
+read_name(const byte *at, const byte *end, const element_kind **kind)
+{
+    if (end - at >= 8) {
+        uint64_t bytes = word_at(at), others = ~bytes & FROM_40;
+        const byte *behind = at + (others ? __builtin_ctzll(others) / 8 : 8);
+        if (others && is(*behind, ENDS_TAG_NAME)) {
+            uint64_t before = ((others & -others) >> 6) - 1;
+            *kind = kind_named((packed_name){lower_letters(bytes & before), 0});
+            return behind;
+        }
+    }
+    const byte *behind = skip_to(at, end, ENDS_TAG_NAME);
+    *kind = kind_of(at, behind - at);
+    return behind;
+}
+
 /* Some elements ignore a line end at their start. */
 static const byte *
 skip_line_end(const byte *at, const byte *end)
