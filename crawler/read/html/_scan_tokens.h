@@ -130,31 +130,35 @@ typedef struct {
     attribute attributes[MOST_ATTRIBUTES];
 } tag;
 
-/* Reads the attributes of a tag from the end of its name on, and returns where its content begins; NULL if the page
- * ends within the tag, which is then ignored. */
+/* See `read_attributes`. */
 static const byte *
-read_attributes(const byte *at, const byte *end, tag *into)
+read_each_attribute(const byte *at, const byte *end, tag *into)
 {
-    into->count = into->is_laden = into->is_closed = into->has_background = 0;
     for (;;) {
-        const byte *from = at;
-        while (at < end && (is(*at, SPACE) || *at == '/'))
+        /* Most attributes are classes, for which nobody asks. */
+        if (end - at > 8 && memcmp(at, " class=\"", 8) == 0) {
+            at = memchr(at + 8, '"', end - at - 8);
+            if (at == NULL)
+                return NULL;
             at++;
+            continue;
+        }
+        for (const byte *from = at; at < end && is(*at, ENDS_TAG_NAME); at++) {
+            if (*at == '>') {
+                into->is_closed = at > from && at[-1] == '/';
+                return at + 1;
+            }
+        }
         if (at == end)
             return NULL;
-        if (*at == '>') {
-            into->is_closed = at > from && at[-1] == '/';
-            return at + 1;
-        }
         attribute *found = &into->attributes[into->count];
-        found->name.at = at;
+        const byte *name = at;
         at = skip_to(at + 1, end, ENDS_ATTRIBUTE_NAME);
-        found->name.length = at - found->name.at;
+        found->name = (span){name, at - name};
         if (found->name.length == 7 && equals_lower(found->name, "data-bg"))
             into->has_background = 1;
+        found->value = (span){at, 0};
         found->has_value = 0;
-        found->value.at = at;
-        found->value.length = 0;
         const byte *sign = skip(at, end, SPACE);
         if (sign < end && *sign == '=') {
             at = skip(sign + 1, end, SPACE);
@@ -165,14 +169,13 @@ read_attributes(const byte *at, const byte *end, tag *into)
                 const byte *quote = memchr(at + 1, *at, end - at - 1);
                 if (quote == NULL)
                     return NULL;
-                found->value.at = at + 1;
-                found->value.length = quote - at - 1;
+                found->value = (span){at + 1, quote - at - 1};
                 at = quote + 1;
             }
             else {
-                found->value.at = at;
+                const byte *value = at;
                 at = skip_to(at, end, ENDS_VALUE);
-                found->value.length = at - found->value.at;
+                found->value = (span){value, at - value};
             }
         }
         if (into->count < MOST_ATTRIBUTES - 1)
@@ -180,6 +183,15 @@ read_attributes(const byte *at, const byte *end, tag *into)
         else
             into->is_laden = 1;
     }
+}
+
+/* Reads the attributes of a tag from the end of its name on, and returns where its content begins; NULL if the page
+ * ends within the tag, which is then ignored. */
+static inline const byte *
+read_attributes(const byte *at, const byte *end, tag *into)
+{
+    into->count = into->is_laden = into->is_closed = into->has_background = 0;
+    return at < end && *at == '>' ? at + 1 : read_each_attribute(at, end, into);
 }
 
 static const attribute *

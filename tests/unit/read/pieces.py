@@ -61,6 +61,8 @@ ATTRIBUTES = (
     "data=q",
     'alt="it\'s"',
     "class='a > b'",
+    'class="a > b"',
+    'class="c',
     "title=t",
     "=x",
     "/",
