@@ -66,30 +66,37 @@ let_others_run(void)
     PyEval_RestoreThread(PyEval_SaveThread());
 }
 
+/* The next `<` that begins a tag or a declaration, or the end; another `<` is text. */
+static inline const byte *
+next_markup(const byte *at, const byte *end)
+{
+    for (; at < end; at++) {
+        if (*at != '<' && (at = memchr(at, '<', end - at)) == NULL)
+            break;
+        if (end - at > 1 && is(at[1], BEGINS_MARKUP) && (at[1] != '/' || end - at > 2))
+            return at;
+    }
+    return end;
+}
+
 static outcome
 walk(scan *self)
 {
-    const byte *rested = self->at;
-    while (self->at < self->end) {
+    const byte *rested = self->at, *end = self->end;
+    while (self->at < end) {
         if (self->at - rested >= AT_ONCE_BYTES) {
             rested = self->at;
             let_others_run();
         }
-        const byte *mark = self->at, *end = self->end;
-        byte next = 0;
-        /* A `<` that begins no tag is text. */
-        for (; (mark = memchr(mark, '<', end - mark)) != NULL; mark++) {
-            next = end - mark > 1 ? mark[1] : 0;
-            if (is(next, LETTER) || next == '!' || next == '?' || (next == '/' && end - mark > 2))
-                break;
-        }
-        TRY(meet_text(self, self->at, mark == NULL ? end : mark));
-        if (mark == NULL)
+        const byte *mark = next_markup(self->at, end);
+        if (mark > self->at)
+            TRY(meet_text(self, self->at, mark));
+        if (mark == end)
             break;
         self->at = mark;
-        if (is(next, LETTER))
+        if (is(mark[1], LETTER))
             TRY(meet_tag(self, 0));
-        else if (next == '/' && is(mark[2], LETTER))
+        else if (mark[1] == '/' && is(mark[2], LETTER))
             TRY(meet_tag(self, 1));
         else
             TRY(meet_declaration(self));

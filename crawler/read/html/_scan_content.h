@@ -10,21 +10,23 @@ is_blank(const byte *at, const byte *end)
     return skip(at, end, SPACE) == end;
 }
 
+/* Adds text to that of an anchor or a paragraph, unless there is enough of it. */
 static outcome
+add_text(scan *self, buffer *into, ptrdiff_t most, span text, int has_references)
+{
+    if (into->length > LONGEST_CHARACTER * most)
+        return GOES_ON;
+    int failed = has_references ? append_text(into, text, self->references, 0) : append(into, text.at, text.length);
+    return failed ? FAILED : GOES_ON;
+}
+
+static inline outcome
 note_text(scan *self, span text, int has_references)
 {
-    buffer *into[2] = {NULL, NULL};
-    if (self->anchor >= 0 && self->anchor_text.length <= LONGEST_CHARACTER * MOST_ANCHOR_READ)
-        into[0] = &self->anchor_text;
-    if (self->paragraph >= 0 && self->paragraph_text.length <= LONGEST_CHARACTER * MOST_PARAGRAPH_READ)
-        into[1] = &self->paragraph_text;
-    for (int i = 0; i < 2; i++) {
-        if (into[i] == NULL)
-            continue;
-        if ((has_references ? append_text(into[i], text, self->references, 0)
-                            : append(into[i], text.at, text.length)) < 0)
-            return FAILED;
-    }
+    if (self->anchor >= 0)
+        TRY(add_text(self, &self->anchor_text, MOST_ANCHOR_READ, text, has_references));
+    if (self->paragraph >= 0)
+        TRY(add_text(self, &self->paragraph_text, MOST_PARAGRAPH_READ, text, has_references));
     return GOES_ON;
 }
 
@@ -40,7 +42,7 @@ note_style_text(scan *self, span text)
 static outcome
 meet_text(scan *self, const byte *from, const byte *to)
 {
-    if (from == to || self->templates)
+    if (self->templates)
         return GOES_ON;
     if (self->place != IN_BODY && !is_blank(from, to)) {
         /* The reference may be white space, which would change nothing. */

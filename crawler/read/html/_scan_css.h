@@ -40,11 +40,11 @@ string_end(const byte *at, const byte *end, int *has_escapes)
 static outcome
 note_styled(scan *self, const byte *at, ptrdiff_t length)
 {
-    while (length && is_gap(*at)) {
+    while (length && is(*at, GAP)) {
         at++;
         length--;
     }
-    while (length && is_gap(at[length - 1]))
+    while (length && is(at[length - 1], GAP))
         length--;
     if (length == 0 || *at == '#')
         return GOES_ON;

@@ -29,6 +29,7 @@ enum property {
     SVG_PARENT = 1 << 15, /* a title within it is not that of the page */
     HEADING = 1 << 16,
     BESIDE = 1 << 17, /* stands beside the content, so its paragraphs are no abstract */
+    HOLDS_PARTS = 1 << 18, /* a table, or a part of one that holds others */
 };
 
 enum element {
@@ -68,7 +69,7 @@ static const element_kind ELEMENTS[] = {
     {"clippath", OTHER, SVG_PARENT},
     {"code", OTHER, FORMATTING | BREAKS_OUT},
     {"col", COL, SPECIAL | VOID | TABLE_PART},
-    {"colgroup", COLGROUP, SPECIAL | TABLE_PART},
+    {"colgroup", COLGROUP, SPECIAL | TABLE_PART | HOLDS_PARTS},
     {"dd", DD, SPECIAL | BLOCK | SCOPED_END | IMPLIED_END | BREAKS_OUT},
     {"defs", OTHER, SVG_PARENT},
     {"desc", DESC, 0},
@@ -163,18 +164,18 @@ static const element_kind ELEMENTS[] = {
     {"svg", SVG, SVG_PARENT},
     {"switch", OTHER, SVG_PARENT},
     {"symbol", OTHER, SVG_PARENT},
-    {"table", TABLE, SPECIAL | BREAKS_OUT | READ},
-    {"tbody", TBODY, SPECIAL | TABLE_PART | READ},
+    {"table", TABLE, SPECIAL | BREAKS_OUT | READ | HOLDS_PARTS},
+    {"tbody", TBODY, SPECIAL | TABLE_PART | READ | HOLDS_PARTS},
     {"td", TD, SPECIAL | MARKER | TABLE_PART | READ},
     {"template", TEMPLATE, SPECIAL | HEAD},
     {"text", OTHER, SVG_PARENT},
     {"textarea", TEXTAREA, SPECIAL | REFERENCES},
     {"textpath", OTHER, SVG_PARENT},
-    {"tfoot", TFOOT, SPECIAL | TABLE_PART | READ},
+    {"tfoot", TFOOT, SPECIAL | TABLE_PART | READ | HOLDS_PARTS},
     {"th", TH, SPECIAL | MARKER | TABLE_PART | READ},
-    {"thead", THEAD, SPECIAL | TABLE_PART | READ},
+    {"thead", THEAD, SPECIAL | TABLE_PART | READ | HOLDS_PARTS},
     {"title", TITLE, SPECIAL | REFERENCES | HEAD | READ | READ_ALWAYS},
-    {"tr", TR, SPECIAL | TABLE_PART | READ},
+    {"tr", TR, SPECIAL | TABLE_PART | READ | HOLDS_PARTS},
     {"track", OTHER, SPECIAL | VOID | READ},
     {"tspan", OTHER, SVG_PARENT},
     {"tt", OTHER, FORMATTING | BREAKS_OUT},

@@ -118,13 +118,11 @@ close_paragraph(scan *self)
     return index < 0 ? GOES_ON : close_from(self, index);
 }
 
-/* The part of a table to which the next tags belong: the nearest one. */
-static int
+/* Whether the next tags belong to a table itself, not to one of its cells. */
+static inline int
 in_table_itself(const scan *self)
 {
-    int element = top(self);
-    return element == TABLE || element == TBODY || element == THEAD || element == TFOOT || element == TR ||
-           element == COLGROUP;
+    return self->depth && self->open[self->depth - 1].kind->properties & HOLDS_PARTS;
 }
 
 static int

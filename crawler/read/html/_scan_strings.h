@@ -80,27 +80,24 @@ text_of(scan *self, span text, int in_attribute, int strip)
     return string_of(text.at, text.length);
 }
 
-/* ASCII white space as in Python's str.split. */
-static int
-is_gap(byte each)
-{
-    return (each >= 9 && each <= 13) || (each >= 28 && each <= 32);
-}
-
 /* Collapses white space and cuts at `room` bytes, in ASCII. Returns the length. */
 static ptrdiff_t
 collapse(const byte *at, ptrdiff_t length, char *into, ptrdiff_t room)
 {
     ptrdiff_t made = 0;
+    int is_behind_gap = 0;
     for (ptrdiff_t i = 0; i < length && made < room; i++) {
-        if (!is_gap(at[i])) {
-            if (made && is_gap(at[i - 1])) {
-                into[made++] = ' ';
-                if (made == room)
-                    break;
-            }
-            into[made++] = (char)at[i];
+        if (is(at[i], GAP)) {
+            is_behind_gap = made > 0;
+            continue;
         }
+        if (is_behind_gap) {
+            into[made++] = ' ';
+            is_behind_gap = 0;
+            if (made == room)
+                break;
+        }
+        into[made++] = (char)at[i];
     }
     return made;
 }

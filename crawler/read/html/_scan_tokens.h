@@ -15,12 +15,21 @@ typedef struct {
     ptrdiff_t length;
 } span;
 
-enum { SPACE = 1, ENDS_TAG_NAME = 2, ENDS_ATTRIBUTE_NAME = 4, ENDS_VALUE = 8, LETTER = 16, ALPHANUMERIC = 32 };
+enum {
+    SPACE = 1,
+    ENDS_TAG_NAME = 2,
+    ENDS_ATTRIBUTE_NAME = 4,
+    ENDS_VALUE = 8,
+    LETTER = 16,
+    ALPHANUMERIC = 32,
+    BEGINS_MARKUP = 64, /* behind a `<` */
+    GAP = 128, /* ASCII white space as in Python's str.split */
+};
 
 /* The classes of each byte. */
 static byte kinds[256];
 
-static int
+static inline int
 is(byte each, int kind)
 {
     return kinds[each] & kind;
@@ -30,13 +39,16 @@ static void
 prepare_tokens(void)
 {
     memset(kinds, 0, sizeof(kinds));
+    for (const char *each = "\t\n\v\f\r\x1C\x1D\x1E\x1F "; *each; each++)
+        kinds[(byte)*each] = GAP;
     for (const char *each = "\t\n\f\r "; *each; each++)
-        kinds[(byte)*each] = SPACE | ENDS_TAG_NAME | ENDS_ATTRIBUTE_NAME | ENDS_VALUE;
-    kinds['/'] = ENDS_TAG_NAME | ENDS_ATTRIBUTE_NAME;
+        kinds[(byte)*each] |= SPACE | ENDS_TAG_NAME | ENDS_ATTRIBUTE_NAME | ENDS_VALUE;
+    kinds['/'] = ENDS_TAG_NAME | ENDS_ATTRIBUTE_NAME | BEGINS_MARKUP;
+    kinds['!'] = kinds['?'] = BEGINS_MARKUP;
     kinds['>'] = ENDS_TAG_NAME | ENDS_ATTRIBUTE_NAME | ENDS_VALUE;
     kinds['='] = ENDS_ATTRIBUTE_NAME;
     for (int each = 'a'; each <= 'z'; each++)
-        kinds[each] = kinds[each - 0x20] = LETTER | ALPHANUMERIC;
+        kinds[each] = kinds[each - 0x20] = LETTER | ALPHANUMERIC | BEGINS_MARKUP;
     for (int each = '0'; each <= '9'; each++)
         kinds[each] = ALPHANUMERIC;
 }
