@@ -47,6 +47,7 @@ _MAGIC: Final = (
 _TEXT_BOMS: Final = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _PAGE_START = re.compile(rb"\s*<(?:!doctype html|html)[ >\t\r\n\f/]", re.IGNORECASE)
+_PAGE_ROOT = re.compile(rb"\s*(?:<!doctype html[^<>\[]*>\s*)?<html[\s>]", re.IGNORECASE)
 _LISTED_URL = re.compile(rb"""\s*https?://[^\s<>"',]+[ \t]*(?:[\r\n]|\Z)""", re.IGNORECASE)
 _TYPE_OF_FEED: Final = {
     b"urlset": "application/xml",
@@ -114,6 +115,8 @@ def is_pdf(body: bytes, /) -> bool:
 
 def may_be_listing(body: bytes, /) -> bool:
     """Whether a body may be a feed or a sitemap, whatever its declared type."""
+    if _PAGE_ROOT.match(body):
+        return False  # to look through all of a page takes longer
     root = _root(body)
     return (root is not None and root.name in READABLE) or JSON_FEED_MARK in body
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.read.sniff import is_html, is_text, is_xml, sniff_type
+from crawler.read.sniff import is_html, is_text, is_xml, may_be_listing, sniff_type
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,29 @@ def test_types_are_grouped_by_how_they_are_read() -> None:
 )
 def test_no_prolog_breaks_or_stalls_it(declared: str | None, pieces: list[bytes]) -> None:
     assert "/" in sniff_type(declared, b"".join(pieces))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html><p>jsonfeed.org",
+        b"\n<!DOCTYPE html PUBLIC '-//W3C//DTD HTML 4.01//EN'>\n<HTML lang=en><p>jsonfeed.org<urlset>",
+        b"<!doctype html><p>x",
+    ],
+)
+def test_a_page_is_no_listing_whatever_it_tells_of_one(body: bytes) -> None:
+    assert not may_be_listing(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"version": "https:\\/\\/jsonfeed.org\\/version\\/1.1"}',
+        b"<!doctype html><urlset>",
+        b"<!doctype html [<!ENTITY x 'y'>]><rss>",
+        b"<!-- <html> --><feed>",
+        b"<htmlx><urlset>",
+    ],
+)
+def test_what_may_be_a_listing_is_told(body: bytes) -> None:
+    assert may_be_listing(body)
