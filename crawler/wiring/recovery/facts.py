@@ -72,7 +72,7 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
     """The digest of the body as received, where only an earlier record has that body."""
     referred: str | None = None
     """The moment and URL of that record, in 14 digits, a space and the URL. Without `payload`: the server said that
-    the page has not changed, and the moment is not known."""
+    the page has not changed, and the moment is not known. Empty for such a record of `records/`."""
     is_archived: bool = False
     """Whether the archive must have the page."""
     is_whole: bool = True
@@ -191,14 +191,17 @@ class Facts:
         """
         return self._rows(query, source)
 
-    def without_copy(self) -> Iterator[tuple[int, str]]:
+    def without_copy(self, source: int) -> Iterator[tuple[int, str]]:
         """Numbers at which a server said that a page has not changed (304), although the archive has no body of its
-        URL: number and URL."""
+        URL, or the records no other visit that was answered: number and URL."""
         query = """
             SELECT number, url FROM told WHERE source = ? AND payload IS NULL AND referred IS NOT NULL
-            AND url NOT IN (SELECT url FROM told WHERE source = ? AND (payload IS NOT NULL OR referred IS NULL))
+            AND url NOT IN (
+                SELECT url FROM told WHERE source = ? AND (payload IS NOT NULL OR referred IS NULL)
+                AND (state IS NULL OR state = 'done')
+            )
         """
-        return self._rows(query, Source.ARCHIVE, Source.ARCHIVE)
+        return self._rows(query, source, source)
 
     def lacks_payloads(self) -> bool:
         """Whether the archive refers to bodies that no record of it has. Call this before `add_elsewhere`."""

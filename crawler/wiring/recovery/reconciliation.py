@@ -5,6 +5,7 @@ from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -16,6 +17,7 @@ from crawler.page import REPEAT_REASONS, LinkKind, PageRecord
 from crawler.page.digests import digest_text
 from crawler.page.number_set import NumberSet
 from crawler.record import FILTER_REASONS
+from crawler.record.changes import Change
 from crawler.status import number_of
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.bodies import add_earlier_bodies, referred_by
@@ -33,7 +35,8 @@ MAIN_KINDS = ("response", "revisit")
 _BODILESS = (
     "the archive refers to a body that it does not have; if an earlier crawl has it, name that in output.dedupe_against"
 )
-
+COPYLESS: Final = "no other record says what it holds"
+"""Of a page whose last visits were answered by 304."""
 
 UNARCHIVED_REASONS = REPEAT_REASONS | FILTER_REASONS
 """Of pages that the archive may lack. The ledger does not say whether a page that repeats another was left out."""
@@ -74,6 +77,9 @@ class Reconciliation:
         self._archived = NumberSet()
         self._bodiless = NumberSet()
         """Pages that the archive has as revisits of bodies that are gone."""
+        self._is_any_unchanged = False
+        self._copyless = NumberSet()
+        """Pages whose records only say that they have not changed."""
         self._sitemaps = NumberSet()
         self._depths = Depths()
         """Depths by number, as far as records or archive tell them, for URLs that are fetched again."""
@@ -109,9 +115,15 @@ class Reconciliation:
                 yield Difference(problem, url)
             elif _agrees(record, entry):
                 self._recorded.add(record.number)
+                self._is_any_unchanged |= record.change == Change.NOT_MODIFIED
                 if is_archived(record):
                     self._archivable.add(record.number)
         yield from map(_damaged_line, damaged)
+        if self._is_any_unchanged and self._others.has_nothing and not self._pruned.of("records"):
+            with closing(Facts()) as facts:
+                facts.add(Source.RECORDS, map(fact_of, read_records(*directories, on_damage=lambda *_: None)))
+                for number, _ in facts.without_copy(Source.RECORDS):
+                    self._copyless.add(number)
 
     def _note(self, number: int, kind: str, depth: int) -> None:
         self._depths[number] = depth
@@ -135,7 +147,7 @@ class Reconciliation:
             unread = [*add_earlier_bodies(facts, self._output.dedupe_against)]  # `inspect verify` tells
             for number, _ in () if unread else facts.dangling(Source.ARCHIVE):
                 self._bodiless.add(number)
-            for number, _ in facts.without_copy() if self._others.has_nothing else ():
+            for number, _ in facts.without_copy(Source.ARCHIVE) if self._others.has_nothing else ():
                 self._bodiless.add(number)
 
     def _read_captures(self, facts: Facts) -> Iterator[Difference]:
@@ -183,6 +195,9 @@ class Reconciliation:
                 if self._pruned.has("records", entry.number) or self._others.excuse(entry.number):
                     continue
                 yield Difference(Problem("output", entry.canonical, f"{what}, and has no record"), self._again(entry))
+            elif entry.number in self._copyless:
+                message = f"{what}, its last visit says that it has not changed, and {COPYLESS}"
+                yield Difference(Problem("output", entry.canonical, message), self._again(entry))
             elif self._must_be_archived(entry) and not self._is_archived(entry.number):
                 if self._others.excuse(entry.number):
                     continue
@@ -250,6 +265,19 @@ def is_archived(record: PageRecord) -> bool:
     if record.kind == LinkKind.EXTERNAL or record.not_archived is not None:
         return False
     return record.status is not None and not (record.ip is None and record.status == 307 and record.duration_s == 0)
+
+
+def fact_of(record: PageRecord) -> Fact:
+    return Fact(
+        record.number,
+        record.url,
+        record.state,
+        record.status,
+        record.digest,
+        referred="" if record.change == Change.NOT_MODIFIED else None,
+        is_archived=is_archived(record),
+        is_whole=record.truncated is None,
+    )
 
 
 class Depths:

@@ -10,7 +10,7 @@ from crawler.discover.marks import EXTERNAL, names_after_redirects
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import digest_of_capture
-from crawler.page import LinkKind, PageRecord, body_digest
+from crawler.page import LinkKind, body_digest
 from crawler.page.digests import digest_text
 from crawler.page.number_set import NumberSet
 from crawler.seams import Sink
@@ -20,7 +20,7 @@ from crawler.wiring.recovery.bodies import add_earlier_bodies, referred_by
 from crawler.wiring.recovery.facts import Fact, Facts, Source, Told
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import OtherMachines
-from crawler.wiring.recovery.reconciliation import MAIN_KINDS, UNARCHIVED_REASONS, is_archived
+from crawler.wiring.recovery.reconciliation import COPYLESS, MAIN_KINDS, UNARCHIVED_REASONS, fact_of
 from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
@@ -148,9 +148,12 @@ class Verification:
     def _read_records(self) -> Iterator[Problem]:
         directories = [each.records for each in self._outputs if each.records.is_dir()]
         records = read_records(*directories, on_damage=self._facts.add_unreadable)
-        self._facts.add(Source.RECORDS, map(_of_record, records))
+        self._facts.add(Source.RECORDS, map(fact_of, records))
         for path, offset, why in self._facts.unreadable():
             yield damaged(path, f"the line at byte {offset} can't be read: {why}")
+        is_all_there = self.others.has_nothing and not self._pruned_of(Source.RECORDS)
+        for number, url in self._facts.without_copy(Source.RECORDS) if is_all_there else ():
+            yield Problem("records", url, f"number {number} says that the page has not changed, and {COPYLESS}")
 
     def _read_archive(self) -> Iterator[Problem]:
         directories = [each.warc for each in self._outputs if each.warc.is_dir()]
@@ -169,7 +172,7 @@ class Verification:
         nobody = f"{_ARCHIVE} and the earlier crawls do not have" if earlier else _UNNAMED
         for number, url in self._facts.dangling(Source.ARCHIVE):
             yield Problem("archive", url, f"number {number} refers to a body that {nobody}")
-        for number, url in self._facts.without_copy() if self.others.has_nothing else ():
+        for number, url in self._facts.without_copy(Source.ARCHIVE) if self.others.has_nothing else ():
             message = f"number {number} says that the page has not changed, and {_ARCHIVE} has no body of it"
             yield Problem("archive", url, message)
         is_moved = any(is_set_aside(path) for each in directories for path in each.iterdir())
@@ -256,15 +259,3 @@ class Verification:
 
 def _name_of(sink: ReadableSink) -> str:
     return f"the sink {sink.name}"
-
-
-def _of_record(record: PageRecord) -> Fact:
-    return Fact(
-        record.number,
-        record.url,
-        record.state,
-        record.status,
-        record.digest,
-        is_archived=is_archived(record),
-        is_whole=record.truncated is None,
-    )

@@ -321,7 +321,12 @@ def test_thousands_of_rules_without_wildcards_are_few_objects() -> None:
 def test_rules_for_others_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
     name_of = groups._name_of
-    monkeypatch.setattr(groups, "_name_of", lambda key: parsed.append(key) or name_of(key))
+
+    def counted(key: str) -> str | None:
+        parsed.append(key)
+        return name_of(key)
+
+    monkeypatch.setattr(groups, "_name_of", counted)
     text = "User-agent: other\n" + "Disallow: /a\nAllow: /b\n" * 5_000 + "User-agent: *\nDisallow: /c\n"
     rules = RobotsRules(text, agent="FooBot")
     assert [rules.allows(path) for path in ("/a", "/b", "/c")] == [True, True, False]
