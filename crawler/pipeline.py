@@ -20,6 +20,7 @@ from crawler.page import (
     Answer,
     Failure,
     Fetched,
+    Link,
     NotModified,
     Page,
     Preference,
@@ -191,8 +192,8 @@ class Pipeline:
             return None
         return redirect
 
-    async def _admit_sitemaps(self, sitemaps: Sequence[str], lease: Lease) -> None:
-        """Admit the sitemaps that the robots.txt of the URL's host names."""
+    async def _admit_sitemaps(self, sitemaps: Sequence[Link], lease: Lease) -> None:
+        """Admit the sitemaps that the robots.txt of the URL's host names, or those that may be there."""
         discovered = await run_steps(self._components.discovery.sitemaps(sitemaps, parent=lease.url))
         self._count_links(discovered)
         await self._settlement.admit(discovered.urls)

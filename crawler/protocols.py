@@ -77,7 +77,7 @@ class Discovery(Protocol):
         refused, as a page may have links. Links to a mere fragment of the page are left out."""
         ...
 
-    def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
+    def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         """The sitemaps that the robots.txt for `parent` names, at the depth of `parent`."""
         ...
 

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from crawler.page import Extract, Fetched, Page, PageRecord, Request, Verdict
+from crawler.page import Extract, Fetched, Link, Page, PageRecord, Request, Verdict
 
 
 class Fetches(Protocol):
@@ -46,9 +46,9 @@ class Robots(Protocol):
         """Crawl-delay in seconds for the URL's host; None if it is not known or not given."""
         ...
 
-    def new_sitemaps(self, url: str, /) -> Sequence[str]:
-        """The sitemaps that the robots.txt of the URL's host names, as written there; if it names none, the URLs where
-        one may be.
+    def new_sitemaps(self, url: str, /) -> Sequence[Link]:
+        """The sitemaps that the robots.txt of the URL's host names, as written there, each with a text; if it names
+        none, the URLs where one may be, without.
 
         It returns them once for each time that the file is fetched, and again after a restart, because a crash may have
         come before they were admitted."""

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Final
 
+import msgspec
+
 from crawler.discover.focus import Focus
 from crawler.discover.links.details import link_details, stays_on
 from crawler.discover.links.external import ExternalLinks, external_redirect
@@ -132,9 +134,10 @@ class ScopedDiscovery:
     ) -> Steps[list[LinkDetail]]:
         return link_details(links, base_url, found, parent=parent, link_filter=self._filter)
 
-    def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
+    def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         robots_txt = join(parent.url, "/robots.txt") or parent.url
-        hrefs = list(map(scheme_adder(robots_txt), hrefs))
+        add_scheme = scheme_adder(robots_txt)
+        links = [msgspec.structs.replace(link, href=add_scheme(link.href)) for link in links]
         named = CrawlUrl(
             url=robots_txt,
             canonical=robots_txt,
@@ -145,7 +148,7 @@ class ScopedDiscovery:
             precedence=parent.precedence,
             redirects=-1,
         )
-        return self.links(robots_txt, [Link(href, SITEMAP) for href in hrefs], parent=named)
+        return self.links(robots_txt, links, parent=named)
 
     def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
         target = self._urls.read(redirect.location.strip(), parent.url)

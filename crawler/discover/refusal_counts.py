@@ -132,8 +132,8 @@ class TrapCounter:
     ) -> Steps[list[LinkDetail]]:
         return self._inner().link_details(base_url, links, found, parent=parent)
 
-    def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
-        return self._inner().sitemaps(hrefs, parent=parent)
+    def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
+        return self._inner().sitemaps(links, parent=parent)
 
     def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
         found = self._inner().redirect(redirect, parent=parent)

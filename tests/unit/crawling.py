@@ -130,7 +130,7 @@ class Rules:
 
     def __init__(self, verdicts: dict[str, list[Verdict]], events: list[Event]) -> None:
         self._verdicts = verdicts
-        self.sitemaps: dict[str, Sequence[str]] = {}
+        self.sitemaps: dict[str, Sequence[Link]] = {}
         self.prerequisites: dict[str, str] = {}
         self._events = events
 
@@ -146,7 +146,7 @@ class Rules:
     def crawl_delay(self, url: str, /) -> float | None:
         return None
 
-    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+    def new_sitemaps(self, url: str, /) -> Sequence[Link]:
         self._events.append(("sitemaps", url))
         return self.sitemaps.pop(url, ())
 

@@ -416,7 +416,11 @@ def named(
     *hrefs: str, url: str = "https://www.example.org/page", made: ScopedDiscovery | None = None
 ) -> Sequence[CrawlUrl]:
     parent = page(url, depth=3)
-    return run_all((made or discovery(exclude=(r"\.iso",))).sitemaps(hrefs, parent=parent)).urls
+    return run_all(
+        (made or discovery(exclude=(r"\.iso",))).sitemaps(
+            [Link(href, LinkKind.SITEMAP) for href in hrefs], parent=parent
+        )
+    ).urls
 
 
 def test_sitemaps_that_robots_txt_names_are_fetched_from_anywhere_at_the_depth_of_the_page() -> None:
@@ -429,7 +433,7 @@ def test_sitemaps_that_robots_txt_names_are_fetched_from_anywhere_at_the_depth_o
             "https://cdn.test/s.xml.gz",
         )
     ]
-    assert run_all(discovery().sitemaps(["/s.xml"], parent=page(depth=0))).urls[0].depth == 0
+    assert run_all(discovery().sitemaps([Link("/s.xml", LinkKind.SITEMAP)], parent=page(depth=0))).urls[0].depth == 0
 
 
 def test_a_sitemap_without_a_scheme_lies_on_the_host_that_it_begins_with() -> None:
@@ -580,7 +584,7 @@ def test_links_of_a_url_that_only_an_embed_opens_all_count() -> None:
 def test_what_no_page_links_to_has_no_hits() -> None:
     made = discovery()
     [seed] = made.seeds(["https://example.org/"])
-    [named] = run_all(made.sitemaps(["/1.xml", "/1.xml"][:1], parent=page())).urls
+    [named] = run_all(made.sitemaps([Link("/1.xml", LinkKind.SITEMAP)], parent=page())).urls
     [nested] = run_all(made.links(named.url, [Link("/2.xml", LinkKind.SITEMAP)], parent=named)).urls
     assert (seed.link_count, named.link_count, nested.link_count) == (0, 0, 1)
 

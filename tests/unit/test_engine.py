@@ -22,6 +22,7 @@ from crawler.page import (
     Failure,
     FailureKind,
     Fetched,
+    Link,
     LinkDetail,
     LinkKind,
     NotModified,
@@ -735,7 +736,7 @@ async def test_sitemaps_that_robots_txt_names_are_read_where_wanted_and_count_as
     site = star(3) | {sitemap: page(sitemap, [hidden]), hidden: page(hidden)}
     for wanted in (True, False):
         rig = Rig({**site})
-        rig.rules.sitemaps = {SEED: ["/sitemap.xml"]}
+        rig.rules.sitemaps = {SEED: [Link("/sitemap.xml", LinkKind.SITEMAP)]}
         engine = await rig.run(sitemaps=wanted)
         assert (hidden in rig.urls) is wanted
         assert (sitemap in rig.urls) is wanted
@@ -837,7 +838,7 @@ def asked_sitemaps(rig: Rig) -> int:
 @in_virtual_time
 async def test_the_sitemaps_of_a_host_are_bounded_and_those_left_say_why() -> None:
     rig = Rig({**tree(4, 4)})
-    rig.rules.sitemaps = {SEED: ["/0.xml"]}
+    rig.rules.sitemaps = {SEED: [Link("/0.xml", LinkKind.SITEMAP)]}
     notes = MemoryNotes()
     rig.sitemap_quota = SitemapQuota(notes, lambda _: SitemapLimits(per_host=30, bytes_per_host=10**9))
     engine = await rig.run(sitemaps=True, concurrency=1)
@@ -852,7 +853,7 @@ async def test_the_sitemaps_of_a_host_are_bounded_and_those_left_say_why() -> No
 @in_virtual_time
 async def test_a_deep_tree_of_sitemaps_keeps_no_pages_waiting() -> None:
     rig = Rig({**tree(10, 4), **star(40)})
-    rig.rules.sitemaps = {SEED: ["/0.xml"]}
+    rig.rules.sitemaps = {SEED: [Link("/0.xml", LinkKind.SITEMAP)]}
     await rig.run(Ending.LIMIT, sitemaps=True, concurrency=1, limits=Limits(pages=45))
     assert 1 < asked_sitemaps(rig) <= 1 + 10
     await rig.run(sitemaps=True, concurrency=1)
@@ -863,7 +864,7 @@ async def test_a_deep_tree_of_sitemaps_keeps_no_pages_waiting() -> None:
 async def test_the_bytes_of_a_hosts_sitemaps_are_bounded() -> None:
     site = tree(4, 4)
     rig = Rig({**site})
-    rig.rules.sitemaps = {SEED: ["/0.xml"]}
+    rig.rules.sitemaps = {SEED: [Link("/0.xml", LinkKind.SITEMAP)]}
     size = len(site["http://a.test/0.xml"].raw_body)
     rig.sitemap_quota = SitemapQuota(MemoryNotes(), lambda _: SitemapLimits(per_host=10**9, bytes_per_host=size + 1))
     engine = await rig.run(sitemaps=True, concurrency=1)
@@ -875,12 +876,12 @@ async def test_the_bytes_of_a_hosts_sitemaps_are_bounded() -> None:
 async def test_sitemaps_count_for_the_limit_of_bytes_and_none_is_begun_when_the_pages_are_fetched() -> None:
     site = tree(4, 4)
     rig = Rig({**site})
-    rig.rules.sitemaps = {SEED: ["/0.xml"]}
+    rig.rules.sitemaps = {SEED: [Link("/0.xml", LinkKind.SITEMAP)]}
     engine = await rig.run(Ending.LIMIT, sitemaps=True, concurrency=8, limits=Limits(pages=3))
     assert engine.counters.pages == 3
     assert not rig.web.requests[-1].is_sitemap
     rig = Rig({**site})
-    rig.rules.sitemaps = {SEED: ["/0.xml"]}
+    rig.rules.sitemaps = {SEED: [Link("/0.xml", LinkKind.SITEMAP)]}
     received = sum(len(site[f"http://a.test/{name}.xml"].raw_body) for name in ("0", "0-0"))
     await rig.run(Ending.LIMIT, sitemaps=True, concurrency=1, limits=Limits(bytes=received))
     assert asked_sitemaps(rig) == 2

@@ -48,7 +48,7 @@ class Found:
         yield
         return [LinkDetail(url=url.url, kind=url.kind) for url in found.urls]
 
-    def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
+    def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         yield
         return Discovered(urls=self.urls, refused={})
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from crawler import reading
-from crawler.page import Extract, Page, body_sha1
+from crawler.page import Extract, Link, LinkKind, Page, body_sha1
 from crawler.reading import BYTES_AT_ONCE, run_steps
 from crawler.steps import LINKS_AT_ONCE, run_all
 from crawler.testing.loops import in_virtual_time
@@ -85,7 +85,9 @@ async def test_links_of_long_pages_are_judged_and_admitted_in_steps(turns: Turns
 @in_virtual_time
 async def test_sitemaps_that_robots_txt_names_are_judged_and_admitted_in_steps(turns: Turns) -> None:
     rig = Rig({SEED: page(SEED)})
-    rig.rules.sitemaps[SEED] = [f"/sitemap{number}.xml" for number in range(2 * LINKS_AT_ONCE + 500)]
+    rig.rules.sitemaps[SEED] = [
+        Link(f"/sitemap{number}.xml", LinkKind.SITEMAP) for number in range(2 * LINKS_AT_ONCE + 500)
+    ]
     async with rig.engine(sitemaps=True) as engine:
         passing = asyncio.ensure_future(turns.pass_by())
         running = asyncio.ensure_future(engine.run())

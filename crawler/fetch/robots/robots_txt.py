@@ -28,7 +28,7 @@ from crawler.fetch.robots.status import (
     status_after,
 )
 from crawler.fetch.singleflight import SingleFlight
-from crawler.page import REFUSALS, Failure, Fetched, Page, Redirect, Request, Verdict
+from crawler.page import REFUSALS, SITEMAP, Failure, Fetched, Link, Page, Redirect, Request, Verdict
 from crawler.seams import Fetches, Robots
 from crawler.url.hosts import name_of_site
 from crawler.url.urls import Target, UrlReader, origin_of, site_of
@@ -37,6 +37,8 @@ MAX_REDIRECTS: Final = 5
 LONG_CHARACTERS: Final = 64 * 1024
 """Longer files are parsed in a thread, one at a time: more threads than that would hold up the event loop."""
 
+_SITEMAP_TEXT: Final = "Sitemap"
+"""How robots.txt names one. Records show by it which dead sitemaps a site names, and which the crawl has guessed."""
 _URLS: Final = UrlReader()
 
 ReadRetryAfter = Callable[[str | None, float], float | None]
@@ -130,7 +132,7 @@ class RobotsTxt:
     def crawl_delay(self, url: str, /) -> float | None:
         return self._cache.crawl_delay(url) if self._is_obeyed(url) else None
 
-    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+    def new_sitemaps(self, url: str, /) -> Sequence[Link]:
         origin = origin_of(url)
         if origin in self._reported:
             return ()
@@ -140,7 +142,9 @@ class RobotsTxt:
         if len(self._reported) >= MAX_ORIGINS:
             self._reported.clear()
         self._reported.add(origin)
-        return (known.rules.sitemaps if known.rules is not None else ()) or self.sitemap_paths
+        if known.rules is not None and known.rules.sitemaps:
+            return [Link(href, SITEMAP, _SITEMAP_TEXT) for href in known.rules.sitemaps]
+        return [Link(href, SITEMAP) for href in self.sitemap_paths]
 
     async def _recall(self, origin: str) -> None:
         """Parse a long file from the notes, without blocking the event loop."""

@@ -24,7 +24,7 @@ from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
 from crawler.notes import NoteCache, NoteKind, Notes
-from crawler.page import TOO_MANY_REQUESTS, Failure, Fetched, Page, Redirect, Request, Verdict
+from crawler.page import TOO_MANY_REQUESTS, Failure, Fetched, Link, Page, Redirect, Request, Verdict
 from crawler.seams import Fetches, Robots
 from crawler.url.urls import host_of, origin_of
 
@@ -94,7 +94,7 @@ class TdmFiles:
     def crawl_delay(self, url: str, /) -> float | None:
         return self._robots.crawl_delay(url)
 
-    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+    def new_sitemaps(self, url: str, /) -> Sequence[Link]:
         return self._robots.new_sitemaps(url)
 
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:

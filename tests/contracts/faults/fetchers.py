@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 from msgspec.structs import replace
 
 from crawler.fetch.robots.status import NONE
-from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
+from crawler.page import Failure, Fetched, Link, LinkKind, Page, Redirect, Request, Verdict
 from crawler.seams import Fetcher, Robots
 from crawler.testing import CanonicalRuleContract, FetcherContract, RobotsContract
 from crawler.testing.fetch.robots import Origin
@@ -127,7 +127,7 @@ class NoRobots:
     def crawl_delay(self, url: str, /) -> float | None:
         return None
 
-    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+    def new_sitemaps(self, url: str, /) -> Sequence[Link]:
         return ()
 
 
@@ -161,14 +161,14 @@ class Careless(NoRobots):
 
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
-        self.sitemaps: list[str] = []
+        self.sitemaps: list[Link] = []
 
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         await self.origin.fetch(Request(url=url))
-        self.sitemaps = ["http://a.test/map.xml"]
+        self.sitemaps = [Link("http://a.test/map.xml", LinkKind.SITEMAP)]
         return NONE
 
-    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+    def new_sitemaps(self, url: str, /) -> Sequence[Link]:
         return self.sitemaps
 
 

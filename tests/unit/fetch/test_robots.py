@@ -19,7 +19,19 @@ from crawler.fetch.robots.rules import (
     read_robots,
 )
 from crawler.fetch.robots.status import UNREACHABLE_LIMIT_S, RobotsLifetimes, RobotsStatus
-from crawler.page import REFUSALS, Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
+from crawler.page import (
+    REFUSALS,
+    Failure,
+    FailureKind,
+    Fetched,
+    Link,
+    LinkKind,
+    NotModified,
+    Page,
+    Redirect,
+    Request,
+    Verdict,
+)
 from crawler.politeness.pace import parse_retry_after
 from crawler.url.urls import MAX_URL_LENGTH
 from frontier.memory.notes import MemoryNotes
@@ -103,6 +115,7 @@ class World:
         return await self._at_once.allows(f"http://{host}{path}")
 
 
+NAMED = Link("https://a.test/sitemap.xml", LinkKind.SITEMAP, "Sitemap")
 RULES = b"""User-agent: other
 Disallow: /
 
@@ -159,7 +172,7 @@ async def test_crawl_delay_and_sitemaps_are_told_once_they_are_known() -> None:
     assert world.robots.new_sitemaps("http://a.test/") == ()
     await world.allows()
     assert world.robots.crawl_delay("http://a.test/x") == 7.5
-    assert world.robots.new_sitemaps("http://a.test/x") == ("https://a.test/sitemap.xml",)
+    assert list(world.robots.new_sitemaps("http://a.test/x")) == [NAMED]
 
 
 async def test_the_longest_crawl_delay_of_a_host_holds_for_all_its_ports_also_after_a_restart() -> None:
@@ -206,18 +219,21 @@ async def test_sitemaps_are_told_once_for_each_reading_and_again_after_a_restart
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (page(b"User-agent: *\nDisallow: /x"), ("/sitemap.xml", "/map")),
-        (page(b"gone", status=404), ("/sitemap.xml", "/map")),
-        (page(RULES), ("https://a.test/sitemap.xml",)),
-        (page(status=500), ()),
-        (Failure(url="", kind=FailureKind.PRIVATE_ADDRESS, message="", fetched_at=0.0, duration_s=0.0), ()),
+        (
+            page(b"User-agent: *\nDisallow: /x"),
+            [Link("/sitemap.xml", LinkKind.SITEMAP), Link("/map", LinkKind.SITEMAP)],
+        ),
+        (page(b"gone", status=404), [Link("/sitemap.xml", LinkKind.SITEMAP), Link("/map", LinkKind.SITEMAP)]),
+        (page(RULES), [NAMED]),
+        (page(status=500), []),
+        (Failure(url="", kind=FailureKind.PRIVATE_ADDRESS, message="", fetched_at=0.0, duration_s=0.0), []),
     ],
 )
-async def test_where_robots_txt_names_no_sitemap_one_is_looked_for(answer: Fetched, told: tuple[str, ...]) -> None:
+async def test_where_robots_txt_names_no_sitemap_one_is_looked_for(answer: Fetched, told: list[Link]) -> None:
     world = World(answer, sitemap_paths=("/sitemap.xml", "/map"))
     assert world.robots.new_sitemaps("http://a.test/x") == ()
     await world.allows()
-    assert tuple(world.robots.new_sitemaps("http://a.test/x")) == told
+    assert list(world.robots.new_sitemaps("http://a.test/x")) == told
     assert world.robots.new_sitemaps("http://a.test/y") == ()
 
 

@@ -107,8 +107,9 @@ def test_a_sitemap_that_an_index_names_is_dead_where_one_that_was_guessed_is_not
         record(2, "/named.xml", status=404, kind="sitemap", via="http://a.test/robots.txt"),
         record(3, "/sitemap.xml", status=404, kind="sitemap", via="http://a.test/robots.txt"),
         record(4, "/maybe", status=404, kind="speculative", via=index),
+        record(5, "/told.xml", status=404, kind="sitemap", via="http://a.test/robots.txt", anchor="Sitemap"),
     )
-    assert dead_links(directory) == [("/named.xml", None, 404, "/index.xml")]
+    assert dead_links(directory) == [("/named.xml", None, 404, "/index.xml"), ("/told.xml", None, 404, "/robots.txt")]
 
 
 def test_a_redirect_without_a_location_is_dead(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ async def test_what_robots_txt_refuses_is_not_fetched_but_for_sitemaps() -> None
     sitemap = f"{SEED}sitemap.xml"
     site: Site = {SEED: page(SEED), sitemap: page(sitemap, [FAR]), FAR: page(FAR)}
     rig = Rig(site, verdicts={SEED: verdict(SAID), sitemap: verdict(SAID)})
-    rig.rules.sitemaps = {SEED: [sitemap]}
+    rig.rules.sitemaps = {SEED: [Link(sitemap, LinkKind.SITEMAP)]}
     rig.preferences = TRAINING
     await crawl(rig)
     assert dict(rig.web.asked) == {sitemap: 1, FAR: 1}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def answer(seen: Seen) -> Script:
     return [page(TITLE, *HEADERS)]
 
 
-async def visit(crawl: Path, settings: dict[str, object]) -> None:
+async def visit(crawl: Path, settings: Mapping[str, object]) -> None:
     async with raw_server(answer) as server:
         await crawled(server, crawl, settings)
 

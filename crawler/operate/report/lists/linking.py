@@ -19,8 +19,6 @@ _TABLES: Final = """
     ) WITHOUT ROWID;
     CREATE TABLE revisited (page TEXT PRIMARY KEY, redirect TEXT) WITHOUT ROWID;
 """
-_GUESSED: Final = (LinkKind.SITEMAP, LinkKind.SPECULATIVE)
-"""What the crawl may have guessed. A sitemap that an index or a page names stands among their links, too."""
 _SIEVE_BITS: Final = 1 << 26
 
 
@@ -95,7 +93,7 @@ class Linking:
             has_any = True
             is_first = not kind and lead.via is not None and page == self._canonical(lead.via)
             yield Link(page, lead.anchor, first_kind) if is_first else Link(page, text or None, kind or None)
-        if has_any or lead.kind in _GUESSED:
+        if has_any or _may_be_guessed(lead):
             return
         if lead.via is not None and self._may_link(lead.via, lead.name):
             yield Link(lead.via, lead.anchor, first_kind)
@@ -121,6 +119,12 @@ class Linking:
             name, via = check[0], check[1]
             if name in seen:
                 return False
+
+
+def _may_be_guessed(lead: Lead) -> bool:
+    """Whether nobody may name the URL. A sitemap that an index or a page names stands among their links; one that
+    robots.txt names has a text."""
+    return lead.kind == LinkKind.SPECULATIVE or (lead.kind == LinkKind.SITEMAP and lead.anchor is None)
 
 
 def _links_of(listed: Listed) -> set[tuple[str, str, str]]:
