@@ -94,6 +94,17 @@ def stored(tmp_path: Path, *records: dict[str, object]) -> StoredCrawl:
             UnlistedList(sitemaps=0, unread=0, pages=[]),
         ),
         (
+            (
+                sitemap(1, "/"),
+                page(2, "/", "listed", via=url_of("/sitemap-1.xml")),
+                sitemap(3, kind="seed", link_details=None),
+                page(4, "/a", "listed", via=url_of("/sitemap-3.xml"), link_details=None),
+                page(5, "/b", "listed", via=url_of("/sitemap-3.xml"), link_details=None),
+            ),
+            "1 sitemap was fetched without output.link_details",
+            UnlistedList(sitemaps=1, unread=1, pages=[]),
+        ),
+        (
             (page(1, "/", "link", link_details=None), sitemap(2, kind="seed", link_details=None)),
             "No sitemap that names a page was read with output.link_details.",
             UnlistedList(sitemaps=0, unread=0, pages=[]),

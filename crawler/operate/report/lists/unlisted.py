@@ -14,6 +14,8 @@ from crawler.url.urls import host_of
 
 _TABLES: Final = """
     CREATE TABLE in_sitemaps (name TEXT PRIMARY KEY, host TEXT) WITHOUT ROWID;
+    CREATE TABLE without_links (name TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE listing (name TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE indexable (name TEXT PRIMARY KEY, host TEXT, url TEXT, kind TEXT, via TEXT) WITHOUT ROWID;
 """
 
@@ -26,15 +28,21 @@ class Unlisted:
         self._canonical = canonical
         database.executescript(_TABLES)
         self._in_sitemaps = Rows(database, "INSERT OR IGNORE INTO in_sitemaps VALUES (?, ?)")
+        self._without_links = Rows(database, "INSERT OR IGNORE INTO without_links VALUES (?)")
+        self._listing = Rows(database, "INSERT OR IGNORE INTO listing VALUES (?)")
+        """Where the crawl has found the URLs that a sitemap lists."""
         self._indexable = Rows(database, "INSERT OR REPLACE INTO indexable VALUES (?, ?, ?, ?, ?)")
         self.sitemaps = 0
         """Those that name a page."""
-        self.unread = 0
-        """Sitemaps of which nobody knows what they name."""
 
     def add(self, listed: Listed) -> None:
-        if listed.kind == LinkKind.SITEMAP and listed.status == HTTPStatus.OK:
-            self.unread += listed.link_details is None
+        if listed.status == HTTPStatus.OK and listed.link_details is None and not is_html_page(listed):
+            name = self._canonical(listed.url)
+            self._without_links.add(name)
+            if listed.kind == LinkKind.SITEMAP:
+                self._listing.add(name)
+        if listed.kind == LinkKind.LISTED and listed.via is not None:
+            self._listing.add(self._canonical(listed.via))
         named = [link.canonical or link.url for link in listed.link_details or () if link.kind == LinkKind.LISTED]
         self.sitemaps += bool(named)
         for name in named:
@@ -43,6 +51,15 @@ class Unlisted:
             name = self._canonical(listed.url)
             if listed.canonical is None or self._canonical(listed.canonical) == name:
                 self._indexable.add(name, host_of(name), listed.url, listed.kind, listed.via)
+
+    @property
+    def unread(self) -> int:
+        """How many sitemaps there are of which nobody knows what they name. One that is a seed is known by the URLs
+        that were found there first."""
+        self._without_links.write()
+        self._listing.write()
+        query = "SELECT count(*) FROM listing JOIN without_links USING (name)"
+        return int(self._database.execute(query).fetchone()[0])
 
     def rows(self) -> Iterator[FoundPage]:
         """In the order of URLs; none if nobody knows what one of the sitemaps names."""
