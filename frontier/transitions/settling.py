@@ -132,6 +132,7 @@ class Settling:
             ),
             now=now,
             health=next_health(held.queue.record.health, outcome, now=now),
+            pace_s=cooldown_s if outcome.server_ok and cooldown_s > 0 else None,
         )
         if held.superseded:
             self._store.update_queues([update], counters)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.testing.frontier.crawls import START, Crawl, next_lease, no_lease_for, now, settle
+from crawler.testing.frontier.crawls import START, Crawl, next_lease, no_lease_for, now, pages, settle
 from crawler.testing.frontier.queues.pace import fetch_all, gaps_s, ported, share_hosts
 from crawler.testing.loops import in_virtual_time
 
@@ -104,6 +104,23 @@ class HostTests:
             await frontier.add(ported("a", 8080))
             await next_lease(frontier)
             assert now() - START == 300.0
+
+    @in_virtual_time
+    async def test_a_url_that_is_tried_again_after_a_good_answer_tells_the_pace(
+        self, crawl: Crawl, tmp_path: Path
+    ) -> None:
+        async with crawl.opened() as frontier:
+            await frontier.add(pages(1, 2))
+            await settle(frontier, await next_lease(frontier), 1.0)
+            await frontier.retry(
+                await next_lease(frontier), after_s=None, cooldown_s=10.0, answered=True, server_ok=True
+            )
+            await next_lease(frontier)  # its server is being asked when the process dies
+            crawl = crawl.crashed(tmp_path / "crashed")
+        async with crawl.opened(rest_after_crash_s=1.0) as frontier:
+            await next_lease(frontier)
+            assert now() - START == 11.0 + 10.0
+        await crawl.check()
 
     @in_virtual_time
     async def test_a_crash_is_no_way_around_the_pace_of_a_host(self, crawl: Crawl, tmp_path: Path) -> None:
