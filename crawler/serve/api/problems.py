@@ -15,6 +15,8 @@ from config import shortened
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
+_MAX_CHARACTERS: Final = 20_000
+"""Of `detail`. A line of it may have 2,000."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -41,7 +43,8 @@ class Refused(Exception):
     ) -> None:
         super().__init__(detail)
         self.headers = headers
-        lines = shortened("\n".join(map(shortened, detail.split("\n"))), longest=20_000)
+        lines = "\n".join(map(shortened, detail.split("\n")))
+        lines = shortened(lines, longest=_MAX_CHARACTERS, shown=_MAX_CHARACTERS)
         self.problem = Problem(title=status.phrase, status=status, detail=lines, problems=problems)
 
 

@@ -395,3 +395,9 @@ async def test_a_request_that_lasts_ends_when_its_token_is_revoked(tmp_path: Pat
             assert await until_it_ends(reader) == b""
             write_other.write(b"     ")
             assert await status(other) == 200
+
+
+def test_of_very_many_lines_an_error_has_as_many_as_may_be() -> None:
+    detail = "\n".join(["one of many lines"] * 2_000)
+    shown = Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail).problem.detail
+    assert shown == f"{detail[:20_000]}… ({len(detail):,} characters)"
