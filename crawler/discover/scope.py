@@ -37,7 +37,7 @@ from crawler.discover.surt_prefixes import (
 )
 from crawler.page import EMBEDDED, EXTERNAL, SITEMAP, LinkKind
 from crawler.url.hosts import domain_of_site
-from crawler.url.patterns import compile_pattern
+from crawler.url.patterns import compile_pattern, pattern_parser
 from crawler.url.ports import Ports
 from crawler.url.urls import BadUrl, Target, UrlReader
 from frontier import CrawlUrl
@@ -45,6 +45,7 @@ from frontier import CrawlUrl
 Within = Literal["host", "domain", "prefix", "any"]
 
 _PATTERN_MEMORY_BYTES: Final = 64 << 20
+_NO_PATTERN: Final = "{}: {!r} is not a pattern that RE2 can search for"
 
 
 class Refusal(StrEnum):
@@ -202,11 +203,20 @@ def pattern_search(patterns: Sequence[str], name: str) -> Callable[[str], object
     if not patterns:
         return None
     compiled = partial(compile_pattern, max_bytes=_PATTERN_MEMORY_BYTES)
+    is_pattern = pattern_parser()
     for pattern in patterns:
         # In a group, too: a `\Q` without its `\E` would reach into the next pattern.
         for form in (pattern, _group(pattern)):
-            compiled(form, f"{name}: {pattern!r} is not a pattern that RE2 can search for")
-    together = compiled("|".join(map(_group, patterns)), f"{name}: RE2 can't search for all {len(patterns)} at once")
+            if not is_pattern(form):
+                compiled(form, _NO_PATTERN.format(name, pattern))
+    try:
+        together = compiled(
+            "|".join(map(_group, patterns)), f"{name}: RE2 can't search for all {len(patterns)} at once"
+        )
+    except ValueError:
+        for pattern in patterns:
+            compiled(pattern, _NO_PATTERN.format(name, pattern))
+        raise
     search: Callable[[str], object] = together.search
     return search
 

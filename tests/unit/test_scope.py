@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from crawler.discover.scope import (
     refusal_while_waiting,
 )
 from crawler.page import LinkKind
+from crawler.url.patterns import compile_pattern
 from crawler.url.ports import Ports
 from crawler.url.urls import Target, UrlReader
 from frontier import CrawlUrl
@@ -136,6 +139,26 @@ def test_patterns_that_are_too_large_together_are_refused(monkeypatch: pytest.Mo
     scope("host", "https://example.org/", exclude=("a{1000}", "b{1000}"))
     with pytest.raises(ValueError, match=r"scope\.exclude: RE2 can't search for all 9 at once .*too large"):
         scope("host", "https://example.org/", exclude=tuple(f"{letter}{{1000}}" for letter in "abcdefghi"))
+
+
+def test_a_pattern_that_is_too_large_alone_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawler.discover.scope._PATTERN_MEMORY_BYTES", 10_000)
+    with pytest.raises(ValueError, match=r"'a\{1000\}' is not a pattern .*too large"):
+        scope("host", "https://example.org/", exclude=("b", "a{1000}"))
+
+
+def test_tens_of_thousands_of_patterns_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling each by itself would take much longer, and the crawl stands still meanwhile."""
+    compiled: list[str] = []
+
+    def counted(pattern: str, problem: str, *, max_bytes: int) -> Any:
+        compiled.append(pattern)
+        return compile_pattern(pattern, problem, max_bytes=max_bytes)
+
+    monkeypatch.setattr("crawler.discover.scope.compile_pattern", counted)
+    limits = scope("host", "https://example.org/", exclude=tuple(f"/{number}/a*$" for number in range(10_000)))
+    assert refusal(limits, url("https://example.org/9999/aa")) is Refusal.EXCLUDED
+    assert len(compiled) == 1
 
 
 def test_one_patterns_flags_do_not_reach_the_next() -> None:
